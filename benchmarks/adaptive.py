@@ -90,7 +90,7 @@ def play(policy, values, period, rounds, seed, *, noise=1.0, freedom=None):
     study.quiet = True
     for t in range(rounds):
         trial, f = study.ask(), values[period(t)]
-        alarms += [t] * (len(study._state.restarts) - len(alarms))
+        alarms += [t] * (len(study.replica.state.restarts) - len(alarms))
         regret[t] = f.max() - f[trial.arm]
         study.tell(trial, float(f[trial.arm] + NOISE * noise * draws[t]))
     return regret, alarms

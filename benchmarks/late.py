@@ -111,7 +111,7 @@ def run(world, pending, rounds, seed):
         for number, told in due.pop(t, []):
             study.tell(number, told)
         if t + 1 in LOOKS:
-            waits = study._look().reward.data.pending.waits
+            waits = study.replica.current().reward.data.pending.waits
             believed.append(None if waits is None else waits.evident)
     return regret, believed
 

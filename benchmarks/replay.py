@@ -41,6 +41,7 @@ from scipy.linalg import cholesky
 
 import nilregret as nr
 from nilregret._utils.blas import one_thread
+from nilregret.study.transaction import Transaction
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.replay_parts import anywhere, opening
@@ -167,13 +168,15 @@ def on_a_box(url, points):
         rewards = np.sin(7 * points).sum(axis=1)
 
         def play():
-            kept = study._kept
+            kept = study.replica
+            transaction = Transaction(study.policy, kept)
             for point, reward in zip(points, rewards.tolist(), strict=True):
                 order = kept.record.order + 1
-                trial = kept.put(study._trial(study._given.point(point), None, order=order, now=1e9))
+                decision = study.inputs.point(point)
+                trial = kept.put(transaction._trial(decision, None, order=order, now=1e9))
                 kept.put(trial.answered(reward=reward, order=order + 1, time=1e9))
 
-        study._kept.write(play)
+        study.replica.write(play)
 
 
 def box(count):

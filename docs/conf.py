@@ -4,7 +4,13 @@ Its pages are those that are read on their own too; the reference is made from t
 """
 
 import re
+import sys
 from importlib.metadata import version as installed
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from service_api import filled
 
 project = "nilregret"
 author = "the authors of nilregret"
@@ -37,6 +43,13 @@ def _plain(app, what, name, obj, options, lines):
             )
 
 
+def _fill(app, name, source):
+    """Fills the page of the service's addresses from its OpenAPI document."""
+    if name == "service-api":
+        source[0] = filled(source[0])
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.connect("source-read", _fill)
     app.connect("autodoc-process-docstring", _plain, priority=400)  # before napoleon reads the sections

@@ -13,6 +13,8 @@ import nilregret as nr
 from nilregret.slots.pending import Hallucinated, Ignored
 from nilregret.testing import check_policy
 
+from .marks import nightly, thinned
+
 ROUNDS = 25
 SQUARE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
 MIXED = nr.Space(x=nr.Float(0, 1), n=nr.Int(0, 4), kind=nr.Choice("a", "b", "c"))
@@ -22,6 +24,7 @@ TREE = nr.Space(
     degree=nr.when("kernel", "poly", nr.Int(2, 5)),
     C=nr.Float(0.0, 1.0),
 )
+
 LINE = nr.Box([0.0], [1.0])
 
 
@@ -97,7 +100,7 @@ def test_every_size(name):
     assert best(study) >= -most
     assert study.best().reward >= -max(2.0 * most, 1e-3)
     again = nr.Study(study.policy, seed=0)
-    again._kept.apply(list(study.trials))
+    again.replica.apply(list(study.trials))
     given = None if domain is TREE else study.trials[0].point[None]
     if given is not None:
         for got, want in zip(again.predict(given), study.predict(given), strict=True):
@@ -112,7 +115,7 @@ OPTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", thinned(OPTIONS, *OPTIONS[:2], OPTIONS[4], OPTIONS[-1]), ids=str)
 def test_every_option(options):
     study = play(quick(nr.auto(MIXED, **options)))
     assert best(study) >= -0.45  # 0.348 where n is 1 and the kind is any; of points at random, 0.35 to 1.5
@@ -120,7 +123,7 @@ def test_every_option(options):
     assert study.policy.valid_for == "none"
 
 
-@pytest.mark.parametrize("options", [{}, {"noise": 0.1, "world": "drifting", "answers": "late"}], ids=str)
+@pytest.mark.parametrize("options", [{}, *nightly({"noise": 0.1, "world": "drifting", "answers": "late"})], ids=str)
 @pytest.mark.parametrize(
     ("domain", "context"),
     [
@@ -155,7 +158,7 @@ MISFORTUNES = {
 }
 
 
-@pytest.mark.parametrize("options", [{}, {"noise": 0.1}], ids=str)
+@pytest.mark.parametrize("options", [{}, *nightly({"noise": 0.1})], ids=str)
 @pytest.mark.parametrize("name", MISFORTUNES)
 def test_strange_rewards(name, options):
     reward, most = MISFORTUNES[name]
@@ -175,7 +178,7 @@ def test_a_region_that_fails_is_left(options):
     assert sum(trial.state == "failed" for trial in study.trials[10:]) <= 4
 
 
-@pytest.mark.parametrize("domain", [SQUARE, MIXED, nr.Arms.grid(0, 1, 30)], ids=["square", "mixed", "arms"])
+@pytest.mark.parametrize("domain", [SQUARE, nr.Arms.grid(0, 1, 30), *nightly(MIXED)], ids=["square", "arms", "mixed"])
 def test_all_of_the_first_ten_fail(domain):
     study = play(quick(nr.auto(domain)), fails=lambda trial: trial.number < 10, rounds=40)
     assert best(study) >= -0.4
@@ -185,7 +188,11 @@ def test_all_of_the_first_ten_fail(domain):
 
 @pytest.mark.parametrize(
     ("scale", "options"),
-    [(1e-12, {}), (1e12, {}), (3e50, {"answers": "silent no"}), (1e-30, {"world": "drifting", "parallel": 3})],
+    [
+        (1e12, {}),
+        (1e-30, {"world": "drifting", "parallel": 3}),
+        *nightly((1e-12, {}), (3e50, {"answers": "silent no"})),
+    ],
     ids=str,
 )
 def test_units_of_rewards_make_no_difference(scale, options):
@@ -195,7 +202,7 @@ def test_units_of_rewards_make_no_difference(scale, options):
 
 
 @pytest.mark.parametrize(
-    "domain", [nr.Arms([[0.0], [1.0]]), nr.Space(on=nr.Choice(False, True))], ids=["arms", "choice"]
+    "domain", [nr.Arms([[0.0], [1.0]]), *nightly(nr.Space(on=nr.Choice(False, True)))], ids=["arms", "choice"]
 )
 def test_units_are_learned_from_two_points_too(domain):
     def asked(scale):
@@ -222,7 +229,7 @@ def test_units_of_rewards_make_no_difference_beside_constraints():
         np.testing.assert_allclose(asked(scale), plain, atol=1e-6)
 
 
-@pytest.mark.parametrize("scale", [1e-40, 1e-12, 1e12])
+@pytest.mark.parametrize("scale", [1e12, *nightly(1e-40, 1e-12)])
 def test_nor_does_noise_in_the_same_units(scale):
     plain = play(quick(nr.auto(SQUARE, noise=0.01, budget=8)))
     scaled = play(quick(nr.auto(SQUARE, noise=0.01 * scale, budget=8)), lambda trial: scale * bowl(trial))
@@ -281,7 +288,7 @@ PROMISES = {
 }
 
 
-@pytest.mark.parametrize("name", PROMISES)
+@pytest.mark.parametrize("name", thinned(PROMISES, "mixed", "line in a line"))
 def test_it_keeps_the_promises_of_a_policy(name):
     check_policy(quick(PROMISES[name]), rounds=10)
 

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.domains.lookup import PointLookup
+
+from .marks import thinned
 
 ARMS = nr.Arms.grid(0, 1, 12)
 SE = nr.SquaredExponential(0.2)
@@ -163,7 +166,7 @@ POLICIES = {
 }
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", thinned(POLICIES, "gp_ts", "changes", "box"))
 def test_a_reopened_study_goes_on_as_it_would_have(name, tmp_path):
     """What was available is not stored, and need not be: what was decided is."""
     policy, rng = POLICIES[name], np.random.default_rng(5)
@@ -260,14 +263,14 @@ def test_many_points_are_found_without_looking_at_all_arms_for_each(monkeypatch)
 
     rng, looked = np.random.default_rng(0), []
     arms = nr.Arms(np.repeat(rng.random((500, 3)), 2, axis=0))  # each twice
-    gaps = nr.Arms._gaps
+    gaps = PointLookup._gaps
 
     def counted(self, some, row):
         found = gaps(self, some, row)
         looked.append(len(found))
         return found
 
-    monkeypatch.setattr(nr.Arms, "_gaps", counted)
+    monkeypatch.setattr(PointLookup, "_gaps", counted)
     listed = arms.points[:400] * (1 + 1e-13)  # as after a way through text
     left = available(arms, listed.tolist(), None)
     assert left.arms.tolist() == list(range(400))
@@ -283,8 +286,8 @@ def test_points_near_arms_are_those_arms():
         grid = rng.integers(0, 3, (count, dimension)) * 10.0 ** rng.integers(-8, 9)
         arms = nr.Arms(grid + rng.choice([0.0, 1e6, -5.0]))
         for row in arms.points[rng.integers(0, count, 8)]:
-            near = row + rng.uniform(-1.3, 1.3, dimension) * arms._resolution
-            far = (np.abs(arms.points - near) / arms._resolution).max(axis=1)
+            near = row + rng.uniform(-1.3, 1.3, dimension) * arms._lookup._resolution
+            far = (np.abs(arms.points - near) / arms._lookup._resolution).max(axis=1)
             if far.min() > 1.0:
                 with pytest.raises(nr.errors.InvalidInput, match="is not one of the arms"):
                     arms.index(near)

@@ -1,4 +1,4 @@
-"""Every benchmark runs, on a small budget; what it prints is for people."""
+"""Every benchmark loads, and one of them runs; nightly, each runs on a small budget. What it prints is for people."""
 
 import subprocess
 import sys
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+QUICKEST = "information.py"  # the only one outside the nightly tests
 NEEDS_PEER = {"boxes.py"}  # BoTorch, which is too large for a test run
 SMALL = {
     "constraints.py": ["--rounds", "24", "--epoch", "6", "--side", "9", "--seeds", "1"],
@@ -132,8 +133,19 @@ def test_table_is_complete():
     assert {path.name for path in BENCHMARKS.glob("*.py")} == set(SMALL) | NEEDS_PEER
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SMALL)
+def test_every_benchmark_finds_what_it_imports():
+    """All in one process, where numpy and scipy are imported once."""
+    load = "import runpy, sys; sys.path.insert(0, sys.argv[1]); [runpy.run_path(path) for path in sys.argv[2:]]"
+    paths = [str(BENCHMARKS / name) for name in SMALL]
+    done = subprocess.run(
+        [sys.executable, "-c", load, str(BENCHMARKS), *paths], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == QUICKEST else [pytest.mark.nightly]) for name in SMALL]
+)
 def test_it_runs(name):
     command = [sys.executable, str(BENCHMARKS / name), *SMALL[name]]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -10,6 +10,8 @@ from nilregret.gp.drifting import DriftingPosterior
 from nilregret.simulation.environments.delays import PoissonDelay
 from nilregret.slots.widths.delayed import CensoredBounds
 
+from .marks import nightly
+
 ARMS = nr.Arms.grid(0, 1, 15)
 BOX = nr.Box([0.0], [1.0])
 HOURS = nr.Arms.grid(0, 1, 2)
@@ -41,7 +43,7 @@ def clicks(study, rounds, rng, at=None):
         yield study
 
 
-@pytest.mark.parametrize("ridge", [1.0, 0.25])
+@pytest.mark.parametrize("ridge", [1.0, *nightly(0.25)])
 def test_they_hold_for_rho_m_f_in_all_rounds(ridge):
     """At 0.1 of 60 runs 12 or more would fail with probability 0.02; they are wide, so that hardly any does."""
     rho, failed = PoissonDelay(5.0).within(M), 0
@@ -63,7 +65,7 @@ def test_they_are_never_wider_than_the_paper_s_term_by_term(ridge):
     paper = nr.Study(policy_of(width="censored", regularization=ridge), seed=1)
     apart = []
     for looked in clicks(tight, 40, np.random.default_rng(1)):
-        state, width = looked._look(), paper.policy.confidence
+        state, width = looked.replica.current(), paper.policy.confidence
         envelope = state.envelope(ARMS.points)
         bounds = state.bounds()
         recent = state.reward._recent_deviations(np.inf)
@@ -85,12 +87,12 @@ def test_without_anything_missing_they_are_a_multiple_of_the_deviation():
     study = nr.Study(policy_of(), seed=0)
     for _ in range(5):
         study.tell(study.ask(), 0.5)
-    envelope = study._look().envelope(ARMS.points)
+    envelope = study.replica.current().envelope(ARMS.points)
     halves = (envelope.upper - envelope.mean, envelope.mean - envelope.lower)
     np.testing.assert_allclose(halves[0], halves[1], atol=1e-12)
     np.testing.assert_allclose(halves[0] / envelope.std, halves[0][0] / envelope.std[0], rtol=1e-9)
     study.ask()
-    envelope = study._look().envelope(ARMS.points)
+    envelope = study.replica.current().envelope(ARMS.points)
     assert (envelope.upper - envelope.mean > envelope.mean - envelope.lower + 1e-6).any()
 
 
@@ -103,7 +105,7 @@ def test_what_is_missing_moves_the_mean_by_no_more(domain):
         study.tell(study.ask(), 0.4)
     pending = study.ask(count=4)
     mean = study.predict(at)[0]
-    pull = study._look().bounds()._pull(None if domain is ARMS else at)
+    pull = study.replica.current().bounds()._pull(None if domain is ARMS else at)
     answers = np.array([1.0, 0.0, 0.7, 1.0])
     for trial, answer in zip(pending, answers, strict=True):
         study.tell(trial, answer)

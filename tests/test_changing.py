@@ -109,9 +109,9 @@ NEUTRAL = [
 def test_a_memory_that_forgets_nothing_within_the_horizon(make, memory):
     plain, studied = (play(nr.Study(make(**more), seed=1), 60) for more in ({}, {"memory": memory}))
     assert arms_of(plain) == arms_of(studied)
-    still = studied._state  # as it is before round 60, which `predict` would be about
+    still = studied.replica.state  # as it is before round 60, which `predict` would be about
     np.testing.assert_allclose(
-        still.reward.posterior.belief.predict(), plain._state.reward.posterior.belief.predict(), atol=1e-9
+        still.reward.posterior.belief.predict(), plain.replica.state.reward.posterior.belief.predict(), atol=1e-9
     )
 
 
@@ -172,15 +172,15 @@ def test_what_is_least_and_best_is_forgotten_with_the_rest():
         for arm, value in ((3, 1.0), (36, -2.0)):
             each.add(ARMS.points[arm], value)
     study.ask()
-    assert study._state.reward.data.outcomes.least == -2.0
+    assert study.replica.state.reward.data.outcomes.least == -2.0
     improving = nr.expected_improvement(ARMS, KERNEL, noise=NOISE, incumbent="reward", memory=nr.slots.RestartAt((4,)))
     greedy = nr.Study(improving, seed=0)
     for trial in study.trials[:6]:
         greedy.add(trial.point, trial.reward)
     greedy.ask()
-    assert greedy._state.reward.data.best_reward(None) == 1.0
+    assert greedy.replica.state.reward.data.best_reward(None) == 1.0
     fresh.ask()
-    assert fresh._state.reward.data.lowest() == study._state.reward.data.lowest() == -2.0
+    assert fresh.replica.state.reward.data.lowest() == study.replica.state.reward.data.lowest() == -2.0
 
 
 def test_late_answers_of_trials_before_a_restart_are_recorded_and_do_not_count():
@@ -214,7 +214,7 @@ def test_a_change_seen_through_a_late_answer_forgets_up_to_the_latest_round_of_t
     study.tell(first, 50.0)  # the fourth answer: now two and two can be compared
     study.ask()
     assert study.restarts == [uniform[-1] + 1]
-    assert study._state.memory.detector._detector.count == 0
+    assert study.replica.state.memory.detector._detector.count == 0
 
 
 def test_the_detector_sees_only_answered_uniform_rounds():
@@ -229,7 +229,7 @@ def test_the_detector_sees_only_answered_uniform_rounds():
             told += trial.explored
     study.add(ARMS.points[20], 1.0)
     study.ask()
-    assert study._state.memory.detector._detector.count == told > 0
+    assert study.replica.state.memory.detector._detector.count == told > 0
 
 
 def test_fewer_than_two_uniform_rounds_are_no_test():
@@ -239,7 +239,7 @@ def test_fewer_than_two_uniform_rounds_are_no_test():
     study.tell(trial, 5.0)
     study.ask()
     assert study.restarts == []
-    assert study._state.memory.detector._detector.distances.shape == (0,)
+    assert study.replica.state.memory.detector._detector.distances.shape == (0,)
 
 
 # -- windows -----------------------------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ def test_censored_trials_leave_a_window_too():
     np.testing.assert_allclose(study.predict(), expected, atol=1e-7)
     play(study, 6)
     study.ask()
-    assert sorted(study._look().reward.posterior.entries) == list(range(11, 17))
+    assert sorted(study.replica.current().reward.posterior.entries) == list(range(11, 17))
 
 
 def test_fits_go_on_in_a_window():
@@ -301,11 +301,11 @@ def test_fits_go_on_in_a_window():
     refit = nr.slots.Refit(every=5, restarts=0)
     study = play(nr.Study(ucb(memory=nr.slots.SlidingWindow(12), refit=refit), seed=5), 30)
     study.ask()
-    kernel = study._state.kernel
+    kernel = study.replica.state.kernel
     play(study, 5)
     study.ask()
-    assert study._state.kernel != kernel
-    state = study._state
+    assert study.replica.state.kernel != kernel
+    state = study.replica.state
     assert state.reward.fits.count == 7
     assert (
         max(max(numbers) for numbers, _ in state.reward.fits.made) == 35
@@ -326,10 +326,10 @@ def test_what_has_failed_is_tried_again_when_it_has_left_the_window():
         trial = study.ask()
         study.fail(trial, "rig down")
         study.ask()
-        assert len(study._state.outputs.engine._failed) == 1
+        assert len(study.replica.state.outputs.engine._failed) == 1
         play(study, 6)
         study.ask()
-        assert len(study._state.outputs.engine._failed) == 0
+        assert len(study.replica.state.outputs.engine._failed) == 0
 
 
 # -- drift -------------------------------------------------------------------------------------------------------------
@@ -453,7 +453,7 @@ def live(policy, *, watch=False, interrupt=(), seed=8):
     for t in range(36):
         open_.append(study.ask())
         if t in interrupt:
-            study._kept.rebuild()
+            study.replica.rebuild()
         while open_ and rng.random() < 0.55:
             trial = open_.pop(int(rng.integers(len(open_))))
             if rng.random() < 0.1:
@@ -461,7 +461,7 @@ def live(policy, *, watch=False, interrupt=(), seed=8):
             else:
                 study.tell(trial, reward(trial, change=15))
             if t + 1 in interrupt:
-                study._kept.rebuild()
+                study.replica.rebuild()
         if watch:
             study.predict(ARMS.points[:2])
             assert study.restarts == study.restarts
@@ -497,13 +497,13 @@ def test_replay_leaves_no_trace_on_a_box(name):
 
 def test_looking_when_a_cut_is_due_does_not_cut():
     study = play(nr.Study(ucb(memory=nr.slots.RestartAt((5,))), seed=0), 5)
-    before = study._state.reward.posterior.belief
+    before = study.replica.state.reward.posterior.belief
     assert study.restarts == [5]  # of the next decision, as all that is looked at
     assert study.predict()[1].min() == pytest.approx(1.0)
-    assert study._state.reward.posterior.belief is before
-    assert study._state.restarts == []
+    assert study.replica.state.reward.posterior.belief is before
+    assert study.replica.state.restarts == []
     study.ask()
-    assert study._state.restarts == [(5, "a known change point")]
+    assert study.replica.state.restarts == [(5, "a known change point")]
 
 
 def test_a_study_on_disk_resumes_after_a_detected_change(tmp_path):
@@ -540,7 +540,7 @@ def test_every_policy_takes_a_memory(name, memory):
             values = [float(np.cos(7 * trial.point[0]))] * policy.objective.constraints or None
             study.tell(trial, reward(trial), constraints=values)
         if t == 15:
-            studies[1]._kept.rebuild()
+            studies[1].replica.rebuild()
     one, other = studies
     np.testing.assert_array_equal(one.predict(), other.predict())
     if isinstance(memory, nr.slots.RestartEvery):
@@ -688,7 +688,7 @@ def test_an_oracle_is_never_late_and_a_detector_is_soon_there():
 def test_the_cost_of_a_tick_is_of_fixed_size():
     """Whatever has been played, nothing that a round touches grows."""
     study = play(nr.Study(ucb(memory=nr.slots.Discount(0.1)), seed=0), 60)
-    posterior = study._state.reward.posterior.belief.answered
+    posterior = study.replica.state.reward.posterior.belief.answered
     assert isinstance(posterior.chain, DriftingPosterior)
     arrays = {name: value.shape for name, value in vars(posterior.chain).items() if isinstance(value, np.ndarray)}
     play(study, 60)
@@ -708,7 +708,7 @@ def test_detecting_changes_drops_nothing():
     assert detecting.explore == nr.slots.InTurn((nr.slots.InitialDesign(4), UniformExploration(1.0)))
     study = play(nr.Study(detecting, seed=0), 60, change=25)
     assert study.restarts
-    assert min(study._look().reward.posterior.entries) >= max(study.restarts[-1], 31)
+    assert min(study.replica.current().reward.posterior.entries) >= max(study.restarts[-1], 31)
     never = cpd(detector="never", exploration=2.0)
     assert never.detecting_changes().explore == never.explore
     assert never.detecting_changes(exploration=1.0).explore == nr.slots.InTurn(

@@ -572,7 +572,7 @@ EVERY_IN_CONTEXT = nr.EveryRound(noise=0.2)
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name.startswith(("box", "space")) else [])
+        pytest.param(name, marks=[pytest.mark.nightly] if name.startswith(("box,", "space")) else [])
         for name in COMBINATIONS
     ],
 )
@@ -693,11 +693,11 @@ def test_a_change_of_one_channel_is_found_by_the_round_of_its_question_whenever_
 def test_values_that_come_one_by_one_are_each_seen_once():
     study = with_a_change(APART, reward_after=8, limits_after=0, shift=(0.0, 0.0))
     assert study.restarts == []
-    rewards, limits = study._look().memory.detector._evidence.each
+    rewards, limits = study.replica.current().memory.detector._evidence.each
     assert (rewards.count, limits.count) == (102, 110)
     joint = with_a_change(JOINT, reward_after=0, limits_after=8, shift=(0.0, 0.0))
     assert joint.restarts == []
-    assert joint._look().memory.detector._evidence.count == 102
+    assert joint.replica.current().memory.detector._evidence.count == 102
 
 
 def test_a_constraint_that_comes_first_shows_a_change_before_any_reward_of_it_is_told():

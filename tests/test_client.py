@@ -2,7 +2,10 @@
 
 import asyncio
 import http.server
+import multiprocessing
 import socket
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 
@@ -262,3 +265,42 @@ def test_addresses_that_are_none(url):
 def test_tokens_that_are_none():
     with pytest.raises(nr.errors.InvalidInput, match="`token` is no token"):
         Client("http://127.0.0.1:1", token="a\nb")
+
+
+def test_without_httpx_the_extra_is_named():
+    code = "import sys; sys.modules['httpx'] = None; import nilregret.serve.client"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "MissingExtra: `nilregret.serve.client` needs httpx" in done.stderr
+    assert "pip install 'nilregret[client]'" in done.stderr
+
+
+def _asked(study, numbers):
+    numbers.put([study.ask().number for _ in range(5)])
+
+
+def test_forked_processes_have_connections_of_their_own(url):
+    study = Client(url).create("forked", POLICY)
+    assert study.ask().number == 0  # over a connection that a child must not use
+    forked = multiprocessing.get_context("fork")
+    numbers = forked.SimpleQueue()
+    children = [forked.Process(target=_asked, args=(study, numbers)) for _ in range(2)]
+    for child in children:
+        child.start()
+    found = [study.ask().number for _ in range(5)]
+    for child in children:
+        found += numbers.get()
+        child.join(LONG)
+        assert child.exitcode == 0
+    assert sorted(found) == list(range(1, 16))
+
+
+def test_connections_are_kept_and_come_back_after_they_were_closed():
+    body = b'{"studies": []}'
+    with answering((200, body), (200, body), (200, body)) as (address, got):
+        client = Client(address)
+        assert client.studies() == client.studies() == []
+        client.close()
+        assert client.studies() == []
+        client.close()
+    assert len(got) == 3

@@ -11,6 +11,8 @@ from nilregret.domains.search.designs import neighbours
 from nilregret.study import plots
 from nilregret.testing import check_kernel
 
+from .marks import nightly
+
 SPACE = nr.Space(
     way=nr.Choice("walk", "ride", "stay"),
     steep=nr.Choice(True, False, 1),
@@ -19,6 +21,7 @@ SPACE = nr.Space(
     chain=nr.when("gear", [1, 2], nr.Choice("wet", "dry", None)),
     hill=nr.when("way", ("walk", "ride"), nr.when("steep", True, nr.Float(0, 9))),
 )
+
 MIDDLE = {"pace": [0.5], "gear": [0.5], "chain": [np.sqrt(0.5) / 3] * 3, "hill": [0.5]}
 
 
@@ -161,7 +164,7 @@ def test_the_search_moves_what_counts_alone():
     np.testing.assert_array_equal(SPACE.snap(rows), rows)
 
 
-@pytest.mark.parametrize("algorithm", [nr.expected_improvement, nr.gp_ucb])
+@pytest.mark.parametrize("algorithm", [nr.expected_improvement, *nightly(nr.gp_ucb)])
 def test_a_study_asks_for_what_counts_and_replays_itself(algorithm, tmp_path):
     policy = algorithm(SPACE, nr.kernel_for(SPACE), noise=0.05, refit=nr.slots.Refit(every=4, restarts=1))
     storage = f"sqlite:///{tmp_path / 'ways.db'}"

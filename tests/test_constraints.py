@@ -229,7 +229,7 @@ def test_late_answers_count_under_the_multipliers_in_force(kind):
     study.tell(late, 0.7, constraints=[0.3])
     study.ask()
     np.testing.assert_array_equal(study.multipliers, before)  # its epoch is over
-    trial, target = study._state.reward.posterior.entries[late.number]
+    trial, target = study.replica.state.reward.posterior.entries[late.number]
     assert target == policy.objective.target(trial, study.multipliers)
     fresh = nr.Study(make(kind, epoch=5, epochs=4, memory="fresh"), seed=0)
     late = fresh.ask()
@@ -246,7 +246,7 @@ def test_missing_constraint_values_teach_nothing(kind):
         study.tell(study.ask(), 0.3, constraints=value)
     study.ask()
     assert study.multipliers == pytest.approx([math.exp(0.3)] if kind == "noiseless" else [2 / math.sqrt(5) * 0.3])
-    assert sorted(study._state.reward.posterior.entries) == [0, 2]
+    assert sorted(study.replica.state.reward.posterior.entries) == [0, 2]
     assert study.trials[1].reward == 0.3
     silent = nr.Study(make(kind, epoch=4), seed=0)
     for _ in range(9):
@@ -427,7 +427,7 @@ def test_multipliers_that_are_not_used_are_not_kept():
     for _ in range(30):
         multipliers.hear(study.add(ARMS.points[0], 0.0, constraints=[0.1]))
         multipliers.advance(len(study.trials))
-    assert not multipliers._told
+    assert not multipliers._values_by_epoch
 
 
 def test_a_file_cannot_tell_constraint_values(tmp_path):
@@ -542,11 +542,12 @@ def test_data_rates_refuse_nonsense():
         WORLDS.data_rates(b=(1.0, 0.0, 1.0, 1.0))
 
 
-def test_violation_falls():
-    """Algorithm 2 on the test problem, two fixed seeds."""
+@pytest.mark.parametrize("seeds", [1, pytest.param(2, marks=pytest.mark.nightly)])
+def test_violation_falls(seeds):
+    """Algorithm 2 on the test problem, fixed seeds."""
     problem = WORLDS.small_feasible_region
     policy = make("noiseless", problem.domain, nr.Matern(2.5, 1.0), epoch=20, epochs=6)
-    runs = nr.replicate(lambda: policy, problem.environment, 120, seeds=range(2))
+    runs = nr.replicate(lambda: policy, problem.environment, 120, seeds=range(seeds))
     average = runs.violation / np.arange(1, 121)
     assert (average[:, -1] < 0.6 * average[:, 39]).all()
     assert (runs.multipliers[:, -1, 0] > 1.5).all()
@@ -555,7 +556,7 @@ def test_violation_falls():
 # -- the example -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_router_runs_and_goes_on_where_it_was(tmp_path):
     script = Path(__file__).parents[1] / "examples" / "router.py"
     outputs = []

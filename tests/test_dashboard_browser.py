@@ -24,6 +24,15 @@ LACKING = (
 )
 WIDE, PHONE = {"width": 1200, "height": 900}, {"width": 375, "height": 740}
 SECONDS = 300_000  # milliseconds that anything may take: the machine may be busy
+SEEN = (
+    "of_markup",
+    "of_failures",
+    "of_a_space",
+    "of_constraints",
+    "of_changes",
+)  # each with pictures of its own, or none
+MORE_PAGES = ("of_constraints/trials", "of_a_space/trials/5")
+MORE_NAMES = (".", "~~2e", "a\\b", "a" * 150)
 
 
 def executable():
@@ -113,7 +122,9 @@ INK = """canvas => {
 }"""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[] if kind in SEEN else [pytest.mark.nightly]) for kind in KINDS]
+)
 def test_every_study_is_drawn_without_an_error_or_a_request_elsewhere(browser, base, kind):
     with opened(browser, base, viewport=PHONE) as page:
         page.goto(at(base, kind))
@@ -127,7 +138,10 @@ def test_every_study_is_drawn_without_an_error_or_a_request_elsewhere(browser, b
         assert page.locator("h1").all_inner_texts() == [MARKUP if kind == "of_markup" else kind]
 
 
-@pytest.mark.parametrize("path", ["", "of_constraints/trials", "of_constraints/trials/9", "of_a_space/trials/5"])
+@pytest.mark.parametrize(
+    "path",
+    ["", "of_constraints/trials/9", *(pytest.param(path, marks=pytest.mark.nightly) for path in MORE_PAGES)],
+)
 def test_other_pages_have_no_error_either_and_fit_on_a_phone(browser, base, path):
     with opened(browser, base, viewport=PHONE) as page:
         page.goto(f"{base}/studies/{path}".rstrip("/"))
@@ -217,7 +231,7 @@ def test_a_picture_is_read_on_where_it_was_left_when_it_is_drawn_anew(browser, b
         assert page.wrong == []
 
 
-@pytest.mark.parametrize("name", ["..", ".", "~~2e", "a\\b", "a" * 150])
+@pytest.mark.parametrize("name", ["..", *(pytest.param(name, marks=pytest.mark.nightly) for name in MORE_NAMES)])
 def test_a_study_of_any_name_is_reached_through_the_list(browser, base, url, name):
     play(nr.Study(arms(), storage=url, name=name), 2, hill)
     with opened(browser, base) as page:
@@ -288,7 +302,7 @@ CONTRAST = """names => {
 }"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
 def test_light_and_dark_go_by_the_visitor_and_can_be_read(browser, base, scheme):
     with opened(browser, base, color_scheme=scheme) as page:
         page.goto(at(base, "of_arms"))

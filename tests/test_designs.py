@@ -19,7 +19,6 @@ from nilregret.domains.search.designs import (
     from_cube,
     mutated,
     one_changed,
-    parameters,
     sobol,
 )
 from nilregret.slots import described
@@ -34,6 +33,8 @@ from nilregret.slots.explore import (
     UniformExploration,
 )
 from nilregret.testing import check_policy
+
+from .marks import nightly
 
 BOX = nr.Box([0.0, -1.0], [1.0, 3.0])
 MIXED = nr.Space(
@@ -157,7 +158,7 @@ def test_the_ends_of_the_cube_are_inside():
 
 def differs(domain, point, other):
     """In which parameters two points differ."""
-    return {i for i, (_, columns) in enumerate(parameters(domain)) if not np.allclose(point[columns], other[columns])}
+    return {i for i, (_, columns) in enumerate(domain.columns()) if not np.allclose(point[columns], other[columns])}
 
 
 @pytest.mark.parametrize("name", [*SPACES, "box"])
@@ -187,7 +188,7 @@ def test_one_parameter_alone_changes(name):
         points = one_changed(domain, centre, which, 50, rng(seed))
         assert (points >= domain.lower).all()
         assert (points <= domain.upper).all()
-        parameter, columns = parameters(domain)[which]
+        parameter, columns = domain.columns()[which]
         if name != "box":
             assert np.array_equal(domain.snap(points), points)
         if name != "tree":  # there another kernel has parameters of its own
@@ -315,14 +316,21 @@ def test_arms_and_points_that_have_failed_are_left_out_of_a_design():
 def changes(study, number, domain):
     """In which parameters a trial differs from the best point that counted before it, as the posterior had it then."""
     before, memory = nr.Study(study.policy, seed=study.seed), study.policy.memory
-    before._kept.apply(list(study.trials[:number]))
+    before.replica.apply(list(study.trials[:number]))
     points = np.array([trial.point for trial in study.trials[memory.first_counted(0, number) : number]])
     given = [domain.decode(point) for point in points] if isinstance(domain, nr.Space) else points
     return differs(domain, study.trials[number].point, points[before.predict(given)[0].argmax()])
 
 
-@pytest.mark.parametrize("domain", [BOX, MIXED])
-@pytest.mark.parametrize("memory", [None, nr.slots.SlidingWindow(9), nr.slots.RestartEvery(50)])
+@pytest.mark.parametrize(
+    ("domain", "memory"),
+    [
+        (MIXED, None),
+        (BOX, nr.slots.SlidingWindow(9)),
+        *nightly((BOX, None), (MIXED, nr.slots.SlidingWindow(9))),
+        *nightly(*((each, nr.slots.RestartEvery(50)) for each in (BOX, MIXED))),
+    ],
+)
 def test_one_parameter_of_the_best_point_changes_now_and_then(domain, memory):
     more = {} if memory is None else {"memory": memory}
     study = play(nr.Study(policy_of(domain, CoordinateSearch(every=3, after=6, steps=20), **more), seed=2), 37)
@@ -545,10 +553,10 @@ def test_where_all_around_is_impossible_the_point_stays():
     search = nr.slots.PointSearch(candidates=16, apart=0.1)
     nowhere = AcquisitionFunction(lambda points: np.full(len(points), -np.inf), lambda points: (points[:, 0], points))
     point = np.array([0.5, 0.5])
-    standing = search.standing(BOX, 0)
+    standing = search.candidate_points(BOX, 0)
     scores = np.zeros(len(standing))
     found = search.moved_apart(
-        point, nowhere, BOX, standing=standing, scores=scores, tried=point[None], noisy=True, rng=rng
+        point, nowhere, BOX, candidates=standing, scores=scores, tried=point[None], noisy=True, rng=rng
     )
     assert found is point
 
@@ -560,11 +568,11 @@ def test_of_many_candidates_the_leading_ones_that_were_not_tried_are_valued():
         looked.append(len(points))
         return -np.abs(points - 0.5).sum(axis=1)
 
-    standing = search.standing(BOX, 0)
+    standing = search.candidate_points(BOX, 0)
     ranked = standing[np.argsort(np.abs(standing - 0.5).sum(axis=1))]
     tried = np.concatenate([[[0.5, 0.5]], ranked[:200]])
     found = search.moved_apart(
-        tried[0], AcquisitionFunction(values, lambda points: (points[:, 0], points)), BOX, standing=standing,
+        tried[0], AcquisitionFunction(values, lambda points: (points[:, 0], points)), BOX, candidates=standing,
         scores=-np.abs(standing - 0.5).sum(axis=1), tried=tried, noisy=True, rng=rng,
     )  # fmt: skip
     assert max(looked) <= 64 + 64  # not all 1,024: a value costs O(n^2)
@@ -597,7 +605,7 @@ def test_a_situation_says_what_a_part_may_look_at():
     assert (situation.history, situation.seed, situation.randomness.number, situation.context) == (5, 0, 5, None)
     assert sorted(map(tuple, tried)) == sorted(rows(study)[:5])
     before = nr.Study(study.policy, seed=0)
-    before._kept.apply(list(study.trials[:5]))
+    before.replica.apply(list(study.trials[:5]))
     assert np.array_equal(best, before.best().point)
     assert seen[0][1] is None
     assert seen[0][2].shape == (0, 2)

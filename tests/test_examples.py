@@ -114,7 +114,7 @@ def test_pictures_of_changes(tmp_path):
         plots.changes(plane, tmp_path / "plane.png")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_workers_share_a_study_and_answer_in_any_order(tmp_path):
     storage = f"sqlite:///{tmp_path}/workers.db"
     command = [sys.executable, str(EXAMPLES / "workers.py"), "--storage", storage, "--rows", "150", "--workers", "2"]

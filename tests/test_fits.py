@@ -15,7 +15,8 @@ from nilregret.slots import refit as refits
 from nilregret.storage import MemoryStorage
 from nilregret.storage.sql import SqlStorage
 from nilregret.study import replica as kept
-from nilregret.study.transaction import several
+
+from .marks import nightly
 
 SEARCH = nr.slots.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
 REFIT = nr.slots.Refit(every=5, restarts=0)
@@ -55,7 +56,7 @@ def played(study, rounds):
 def said(study):
     """What it believes at some points and decides next, to the bit."""
     points = np.array([study.trials[0].point, study.trials[3].point])
-    decision = study._look().decide(now=study.trials[-1].asked_at)
+    decision = study.replica.current().decide(now=study.trials[-1].asked_at)
     return decision.point.tobytes(), *(each.tobytes() for each in (*study.predict(points), *study.bounds(points)))
 
 
@@ -77,7 +78,7 @@ def no_optimiser(monkeypatch):
     return lambda: monkeypatch.setattr(refits, "fit", None)
 
 
-@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+@pytest.mark.parametrize("goal", ["maximize", *nightly("minimize")])
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_replay_fits_nothing_and_goes_on_to_the_bit(name, goal, tmp_path, no_optimiser):
     storage = f"sqlite:///{tmp_path}/a.db"
@@ -99,12 +100,12 @@ def test_what_is_shown_of_a_fit_is_in_the_units_of_the_study():
     )  # fmt: skip
     one.ask()
     other.ask()
-    state = one._look().reward.posterior
+    state = one.replica.current().reward.posterior
     fit = one.fits[-1]
     assert (fit.kernel, fit.mean, fit.unit) == (state.in_use, *state.units[:2])
     assert fit.noise == pytest.approx(state.ridge**0.5 * state.units.unit)
     assert fit.warp["type"] == "Warp"
-    assert other.fits[-1].mean == -other._look()._state.reward.posterior.units.center
+    assert other.fits[-1].mean == -other.replica.current().reward.posterior.units.center
 
 
 def test_another_machine_decides_by_the_fits_on_record(tmp_path, other_machine):
@@ -130,7 +131,7 @@ def test_decisions_are_the_same_with_one_and_two_threads_of_blas(tmp_path):
         mine = [one.ask().point.tobytes() for _ in range(2)]
     with threadpool_limits(2):
         other = nr.Study(policy, seed=2)
-        other._kept.apply(list(nr.Study.open(storage=storage).trials)[:16])
+        other.replica.apply(list(nr.Study.open(storage=storage).trials)[:16])
         assert [other.ask().point.tobytes() for _ in range(2)] == mine
 
 
@@ -140,11 +141,11 @@ def test_looking_writes_nothing_and_changes_nothing(tmp_path):
     for _ in range(12):
         answer(quiet, quiet.ask())
         answer(curious, curious.ask())
-        fits, order = curious.fits, curious._kept.record.order
+        fits, order = curious.fits, curious.replica.record.order
         curious.predict(np.array([[1.0, 0.0]]))
         curious.best()
         nr.Study.open(storage=url).bounds(np.array([[1.0, 0.0]]))
-        assert (curious.fits, curious._kept.record.order) == (fits, order)
+        assert (curious.fits, curious.replica.record.order) == (fits, order)
     assert [t.point.tobytes() for t in quiet.trials] == [t.point.tobytes() for t in curious.trials]
     assert quiet.fits == curious.fits
 
@@ -175,7 +176,7 @@ def test_a_record_of_an_older_version_is_fitted_once_and_goes_on_with_events(nam
     kept.trials[:] = [trial._replace(fits=None) for trial in kept.trials]
     older = nr.Study.open(storage=storage)
     assert older.fits == []
-    looked = older._look().reward.fits.made
+    looked = older.replica.current().reward.fits.made
     assert len(looked) == 2 if name == "a window" else 1
     trial = older.ask()
     assert [(fit.trial, fit.channel, fit.kernel) for fit in older.fits] == [
@@ -194,7 +195,7 @@ def test_what_would_be_asked_of_a_record_of_an_older_version_changes_nothing():
     kept = storage._studies["study"]
     kept.trials[:] = [trial._replace(fits=None) for trial in kept.trials]
     older = nr.Study.open(storage=storage)
-    several(older, [lambda turn: turn.would(None)], seconds=1.0)
+    older.group_commit([lambda turn: turn.preview(None)], seconds=1.0)
     older.add(older.trials[0].point, 0.123)
     older.ask()
     assert said(older) == said(nr.Study.open(storage=storage))
@@ -217,12 +218,12 @@ def test_an_interrupt_while_a_state_learns_what_is_looked_at_loses_nothing(call,
 def test_a_decision_that_was_not_recorded_leaves_no_fit(tmp_path):
     study = played(nr.Study(POLICIES["a box"], seed=1, storage=f"sqlite:///{tmp_path}/a.db"), 5)
     straight = played(nr.Study(POLICIES["a box"], seed=1), 5)
-    put = study._kept.put
-    study._kept.put = lambda trial: 1 / 0
+    put = study.replica.put
+    study.replica.put = lambda trial: 1 / 0
     with pytest.raises(ZeroDivisionError):
         study.ask()
     assert study.fits == []
-    study._kept.put = put
+    study.replica.put = put
     assert study.ask().point.tobytes() == straight.ask().point.tobytes()
     assert study.fits == straight.fits
 
@@ -276,7 +277,7 @@ def test_a_fit_of_a_trial_that_nobody_asked_for_is_refused(tmp_path):
         nr.Study.open(storage=url)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", *nightly("postgresql")])
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
 def test_a_list_of_studies_is_what_their_trials_say_and_opens_none(kind, goal, places, monkeypatch):
     storage = SqlStorage(places(kind)())
@@ -304,8 +305,8 @@ def test_a_list_of_studies_is_what_their_trials_say_and_opens_none(kind, goal, p
 
 @pytest.mark.parametrize("storage", [None, MemoryStorage()], ids=["in memory", "stored"])
 def test_a_study_makes_its_state_once(storage, monkeypatch):
-    made, begun = [], kept.begun
-    monkeypatch.setattr(kept, "begun", lambda *args, **more: made.append(1) or begun(*args, **more))
+    made, initial_state = [], kept.initial_state
+    monkeypatch.setattr(kept, "initial_state", lambda *args, **more: made.append(1) or initial_state(*args, **more))
     study = nr.Study(POLICIES["arms"], storage=storage)
     assert len(made) == 1
     assert study.ask().number == 0

@@ -84,6 +84,59 @@ def test_no_room_imports_private_names_of_another():
     assert wrong == []
 
 
+TUPLE = {"_replace", "_asdict", "_fields", "_make"}  # Methods of named tuples, which are public.
+
+
+def private_definitions(tree):
+    """Returns the private names that a module defines: functions, classes, variables, fields and `self._x`."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_own(node.value):
+            found.add(node.attr)
+    return {name for name in found if name.startswith("_")}
+
+
+def is_own(node):
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
+def of_other_packages(tree):
+    """Returns the parameters and variables whose annotation is a class of another package, such as Optuna's study."""
+    foreign = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and not node.level
+        for alias in node.names
+    }
+    return {
+        node.arg
+        for node in ast.walk(tree)
+        if isinstance(node, ast.arg) and node.annotation is not None and ast.unparse(node.annotation) in foreign
+    }
+
+
+def test_no_room_uses_private_attributes_of_another():
+    """A private attribute is used in the module that defines it, and in its room by modules that import from there."""
+    trees = {name: ast.parse(path.read_text()) for name, path in FILES.items()}
+    defined = {name: private_definitions(tree) for name, tree in trees.items()}
+    wrong = set()
+    for name, tree in trees.items():
+        near = [name, *(target for target, _ in imported(FILES[name]) if room(target) == room(name))]
+        known = set().union(TUPLE, *(defined[each] for each in near))
+        foreign = of_other_packages(tree)
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Attribute) or is_own(node.value) or node.attr in known:
+                continue
+            from_elsewhere = isinstance(node.value, ast.Name) and node.value.id in foreign
+            if node.attr.startswith("_") and not node.attr.startswith("__") and not from_elsewhere:
+                wrong.add((name, node.attr))
+    assert wrong == set()
+
+
 def test_no_module_imports_itself_by_way_of_others():
     """Modules within a room import each other in one direction, too."""
     edges = {
@@ -157,4 +210,4 @@ def test_only_plots_imports_a_plotting_library():
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("matplotlib")
     ]
-    assert set(users) == {"study.plots"}
+    assert {user.rpartition(".")[0] for user in users} == {"study.plots"}

@@ -270,5 +270,5 @@ def test_a_refit_rescales_a_period_with_the_box():
     for hour in (1.0, 7.0, 13.0, 20.0, 26.0, 44.0):
         trial = study.ask([hour])
         study.tell(trial, float(np.sin(2 * np.pi * hour / 24.0) - (trial.point[0] - 4.0) ** 2 / 10.0))
-    found = study._look().kernel
+    found = study.replica.current().kernel
     assert found.left.kernel.period == pytest.approx(24.0)

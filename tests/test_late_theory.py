@@ -173,7 +173,7 @@ def test_the_factors_are_those_of_a_scaled_problem():
         study = nr.Study(nr.algorithms.greedy_mean(BOX, kernel, noise=math.sqrt(lam)))
         for point in points:
             study.add(point, 0.0)
-        posterior = study._state.settled().reward.posterior.belief.asked
+        posterior = study.replica.state.settled().reward.posterior.belief.asked
         recent = deviation(kernel, points, points[-2:], lam)
         widths.append(width.width(4, Progress(posterior, recent=lambda recent=recent: recent)))
     # nu sigma is the same at every point: sigma' = sigma / sqrt(lambda).
@@ -539,7 +539,7 @@ def test_of_points_equally_far_the_earlier_trial_is_the_nearest():
             for n, reward, order in zip((0, 1), (1.0, -1.0), times, strict=True)
         ]
         study = nr.Study(policy)
-        study._kept.apply([*told, asked[2], Trial(3, arms.points[1], 1, None, 5, 0.0)])
+        study.replica.apply([*told, asked[2], Trial(3, arms.points[1], 1, None, 5, 0.0)])
         assert study.predict(arms.points[1:2])[0][0] > 0.5
 
 

@@ -201,11 +201,11 @@ def test_a_study_shows_weights_and_is_opened_again_as_it_was():
     assert known.factors == FACTORS
     assert known.weights.sum() == pytest.approx(1.0)
     assert known.leader is None
-    study._kept.rebuild()
+    study.replica.rebuild()
     np.testing.assert_array_equal(study.lengthscales.weights, known.weights)
     assert played(policy, rounds=30)[0] == points
     assert nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=NOISE)).lengthscales is None
-    assert known.kernels[int(known.weights.argmax())] == study._kept.state.kernel
+    assert known.kernels[int(known.weights.argmax())] == study.replica.state.kernel
 
 
 def test_the_right_lengthscale_wins():
@@ -276,7 +276,7 @@ def test_longer_lengthscales_decide_more_often_and_wrong_ones_are_eliminated():
     assert study.lengthscales.eliminated == (0,)
     assert leaders[-20:] == [1] * 20
     before = study.lengthscales
-    study._kept.rebuild()
+    study.replica.rebuild()
     assert study.lengthscales.eliminated == before.eliminated
     np.testing.assert_array_equal(study.lengthscales.weights, before.weights)
 

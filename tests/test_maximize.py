@@ -397,7 +397,7 @@ def test_parameters_that_make_no_sense_are_refused(make, message):
 # -- time limits ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_hangs_or_dies_fails_and_the_run_goes_on():
     def objective(x, kind):
         if kind == "a":
@@ -417,14 +417,14 @@ def test_what_hangs_or_dies_fails_and_the_run_goes_on():
     assert {row["reason"] for row in result.history} == {None, died}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_cannot_be_sent_to_a_process_is_said_before_the_first_trial():
     lock = threading.Lock()
     with pytest.raises(nr.errors.InvalidInput, match="cannot be sent to another process"):
         quiet(lambda x: x if lock else 0.0, timeout=5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_time_limit_holds_in_the_threads_of_an_executor():
     def objective(x):
         if x > 0.5:
@@ -444,7 +444,7 @@ def slow_above_a_half(x):
     return x
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_time_limit_holds_in_the_processes_of_an_executor():
     with ProcessPoolExecutor(1) as pool:
         result = quiet(slow_above_a_half, trials=3, timeout=0.3, executor=pool)
@@ -546,7 +546,7 @@ def test_an_executor_that_does_not_say_how_many_workers_it_has():
     assert [trial.asked_order for trial in result.trials[:4]] == [1, 2, 3, 5]  # three before the first answer
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_processes_evaluate_what_can_be_imported():
     with ProcessPoolExecutor(2) as pool:
         result = quiet(score, SPACE, trials=6, executor=pool)
@@ -580,7 +580,7 @@ def dies_at_the_second_call(x):
     return x
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_errors_that_cannot_be_sent_back_and_workers_that_die():
     with ProcessPoolExecutor(1) as pool:
         result = quiet(raises_what_cannot_be_sent, trials=5, executor=pool)
@@ -696,7 +696,7 @@ print([(t.number, t.point.tolist(), t.reward) for t in result.trials if t.reward
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(os, "kill"), reason="signals need a POSIX system")
 def test_interrupted_and_killed_runs_end_as_one_that_was_not(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)

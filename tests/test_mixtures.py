@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.gp import PlayedPosterior, PointPosterior
+from nilregret.gp import DistinctArmsPosterior, PointPosterior
 from nilregret.gp.arms import Prior
 from nilregret.gp.choice import posterior_on_arms
 from nilregret.policy.state import State
@@ -32,7 +32,7 @@ def observed(make, rounds=25, seed=0):
 
 ENGINES = {
     "features": lambda: posterior_on_arms(ARMS, KERNEL, 0.09),
-    "played": lambda: PlayedPosterior(Prior(KERNEL, ARMS.points), 0.09),
+    "played": lambda: DistinctArmsPosterior(Prior(KERNEL, ARMS.points), 0.09),
     "points": lambda: PointPosterior(KERNEL, 1, 0.09),
 }
 
@@ -162,7 +162,7 @@ def test_half_the_norm_empties_the_set_and_is_raised(seed):
             lower, upper = study.bounds()
             assert (lower <= values).all()
             assert (values <= upper).all()
-            assert study._state.settled().valid_for == "none"  # what was told is refuted
+            assert study.replica.state.settled().valid_for == "none"  # what was told is refuted
     raised = study.norm_bounds
     assert raised[0] == (0, 2.0)
     assert raised[1][0] <= 50
@@ -179,13 +179,13 @@ def test_a_constraint_whose_norm_is_refuted_is_not_called_proved():
     study, rng = nr.Study(policy, seed=0), np.random.default_rng(0)
 
     def claim():
-        return study._look().limit(1).valid_for
+        return study.replica.current().limit(1).valid_for
 
     assert claim() == "f"
     for arm in rng.integers(0, 40, 60):
         study.add(ARMS.points[arm], 0.0, constraints=[g[arm] + 0.1 * rng.normal()])
     assert claim() == "none"
-    assert study._look().outputs.confidence == 0.0  # of all of them together
+    assert study.replica.current().outputs.confidence == 0.0  # of all of them together
 
 
 @pytest.mark.parametrize("where", ["box", "context", "late"])

@@ -52,7 +52,7 @@ def script(folder, text):
     subprocess.run(["sh", "-c", text], env=environment, check=True, timeout=LONG)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(os.name != "posix", reason="the page has a shell script")
 def test_the_page_shows_what_the_commands_print(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

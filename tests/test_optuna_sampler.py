@@ -15,8 +15,8 @@ from optuna.trial import TrialState
 
 import nilregret as nr
 from nilregret.integrations.distributions import Translation
+from nilregret.integrations.observed_space import ObservedSpace, hull
 from nilregret.integrations.optuna import NoRegretSampler
-from nilregret.integrations.suggested import Suggested, hull
 
 from .optuna_worker import SEED, loss, objective
 from .waiting import LONG
@@ -128,7 +128,7 @@ def dynamic(trial, step, *, constrained):
 
 
 class TestRecord:
-    @pytest.mark.slow
+    @pytest.mark.nightly
     def test_a_study_resumed_in_a_fresh_process_repeats_exactly(self, tmp_path):
         whole = study_of(NoRegretSampler(seed=SEED))
         whole.optimize(objective, n_trials=24)
@@ -140,7 +140,7 @@ class TestRecord:
         assert worker.returncode == 0, complaint
         assert params(half) == params(whole)
 
-    @pytest.mark.slow
+    @pytest.mark.nightly
     def test_several_processes_share_a_study(self, tmp_path):
         storage = f"sqlite:///{tmp_path}/studies.db"
         study = told(study_of(NoRegretSampler(seed=SEED), storage=storage, study_name="s"), 8)
@@ -428,9 +428,9 @@ class TestSpaces:
 
         study = study_of(NoRegretSampler(seed=2))
         study.optimize(conditional, n_trials=30)
-        seen = Suggested()
+        seen = ObservedSpace()
         for trial in study.trials:
-            seen.take(trial)
+            seen.observe(trial)
         assert seen.groups(seen.space) == [["load"], ["pace", "rests"], ["way", "x"]]
         assert study.best_value < 0.05
         assert len({trial.params["x"] for trial in study.trials}) > 20
@@ -447,7 +447,7 @@ class TestSpaces:
         assert found["x"] != found["y"]
 
     def test_a_range_that_changed_is_the_last_one_and_one_that_keeps_changing_the_hull(self):
-        seen = Suggested()
+        seen = ObservedSpace()
         for low, high, expected in (
             (0, 10, (0, 10)),
             (0, 5, (0, 5)),
@@ -456,7 +456,7 @@ class TestSpaces:
             (2, 3, (0, 30)),
         ):
             at = FloatDistribution(low, high)
-            seen.take(optuna.create_trial(params={"x": low}, distributions={"x": at}, value=1.0))
+            seen.observe(optuna.create_trial(params={"x": low}, distributions={"x": at}, value=1.0))
             assert seen.space == {"x": FloatDistribution(*expected)}
 
     def test_trials_outside_the_range_say_nothing(self):

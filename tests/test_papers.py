@@ -21,6 +21,7 @@ from nilregret.study import plots
 from nilregret.study.curves import Boxes, Curves, interval, standard_error
 
 FIGURES = {figure.name: figure for paper in papers.papers() for figure in paper.figures}
+WRITTEN = ("srinivas-3", "chowdhury-2a", "verma-4a", "avanesov-3", "shi-3")  # also outside the nightly tests
 
 
 @pytest.fixture
@@ -80,7 +81,17 @@ def numbers(result):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_is_made_and_written(name, folder, tmp_path):
+def test_every_figure_is_made(name, folder):
+    result = FIGURES[name].make(Job(trials=2, rounds=5))
+    assert result.statements
+    for panel in result.panels:
+        assert all(np.isfinite(line).all() for line in shown(panel).values())
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in WRITTEN else [pytest.mark.nightly]) for name in FIGURES]
+)
+def test_every_figure_is_written_and_is_the_same_again(name, folder, tmp_path):
     figure = FIGURES[name]
     job = Job(trials=3, rounds=8)
     result = figure.make(job)

@@ -210,7 +210,9 @@ function = "objective:score"
 """
 
 
-@pytest.mark.parametrize("arguments", [["papers", "srinivas-3", "--out", "out"], ["tune", "job.toml"]])
+@pytest.mark.parametrize(
+    "arguments", [["papers", "srinivas-3", "--quick", "--trials", "2", "--out", "out"], ["tune", "job.toml"]]
+)
 def test_no_progress_bar_in_a_log(arguments, tmp_path):
     (tmp_path / "job.toml").write_text(TUNED)
     (tmp_path / "objective.py").write_text("def score(x):\n    return x\n")

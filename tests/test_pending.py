@@ -169,9 +169,9 @@ def test_an_answer_told_twice_is_taken_once_and_another_is_refused(pending):
     study = nr.Study(policy_of(nr.gp_bucb, WORLDS["arms"], pending))
     trials = study.ask(count=3)
     told = study.tell(trials[1], 0.5)
-    events = study._record.order
+    events = study.replica.record.order
     assert study.tell(trials[1], 0.5) is told
-    assert study._record.order == events
+    assert study.replica.record.order == events
     with pytest.raises(nr.errors.TrialError, match=r"told already \(reward 0.5\), and now another .*\(reward 0.6\)"):
         study.tell(trials[1], 0.6)
     with pytest.raises(nr.errors.TrialError, match="told already"):
@@ -304,11 +304,11 @@ def test_every_answer_counts_in_batches_with_m_one_less_than_their_size(b):
             study.tell(trial, reward_of(trial))
         study.predict()
     # A whole batch is told before the next one: the first of it after b - 1 further questions.
-    assert study._state.settled().reward.data.pending.dropped == set()
+    assert study.replica.state.settled().reward.data.pending.dropped == set()
     if short is not None:
         for trial in short.ask(count=b):
             short.tell(trial, reward_of(trial))
-        assert short._state.settled().reward.data.pending.dropped == {0}
+        assert short.replica.state.settled().reward.data.pending.dropped == {0}
 
 
 def test_points_told_without_a_question_do_not_make_answers_late():
@@ -397,7 +397,7 @@ def test_an_answer_at_the_very_end_of_the_window_counts(start):
         trial = study.ask()
         clock.now += seconds + 0.001
         study.tell(trial, 1.0)
-        assert study._state.settled().reward.data.pending.dropped == {1}
+        assert study.replica.state.settled().reward.data.pending.dropped == {1}
 
 
 def test_a_clock_that_runs_backwards_records_nothing():
@@ -421,7 +421,7 @@ def test_a_clock_that_runs_backwards_records_nothing():
     # Where waiting is counted in questions, times are only written down.
     rounds = nr.Study(nr.gp_ucb_sdf(ARMS, KERNEL, noise=NOISE, window=3, minimum=-1.0, beta=1.0), clock=Clock(5.0))
     rounds.ask()
-    rounds._clock.now = 4.0
+    rounds.replica.clock.now = 4.0
     assert rounds.ask().asked_at == 4.0
 
 
@@ -486,7 +486,7 @@ def test_a_failed_point_that_is_answered_later_is_forgiven(domain, pending):
     study = nr.Study(policy_of(nr.gp_bucb, (domain, None, kernel), pending), seed=0)
 
     def aside():
-        failed = study._look().outputs.engine._failed
+        failed = study.replica.current().outputs.engine._failed
         return {domain.points[arm].tobytes() for arm in failed} if isinstance(domain, nr.Arms) else set(failed)
 
     trials = study.ask(count=3)
@@ -510,7 +510,7 @@ def test_a_point_is_set_aside_while_what_counts_there_has_failed_alone():
         study.add([1.0], 0.0)
         study.fail(study.ask(), "it broke")
         for _ in range(4):
-            aside.append(study._look().outputs.engine._failed)
+            aside.append(study.replica.current().outputs.engine._failed)
             study.add([1.0], 0.0)
         # The answer counts, and leaves; the failure alone counts; it leaves too.
         assert aside == [set(), {0}, {0}, set()]
@@ -526,7 +526,7 @@ def test_a_replay_does_not_see_answers_before_they_came():
             study, again = nr.Study(policy), nr.Study(policy)
             for trial, reward in zip(study.ask(count=2), rewards, strict=True):
                 study.tell(trial, reward)
-            again._kept.apply(list(study.trials))
+            again.replica.apply(list(study.trials))
             assert study.ask().arm == again.ask().arm
     events = Record().apply(list(study.trials))
     assert [event.trial.state for event in events if event.kind == "asked"] == ["pending"] * 3
@@ -630,7 +630,7 @@ def test_own_outputs_are_what_a_fit_sees():
         study = nr.Study(policy, seed=1)
         trials = study.ask(count=4)
         study.tell(trials[0], 1.0)
-        state = study._state.settled()
+        state = study.replica.state.settled()
         (fitted,) = state.reward.fits.made.values()
         seen[name] = fitted
         others = [-1.0] * 3
@@ -669,9 +669,9 @@ def test_contexts_in_a_given_order():
 def test_samples_at_few_arms_are_of_the_posterior():
     """Fails by chance less than once in 1e6: 4,000 draws, entries of the covariance within 6 standard errors."""
     from nilregret.gp.arms import Prior
-    from nilregret.gp.distinct_arms import PlayedPosterior
+    from nilregret.gp.distinct_arms import DistinctArmsPosterior
 
-    posterior = PlayedPosterior(Prior(nr.Matern(1.5, lengthscale=0.3), ARMS.points), 0.1)
+    posterior = DistinctArmsPosterior(Prior(nr.Matern(1.5, lengthscale=0.3), ARMS.points), 0.1)
     for arm, target in ((3, 1.0), (20, -1.0), (21, 0.5), (3, 0.8)):
         posterior.append(arm, target)
     few = [1, 3, 8, 20, 33]

@@ -279,6 +279,7 @@ def test_a_study_of_auto_on_arms_goes_on_with_the_score_it_began_with(tmp_path):
     assert [trial.arm for trial in result.study.trials] == [trial.arm for trial in alone.study.trials]
 
 
+@pytest.mark.nightly
 def test_auto_does_not_get_stuck_where_expected_improvement_does():
     """Of 40 other functions auto was stuck in 3 and expected improvement in 14, both with fewer fits than usual.
 

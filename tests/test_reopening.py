@@ -8,6 +8,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.gp import PointPosterior, triangle
+from nilregret.study.transaction import Transaction
 
 from .waiting import LONG
 
@@ -91,15 +92,17 @@ def test_a_study_on_a_box_opens_again_as_it_was(hallucinates, tmp_path):
 
     def play():
         """One question and one answer at a time, in one transaction."""
-        kept = study._kept
+        kept = study.replica
+        transaction = Transaction(study.policy, kept)
         for point in rng.random((560, 2)):
             order = kept.record.order + 1
-            trial = kept.put(study._trial(study._given.point(point), None, order=order, now=1e9))
+            decision = study.inputs.point(point)
+            trial = kept.put(transaction._trial(decision, None, order=order, now=1e9))
             kept.put(trial.answered(reward=float(np.sin(7 * point).sum()), order=order + 1, time=1e9))
 
-    study._kept.write(play)
+    study.replica.write(play)
     again = nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db")
-    probes, live, seen = rng.random((9, 2)), study._look(), again._look()
+    probes, live, seen = rng.random((9, 2)), study.replica.current(), again.replica.current()
     assert len(again.trials) == 560
     np.testing.assert_array_equal(seen.envelope(probes).mean, live.envelope(probes).mean)
     np.testing.assert_array_equal(seen.envelope(probes).std, live.envelope(probes).std)

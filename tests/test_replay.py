@@ -68,7 +68,7 @@ def test_live_and_replayed_go_on_alike(name):
     for study in (live, replayed):
         study.quiet = True
         happen(study, 1, BEFORE)
-    replayed._kept.rebuild()
+    replayed.replica.rebuild()
     now[0] = 5.0  # leases are over
     decided = [happen(study, 2, AFTER) for study in (live, replayed)]
     assert len(decided[0]) > AFTER // 3

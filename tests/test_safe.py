@@ -1,13 +1,15 @@
 """`Safe` is safe for people who do not scale their constraint, and says what it was not told."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import nilregret as nr
 from nilregret._utils import serialize
-from nilregret.slots.sizes import cautious_size
+from nilregret.slots.constraint_scale import cautious_scale
 
 ARMS, KERNEL = nr.Arms.grid(0, 10, 101), nr.Matern(2.5, 2.0)
 LINE, SHORT = nr.Arms.grid(0, 1, 21), nr.SquaredExponential(0.2)
@@ -73,15 +75,15 @@ def test_with_a_scale_that_is_learned_nothing_but_start_is_played_before_a_value
 
 
 def test_what_is_learned_is_a_large_scale_and_a_short_lengthscale():
-    one = cautious_size(SHORT, np.array([[0.5]]), np.array([-10.0]), np.array([3]), noise=0.1)
+    one = cautious_scale(SHORT, np.array([[0.5]]), np.array([-10.0]), np.array([3]), noise=0.1)
     assert one[0] < 1.0
     assert 20.0 <= one[1] <= 45.0  # nothing but the distance from the border is known
     rng, X = np.random.default_rng(0), np.linspace(0, 1, 25)[:, None]
     drawn = np.linalg.cholesky(SHORT(X, X) + 1e-9 * np.eye(25)) @ rng.standard_normal(25)
-    factor, scale = cautious_size(SHORT, X, 7.0 * drawn, np.ones(25), noise=0.1)
+    factor, scale = cautious_scale(SHORT, X, 7.0 * drawn, np.ones(25), noise=0.1)
     assert 0.25 <= factor <= 1.0
     assert 5.0 <= scale <= 21.0
-    assert cautious_size(SHORT, X, np.zeros(25), np.ones(25), noise=0.0)[1] == 0.0
+    assert cautious_scale(SHORT, X, np.zeros(25), np.ones(25), noise=0.0)[1] == 0.0
 
 
 def test_what_is_learned_is_a_function_of_the_record(tmp_path):
@@ -112,6 +114,19 @@ def test_a_study_from_before_scales_were_told_opens_and_keeps_its_unit():
     assert old == made
     assert old.of_channel(1).kernel == KERNEL
     assert serialize.loads(made.to_json()) == made
+
+
+# -- what was risked ---------------------------------------------------------------------------------------------------
+
+
+def test_the_first_play_of_a_point_takes_its_risk_off_delta():
+    state = nr.Safe(start=[[2.0]], scale=25.0, delta=0.1).begin()
+    limits = [SimpleNamespace(mean=np.array([-2.0]), std=np.array([1.0]))]
+    for number, (place, left) in enumerate([(2.0, 0.1), (3.0, 0.1 - norm.sf(2.0)), (3.0, 0.1 - norm.sf(2.0))]):
+        state.asked(SimpleNamespace(number=number, point=np.array([place]), context=None), lambda: limits)
+        assert state.remaining_delta == pytest.approx(left)
+    state.forget_before(2)
+    assert state.remaining_delta == 0.1
 
 
 # -- what was measured -------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.serve import connections
 from nilregret.serve import server as running
-from nilregret.serve.auth import origins
+from nilregret.serve.auth import origin_checks
 
 from .serving import Served
 from .waiting import LONG, until
@@ -63,9 +63,10 @@ def test_one_command_serves_this_machine_and_sigterm_ends_it(folder):
         assert served.ask("GET", "/v1/studies", token=made)[0] == 200
         assert served.ask("POST", "/v1/studies/a/decisions", {}, token=made)[0] == 403
         assert served.stop() == (0, "")
-    assert (folder / "nilregret.db").exists()
+    assert (folder / "nilregret.db").stat().st_mode & 0o777 == 0o600 or os.name != "posix"
 
 
+@pytest.mark.nightly
 def test_a_stream_that_somebody_listens_to_holds_up_nothing(folder):
     with Served(folder) as served:
         assert served.ask("PUT", "/v1/studies/a", STUDY)[0] == 201
@@ -100,12 +101,12 @@ def test_what_is_no_request_is_refused_and_who_is_silent_is_cut_off(folder):
         silent[1].sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n")
         silent[2].sendall(b"POST /v1/studies HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n{")
         assert [served.rest(each)[:12] for each in silent] == [b"", b"", b"HTTP/1.1 408"]
-        crowd = []
+        limit = []
         for _ in range(40):  # more than there is room for: whoever has been silent longest goes
             with contextlib.suppress(OSError):
-                crowd.append(socket.create_connection(address, timeout=LONG))
+                limit.append(socket.create_connection(address, timeout=LONG))
         served.wait()
-        for each in [*silent, *crowd]:
+        for each in [*silent, *limit]:
             each.close()
 
 
@@ -137,7 +138,7 @@ def test_what_cannot_be_served(folder):
     assert "only SQLite and PostgreSQL" in run("serve", "--storage", "mysql://a", code=1).stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_several_processes_on_postgresql(folder, places):
     place = places("postgresql")()
     token = json.loads(run("token", "new", "--storage", place, "--role", "admin", "--json").stdout)
@@ -181,9 +182,9 @@ def test_what_is_no_address_no_name_and_no_proxy_is_refused_before_anything_is_b
     for proxy in ("nginx", "*", "127.0.0.1:80", "127.0.0.1;::1", ""):
         assert "`--proxy` is" in run("serve", "--proxy", proxy, code=1).stderr
     assert not list(folder.iterdir())
-    assert origins.check_address("[::1]") == "::1"
-    assert origins.check_name("fd00::1") == "[fd00::1]"
-    assert origins.check_proxies("127.0.0.1, 10.0.0.0/8,::1") == "127.0.0.1, 10.0.0.0/8,::1"
+    assert origin_checks.check_address("[::1]") == "::1"
+    assert origin_checks.check_name("fd00::1") == "[fd00::1]"
+    assert origin_checks.check_proxies("127.0.0.1, 10.0.0.0/8,::1") == "127.0.0.1, 10.0.0.0/8,::1"
 
 
 def test_a_folder_that_cannot_be_written_to_is_said_to_be_that(folder):
@@ -196,6 +197,7 @@ def test_a_folder_that_cannot_be_written_to_is_said_to_be_that(folder):
         assert "deleted" not in said
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(os.name != "posix", reason="files have no such modes there")
 def test_a_file_that_the_service_makes_is_its_owner_s_alone(folder):
     made = run("token", "new", "--storage", f"sqlite:///{folder}/a.db").stdout.strip()
@@ -215,7 +217,7 @@ def test_a_file_that_the_service_makes_is_its_owner_s_alone(folder):
     assert (folder / "c.db").stat().st_mode & 0o777 == 0o644  # whoever made it may want others to look
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_who_may_only_read_and_write_tables_serves_once_they_are_there(folder, postgres):
     """The recipe of docs/deployment.md for a user of the database without further rights."""
     server = postgres
@@ -265,36 +267,27 @@ def test_a_busy_connection_is_not_silent():
         def is_closing(self):
             return self.closing
 
-    class Connection:
-        def __init__(self, cycle):
-            self.cycle, self.transport = cycle, Transport()
-
     class Cycle:
         response_complete = True
 
-    class State:
-        def __init__(self):
-            self.connections = set()
+    def connection(cycle, since):
+        made = connections.Connection.__new__(connections.Connection)
+        made.cycle, made.transport, made.silent_since = cycle, Transport(), since
+        return made
 
-    state = State()
-    watch = connections._Watch(state, 10.0, 1)
-    idle, between = Connection(None), Connection(Cycle())
-    state.connections |= {idle, between}
-    watch._note()
-    first = dict(watch._silent)
-    between.cycle = Cycle()  # it has had another request since
-    watch._note()
-    assert watch._silent[idle] == first[idle]
-    assert watch._silent[between][1] > first[between][1]
+    idle, between = connection(None, 1.0), connection(Cycle(), 2.0)
+    assert idle.silent
+    assert between.silent
     between.cycle.response_complete = False
-    watch._note()
-    assert between not in watch._silent
+    assert not between.silent
     between.transport.closing = True
-    watch._note()
-    assert between in watch._silent
+    assert between.silent
     between.transport.closing = False
-    watch._make_room()
+    limits, there = connections.LimitedConnections(10.0, 1), {idle, between}
+    limits.make_room(there)
     assert idle.transport.aborted  # the oldest; one too many
+    assert there == {between}
+    limits.make_room(there)
     assert not between.transport.aborted
 
 
@@ -313,7 +306,7 @@ def test_the_head_of_an_answer_goes_out_with_what_follows_or_by_itself():
 
     async def written():
         transport = Transport()
-        joining = connections._Joining(transport)
+        joining = connections.JoiningTransport(transport)
         for part in (b"HTTP/1.1 200 \r\n\r\n", b"body", b"HTTP/1.1 100 \r\n\r\n", b"HTTP/1.1 200 \r\n\r\n", b""):
             joining.write(part)
         joining.write(b"HTTP/1.1 201 \r\n\r\n")

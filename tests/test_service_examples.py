@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from nilregret.serve.app import OPERATIONS
-from nilregret.serve.examples import FOLLOWING, examples
+from nilregret.serve.examples import examples, links
 from nilregret.serve.openapi import document
 from nilregret.storage import MemoryStorage
 
@@ -67,12 +67,12 @@ def test_every_example_fits_its_schema(operation, example):
 
 
 def test_every_link_has_what_its_target_needs():
-    for name, (_, following) in FOLLOWING.items():
-        assert set(following) <= set(ADDRESSES)
+    for name, each in links().items():
+        assert set(each.operations) <= set(ADDRESSES)
         for status in (each for each in ADDRESSES[name].answers if each < 300):
             path, method = ADDRESSES[name].path.replace(":int", ""), ADDRESSES[name].method.lower()
-            links = SAID["paths"][path][method]["responses"][str(status)]["links"]
-            for then, link in links.items():
+            said = SAID["paths"][path][method]["responses"][str(status)]["links"]
+            for then, link in said.items():
                 target = ADDRESSES[then].path.replace(":int", "")
                 needed = {each["name"] for each in SAID["paths"][target][ADDRESSES[then].method.lower()]["parameters"]
                           if each["in"] == "path"}  # fmt: skip

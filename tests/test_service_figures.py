@@ -8,6 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import nilregret as nr
 from nilregret.storage import MemoryStorage, SqlStorage
 
+from .marks import nightly
 from .service import AT, POLICY, Client, Clock, plain
 
 OF = {"tenant": "default", "study": "shop"}
@@ -84,7 +85,7 @@ RULES = {
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [*((name, "memory") for name in RULES), ("reward", "sqlite"), ("count", "postgresql")]
+    ("name", "kind"), [*((name, "memory") for name in RULES), ("reward", "sqlite"), *nightly(("count", "postgresql"))]
 )
 def test_what_is_counted_is_what_happened(name, kind, places):
     rule = RULES[name]

@@ -50,7 +50,7 @@ def test_a_stream_of_events_does_not_keep_a_service_from_ending():
             pass
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_any_server_answers_any_request(pair):
     one, two = pair
     assert one.send("PUT", AT, {"policy": plain(POLICY), "seed": 5})[0] == 201
@@ -75,7 +75,7 @@ def test_any_server_answers_any_request(pair):
         assert len(each.send("GET", f"{AT}/events", None)[1]["events"]) == 12
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_killed_servers_lose_nothing_and_double_nothing(kind, places):
     facts, wrong = kills.run(places(kind)(), kills=3, workers=3, every=0.3)

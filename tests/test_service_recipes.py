@@ -7,9 +7,9 @@ import time
 import pytest
 
 import nilregret as nr
-from nilregret.algorithms import offered
-from nilregret.serve.holding import check_posterior
+from nilregret.algorithms import registry
 from nilregret.serve.limits import Limits
+from nilregret.serve.memory_limits import check_posterior
 from nilregret.serve.settings import Settings
 from nilregret.slots.change_detection import DriftBank
 from nilregret.slots.envelope import ConstantWidth
@@ -37,10 +37,10 @@ def client():
         yield made
 
 
-@pytest.mark.parametrize("algorithm", offered.ALGORITHMS_LIVE)
+@pytest.mark.parametrize("algorithm", registry.ALGORITHMS_LIVE)
 def test_every_algorithm_decides(client, algorithm):
     policy = {"algorithm": algorithm, "kernel": KERNEL, "noise": 0.1} if algorithm != "auto" else {}
-    limited = algorithm in offered.IN_EPOCHS
+    limited = algorithm in registry.IN_EPOCHS
     body = {"space": SPACE, "grid": 4, "policy": policy | NEEDED.get(algorithm, {}), "constraints": int(limited)}
     status, said = client.put("/v1/studies/new", body)
     assert (status, said.get("algorithm")) == (201, algorithm), said

@@ -15,7 +15,7 @@ from .service import ARMS, AT, POLICY, Client, Clock, asked, plain, told
 def timed():
     """A client whose clock one sets; `timed(rule)` puts a study of it."""
     with Client(MemoryStorage(), clock=Clock()) as made:
-        made.clock = made.service.desks._clock
+        made.clock = made.service.workers._clock
 
         def study(**rule):
             assert made.put(AT, {"policy": plain(POLICY)} | rule)[0] == 201
@@ -122,9 +122,9 @@ def test_censored_until_the_reward_is_there(timed):
     assert (status, said["late"], said["counted"]) == (200, True, False)
     study = nr.Study(nr.Policy.from_json(json.dumps(client.get(AT)[1]["policy"])), seed=0, clock=Clock())
     study.ask(count=2)
-    study._clock.now = 1059.0
+    study.replica.clock.now = 1059.0
     study.tell(0, 1.0)
-    study._clock.now = 1061.0
+    study.replica.clock.now = 1061.0
     study.tell(1, 1.0)
     assert client.get(f"{AT}/predict")[1]["mean"] == study.predict()[0].tolist()
 
@@ -162,7 +162,7 @@ def test_late_constraint_values_and_the_late_reward_after_them_are_one_answer(la
             "policy": plain(policy), "deadline": 60.0, "on_deadline": "reward", "default_reward": 0.0, "late": late,
         })  # fmt: skip
         first = asked(client)
-        client.service.desks._clock.now = 1061.0
+        client.service.workers._clock.now = 1061.0
         asked(client)
         path = f"{AT}/decisions/{first['id']}"
         assert client.put(f"{path}/reward", {"constraints": [1.0]})[0] == 200

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from benchmarks.service_parts.servers import free_port
 
 import nilregret as nr
@@ -14,6 +15,7 @@ from .waiting import LONG
 SHOP = Path(__file__).parents[1] / "examples" / "shop"
 
 
+@pytest.mark.nightly
 def test_a_shop_on_the_service(tmp_path):
     url = f"sqlite:///{tmp_path / 'shop.db'}"
     times = ["--pace", "0.01", "--expires", "90", "--thinks", "0.05"]  # no machine is too slow for these

@@ -45,7 +45,7 @@ def conversions(study, rounds, *, seed=0, delay=DELAY, zeros=False, kept=1.0):
 
 def targets(study):
     """What each unanswered trial counts as, reward units; None for the variance alone."""
-    data = study._look().reward.data
+    data = study.replica.current().reward.data
     return {
         number: None
         if (target := data.posterior.entries[number].target) is None
@@ -115,7 +115,7 @@ def test_silence_counts_as_what_is_expected_of_it():
     """E[y | no answer by age a] = q (1 - F(a)) / (1 - q F(a)) with the law given, and the mean of the round before."""
     study = nr.Study(policy_of(nr.slots.Imputed(answer=1.0, delay=GeometricDelay(MEAN))), seed=0)
     conversions(study, 60)
-    data = study._look().reward.data
+    data = study.replica.current().reward.data
     numbers, found = list(data.pending.open), targets(study)
     means = data.posterior.means([data.pending.open[number] for number in numbers])
     ages = np.array([59 - number for number in numbers])
@@ -203,7 +203,7 @@ def test_replays_and_looks_change_nothing(world, pending):
 
 def test_a_belief_made_anew_goes_on_from_what_trials_counted_as():
     study = conversions(nr.Study(policy_of(nr.slots.Imputed()), seed=0), 60)
-    data = study._look().reward.data
+    data = study.replica.current().reward.data
     before, mean = targets(study), data.posterior.belief.predict()[0]
     data.rebuild_own(0)
     assert targets(study).keys() == before.keys()
@@ -212,7 +212,7 @@ def test_a_belief_made_anew_goes_on_from_what_trials_counted_as():
 
 def test_only_trials_that_may_still_be_answered_move():
     study = conversions(nr.Study(policy_of(nr.slots.Imputed(delay=GeometricDelay(MEAN))), seed=0), 200)
-    waits = study._look().reward.data.pending.waits
+    waits = study.replica.current().reward.data.pending.waits
     open_ = len(waits._arrivals.open)
     assert len(waits.moving()) < 40 < 90 < open_
 
@@ -248,7 +248,7 @@ def test_losses_have_the_other_sign():
     for _ in range(80):
         study.tell(study.ask(), 1.0)
     study.ask()
-    assert study._look()._state.reward.posterior.entries[silent.number].target == -5.0 + 4.0
+    assert study.replica.current().reward.posterior.entries[silent.number].target == -5.0 + 4.0
 
 
 def test_descriptions_survive_json_and_refuse_nonsense():
@@ -269,7 +269,7 @@ def test_a_failure_that_counts_as_the_worst_follows_the_worst():
     study.ask()
     study.tell(second, -0.7)
     study.ask()
-    data = study._look().reward.data
+    data = study.replica.current().reward.data
     assert data.posterior.units.back(np.array(data.posterior.entries[failed.number].target)) == pytest.approx(-0.7)
 
 
@@ -277,7 +277,7 @@ def test_a_failure_that_counts_as_the_worst_follows_the_worst():
 
 
 def silence_of(study):
-    return study._look().reward.data.pending.waits.evident
+    return study.replica.current().reward.data.pending.waits.evident
 
 
 def test_silence_is_believed_once_it_is_evident():
@@ -360,7 +360,7 @@ def test_what_is_charged_for_answers_is_charged_for_silence_beside_them(name, pe
         for known in due.pop(t, []):
             study.tell(known, 0.5, constraints=[1.5 * known.point[0] + 0.5])
     study.ask()
-    data = study._look().reward.data
+    data = study.replica.current().reward.data
     assert data.multipliers[0] > 1.0
     silent = targets(study)
     answered = {n: entry.target for n, entry in data.posterior.entries.items() if n not in data.pending.open}
@@ -389,7 +389,7 @@ def test_a_failure_that_counts_as_the_worst_is_charged_too():
     failed = study.ask()
     study.fail(failed, "broken")
     study.ask()
-    entries = study._look().reward.posterior.entries
+    entries = study.replica.current().reward.posterior.entries
     assert entries[failed.number].target == pytest.approx(min(entry.target for entry in entries.values()))
     assert entries[failed.number].target < -5.0
 
@@ -403,7 +403,7 @@ def test_each_channel_may_have_a_rule_of_its_own():
         if trial.number % 3 == 0:
             study.tell(trial, 1.0, constraints=[0.4, -0.1])
     study.ask()
-    first, second = (output.data for output in study._look().outputs.constraints)
+    first, second = (output.data for output in study.replica.current().outputs.constraints)
     assert isinstance(first.policy.pending, nr.slots.Imputed)
     assert isinstance(second.policy.pending, nr.slots.Hallucinated)
     silent = [first.posterior.entries[number].target for number in list(first.pending.open)[:20]]

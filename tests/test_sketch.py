@@ -11,7 +11,7 @@ from nilregret.slots.scores import ThompsonSample
 from nilregret.slots.widths.mixtures import AnyRidge
 
 from .composition.fillings import BOX, FILLINGS, NOISE, base, reason_for
-from .composition.test_pairs import problem
+from .composition.test_pairs import SHORTEST, problem
 
 ARMS = nr.Arms.grid(0, 1, 9)
 RIDGE = 0.01
@@ -100,7 +100,7 @@ def test_what_goes_with_a_sketch(filling):
         with pytest.raises(nr.errors.InvalidInput, match="f is another function in each round"):
             policy.using(sketch=COARSE)
         return
-    assert problem(policy.using(sketch=COARSE), WHERE.name) is None
+    assert problem(policy.using(sketch=COARSE), WHERE.name, few=SHORTEST) is None
 
 
 @pytest.mark.parametrize("where", ["box", "box under contexts of a box", "space"])

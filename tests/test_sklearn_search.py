@@ -43,7 +43,7 @@ def checks_of_scikit_learn():
                 yield pytest.param(each, check, id=name)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("estimator", "check"), list(checks_of_scikit_learn()))
 def test_scikit_learns_own_checks(estimator, check):

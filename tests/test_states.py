@@ -71,7 +71,11 @@ def eventful(study, clock, rounds=24):
 
 def seen(study):
     probes = inside(study.policy.domain, [1], 7)
-    return (*study.predict(probes), *study.bounds(probes), [study._look().decide(now=study._kept.now()).point])
+    return (
+        *study.predict(probes),
+        *study.bounds(probes),
+        [study.replica.current().decide(now=study.replica.now()).point],
+    )
 
 
 def assert_same(one, other):
@@ -101,16 +105,16 @@ def test_a_trial_is_as_it_was_after_each_event(name):
     policy, clock = POLICIES[name], Clock()
     study = nr.Study(policy, seed=2, clock=clock)
     snapshots = {0: []}
-    take = study._kept.put
+    take = study.replica.put
 
     def put(trial):
         taken = take(trial)
-        snapshots[study._record.order] = list(study._record)
+        snapshots[study.replica.record.order] = list(study.replica.record)
         return taken
 
-    study._kept.put = put
+    study.replica.put = put
     eventful(study, clock, 16)
-    record = study._record
+    record = study.replica.record
     for order, trials in snapshots.items():
         assert list(record.as_of(order)) == trials
     replayed = Record()
@@ -208,13 +212,13 @@ def test_the_same_answer_again_is_the_same_trial():
     told = study.tell(trial, 0.5, constraints=[0.1])
     failed = study.fail(other, "broken")
     given_up = study.abandon(left)
-    events = study._record.order
+    events = study.replica.record.order
     assert study.tell(trial, 0.5, constraints=[0.1]) is told
     assert study.tell(trial, 0.5) is told
     assert study.tell(trial, constraints=[0.1]) is told
     assert study.fail(other, "broken") is failed
     assert study.abandon(left) is given_up
-    assert study._record.order == events
+    assert study.replica.record.order == events
     for call, shows in {
         lambda: study.tell(trial, 0.6): r"\(reward 0.5, constraints \[0.1\]\).*\(reward 0.6\)",
         lambda: study.tell(trial, 0.5, constraints=[0.2]): r"constraints \[0.1\].*constraints \[0.2\]",
@@ -226,7 +230,7 @@ def test_the_same_answer_again_is_the_same_trial():
     }.items():
         with pytest.raises(nr.errors.TrialError, match=shows):
             call()
-    assert study._record.order == events
+    assert study.replica.record.order == events
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -241,8 +245,8 @@ def test_after_a_correction_it_is_as_if_the_right_answer_had_come_first(name):
             wrong.tell(trial, reward(trial), constraints=constraints(policy, trial))
     for trial in wrong.trials:
         at = trial.as_of(trial.asked_order)
-        right._kept.put(at._replace(explored=trial.explored))
-        right._kept._whole = True
+        right.replica.put(at._replace(explored=trial.explored))
+        right.replica._valid = True
         right.tell(trial.number, reward(trial), constraints=constraints(policy, trial))
     mended = wrong.tell(4, reward(wrong.trials[4]), revise=True)
     assert [answer.reward for answer in mended.corrected] == [reward(mended) + 3.0]
@@ -292,7 +296,7 @@ def test_of_many_at_once_all_are_recorded_or_none(stored, tmp_path):
     with pytest.raises(nr.errors.InvalidInput, match="'trial', 'reward'"):
         study.tell_many([{"trial": 6, "value": 0.1}])
     assert list(map(str, study.trials)) == list(map(str, straight.trials))
-    decide, calls = type(study._state).decide, itertools.count()
+    decide, calls = type(study.replica.state).decide, itertools.count()
 
     def stumbling(self, *args, **more):
         if next(calls) == 2:
@@ -300,7 +304,7 @@ def test_of_many_at_once_all_are_recorded_or_none(stored, tmp_path):
         return decide(self, *args, **more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(study._state), "decide", stumbling)
+        patch.setattr(type(study.replica.state), "decide", stumbling)
         with pytest.raises(KeyboardInterrupt):
             study.ask(count=5)
     assert len(study.trials) == 7

@@ -11,6 +11,8 @@ from nilregret.policy.engines.base import Question
 from nilregret.policy.engines.rounds import PointRound
 from nilregret.slots.scores import ThompsonSample
 
+from .marks import nightly
+
 ARMS = nr.Arms.grid(0, 1, 12)
 KERNEL = nr.SquaredExponential(0.3)
 SEEN = [(1, 0.3), (6, 1.0), (9, 0.2), (6, 0.8)]
@@ -35,7 +37,7 @@ def probabilities_of_being_best(width, regularization, draws=200_000):
     return np.bincount(samples.argmax(axis=1), minlength=12) / draws
 
 
-@pytest.mark.parametrize("norm_bound", [0.5, 3.0])
+@pytest.mark.parametrize("norm_bound", [0.5, *nightly(3.0)])
 def test_arms_are_played_with_the_probability_that_they_are_best(norm_bound):
     """1,500 draws; every frequency within 4.5 standard errors: fails by chance less than once in 10,000 times."""
     policy = nr.gp_ts(ARMS, KERNEL, noise=0.2, norm_bound=norm_bound, regularization=0.1)
@@ -49,8 +51,8 @@ def test_arms_are_played_with_the_probability_that_they_are_best(norm_bound):
     np.testing.assert_array_less(np.abs(np.bincount(arms, minlength=12) / draws - wanted), 4.5 * error)
 
 
-@pytest.mark.slow
-def test_a_box_is_played_like_its_arms():
+@pytest.mark.parametrize("draws", [50, *nightly(200)])
+def test_a_box_is_played_like_its_arms(draws):
     """The distribution of the argmax of a path: within 4.5 standard errors of the joint samples' in each quarter."""
     box = nr.Box([0.0], [1.0])
     fine = nr.Arms.grid(0, 1, 201)
@@ -58,15 +60,15 @@ def test_a_box_is_played_like_its_arms():
     for domain in (box, fine):
         policy = nr.gp_ts(domain, KERNEL, noise=0.2, norm_bound=0.5, regularization=0.1)
         points = []
-        for seed in range(200):
+        for seed in range(draws):
             study = nr.Study(policy, seed=seed)
             for arm, reward in [(20, 0.3), (110, 1.0), (160, 0.2)]:
                 study.add(fine.points[arm], reward)
             points.append(study.ask().point[0])
-        frequencies.append(np.histogram(points, bins=[0, 0.25, 0.45, 0.65, 1.0])[0] / 200)
+        frequencies.append(np.histogram(points, bins=[0, 0.25, 0.45, 0.65, 1.0])[0] / draws)
     a, b = frequencies
     p = 0.5 * (a + b)
-    error = np.sqrt(np.maximum(p * (1 - p), 2e-3) * 2 / 200)
+    error = np.sqrt(np.maximum(p * (1 - p), 2e-3) * 2 / draws)
     np.testing.assert_array_less(np.abs(a - b), 4.5 * error)
 
 
@@ -125,7 +127,7 @@ def test_what_is_played_is_the_best_of_the_decision_set(per_side):
     for seed in range(3):
         study = nr.Study(policy, seed=seed)
         for t in range(1, 13):
-            state = study._look()
+            state = study.replica.current()
             state._update()
             randomness, reward = Randomness(seed, t - 1), state.reward
             question = Question(
@@ -144,7 +146,7 @@ def test_a_decision_set_too_large_to_look_at_whole_is_climbed():
     """Against brute force: on grids coarser than the peaks are wide, and finer."""
     box = nr.Box([-1.0, 0.0], [1.0, 2.0])
     rng = np.random.default_rng(2)
-    candidates = nr.slots.PointSearch().standing(box, 0)
+    candidates = nr.slots.PointSearch().candidate_points(box, 0)
     for per_side in (7, 25, 100):
         points = decision_set(box, per_side)
         for _ in range(10):

@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
-from nilregret.tuning import opening
+from nilregret.study import plots
+from nilregret.tuning import open_study
 from nilregret.tuning.toml.config import load
 
 from .waiting import until
@@ -60,8 +62,10 @@ def write(folder, *changes, text=FILE):
     return path
 
 
-def tune(path, *options):
-    return CliRunner().invoke(main, ["tune", str(path), *options])
+def tune(path, *options, drawn=False):
+    """A run whose picture is not drawn, unless it is looked at: it takes as long as the run."""
+    with contextlib.nullcontext() if drawn else mock.patch.object(plots, "tuning"):
+        return CliRunner().invoke(main, ["tune", str(path), *options])
 
 
 def trials(folder, name="job"):
@@ -69,7 +73,7 @@ def trials(folder, name="job"):
 
 
 def test_it_tunes_and_shows(folder):
-    result = tune(write(folder))
+    result = tune(write(folder), drawn=True)
     assert result.exit_code == 0, result.output
     assert "trial 11:" in result.output
     assert "best by posterior mean" in result.output
@@ -82,7 +86,7 @@ def test_it_tunes_and_shows(folder):
 
 def test_it_tunes_continuously_and_learns_the_kernel(folder):
     path = write(folder, ("grid = 6\n", ""), ("noise = 0.1", "noise = 0.1\nrefit = { every = 5 }"))
-    result = tune(path)
+    result = tune(path, drawn=True)
     assert result.exit_code == 0, result.output
     assert "a continuous space of 2 parameters" in result.output
     assert (folder / "job.png").stat().st_size > 10_000
@@ -118,14 +122,14 @@ def test_a_study_goes_on_with_the_policy_that_was_chosen_when_it_began(folder, m
     other = nr.algorithms.greedy_variance(
         chosen.domain, nr.Matern(2.5, 0.3), noise=0.1
     )  # as a later version might choose
-    monkeypatch.setattr(opening, "auto", lambda domain, **known: other)
+    monkeypatch.setattr(open_study, "auto", lambda domain, **known: other)
     assert tune(path, "--trials", "4").exit_code == 0
     assert nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").policy == chosen
     other_space = tune(write(folder, (POLICY, ""), ("low = 0.0", "low = 0.5")))
     assert "is of other parameters" in other_space.output
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_function_that_hangs_is_ended_by_its_timeout(folder):
     (folder / "objective.py").write_text(
         "import time\ndef score(x, kind):\n    if kind == 'a': time.sleep(600)\n    return x"
@@ -162,7 +166,7 @@ def test_a_finished_study_is_shown_and_raised_trials_go_on(folder):
 
 def test_options_override_the_file(folder, tmp_path):
     storage, plot = f"sqlite:///{tmp_path}/other.db", tmp_path / "other.png"
-    result = tune(write(folder), "--trials", "3", "--storage", storage, "--plot", str(plot))
+    result = tune(write(folder), "--trials", "3", "--storage", storage, "--plot", str(plot), drawn=True)
     assert result.exit_code == 0, result.output
     assert len(nr.Study.open(storage=storage, name="job").trials) == 3
     assert plot.exists()
@@ -451,7 +455,7 @@ def score(x, kind):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(os, "kill"), reason="signals need a POSIX system")
 def test_interrupted_and_killed_runs_continue_without_losing_or_repeating_a_trial(folder):
     (folder / "objective.py").write_text(STOPPING)
@@ -493,7 +497,14 @@ def test_interrupted_and_killed_runs_continue_without_losing_or_repeating_a_tria
 def test_the_shipped_example(tmp_path):
     example = Path(__file__).parents[1] / "examples" / "svm.toml"
     result = tune(
-        example, "--trials", "6", "--storage", f"sqlite:///{tmp_path}/svm.db", "--plot", f"{tmp_path}/svm.png"
+        example,
+        "--trials",
+        "6",
+        "--storage",
+        f"sqlite:///{tmp_path}/svm.db",
+        "--plot",
+        f"{tmp_path}/svm.png",
+        drawn=True,
     )
     assert result.exit_code == 0, result.output
     assert (tmp_path / "svm.png").stat().st_size > 10_000
@@ -510,7 +521,7 @@ def test_help():
 
 def test_without_matplotlib_everything_but_the_picture(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    result = tune(write(folder), "--trials", "2")
+    result = tune(write(folder), "--trials", "2", drawn=True)
     assert result.exit_code == 0, result.output
     assert "pip install 'nilregret[plot]'" in result.output
 

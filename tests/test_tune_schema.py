@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 import nilregret as nr
-from nilregret.algorithms import offered
 from nilregret.algorithms import registry as schema
 from nilregret.slots.check import SLOTS
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.explore import CoordinateSearch, InitialDesign, InTurn, UncertaintySampling, UniformExploration
 from nilregret.theory.series import EvenSeries, PowerSeries
-from nilregret.tuning.toml import studies
+from nilregret.tuning.toml import study_file
 from nilregret.tuning.toml.config import load
 
 WORST = nr.slots.Ignored(failed="worst")
@@ -63,26 +62,26 @@ def test_every_option_is_an_entry_or_left_out_with_a_reason(name):
     options = set(inspect.signature(getattr(nr, name)).parameters)
     assert table.make is getattr(nr, name)
     assert set(table.entries) <= options
-    assert options - set(table.entries) == options & set(offered.LEFT_OUT)
+    assert options - set(table.entries) == options & set(schema.LEFT_OUT)
     required = {p.name for p in inspect.signature(table.make).parameters.values() if p.default is p.empty} - {"domain"}
     if name != "auto":
         required |= {"noise"}  # which would follow from `reward`, that no file says
     assert set(table.needed) == required
 
 
-@pytest.mark.parametrize("name", offered.ALGORITHMS_LIVE)
+@pytest.mark.parametrize("name", schema.ALGORITHMS_LIVE)
 def test_programs_that_ask_and_tell_may_name_every_option(name):
-    table = offered.ALGORITHMS_LIVE[name]
+    table = schema.ALGORITHMS_LIVE[name]
     options = set(inspect.signature(getattr(nr, name)).parameters)
-    later = {"memory", "refit", "width", "delta"} if name in offered.IN_EPOCHS else set()  # they have their own
+    later = {"memory", "refit", "width", "delta"} if name in schema.IN_EPOCHS else set()  # they have their own
     assert options - set(table.entries) - later == options & set(table.refused)
     assert table.make is getattr(nr, name)
 
 
 def test_reasons_are_given_for_what_exists():
     options = {name for make in schema.ALGORITHMS for name in inspect.signature(getattr(nr, make)).parameters}
-    assert set(offered.LEFT_OUT) <= options
-    assert all(len(reason) > 20 for reason in [*offered.LEFT_OUT.values(), *offered.ALGORITHMS_LEFT_OUT.values()])
+    assert set(schema.LEFT_OUT) <= options
+    assert all(len(reason) > 20 for reason in [*schema.LEFT_OUT.values(), *schema.ALGORITHMS_LEFT_OUT.values()])
 
 
 TABLES = [
@@ -98,7 +97,7 @@ def test_every_field_of_a_part_is_an_entry(name, table):
     own = {  # what the file knows is left out
         "scaled": ["factor", "kernel"], "active": ["parameters", "kernel"], "rounded": ["kernel"],
         "for_parameters": ["kernel", "lengthscale", "choices"],
-        "imputed": ["minimum", "answer", "failed"], "late_or_never": ["minimum", "answer", "failed"],  # law: learned
+        "imputed": ["failed", "minimum", "answer"], "late_or_never": ["failed", "minimum", "answer"],  # law: learned
         "bernoulli": ["ceiling"], "poisson": ["ceiling"], "bounded": ["low", "high"],  # the goal says which are losses
     }  # fmt: skip
     if name in own:
@@ -441,7 +440,7 @@ def test_a_study_of_a_program_takes_what_no_file_of_an_objective_does(folder, po
     path = folder / "study.toml"
     counted = "constraints = 2\n" * ("epochs" in policy or "safe" in policy)
     path.write_text(f'{counted}[parameters.x]\ntype = "float"\nlow = 0.0\nhigh = 1.0\n[policy]\n{policy}\n')
-    assert studies.load(path).policy == expected(nr.Space(x=nr.Float(0, 1)))
+    assert study_file.load(path).policy == expected(nr.Space(x=nr.Float(0, 1)))
     with pytest.raises(nr.errors.InvalidInput):
         policy_of(folder, policy=f"[policy]\n{policy}\n")
 

@@ -69,7 +69,7 @@ def shop(policy, rounds, *, seed, switch=None, limits=False):
 
 def told(study):
     """(number, reward, constraints) of what the watch has been shown."""
-    return study._look().memory.detector.seen
+    return study.replica.current().memory.detector.seen
 
 
 @pytest.mark.parametrize("pending", PENDING.values(), ids=PENDING)

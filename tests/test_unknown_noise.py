@@ -19,6 +19,8 @@ from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge
 from nilregret.slots.widths.self_normalized import SelfNormalized
 from nilregret.slots.widths.unknown_noise import SCALES, UNKNOWN, noise_bound
 
+from .marks import nightly
+
 ARMS = nr.Arms.grid(0, 1, 12)
 KERNEL = nr.Matern(2.5, 0.3)
 DELTA = 0.1
@@ -83,16 +85,17 @@ def chaser(posterior, values, rng, rounds):
     return lowest
 
 
-def test_it_holds_in_all_rounds_whatever_is_played():
-    """400 runs of noise 1: it is below in a share that is no more than delta (a test at 5%, of fixed seeds)."""
+@pytest.mark.parametrize("runs", [80, *nightly(400)])
+def test_it_holds_in_all_rounds_whatever_is_played(runs):
+    """Runs of noise 1: it is below in a share that is no more than delta (a test at 5%, of fixed seeds)."""
     failures = 0
-    for seed in range(400):
+    for seed in range(runs):
         rng = np.random.default_rng([7, seed])
         failures += chaser(posterior_on_arms(ARMS, KERNEL, 1.0), rng.normal(size=12), rng, 25) < 1.0
-    assert binom.sf(failures - 1, 400, DELTA) > 0.05
+    assert binom.sf(failures - 1, runs, DELTA) > 0.05
 
 
-@pytest.mark.parametrize("width", ["igp", "amm"])
+@pytest.mark.parametrize("width", ["igp", *nightly("amm")])
 def test_f_stays_inside_although_nobody_knows_the_noise(width):
     """60 runs each, of little and much noise; with probability 0.9 and more none would fail in that share."""
     failures = 0

@@ -204,8 +204,8 @@ def play(study, rounds, *, start=0, sign=1.0, answered=lambda number: True, cont
 
 def dense(study, points, *, sign=1.0):
     """Mean and (lower, upper) by the numbers of the documentation: every step of it done by hand, but for the fit."""
-    state = study._look()
-    posterior = (state if sign > 0.0 else state._state).reward.posterior
+    state = study.replica.current()
+    posterior = state.reward.posterior
     trials = [trial for trial in study.trials if trial.state == "observed"]
     X, y = np.array([trial.point for trial in trials]), np.array([sign * trial.reward for trial in trials])
     seen = 4 * (len(y) // 4)
@@ -251,8 +251,8 @@ def test_what_is_shown_is_the_belief_that_decides(goal):
     sign = 1.0 if goal == "maximize" else -1.0
     study = play(nr.Study(warped(domain=SQUARE), seed=0, goal=goal), 20, sign=sign)
     for _ in range(4):
-        state = study._look()
-        posterior = (state if sign > 0.0 else state._state).reward.posterior
+        state = study.replica.current()
+        posterior = state.reward.posterior
         warp = posterior.units.warp
         normal = posterior.units.rewards(*posterior.belief.predict())
         shown = mapped(warp.back, warp.heights, *normal)
@@ -281,7 +281,7 @@ def test_the_best_is_where_the_mean_that_is_shown_is(goal):
     for _ in range(8):
         point = SQUARE.points[generator.integers(12)]
         study.add(point, sign * float(generator.standard_normal() - 50.0 * (generator.random() < 0.2)))
-    state = study._look() if sign > 0.0 else study._look()._state
+    state = study.replica.current()
     means = sign * study.predict([trial.point for trial in study.trials])[0]
     assert study.best().number == means.argmax() != state.reward.posterior.means(list(study.trials)).argmax()
 
@@ -361,13 +361,13 @@ def test_every_part_works_through_the_map(case, tmp_path):
         found = study.predict(probes, context=given)
     for got, want in zip(found, Reference(study).predict(study, rows), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
-    assert study._look().reward.posterior.units.warp is not None
+    assert study.replica.current().reward.posterior.units.warp is not None
     again = nr.Study.open(storage=url)
     for got, want in zip(again.predict(probes, context=given), found, strict=True):
         assert np.array_equal(got, want)
     now = study.trials[-1].asked_at
     seen = None if given is None else np.array(given)
-    mine, other = (each._look().decide(seen, now=now).point.tobytes() for each in (study, again))
+    mine, other = (each.replica.current().decide(seen, now=now).point.tobytes() for each in (study, again))
     assert mine == other
 
 
@@ -376,7 +376,7 @@ def test_constraints_are_charged_before_the_map():
     study = play(nr.Study(policy, seed=2), 17, constraints=lambda trial: [float(trial.point[0] - 0.4)])
     for got, want in zip(study.predict(PROBES), Reference(study).predict(study, PROBES), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
-    assert study._look().reward.posterior.units.warp is not None
+    assert study.replica.current().reward.posterior.units.warp is not None
     assert study.best().reward > -100.0
 
 
@@ -413,15 +413,15 @@ def test_a_replay_makes_the_last_fit_alone_where_all_counts_and_decides_as_live(
     if memory == "window":
         policy = policy.using(memory=nr.slots.SlidingWindow(12))
     study = play(nr.Study(policy, seed=5), 26)
-    live = study._look().reward.fits.made
+    live = study.replica.current().reward.fits.made
     fits = policy.refit.fits(26)
     assert (fits, len(live)) == (6, 6)
     again = nr.Study(policy, seed=5)
-    again._kept.apply(list(study.trials))
-    assert again._look().reward.fits.made == {}
+    again.replica.apply(list(study.trials))
+    assert again.replica.current().reward.fits.made == {}
     older = nr.Study(policy, seed=5)
-    older._kept.apply([trial._replace(fits=None) for trial in study.trials])
-    assert len(older._look().reward.fits.made) == (1 if memory == "all" else 6)
+    older.replica.apply([trial._replace(fits=None) for trial in study.trials])
+    assert len(older.replica.current().reward.fits.made) == (1 if memory == "all" else 6)
     for k in range(4):
         mine, other = study.ask(), again.ask()
         assert mine.point.tobytes() == other.point.tobytes()
@@ -444,12 +444,12 @@ def test_a_replay_makes_the_last_fit_alone_where_failures_and_open_trials_count_
             trial = open_trials.pop(number % len(open_trials))
             study.tell(trial, cliff(trial.point))
     again = nr.Study(policy, seed=5)
-    again._kept.apply(list(study.trials))
-    assert len(study._look().reward.fits.made) >= 4
-    assert again._look().reward.fits.made == {}
+    again.replica.apply(list(study.trials))
+    assert len(study.replica.current().reward.fits.made) >= 4
+    assert again.replica.current().reward.fits.made == {}
     older = nr.Study(policy, seed=5)
-    older._kept.apply([trial._replace(fits=None) for trial in study.trials])
-    assert len(older._look().reward.fits.made) == 1
+    older.replica.apply([trial._replace(fits=None) for trial in study.trials])
+    assert len(older.replica.current().reward.fits.made) == 1
     for mine, other in zip(study.predict(PROBES), again.predict(PROBES), strict=True):
         assert mine.tobytes() == other.tobytes()
     assert study.ask().point.tobytes() == again.ask().point.tobytes()
@@ -480,7 +480,7 @@ def test_given_noise_far_below_the_rewards_is_what_can_be_computed_with():
             trial = study.ask()
             study.tell(trial, 1e12 * cliff(trial.point))
     assert np.isfinite(study.predict(PROBES)[0]).all()
-    assert study._look().reward.posterior.ridge >= 1e-11
+    assert study.replica.current().reward.posterior.ridge >= 1e-11
 
 
 def test_warped_rewards_are_standardised():

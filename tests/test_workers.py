@@ -237,6 +237,7 @@ def test_a_killed_process_of_a_pool_ends_the_run_and_the_study_goes_on_with_anot
 # -- a cluster of Dask ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_a_worker_of_a_cluster_is_killed_in_mid_task_and_no_answer_is_missing(cluster, tmp_path):
     study = nr.Study(policy(), seed=3)
     result = quiet(study, DiesAtFirst(tmp_path / "died"), executor=cluster.get_executor(), in_flight=2)
@@ -251,6 +252,7 @@ def kills_above(x):
     return x
 
 
+@pytest.mark.nightly
 def test_a_point_that_kills_its_workers_fails_and_the_run_goes_on(cluster, monkeypatch):
     monkeypatch.setattr(cluster.cluster.scheduler, "allowed_failures", 0)
     study = nr.Study(nr.auto(LINE, parallel=2), seed=3)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from unittest import mock
 
 import loky
 import numpy as np
@@ -16,8 +17,9 @@ import nilregret as nr
 from nilregret.__main__ import main
 from nilregret._utils.errors import StorageError
 from nilregret.papers import find
-from nilregret.tuning.answers import Outcome
-from nilregret.tuning.toml import joining
+from nilregret.study import plots
+from nilregret.tuning.loop import STOPPED, Lease, Loop
+from nilregret.tuning.outcome import Outcome
 
 FILE = """
 trials = 8
@@ -59,7 +61,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(*args, code=0):
-    result = CliRunner().invoke(main, [str(arg) for arg in args])
+    with mock.patch.object(plots, "tuning"):  # a picture takes as long as the run
+        result = CliRunner().invoke(main, [str(arg) for arg in args])
     assert result.exit_code == code, result.output
     return result.output
 
@@ -84,9 +87,10 @@ def test_a_file_is_tuned_by_several_processes(folder):
 
 def test_a_process_that_is_killed_fails_its_trial_alone(folder):
     (folder / "job.toml").write_text(FILE.replace("score", "deadly"))
-    said = run("tune", "job.toml", "--workers", 2)
+    said = run("tune", "job.toml", "--workers", 2, "--trials", 4)
     assert "its process ended without an answer (SIGKILL(-9))" in said
-    assert all((trial.state == "failed") == (trial.parameters["x"] > 0.5) for trial in trials())
+    assert [trial.state == "failed" for trial in trials()] == [trial.parameters["x"] > 0.5 for trial in trials()]
+    assert {trial.state for trial in trials()} == {"failed", "observed"}
 
 
 def test_a_command_is_tuned_by_several_workers(folder):
@@ -102,7 +106,7 @@ def test_a_file_is_tuned_on_a_cluster(folder, cluster):
 
 
 def test_a_cluster_that_is_not_there_is_an_error_in_words(folder, monkeypatch):
-    monkeypatch.setattr("nilregret.tuning.toml.workers.CONNECT", 0.3)
+    monkeypatch.setattr("nilregret.tuning.toml.worker_pool.CONNECT", 0.3)
     assert "There is no cluster at 'tcp://127.0.0.1:9'" in run(
         "tune", "job.toml", "--cluster", "tcp://127.0.0.1:9", code=1
     )
@@ -112,6 +116,7 @@ def test_a_cluster_that_is_not_there_is_an_error_in_words(folder, monkeypatch):
     assert not (folder / "job.db").exists()
 
 
+@pytest.mark.nightly
 def test_a_tuning_run_that_is_ended_ends_its_processes_and_goes_on(folder):
     (folder / "job.toml").write_text(FILE.replace("score", "endless"))
     command = [sys.executable, "-m", "nilregret", "tune", "job.toml", "--workers", "2"]
@@ -172,7 +177,7 @@ def test_an_objective_that_hangs_or_raises_fails_its_trial(folder):
     assert trials("hill", STORAGE)[0].reason == "no answer within 0.2 s"
 
 
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("sent", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.nightly)])
 def test_a_worker_that_ends_leaves_its_trial_abandoned_or_under_a_lease(folder, sent):
     study = made()
     command = [sys.executable, "-m", "nilregret", "work", "s.db", "hill", "hills:endless", "--trials", "2"]
@@ -186,12 +191,16 @@ def test_a_worker_that_ends_leaves_its_trial_abandoned_or_under_a_lease(folder, 
     assert b"Traceback" not in said
     if sent == signal.SIGTERM:
         assert process.returncode == 130
-        assert trial.abandoned.reason == joining.STOPPED
+        assert trial.abandoned.reason == STOPPED
     else:
         assert trial.state == "pending"
         later = nr.Study.open(storage=STORAGE, name="hill", clock=lambda: time.time() + 601)
         later.ask()
         assert later.trials[0].state == "abandoned"
+
+
+def worker(study, task, *, trials, say=print, wait=time.sleep):
+    return Loop(study, task, trials=trials, ended=lambda trial: say(repr(trial)), lease=Lease(10, say, wait))
 
 
 def test_an_answer_is_told_again_where_the_storage_was_away(folder, monkeypatch):
@@ -203,7 +212,7 @@ def test_an_answer_is_told_again_where_the_storage_was_away(folder, monkeypatch)
         return tell(self, *args, **kwargs)
 
     monkeypatch.setattr(nr.Study, "tell", away)
-    joining.work(study, lambda at: Outcome(at["x"]), trials=1, lease=10, say=print, wait=waited.append)
+    worker(study, lambda at: Outcome(at["x"]), trials=1, wait=waited.append).run()
     assert waited == [1.0, 2.0, 4.0]
     assert study.trials[0].reward == study.trials[0].parameters["x"]
 
@@ -216,7 +225,7 @@ def test_a_study_that_is_deleted_under_a_worker_is_said_to_be(folder):
         return Outcome(1.0)
 
     with pytest.raises(StorageError):
-        joining.work(study, deleting, trials=2, lease=10, say=print, wait=lambda seconds: None)
+        worker(study, deleting, trials=2, wait=lambda seconds: None).run()
 
 
 def test_a_trial_that_somebody_answered_meanwhile_is_left_as_it_is(folder):
@@ -226,7 +235,9 @@ def test_a_trial_that_somebody_answered_meanwhile_is_left_as_it_is(folder):
         nr.Study.open(storage=STORAGE, name="hill").tell(len(study.trials) - 1, 3.0)
         return Outcome(1.0)
 
-    assert joining.work(study, slow, trials=1, lease=10, say=said.append) == 1
+    loop = worker(study, slow, trials=1, say=said.append)
+    loop.run()
+    assert loop.evaluated == 1
     assert "was told already" in said[0]
     assert study.trials[0].reward == 3.0
 
@@ -244,7 +255,7 @@ def make_env(seed):
     return nr.Environment(nr.environments.gp_sample(K, ARMS, seed=seed), domain=ARMS, noise=0.1)
 
 
-@pytest.mark.parametrize("kind", ["threads", "processes", "loky", "dask"])
+@pytest.mark.parametrize("kind", ["threads", "processes", "dask", pytest.param("loky", marks=pytest.mark.nightly)])
 def test_replicates_are_the_same_on_any_executor(kind, request):
     alone = nr.replicate(make_policy, make_env, 8, seeds=range(4))
     if kind == "dask":

@@ -63,7 +63,7 @@ def yardstick():
 
 def said(study):
     points = np.array([study.trials[0].point, study.trials[7].point])
-    decision = study._look().decide(now=study.trials[-1].asked_at)
+    decision = study.replica.current().decide(now=study.trials[-1].asked_at)
     return decision.point.tobytes(), *(each.tobytes() for each in study.predict(points))
 
 

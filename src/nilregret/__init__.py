@@ -1,6 +1,6 @@
-"""Decisions made again and again while learning: Gaussian-process (kernelized) bandits, theorem by theorem.
+"""Gaussian-process (kernelized) bandits: decisions made again and again while learning, theorem by theorem.
 
-A name is loaded when it is first used, with the module it lives in: importing the package costs next to nothing.
+Each public name is imported from its module when it is first used, so that importing the package is fast.
 """
 
 from __future__ import annotations
@@ -11,41 +11,29 @@ from typing import Any
 from ._utils import parts
 from ._utils.public import PublicModules, public
 
-_load, __all__ = public(
-    __name__,
-    __path__,
-    also=tuple(
-        f"{__name__}.{room}"
-        for room in (
-            "kernels",
-            "slots",
-            "algorithms",
-            "algorithms.baselines",
-            "theory",
-            "_utils.errors",
-            "gp",
-            "simulation",
-            "study",
-        )
-    ),
+# Public names of these packages are found here too, because version 0.2 had them all at the top.
+_ALSO = (
+    "kernels",
+    "slots",
+    "algorithms",
+    "algorithms.baselines",
+    "theory",
+    "_utils.errors",
+    "gp",
+    "simulation",
+    "study",
 )
+# Modules that can be imported by a shorter name than their place.
+_SHORTER = {
+    "errors": "_utils.errors",
+    "serialize": "_utils.serialize",
+    "environments": "simulation.environments",
+    "plots": "study.plots",
+    "client": "serve.client",
+}
 
-
-# Shorter names of modules, for imports.
-sys.meta_path.append(
-    PublicModules(
-        {
-            f"{__name__}.{name}": f"{__name__}.{place}"
-            for name, place in {
-                "errors": "_utils.errors",
-                "serialize": "_utils.serialize",
-                "environments": "simulation.environments",
-                "plots": "study.plots",
-                "client": "serve.client",
-            }.items()
-        }
-    )
-)
+_load, _, __all__ = public(__name__, __path__, also=tuple(f"{__name__}.{room}" for room in _ALSO))
+sys.meta_path.append(PublicModules({f"{__name__}.{name}": f"{__name__}.{place}" for name, place in _SHORTER.items()}))
 
 
 def __getattr__(name: str) -> Any:
@@ -53,13 +41,11 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version(__name__)
-    value = _load(name)
-    globals()[name] = value
-    return value
+    return _load(name)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [name for name in __all__ if name != "algorithms"]
 
 
 def _load_parts() -> None:

@@ -244,7 +244,7 @@ class Reference:
 
     def __init__(self, study):
         # A correction is as if the right answer had come first.
-        self.policy, self.trials = study.policy, [trial.righted() for trial in study.trials]
+        self.policy, self.trials = study.policy, [trial.as_corrected() for trial in study.trials]
         self.rounds = len(self.trials)
         memory, restarts = self.policy.memory, study.restarts
         self.first = restarts[-1] if restarts else 0
@@ -262,7 +262,7 @@ class Reference:
         told = [t.reward for t in self.trials if t.reward is not None]
         if isinstance(self.policy.memory, Forever) and not self._fresh():
             return min(told, default=self.policy.prior_mean)
-        return study._look().reward.data.lowest()  # how much a memory keeps of it is its own affair
+        return study.replica.current().reward.data.lowest()  # how much a memory keeps of it is its own affair
 
     def _fresh(self):
         return isinstance(self.policy.objective, Constrained) and self.policy.objective.fresh
@@ -330,7 +330,7 @@ class Reference:
 
     def limit(self, study, rows, j):
         """Bounds of constraint j by dense solves, under the kernel that is in use."""
-        state = study._look()
+        state = study.replica.current()
         output = state.outputs.constraints[j]
         posterior = output.posterior
         center, unit, warp = posterior.units
@@ -359,7 +359,7 @@ class Reference:
 
     def predict(self, study, rows):
         """Mean and std by dense solves, under the kernel that is in use."""
-        state = study._look()
+        state = study.replica.current()
         posterior = state.reward.posterior
         (center, unit, warp), setting = posterior.units, (posterior.in_use, posterior.ridge)
         to, back = (float, np.asarray) if warp is None else (warp.to, warp.back)
@@ -503,7 +503,7 @@ class Sequence:
         context, reference = self.some_context(), Reference(study)
         points = self.some_points()
         given = [study.policy.domain.decode(p) for p in points] if study.policy.domain is SPACE else points
-        seen = study._given.context(context)
+        seen = study.inputs.context(context)
         rows = points if seen is None else np.column_stack([np.tile(seen, (len(points), 1)), points])
         for got, want in zip(study.predict(given, context=context), reference.predict(study, rows), strict=True):
             size = max(1.0, float(np.abs(want).max()))
@@ -516,7 +516,7 @@ class Sequence:
         if aside != reference.aside():
             raise Problem(f"{len(aside)} points are set aside, and {len(reference.aside())} should be")
         lower, upper = study.bounds(given, context=context)
-        multiple = study._look().reward.posterior.units.warp is None
+        multiple = study.replica.current().reward.posterior.units.warp is None
         if not (np.isfinite(lower).all() and (lower <= upper).all() and math.isfinite(study.width) == multiple):
             raise Problem("bounds")
         with contextlib.suppress(nr.errors.TrialError):
@@ -569,13 +569,13 @@ class Sequence:
             return
         known = list(self.study.trials)
         self.study = nr.Study(self.policy, seed=self.seed, clock=self.clock)
-        self.study._kept.apply(known)
+        self.study.replica.apply(known)
 
     # what they need
 
     def replayed(self, trials):
         state = State(self.policy, seed=self.seed)
-        state.receive(Record().apply([trial.righted() for trial in trials]))
+        state.receive(Record().apply([trial.as_corrected() for trial in trials]))
         return state
 
     def copied(self):
@@ -587,7 +587,7 @@ class Sequence:
         return nr.Study.open(storage=f"sqlite:///{copy}", clock=self.clock)
 
     def set_aside(self):
-        failed = self.study._look().outputs.engine._failed
+        failed = self.study.replica.current().outputs.engine._failed
         domain = self.policy.domain
         return set(failed) if isinstance(failed, dict) else {domain.points[arm].tobytes() for arm in failed}
 

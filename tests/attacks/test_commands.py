@@ -7,13 +7,15 @@ import sqlite3
 import subprocess
 import sys
 import time
+from unittest import mock
 
 import pytest
 from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
-from nilregret.tuning.toml.template import filled
+from nilregret.study import plots
+from nilregret.tuning.toml.command_template import filled
 
 from ..waiting import until
 
@@ -43,7 +45,8 @@ def write(folder, command, options=("a", "b"), more=""):
 
 
 def tune(path, *options):
-    return CliRunner().invoke(main, ["tune", str(path), *options])
+    with mock.patch.object(plots, "tuning"):  # a picture takes as long as the run
+        return CliRunner().invoke(main, ["tune", str(path), *options])
 
 
 SAFE = [
@@ -79,7 +82,7 @@ def test_fields_that_cannot_be_quoted_are_refused_when_the_file_is_loaded(tmp_pa
 
 
 def test_options_that_are_commands_do_not_run(tmp_path):
-    result = tune(write(tmp_path, "printf '%s' {x} >> said; echo 1", NASTY), "--plot", str(tmp_path / "a.png"))
+    result = tune(write(tmp_path, "printf '%s' {x} >> said; echo 1", NASTY))
     assert result.exit_code == 0, result.output
     assert not (tmp_path / "ran").exists()
     assert all(value in (tmp_path / "said").read_text() for value in NASTY)
@@ -94,7 +97,7 @@ def test_a_nul_in_an_option_is_refused_before_the_first_trial(tmp_path):
 def test_parameters_come_from_the_point_and_a_row_that_says_otherwise_is_refused(tmp_path, text):
     path = write(tmp_path, "touch {x}; echo 1")
     url = f"sqlite:///{tmp_path}/job.db"
-    tune(path, "--trials", "1", "--plot", str(tmp_path / "a.png"))
+    tune(path, "--trials", "1")
     study = nr.Study.open(storage=url, name="job")
     trial = study.ask()
     value = trial.parameters["x"]
@@ -123,6 +126,7 @@ def test_a_timeout_waits_for_nobody_who_holds_the_output(tmp_path):
     os.kill(int(begun.read_text()), signal.SIGKILL)  # which was still there, and is waited for by nobody
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups need a POSIX system")
 def test_a_killed_tuner_leaves_no_command_running(tmp_path):
     beats = "while sleep 0.05; do echo beat >> {}; done"

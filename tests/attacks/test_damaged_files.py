@@ -141,7 +141,7 @@ def test_a_file_replaced_under_an_open_study_is_not_written_to(tmp_path, replace
     path.unlink()
     (tmp_path / "kept.db").rename(path)
     assert study.tell(6, 1.0).reward == 1.0
-    assert nr.Study.open(storage=url_of(path)).ask().arm == study._state.settled().decide().arm
+    assert nr.Study.open(storage=url_of(path)).ask().arm == study.replica.state.settled().decide().arm
 
 
 @pytest.mark.parametrize("more", [0, 3])

@@ -47,7 +47,7 @@ def work(study, say=lambda number: None):
             return
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(os, "kill"), reason="kill -9 needs a POSIX system")
 def test_a_study_killed_again_and_again_is_the_one_that_was_not(tmp_path):
     luck, url, kills = random.Random(9), f"sqlite:///{tmp_path}/a.db", 0

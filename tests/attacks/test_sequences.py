@@ -5,7 +5,7 @@ import pytest
 from . import sequences
 
 
-@pytest.mark.parametrize("first", [0, 5])
+@pytest.mark.parametrize("first", [0, pytest.param(5, marks=pytest.mark.nightly)])
 def test_a_reopened_copy_continues_and_predictions_are_dense_solves(first, tmp_path):
     compared, solved, wrong = sequences.run(range(first, first + 5), tmp_path)
     assert wrong == []
@@ -13,7 +13,7 @@ def test_a_reopened_copy_continues_and_predictions_are_dense_solves(first, tmp_p
     assert solved > 6
 
 
-@pytest.mark.parametrize("first", [0, 6])
+@pytest.mark.parametrize("first", [0, pytest.param(6, marks=pytest.mark.nightly)])
 def test_so_does_the_recommended_policy_with_parts_of_its_own_and_others(first, tmp_path):
     compared, solved, wrong = sequences.run(range(first, first + 6), tmp_path, sequences.some_auto)
     assert wrong == []
@@ -21,7 +21,7 @@ def test_so_does_the_recommended_policy_with_parts_of_its_own_and_others(first, 
     assert solved > 6
 
 
-@pytest.mark.parametrize("first", [0, 5])
+@pytest.mark.parametrize("first", [0, pytest.param(5, marks=pytest.mark.nightly)])
 def test_so_do_posteriors_of_constraints_in_every_world(first, tmp_path):
     compared, solved, wrong = sequences.run(range(first, first + 5), tmp_path, sequences.some_limits)
     assert wrong == []

@@ -82,6 +82,6 @@ def test_a_period_says_the_lambda_of_the_reward_and_not_that_a_constraint_has_of
             study = nr.Study(base().using(memory=memory, constraints=nr.EveryRound(**more)), seed=0)
             for _ in range(9):
                 study.tell(study.ask(), 1.0, constraints=[-1.0])
-            state = study._look()
+            state = study.replica.current()
             assert state.reward.posterior.ridge == 1.0 + 2.0 / 8
             assert state.outputs.constraints[0].posterior.ridge == pytest.approx(wanted)

@@ -99,13 +99,13 @@ DIFFERS = {  # from its paper, unless told otherwise, in these words
     "gp_bts": "in place of its own",
     "gp_bucb": "without its factor exp(C)",
     "gp_ts": "the realised gain, no grid D_t, lambda = 1",
-    "gp_ts_sdf": "realised information gain; lambda = 1",
+    "gp_ts_sdf": "realised information gain, lambda = 1",
     "gp_ucb_cpd": "log^3 T in beta_t where the paper prints log^4 T",
     "gp_ucb_noiseless_constraints": "data kept over epochs",
     "gp_ucb_noisy_constraints": "data kept over epochs",
-    "gp_ucb_sdf": "realised information gain; lambda = 1",
-    "igp_ucb": "*realised* information gain; lambda = 1",
-    "kernel_ucb": "lambda is free; 1 here",
+    "gp_ucb_sdf": "realised information gain, lambda = 1",
+    "igp_ucb": "*realised* information gain, lambda = 1",
+    "kernel_ucb": "lambda is free, and 1 here",
     "lb_gp_ucb": "tighter widths, and candidates that do not grow",
     "probability_of_improvement": "on the highest posterior mean",
 }
@@ -155,7 +155,7 @@ def test_same_seed_same_run_other_seed_other_run(make):
     assert play(nr.Study(make(), seed=1), 30) != play(nr.Study(make(), seed=2), 30)
 
 
-@pytest.mark.parametrize("stop", [0, 1, 2, 13, 29])
+@pytest.mark.parametrize("stop", [13, *(pytest.param(stop, marks=pytest.mark.nightly) for stop in (0, 1, 2, 29))])
 def test_resuming_from_storage_continues_exactly(make, tmp_path, stop):
     url = f"sqlite:///{tmp_path}/studies.db"
     straight = nr.Study(make(), seed=4)
@@ -208,7 +208,7 @@ def test_a_failed_arm_is_set_aside_until_it_is_answered(make):
     assert trial.arm not in play(study, 30)[1:]
     study.add(trial.point, 100.0, constraints=[0.0] * study.policy.constraint_count or None)
     study.ask()
-    assert study._state.outputs.engine._failed == set()
+    assert study.replica.state.outputs.engine._failed == set()
     assert study.trials[trial.number].reason == "the machine burnt down"
 
 
@@ -277,7 +277,7 @@ def test_descriptions_are_read_in_a_fresh_process(tmp_path):
         "for text in json.load(open(sys.argv[1])):\n"
         "    assert nr.Policy.from_json(text).to_json() == text\n"
     )
-    for text in texts[:1] + texts[-3:]:  # each first in its process
+    for text in texts[-1:]:  # the first in its process
         (tmp_path / "one.json").write_text(json.dumps([text]))
         subprocess.run([sys.executable, "-c", script, str(tmp_path / "one.json")], check=True)
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "policies.json")], check=True)

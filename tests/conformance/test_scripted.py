@@ -63,8 +63,8 @@ def test_round_trips_through_json(make):
 def test_asking_is_pure_and_looking_changes_nothing(make):
     quiet, curious = nr.Study(make(), seed=5), nr.Study(make(), seed=5)
     for _ in range(25):
-        decided = curious._state.decide()
-        assert np.array_equal(curious._state.decide().point, decided.point)
+        decided = curious.replica.state.decide()
+        assert np.array_equal(curious.replica.state.decide().point, decided.point)
         trials = quiet.ask(), curious.ask()
         np.testing.assert_array_equal(trials[0].point, trials[1].point)
         np.testing.assert_array_equal(trials[1].point, decided.point)
@@ -125,10 +125,10 @@ def test_while_an_answer_is_missing_it_asks_again_and_goes_on_when_it_comes(make
     while True:  # up to the last point of a batch
         trial = study.ask()
         answer(straight, straight.ask())
-        if len(study._state._numbers) == len(study._state._points):
+        if len(study.replica.state._numbers) == len(study.replica.state._points):
             break
         answer(study, trial)
-    first = study._state._points[0]
+    first = study.replica.state._points[0]
     for _ in range(3):
         again = study.ask()
         np.testing.assert_array_equal(again.point, first)

@@ -2,10 +2,11 @@
 
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
-import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ import pytest
 import nilregret as nr
 from nilregret import storage, testing
 
-STORAGES = ["memory", "sqlite", "postgresql"]
+POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.nightly)  # what it does like SQLite
+STORAGES = ["memory", "sqlite", POSTGRESQL]
 POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2), noise=0.1)
 SPACE = nr.Space(x=nr.Float(1e-3, 10.0, log=True), kind=nr.Choice("a", "b", 3), n=nr.Int(1, 4))
 ON_SPACE = nr.gp_ucb(SPACE.grid(4), nr.Matern(2.5, 0.5), noise=0.1)
@@ -29,7 +31,7 @@ def shared(request, places):
     return places(request.param)()
 
 
-@pytest.mark.parametrize("kind", STORAGES)
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "postgresql"])
 def test_keeps_the_promises_of_every_storage(kind, places):
     testing.check_storage(places(kind))
 
@@ -81,51 +83,50 @@ def test_two_studies_of_one_name_see_each_other(url):
     np.testing.assert_array_equal(left.predict(), right.predict())
     with pytest.raises(nr.errors.TrialError, match="told already"):
         left.tell(3, 0.0)
-    decided = right._state.settled().decide()
+    decided = right.replica.state.settled().decide()
     trial = left.ask()
     assert trial.arm == decided.arm
     assert right.trials[-1] == trial
 
 
-WORKER = """
-    import sys, os, signal
-    import numpy as np
-    import nilregret as nr
-    url, rounds, die_at = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2), noise=0.1)
-    study = nr.Study(policy, seed=11, storage=url)
-    def reward(trial):
-        return float(np.sin(9 * trial.point[0]) + np.random.default_rng([1, trial.number]).normal(scale=0.1))
+DIES = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from tests.conformance.test_storages import work; "
+    "work(sys.argv[2], die_at=int(sys.argv[3]))"
+)
+
+
+def work(url, die_at=None):
+    """The arms of a run of 20 rounds, which goes on where it was."""
+    study = nr.Study(POLICY, seed=11, storage=url)
+
+    def told(trial):
+        study.tell(
+            trial, float(np.sin(9 * trial.point[0]) + np.random.default_rng([1, trial.number]).normal(scale=0.1))
+        )
+
     for trial in list(study.trials):
         if trial.state == "pending":
-            study.tell(trial, reward(trial))
-    while len(study.trials) < rounds:
+            told(trial)
+    while len(study.trials) < 20:
         trial = study.ask()
         if trial.number == die_at:
             os.kill(os.getpid(), signal.SIGKILL)
-        study.tell(trial, reward(trial))
-    print([trial.arm for trial in study.trials])
-"""
+        told(trial)
+    return [trial.arm for trial in study.trials]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "kill"), reason="kill -9 needs a POSIX system")
-def test_killed_processes_continue_the_identical_run(shared, tmp_path):
-    def work(where, die_at):
-        command = [sys.executable, "-c", textwrap.dedent(WORKER), where, "20", str(die_at)]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
-    for die_at in (0, 7, 19):
-        died = work(shared, die_at)
-        assert died.returncode == -9, died.stderr
-    resumed = work(shared, -1)
-    straight = work(f"sqlite:///{tmp_path}/straight.db", -1)
-    assert resumed.stdout == straight.stdout != ""
-    assert straight.returncode == 0, straight.stderr
+@pytest.mark.parametrize("deaths", [(7,), pytest.param((0, 7, 19), marks=pytest.mark.nightly)])
+def test_killed_processes_continue_the_identical_run(shared, deaths):
+    for die_at in deaths:
+        command = [sys.executable, "-c", DIES, str(Path(__file__).parents[2]), shared, str(die_at)]
+        died = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert died.returncode == -signal.SIGKILL, died.stderr
+    assert work(shared) == work(None)
 
 
 def test_a_write_that_fails_loses_nothing(url, monkeypatch):
-    from nilregret.storage import memory, sql
+    from nilregret.storage import memory, sql_writer
 
     study, reference = nr.Study(POLICY, seed=1, storage=url), nr.Study(POLICY, seed=1)
     for s in (study, reference):
@@ -134,7 +135,7 @@ def test_a_write_that_fails_loses_nothing(url, monkeypatch):
             s.tell(trial, float(trial.point[0]))
         s.tell(s.ask(), 0.3)
     with monkeypatch.context() as patch:
-        for writer in (sql._Turn, memory._Writer):
+        for writer in (sql_writer.SqlWriter, memory._Writer):
             patch.setattr(writer, "save", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             study.ask()

@@ -1,8 +1,9 @@
-"""Public names of a package, read from its stub and loaded when they are first used."""
+"""Public names of a package, read from its stub and loaded on first use."""
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -14,8 +15,10 @@ from types import ModuleType
 from typing import Any
 
 
-def public(package: str, path: list[str], *, also: tuple[str, ...] = ()) -> tuple[Callable[[str], Any], list[str]]:
-    """The `__getattr__` and the `__all__` of a package whose `__init__.pyi` says its public names once.
+def public(
+    package: str, path: list[str], *, also: tuple[str, ...] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Returns `__getattr__`, `__dir__` and `__all__` of a package whose `__init__.pyi` lists its public names.
 
     Args:
         package: its `__name__`.
@@ -27,29 +30,44 @@ def public(package: str, path: list[str], *, also: tuple[str, ...] = ()) -> tupl
         if isinstance(node, ast.ImportFrom):
             module = resolve_name("." * node.level + (node.module or ""), package)
             homes |= {alias.name: module for alias in node.names}
+    names = sorted(homes)
 
     def load(name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        if name in homes:
-            return _loaded(homes[name], name)
-        for other in also:
-            module = import_module(other)
-            if name == other.rpartition(".")[2]:
-                return module
-            if name in module.__all__:
-                return getattr(module, name)
-        close = get_close_matches(
-            name, [*homes, *(each for other in also for each in import_module(other).__all__)], n=1
-        )
-        hint = f". Did you mean {close[0]!r}?" if close else ""
-        raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
+        found = _found(name, homes, also)
+        if found is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{_hint(name, names, also)}")
+        setattr(sys.modules[package], name, found)
+        return found
 
-    return load, sorted(homes)
+    return load, lambda: names, names
+
+
+def _found(name: str, homes: dict[str, str], also: tuple[str, ...]) -> Any:
+    """Returns the public object of that name, or None."""
+    if name.startswith("__"):
+        return None
+    if name in homes:
+        return _loaded(homes[name], name)
+    for other in also:
+        module = import_module(other)
+        if name == other.rpartition(".")[2]:
+            return module
+        if name in module.__all__:
+            return getattr(module, name)
+    return None
+
+
+def _hint(name: str, names: list[str], also: tuple[str, ...]) -> str:
+    """Returns a sentence that names the public name most like a misspelt one, or nothing."""
+    if name.startswith("__"):
+        return ""
+    known = [*names, *(each for other in also for each in import_module(other).__all__)]
+    close = get_close_matches(name, known, n=1)
+    return f". Did you mean {close[0]!r}?" if close else ""
 
 
 def _loaded(module: str, name: str) -> Any:
-    """The attribute of a module, or the module of that name within it."""
+    """Returns the attribute of a module, or the submodule of that name."""
     home = import_module(module)
     if name not in vars(home) and hasattr(home, "__path__"):
         return import_module(f"{module}.{name}")

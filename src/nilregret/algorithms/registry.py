@@ -1,16 +1,20 @@
-"""What `[policy]` of a tuning file may say: every part, every entry, in explicit tables.
+"""The algorithms and parts that the policy of a tuning file or a request may name.
 
-Those of the algorithms are in `offered`.
+The entries of each are derived from its signature (`schema.Schema`). A part is named after its class, an algorithm
+after its function. A new part takes one name in the list of its slot.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import fields, replace
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .. import algorithms
 from .._utils.errors import InvalidInput
 from .._utils.imports import imported
 from ..domains.domain import Domain, Space
@@ -45,14 +49,72 @@ from ..slots.rewards import Bernoulli, Bounded, KnownReward, Poisson
 from ..slots.safe import Safe
 from ..slots.silence import Imputed, LateOrNever
 from ..slots.switching import Lazy, Switching
-from ..theory.change import PowerLaw
+from ..theory.change.schedules import PowerLaw
 from ..theory.series import EvenSeries, PowerSeries, Series
-from .offered import ALGORITHMS, ALGORITHMS_LEFT_OUT, ALGORITHMS_LIVE, IN_EPOCHS, Inner
-from .sections import Section, one_named, within
+from .auto import auto
+from .schema import Inner, Schema, one_named, within
 
-Lengths = float | list[float]  # one for all columns, or one for each
+# Arguments of algorithms that no file sets, and why.
+LEFT_OUT = {
+    "domain": "it is made of [parameters] and `grid`",
+    "context": "contexts are for programs that ask and tell by themselves",
+    "constraints": "[objective] says what must be satisfied, as in constraints = ['latency <= 50']",
+    "reward": "clicks and counts come one by one, to programs that ask and tell by themselves",
+    "switching": "each trial of a file is evaluated once; runs of equal plays are for programs that ask and tell",
+    "change_points": "of a real objective nobody knows them",
+}
+# Arguments that programs which ask and tell by themselves do not set in a policy, and why.
+LEFT_OUT_LIVE = {
+    "domain": "it is made of the parameters, or of the arms",
+    "context": "it stands beside the policy",
+    "constraints": "how many there are stands beside the policy, and in which sense they hold is this algorithm's own",
+    "change_points": LEFT_OUT["change_points"],
+}
+_CONSTRAINED = (
+    "needs constraint values with every reward, told from Python: `study.tell(trial, reward, constraints=g)`. "
+    "Any other algorithm takes constraints = ['latency <= 50'] in [objective]."
+)
+# The algorithms that charge for constraint values by themselves.
+IN_EPOCHS = ("gp_ucb_noiseless_constraints", "gp_ucb_noisy_constraints")
+ALGORITHMS_LEFT_OUT = dict.fromkeys(IN_EPOCHS, _CONSTRAINED)
+# A file says less than Python: one kernel, known noise, a number as lambda, the sense of constraints by its name.
+_TYPES: dict[str, Any] = {
+    "kernel": Inner, "noise": float, "regularization": float, "constraints": str | Inner, "penalty": str,
+}  # fmt: skip
 
-BY_NAME = {  # of the slots that take a name: the tables that names stand for
+
+def _algorithm(make: Callable[..., Policy], *, live: bool) -> Schema:
+    """Returns the entries of an algorithm: all its arguments but those that stand elsewhere.
+
+    Args:
+        make: the algorithm.
+        live: for programs that ask and tell by themselves. They may say what rewards are, and how long a choice is
+            played.
+    """
+    arguments = signature(make).parameters
+    in_epochs = make.__name__ in IN_EPOCHS
+    refused = LEFT_OUT_LIVE if live else LEFT_OUT
+    if live and "constraints" in arguments and not in_epochs:
+        refused = {name: why for name, why in refused.items() if name != "constraints"}
+    follows = make is auto or (live and "reward" in arguments)  # The noise is learned, or follows from the reward.
+    return Schema(
+        make,
+        types={name: kind for name, kind in _TYPES.items() if name in arguments},
+        without=("memory", "width") if in_epochs else (),  # A file has no words for "kept" and "fresh".
+        required=() if follows else ("noise",),
+        optional=("noise",) if follows else (),
+        refused=refused,
+        where="in a policy" if live else "in a file",
+    )
+
+
+_EVERY = {name: getattr(algorithms, name) for name in algorithms.__all__ if name not in ("admmbo", "bandit_oco")}
+_EVERY = dict(sorted({**_EVERY, "auto": auto}.items()))
+ALGORITHMS = {name: _algorithm(make, live=False) for name, make in _EVERY.items() if name not in IN_EPOCHS}
+ALGORITHMS_LIVE = {name: _algorithm(make, live=True) for name, make in _EVERY.items()}
+
+# Slots that take a name in place of a table, and the table of each name.
+BY_NAME = {
     "memory": {"adaptive": "e_detector"},
     "pending": {"ignore": "ignored", "hallucinate": "hallucinated", "auto": "late_or_never"},
     "switching": {"lazy": "lazy"},
@@ -60,102 +122,71 @@ BY_NAME = {  # of the slots that take a name: the tables that names stand for
     "constraints": {"on_average": "on_average", "every_round": "every_round"},
 }
 
-KERNELS = {
-    "squared_exponential": Section(SquaredExponential, {}, {"lengthscale": Lengths, "scale": float}),
-    "matern": Section(Matern, {}, {"nu": float, "lengthscale": Lengths, "scale": float}),
-    "rational_quadratic": Section(RationalQuadratic, {}, {"alpha": float, "lengthscale": Lengths, "scale": float}),
-    "periodic": Section(Periodic, {}, {"period": Lengths, "lengthscale": Lengths, "scale": float}),
-    "linear": Section(Linear, {}, {"scale": float}),
-    "sum": Section(Sum, {"left": Inner, "right": Inner}),
-    "product": Section(Product, {"left": Inner, "right": Inner}),
-    "scaled": Section(lambda factor, kernel: factor * kernel, {"factor": float, "kernel": Inner}),
-    "active": Section(Active, {"parameters": list[str], "kernel": Inner}),
-    "tied": Section(Tied, {"kernel": Inner, "groups": list[int]}),
-    "overlap": Section(Overlap, {"groups": list[int]}, {"scale": float}),
-    "mixture": Section(Mixture, {"left": Inner, "right": Inner}, {"share": float, "scale": float}),
-    "rounded": Section(Rounded, {"kernel": Inner}),
-    "for_parameters": Section(kernel_for, {}, {"kernel": Inner, "lengthscale": float, "choices": str}),
-}
 
-_FAILED: dict[str, Any] = {"failed": str}
+def _named(*makes: Callable[..., Any], **own: Schema | Callable[..., Any]) -> dict[str, Schema]:
+    """Returns schemas by name: a class in words ("sliding_window"), or the keyword."""
+    by_name = {re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", f.__name__).lower(): f for f in makes}
+    return {name: each if isinstance(each, Schema) else Schema(each) for name, each in {**by_name, **own}.items()}
+
+
+def _scaled(factor: float, kernel: Kernel) -> Kernel:
+    return factor * kernel
+
+
+KERNELS = _named(
+    SquaredExponential, Matern, RationalQuadratic, Periodic, Linear, Sum, Product, Tied, Overlap, Mixture,
+    scaled=_scaled,
+    active=Schema(Active, {"parameters": list[str]}, without=["dimensions"]),
+    rounded=Schema(Rounded, without=["space"]),
+    for_parameters=Schema(kernel_for, without=["domain", "context"]),
+)  # fmt: skip
+# A file has one value for all constraints.
 _CHANNELS: dict[str, Any] = {
     "kernel": Inner, "noise": float, "regularization": float, "prior_mean": float, "confidence": float,
     "pending": Inner,
 }  # fmt: skip
-# By slot: what fills it, and its tables by `type`.
-PARTS: dict[str, tuple[type, dict[str, Section]]] = {
-    "memory": (Memory, {
-        "sliding_window": Section(SlidingWindow, {"rounds": int}),
-        "restart_every": Section(RestartEvery, {"rounds": int}),
-        "restart_doubling": Section(RestartDoubling, {"first": int}, {"ridge": bool}),
-        "restart_at": Section(RestartAt, {"rounds": list[int]}),
-        "restart_on_change": Section(
-            RestartOnChange, {}, {"threshold": float | Inner, "ridge": float | Inner, "distance": str}
-        ),
-        "discount": Section(Discount, {"rate": float}),
-        "drift_bank": Section(DriftBank, {}, {"rates": list[float]}),
-        "all_of": Section(AllOf, {"parts": list[Inner]}),
-        "e_detector": Section(EDetector, {}, dict.fromkeys(("delta", "clip", "weight", "misfit", "outliers"), float)),
-    }),
-    "explore": (Explore, {
-        "uniform": Section(UniformExploration, {}, {"xi": float}),
-        "uncertainty": Section(UncertaintySampling, {"rounds": int}),
-        "initial_design": Section(InitialDesign, {}, {"rounds": int}),
-        "coordinate_search": Section(CoordinateSearch, {}, {"every": int, "after": int, "steps": int}),
-        "in_turn": Section(InTurn, {"parts": list[Inner]}),
-    }),
-    "pending": (Pending, {
-        "ignored": Section(Ignored, {}, _FAILED),
-        "hallucinated": Section(Hallucinated, {}, _FAILED),
-        "nearest_means": Section(NearestMeans, {}, {"neighbours": int, **_FAILED}),
-        "imputed": Section(Imputed, {}, {"minimum": float, "answer": float, **_FAILED}),
-        "late_or_never": Section(LateOrNever, {}, {"minimum": float, "answer": float, **_FAILED}),
-        "censored": Section(Censored.within, {"window": float, "minimum": float}, {"late": str}),
-    }),
-    "width": (Confidence, {
-        "constant": Section(ConstantWidth, {"value": float}, {"delta": float}),
-        "pointwise": Section(PointwiseBayes, {}, {"delta": float}),
-    }),
-    "switching": (Switching, {"lazy": Section(Lazy, {}, {"factor": float})}),
-    "reward": (KnownReward, {
-        "bernoulli": Section(Bernoulli, {}, {"ceiling": float}),
-        "poisson": Section(Poisson, {}, {"ceiling": float}),
-        "bounded": Section(Bounded, {}, {"low": float, "high": float}),
-    }),
-    "constraints": (Constraints, {  # how many there are stands beside the policy
-        "on_average": Section(OnAverage, {}, {"step": float, "epoch": int, "most": float, **_CHANNELS}),
-        "every_round": Section(EveryRound, {}, {"rule": str, **_CHANNELS}),
-        "safe": Section(
-            Safe, {"start": list[Any]}, {"scale": float | str, "certificate": str, "delta": float, **_CHANNELS}
-        ),
-    }),
-    "series": (Series, {
-        "power": Section(PowerSeries, {}, {"power": float}),
-        "even": Section(EvenSeries, {"rounds": int}),
-    }),
+_COUNT = ["count"]  # It stands beside the policy.
+_LOSSES = ["losses"]  # The goal of the study says so.
+_DELAY = ["delay"]  # It is learned.
+# For each slot, the base class of what fills it, and the schemas by `type`.
+PARTS: dict[str, tuple[type, dict[str, Schema]]] = {
+    "memory": (Memory, _named(
+        SlidingWindow, RestartEvery, RestartDoubling, RestartAt, RestartOnChange, Discount, DriftBank, AllOf, EDetector,
+    )),
+    "explore": (Explore, _named(
+        InitialDesign, CoordinateSearch, InTurn, uniform=UniformExploration, uncertainty=UncertaintySampling,
+    )),
+    "pending": (Pending, _named(
+        Ignored, Hallucinated, NearestMeans, imputed=Schema(Imputed, without=_DELAY),
+        late_or_never=Schema(LateOrNever, without=_DELAY), censored=Censored.within,
+    )),
+    "width": (Confidence, _named(constant=ConstantWidth, pointwise=PointwiseBayes)),
+    "switching": (Switching, _named(Lazy)),
+    "reward": (KnownReward, _named(
+        bernoulli=Schema(Bernoulli, without=_LOSSES), poisson=Schema(Poisson, without=_LOSSES),
+        bounded=Schema(Bounded, without=_LOSSES),
+    )),
+    "constraints": (Constraints, _named(
+        on_average=Schema(OnAverage, _CHANNELS, without=_COUNT),
+        every_round=Schema(EveryRound, _CHANNELS, without=_COUNT),
+        safe=Schema(Safe, {**_CHANNELS, "start": list[Any], "scale": float | str}, without=_COUNT),
+    )),
+    "series": (Series, _named(power=PowerSeries, even=EvenSeries)),
 }  # fmt: skip
-POWER_LAW = Section(PowerLaw, {"constant": float}, {"exponent": float})
-REFIT = Section(Refit, {}, {
-    "every": int, "growth": float, "prior": str, "restarts": int, "outputs": str, "standardize": bool, "warp": str,
-    "noise": str,
-})  # fmt: skip
-REFITS = {
-    "lengthscale_bank": Section(LengthscaleBank, {}, {"factors": list[float], "weight": float, "around": Inner})
-}  # of a [refit] with a `type`; without one it is a `REFIT`
-SEARCH = Section(PointSearch, {}, {
-    "candidates": int, "around": int, "mutations": int, "incumbents": int, "apart": float, "starts": int,
-    "evaluations": int,
-})  # fmt: skip
+POWER_LAW = Schema(PowerLaw)
+REFIT = Schema(Refit)
+REFITS = _named(LengthscaleBank)  # A [refit] with a `type` is one of these, without one a `REFIT`.
+SEARCH = Schema(PointSearch)
 
 
 class PolicyContext(NamedTuple):
-    """What stands beside a policy, which some of its parts need.
+    """The entries of a file or a request beside its policy, which some parts of the policy need.
 
     Attributes:
-        space: its parameters; None where there are arms of none.
-        folder: where its file lies, from which classes of the user's own are imported; None for none.
-        constraints: how many there are.
-        context: parameters that are known before.
+        space: the parameters of the domain. None for arms without parameters.
+        folder: the folder of the file, from which users' classes are imported. None if there is no file.
+        constraints: the number of constraints.
+        context: the parameters that are known before each decision, or None.
         live: whether a program asks and tells by itself.
     """
 
@@ -170,7 +201,13 @@ Reader = Callable[[Mapping[str, Any], PolicyContext], Any]
 
 
 def policy(table: Mapping[str, Any], domain: Domain, place: PolicyContext) -> Policy:
-    """The policy of `[policy]`."""
+    """Returns the policy that a table describes.
+
+    Args:
+        table: the entries, with the name of the algorithm.
+        domain: domain of the policy.
+        place: the entries beside the policy.
+    """
     entries = dict(table)
     name = entries.pop("algorithm", None)
     if place.live:
@@ -185,7 +222,7 @@ def policy(table: Mapping[str, Any], domain: Domain, place: PolicyContext) -> Po
             entries[slot] = {"type": one_named(slot, entries[slot], names)}
     arguments = read(described, entries, place, named=f"`{name}`")
     if "pending" in described.allowed:
-        # A trial that fails counts as the worst seen so far, or a region where nothing works would be tried forever.
+        # A failed trial counts as the worst reward so far. Otherwise a failing region would be tried forever.
         arguments.setdefault("pending", Ignored(failed="worst"))
     if place.live:
         _check_live(str(name), described, arguments, place)
@@ -199,8 +236,8 @@ def policy(table: Mapping[str, Any], domain: Domain, place: PolicyContext) -> Po
     return made
 
 
-def _check_live(name: str, described: Section, arguments: Mapping[str, Any], place: PolicyContext) -> None:
-    """Refuse what only together does not fit, and no algorithm would say in words of its table."""
+def _check_live(name: str, described: Schema, arguments: Mapping[str, Any], place: PolicyContext) -> None:
+    """Raises an error for entries that do not fit together, in the words of the table."""
     if name != "auto" and "noise" in described.allowed and not {"noise", "reward"} & set(arguments):
         raise InvalidInput(
             "`noise` is missing: the standard deviation of the rewards' noise. Of clicks, counts and bounded rewards "
@@ -215,8 +252,8 @@ def _check_live(name: str, described: Section, arguments: Mapping[str, Any], pla
         )
 
 
-def read(table: Section, entries: Mapping[str, Any], place: PolicyContext, *, named: str = "") -> dict[str, Any]:
-    """The arguments that a table of the file describes: what is a table itself is read by the name of its entry."""
+def read(table: Schema, entries: Mapping[str, Any], place: PolicyContext, *, named: str = "") -> dict[str, Any]:
+    """Returns the arguments that a table describes. The reader of an inner table follows from its name."""
     return {name: _read(name, value, place) for name, value in table.check(entries, named).items()}
 
 
@@ -241,7 +278,7 @@ def _pending(table: Mapping[str, Any], place: PolicyContext) -> Any:
     return _typed(kind, tables, {"failed": "worst", **table} if "failed" in described.entries else table, place)
 
 
-def _plain(described: Section) -> Reader:
+def _plain(described: Schema) -> Reader:
     return lambda table, place: described.make(**read(described, table, place))
 
 
@@ -249,13 +286,13 @@ def _refit(table: Mapping[str, Any], place: PolicyContext) -> Any:
     return _typed(Learning, REFITS, table, place) if "type" in table else _plain(REFIT)(table, place)
 
 
-def _typed(kind: type, tables: Mapping[str, Section], value: Mapping[str, Any], place: PolicyContext) -> Any:
-    """What a table with a `type` describes."""
+def _typed(kind: type, tables: Mapping[str, Schema], value: Mapping[str, Any], place: PolicyContext) -> Any:
+    """Returns the part or kernel that a table with a `type` describes."""
     entries = dict(value)
     name = entries.pop("type", None)
     described = _described(kind, tables, name, place)
     arguments = read(described, entries, place, named=f"{name!r}")
-    if "parts" in arguments:  # of the same kind as what is made of them
+    if "parts" in arguments:  # Combined parts have parts of the same slot.
         arguments["parts"] = tuple(_same_kind(kind, tables, part, place) for part in arguments["parts"])
     if described.make in (Active, Rounded, kernel_for) and place.space is None:
         raise InvalidInput(f"`type` {name!r} is for named parameters, and these are arms without any.")
@@ -269,17 +306,17 @@ def _typed(kind: type, tables: Mapping[str, Section], value: Mapping[str, Any], 
         return described.make(**arguments)
     except InvalidInput:
         raise
-    except (TypeError, ValueError) as error:  # of a class of the user's own
+    except (TypeError, ValueError) as error:  # Users' classes may raise these.
         raise InvalidInput(f"{name!r} does not take these values: {error}.") from error
 
 
-def _same_kind(kind: type, tables: Mapping[str, Section], part: Any, place: PolicyContext) -> Any:
+def _same_kind(kind: type, tables: Mapping[str, Schema], part: Any, place: PolicyContext) -> Any:
     reader: Reader = partial(_typed, kind, tables)
     return within("parts", reader, part, place) if isinstance(part, Mapping) else part
 
 
 def _columns(names: list[str], place: PolicyContext) -> tuple[int, ...]:
-    """The columns of these parameters in an encoded row: (context, point)."""
+    """Returns the columns of these parameters in an encoded row (context, point)."""
     where: dict[str, range] = {}
     before = 0
     for space in (each for each in (place.context, place.space) if each is not None):
@@ -289,8 +326,8 @@ def _columns(names: list[str], place: PolicyContext) -> tuple[int, ...]:
     return tuple(column for name in names for column in one_named("parameters", name, where))
 
 
-def _described(kind: type, tables: Mapping[str, Section], name: object, place: PolicyContext) -> Section:
-    """The table of a type, or of a class of the user's own, "module:Class" or "module.Class"."""
+def _described(kind: type, tables: Mapping[str, Schema], name: object, place: PolicyContext) -> Schema:
+    """Returns the schema of a type by name, or of a user's class ("module:Class" or "module.Class")."""
     if place.folder is None or not isinstance(name, str) or not {":", "."} & set(name):
         return one_named("type", name, {**tables})
     module, _, cls = name.replace(":", ".").rpartition(".")
@@ -301,9 +338,7 @@ def _described(kind: type, tables: Mapping[str, Section], name: object, place: P
             "can be stored.",
             advice="It stands under `nilregret.slots.described`.",
         )
-    known = [item for item in fields(made) if item.init]  # type: ignore[arg-type]  # a dataclass, seen above
-    needed = {f.name: Any for f in known if f.default is MISSING and f.default_factory is MISSING}
-    return Section(made, needed, {f.name: Any for f in known if f.name not in needed})
+    return Schema(made, {each.name: Any for each in fields(made) if each.init})  # type: ignore[arg-type]  # a dataclass, as checked above
 
 
 READERS: dict[str, Reader] = {

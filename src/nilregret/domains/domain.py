@@ -1,485 +1,35 @@
-"""What may be played.
+"""The three kinds of domains: arms, boxes and spaces of named parameters.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | D | `Arms.points` | the decision set, one arm a row | (N, d) |
 | x | point | an arm's coordinates, as the kernel sees them | (d,) |
 
-A `Space` of named parameters is encoded into the unit cube, one column for a number and one for each option of a
-choice, so that one lengthscale means the same share of every parameter's range.
+A `Space` of named parameters is encoded into the unit cube, with one column for a number and one for each option of a
+choice. Thus one lengthscale means the same share of the range of each parameter.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from .._utils.checks import Array, IndexArray, finite_array, frozen, integer, many, number, points_array, shown
+from .._utils.checks import Array, shown
 from .._utils.errors import InvalidInput
-from .._utils.randomness import world_generator
-from .._utils.serialize import described, described_by, entries, to_plain
-from .conditions import Conditional, Conditions, Mask
-from .coordinates import MOST_ARMS, SAME_POINT, as_rows, check_count, check_size, named_points
-from .parameters import CHOSEN, Choice, Float, Int, Parameter
-
-
-def _decode_space(data: dict[str, Any]) -> Space:
-    (parameters,) = entries(data, parameters=list)
-    return Space(**_named(parameters))
-
-
-def _named(pairs: list[Any]) -> dict[str, Any]:
-    """The dict behind a decoded list of (name, value)."""
-    result = {name: value for name, value in pairs if isinstance(name, str)}
-    if len(result) < len(pairs):
-        raise InvalidInput("its names are not all text, or one of them is there twice")
-    return result
-
-
-def _meant(given: object) -> str:
-    """What was probably meant by something plain in place of a parameter, as a sentence."""
-    if isinstance(given, tuple) and len(given) == 2 and all(type(end) in (int, float) for end in given):
-        low, high = given
-        kind = "Int" if type(low) is type(high) is int else "Float"
-        return f"Numbers from {low!r} to {high!r} are nr.{kind}({low!r}, {high!r})."
-    if isinstance(given, list | tuple) and given:
-        return f"One of several is a choice: nr.Choice({shown(given[0])}, ...)."
-    return ""
-
-
-@described_by(encode=lambda space: {"parameters": to_plain(list(space.declared.items()))}, decode=_decode_space)
-class Space:
-    """Named parameters: `Space(C=Float(1e-2, 1e3, log=True), kernel=Choice("rbf", "linear"))`.
-
-    Parameters that count only where others have certain values are declared with `when`.
-
-    Attributes:
-        declared: name to what was given, in the order given.
-        parameters: name to `Float`, `Int` or `Choice`, conditional ones included.
-        conditions: what conditional parameters depend on; None where there are none.
-        dimension: number of columns of an encoded point.
-    """
-
-    def __init__(self, /, **parameters: Parameter | Conditional) -> None:
-        if not parameters:
-            raise InvalidInput("A space needs at least one named parameter.", advice="Such as Space(x=Float(0, 1)).")
-        for name, parameter in parameters.items():
-            if not isinstance(parameter, Float | Int | Choice | Conditional):
-                raise InvalidInput(
-                    f"Parameter `{name}` is {shown(parameter)}: it must be a Float, Int or Choice.",
-                    advice=_meant(parameter),
-                )
-        conditions = Conditions(parameters)
-        self.declared: Mapping[str, Parameter | Conditional] = parameters
-        self.parameters: Mapping[str, Parameter] = conditions.parameters
-        self.conditions = conditions if conditions.needs else None
-        self.dimension = sum(parameter.columns for parameter in self.parameters.values())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Space) and list(self.declared.items()) == list(other.declared.items())
-
-    def __hash__(self) -> int:
-        return hash(tuple(self.declared.items()))
-
-    def __repr__(self) -> str:
-        return f"Space({', '.join(f'{name}={parameter!r}' for name, parameter in self.declared.items())})"
-
-    def encode(self, parameters: Mapping[str, Any]) -> Array:
-        """The point `(d,)` in the unit cube of a dict with every parameter (of conditional ones, those that count)."""
-        if not isinstance(parameters, Mapping):
-            raise InvalidInput(
-                f"Parameters are a dict such as {{'{next(iter(self.parameters))}': ...}}, not {shown(parameters)}."
-            )
-        given, known = {str(name) for name in parameters}, set(self.parameters)
-        if self.conditions is not None and given <= known:
-            return np.array(self.conditions.encode(parameters))
-        if given != known:
-            wrong = {"missing": sorted(known - given), "unknown": sorted(given - known)}
-            said = ", ".join(f"{word} {shown(names)}" for word, names in wrong.items() if names)
-            raise InvalidInput(
-                f"The parameters do not fit the space: {said}. The space has {', '.join(self.parameters)}."
-            )
-        columns: list[float] = []
-        for name, parameter in self.parameters.items():
-            try:
-                columns += parameter.encode(parameters[name])
-            except InvalidInput as error:
-                raise error.after(f"Parameter `{name}`: ") from None
-        return np.array(columns)
-
-    def decode(self, point: npt.ArrayLike) -> dict[str, Any]:
-        """The parameters behind an encoded point `(d,)`; of conditional ones those that count there."""
-        (row,) = as_rows(
-            "point", finite_array("point", point).reshape(1, -1), self.dimension
-        )  # a point, whatever shape
-        if self.conditions is not None:
-            return self.conditions.decode(row)
-        result, start = {}, 0
-        for name, parameter in self.parameters.items():
-            result[name] = parameter.decode(row[start : start + parameter.columns])
-            start += parameter.columns
-        return result
-
-    @property
-    def lower(self) -> Array:
-        """Lower corner of the encoded points, `(d,)`."""
-        return np.zeros(self.dimension)
-
-    @property
-    def upper(self) -> Array:
-        """Upper corner of the encoded points, `(d,)`."""
-        return np.concatenate(
-            [np.full(p.columns, CHOSEN if isinstance(p, Choice) else 1.0) for p in self.parameters.values()]
-        )
-
-    def columns(self) -> list[tuple[Parameter, slice]]:
-        """Each parameter with its columns of an encoded point."""
-        ends = np.cumsum([parameter.columns for parameter in self.parameters.values()]).tolist()
-        starts = [0, *ends[:-1]]
-        return [(p, slice(i, j)) for p, i, j in zip(self.parameters.values(), starts, ends, strict=True)]
-
-    def snap(self, points: Array) -> Array:
-        """Encoded points `(n, d)` moved to the nearest ones that stand for parameters (whole numbers, one option)."""
-        result = points.copy()
-        for parameter, columns in self.columns():
-            if isinstance(parameter, Choice):
-                chosen = points[:, columns].argmax(axis=1)[:, None] == np.arange(parameter.columns)
-                result[:, columns] = np.where(chosen, CHOSEN, 0.0)
-            elif isinstance(parameter, Int):
-                values = [parameter.encode(parameter.decode(row)) for row in points[:, columns]]
-                result[:, columns] = np.reshape(values, (len(points), 1))
-        result = np.clip(result, self.lower, self.upper)
-        return result if self.conditions is None else self.conditions.settle(result)
-
-    def active(self, points: Array) -> Mask | None:
-        """Which columns of encoded points `(n, d)` belong to parameters that count there; None where all always do."""
-        return None if self.conditions is None else self.conditions.active(points)
-
-    def inside(self, name: str, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Array:
-        """Encoded points `(n, d)` of a dict of parameters, a list of them, or encoded points, checked.
-
-        A table's row or a table, with a column for each parameter, will do as well.
-        """
-        named = named_points(points)
-        if named is not None:
-            return np.array([self.encode(point) for point in named])
-        try:
-            return self.snap(Box(self.lower, self.upper).inside(name, cast("npt.ArrayLike", points)))
-        except InvalidInput as error:
-            raise InvalidInput(
-                f"{error.what} In a Space numbers are shares of the ranges, as the kernel sees them; values are given "
-                f"by name: {{{next(iter(self.parameters))!r}: ...}}."
-            ) from error
-
-    def grid(self, per_dimension: int | Mapping[str, int] | None = None, *, most: int = MOST_ARMS) -> Arms:
-        """Arms at every combination of `per_dimension` values of each number and all options of each choice.
-
-        Args:
-            per_dimension: one number for all, or one for each numeric parameter by name; left out of choices alone.
-            most: arms; a grid of more is refused before it is made.
-        """
-        names = [name for name, parameter in self.parameters.items() if not isinstance(parameter, Choice)]
-        if per_dimension is None and names:
-            raise InvalidInput(f"`per_dimension` is missing: of how many values of {', '.join(names)} is the grid?")
-        given = {} if per_dimension is None else per_dimension
-        counts = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names, given)
-        if set(counts) != set(names):
-            raise InvalidInput(
-                f"`per_dimension` names {sorted(map(str, counts))}, but the numeric parameters are {names}."
-            )
-        for name, count in counts.items():
-            counts[name] = integer(f"per_dimension[{name}]", count, low=1)
-        if self.conditions is not None:
-            return Arms(self._settled(counts, self.conditions, most), space=self, counts=tuple(counts.items()))
-        check_count(math.prod(_count_of_values(p, counts.get(name, 0)) for name, p in self.parameters.items()), most)
-        columns = [
-            np.array([parameter.encode(value) for value in parameter.values(counts.get(name, 0))])
-            for name, parameter in self.parameters.items()
-        ]
-        places = np.indices([len(column) for column in columns]).reshape(len(columns), -1)  # the last varies fastest
-        rows = np.concatenate([column[place] for column, place in zip(columns, places, strict=True)], axis=1)
-        return Arms(rows, space=self, counts=tuple(counts.items()))
-
-    def _settled(self, counts: Mapping[str, int], conditions: Conditions, most: int) -> Array:
-        """Every combination once: what does not count does not multiply the others. Parents come first."""
-        rows = conditions.middle[None]
-        for (name, parameter), (_, columns) in zip(self.parameters.items(), self.columns(), strict=True):
-            values = np.array([parameter.encode(value) for value in parameter.values(counts.get(name, 0))])
-            active = conditions.active(rows)[:, columns.start]
-            check_count(len(rows) + int(active.sum()) * (len(values) - 1), most)
-            repeats = np.where(active, len(values), 1)
-            of_value = np.concatenate([np.arange(count) for count in repeats])
-            rows, active = np.repeat(rows, repeats, axis=0), np.repeat(active, repeats)
-            rows[active, columns] = values[of_value[active]]
-        return rows
-
-
-@described
-@dataclass(frozen=True, eq=False)
-class Box:
-    """All points between `lower` and `upper`, arrays `(d,)` (or numbers, for one dimension), both ends included."""
-
-    lower: Array
-    upper: Array
-
-    def __post_init__(self) -> None:
-        lower, upper = (np.atleast_1d(finite_array(name, getattr(self, name))) for name in ("lower", "upper"))
-        if lower.ndim != 1 or lower.shape != upper.shape or lower.size == 0:
-            raise InvalidInput(
-                f"Box needs `lower` and `upper` of one shape (d,), not {lower.shape} and {upper.shape}: one number for "
-                "each dimension."
-            )
-        wrong = np.flatnonzero(lower >= upper)
-        if wrong.size:
-            i = int(wrong[0])
-            raise InvalidInput(
-                f"Box needs lower < upper; in dimension {i} they are {lower[i]:g} and {upper[i]:g}. "
-                + ("Leave that dimension out." if lower[i] == upper[i] else "Usually the two are swapped.")
-            )
-        check_size("lower", lower)
-        check_size("upper", upper)
-        object.__setattr__(self, "lower", frozen(lower + 0.0))
-        object.__setattr__(self, "upper", frozen(upper + 0.0))
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Box)
-            and np.array_equal(self.lower, other.lower)
-            and np.array_equal(self.upper, other.upper)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.lower.tobytes(), self.upper.tobytes()))
-
-    @property
-    def dimension(self) -> int:
-        """Number of coordinates of a point."""
-        return int(self.lower.size)
-
-    def inside(self, name: str, points: npt.ArrayLike) -> Array:
-        """Points `(n, d)` as given, checked; those within 1e-9 of the box's sides are moved onto them."""
-        X = as_rows(name, points, self.dimension)
-        margin = SAME_POINT * (self.upper - self.lower)
-        outside = ((self.lower - margin > X) | (self.upper + margin < X)).any(axis=1)
-        if outside.any():
-            row = X[int(np.flatnonzero(outside)[0])]
-            raise InvalidInput(
-                f"`{name}` {shown(row.tolist())} lies outside the box from {shown(self.lower.tolist())} to "
-                f"{shown(self.upper.tolist())}. "
-                "Make the box larger, or leave the point out."
-            )
-        return np.clip(X, self.lower, self.upper)
-
-    def grid(self, per_dimension: int | Sequence[int]) -> Arms:
-        """Arms at every combination of evenly spaced coordinates, ends included; the last varies fastest.
-
-        Args:
-            per_dimension: one number for all dimensions, or one for each; at 1 the middle is taken.
-        """
-        single = isinstance(per_dimension, str | bytes) or not isinstance(per_dimension, Sequence)
-        listed = [per_dimension] * self.dimension if single else list(cast("Sequence[int]", per_dimension))
-        if len(listed) != self.dimension:
-            raise InvalidInput(
-                f"`per_dimension` has {many(len(listed), 'entry')} where the box has "
-                f"{many(self.dimension, 'dimension')}: give one number for all, or one for each."
-            )
-        counts = [integer("per_dimension", count, low=1) for count in listed]
-        check_count(math.prod(counts))
-        columns = [
-            np.linspace(low, high, count) if count > 1 else np.array([(low + high) / 2.0])
-            for low, high, count in zip(self.lower, self.upper, counts, strict=True)
-        ]
-        return Arms(np.stack(np.meshgrid(*columns, indexing="ij"), axis=-1).reshape(-1, self.dimension))
-
-    def sample(self, count: int, *, seed: int | Sequence[int]) -> Arms:
-        """`count` arms drawn uniformly from the box; the same for the same seed."""
-        shape = (integer("count", count, low=1, high=MOST_ARMS), self.dimension)
-        return Arms(world_generator(seed, "arms").uniform(self.lower, self.upper, shape))
-
-
-def _encode_arms(arms: Arms) -> dict[str, Any]:
-    if arms.space is not None and arms.counts is not None:  # a grid is described by its counts, however large
-        return {"space": to_plain(arms.space), "counts": to_plain(arms.counts)}
-    return {"points": to_plain(arms.points), "space": to_plain(arms.space)}
-
-
-def _decode_arms(data: dict[str, Any]) -> Arms:
-    if "counts" in data:
-        space, counts = entries(data, space=Space, counts=list)
-        return cast("Arms", space.grid(_named(counts)))
-    points, space = entries(data, points=list, space=Space | None)
-    return Arms(points, space=space)
-
-
-@described_by(encode=_encode_arms, decode=_decode_arms)
-@dataclass(frozen=True, eq=False)
-class Arms:
-    """A finite decision set: the rows of `points`, an `(N, d)` array (or `(N,)` for one dimension).
-
-    Arms may coincide. With `space`, the points are encoded parameters and `parameters(arm)` decodes them.
-    """
-
-    points: Array
-    space: Space | None = field(default=None, kw_only=True)
-    counts: tuple[tuple[str, int], ...] | None = field(default=None, kw_only=True)  # of a grid: values by parameter
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.space, Space | None):
-            raise InvalidInput(f"`space` must be a Space, not {shown(self.space)}.")
-        points = points_array("points", self.points, dimension=None if self.space is None else self.space.dimension)
-        if points.shape[0] == 0 or points.shape[1] == 0:
-            raise InvalidInput(f"Arms needs at least one arm of at least one dimension; `points` is {points.shape}.")
-        check_size("points", points)
-        object.__setattr__(self, "points", frozen(points + 0.0))  # + 0.0 turns -0.0 into 0.0: equal points, equal bytes
-
-    @staticmethod
-    def grid(lower: float, upper: float, count: int) -> Arms:
-        """`count` evenly spaced arms on [lower, upper], ends included, one dimension."""
-        lower, upper = number("lower", lower), number("upper", upper)
-        count = integer("count", count, low=1, high=MOST_ARMS)
-        if lower >= upper and count > 1:
-            raise InvalidInput(f"A grid needs lower < upper, not {lower:g} and {upper:g}.")
-        return Arms(np.linspace(lower, upper, count))
-
-    def __len__(self) -> int:
-        return int(self.points.shape[0])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Arms) and self.space == other.space and np.array_equal(self.points, other.points)
-
-    def __hash__(self) -> int:
-        return hash((self.points.tobytes(), self.space))
-
-    def __repr__(self) -> str:
-        space, arms = "" if self.space is None else f" in {self.space}", many(len(self), "arm")
-        return f"Arms({arms} of dimension {self.dimension}{space})"
-
-    @property
-    def dimension(self) -> int:
-        """Number of coordinates of a point."""
-        return int(self.points.shape[1])
-
-    def parameters(self, arm: int) -> dict[str, Any]:
-        """The named parameters of an arm; errors where the arms have no `space`."""
-        if self.space is None:
-            raise InvalidInput(
-                "These arms have no named parameters, as those of a grid of a space have.",
-                advice="Make them with `Space(...).grid(...)`.",
-            )
-        if integer("arm", arm, low=0) >= len(self):
-            raise InvalidInput(f"There is no arm {arm}: these are arms 0 .. {len(self) - 1}.")
-        return self.space.decode(self.points[arm])
-
-    @cached_property
-    def _exact(self) -> dict[bytes, int]:
-        """Arm by the bytes of its point; the first where arms coincide."""
-        return {row.tobytes(): arm for arm, row in reversed(list(enumerate(self.points)))}
-
-    @cached_property
-    def _resolution(self) -> Array:
-        """How far a point may be from the arm it names, for each coordinate, `(d,)`."""
-        extent, size = np.ptp(self.points, axis=0), np.abs(self.points).max(axis=0)
-        return SAME_POINT * np.where(extent > 0.0, extent, np.where(size > 0.0, size, 1.0))
-
-    def index(self, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> IndexArray:
-        """Which arm each row of `points` `(n, d)` is; errors if one is not an arm (to 1e-9 of the arms' extent).
-
-        With `space`, a dict of parameters or a list of them will do as well, and so will a table's row or a table.
-        """
-        named = named_points(points, columns=self.space is not None)
-        if named is not None:
-            if self.space is None:
-                raise InvalidInput("These arms have no named parameters: give points, not dicts.")
-            points = self.space.inside("points", named)
-        rows = as_rows("points", cast("npt.ArrayLike", points), self.dimension)
-        return np.array([self._find(row) for row in rows], dtype=np.intp)
-
-    def inside(
-        self,
-        name: str,  # noqa: ARG002 - of every domain's `inside`; an error about arms needs no other name
-        points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]],
-    ) -> Array:
-        """The arms' own points `(n, d)` for points that are arms; see `index`."""
-        return np.asarray(self.points[self.index(points)])
-
-    def _find(self, row: Array) -> int:
-        arm = self._exact.get(row.tobytes())
-        if arm is not None:
-            return arm
-        # Parameters typed by hand and coordinates that went through text differ in the last digits.
-        near = self._near(row)
-        gaps = self._gaps(near, row)
-        if (gaps <= 1.0).any():
-            return int(near[gaps.argmin()])
-        arm = int(self._gaps(slice(None), row).argmin())
-        raise InvalidInput(
-            f"{self._named(row)} is not one of the arms; the nearest is arm {arm} at {self._named(self.points[arm])}. "
-            "A posterior on arms knows only the arms: use one of them, or add this point to them."
-            + ("" if self._coded(row) else " Numbers without names are from 0 to 1 here: give parameters by name."),
-            advice="They are `domain.points` (of contexts, `context.points`).",
-        )
-
-    def _named(self, row: Array) -> str:
-        """A point as an error shows it: by its parameters, where it has any."""
-        return shown(self.space.decode(row) if self.space is not None and self._coded(row) else row.tolist())
-
-    def _coded(self, row: Array) -> bool:
-        """Whether a point may be one of the space, where there is one."""
-        return self.space is None or bool(((row >= 0.0) & (row <= 1.0)).all())
-
-    def _gaps(self, arms: IndexArray | slice, row: Array) -> Array:
-        """How far a point is from some arms, in units of the resolution, `(n,)`."""
-        return np.asarray((np.abs(self.points[arms] - row) / self._resolution).max(axis=1))
-
-    @cached_property
-    def _keys(self) -> tuple[Array, Array, IndexArray]:
-        """A number for each arm, ascending, and which arm it is: points that are near have numbers that are near.
-
-        The number is a sum of coordinates, each weighted by its entry in the first of the three, `(d,)`.
-        """
-        golden = (np.arange(1, self.dimension + 1) * 0.6180339887498949) % 1.0
-        weights = (0.5 + 0.5 * golden) * SAME_POINT / self._resolution
-        keys = (self.points - self.points[0]) @ weights
-        order = np.argsort(keys, kind="stable")
-        return weights, keys[order], order
-
-    def _near(self, row: Array) -> IndexArray:
-        """Arms among which are all that are within the resolution of a point, ascending, `(n,)`."""
-        (first,), (last,) = self._range(row[None])
-        return np.sort(self._keys[2][first:last])
-
-    def _range(self, rows: Array) -> tuple[IndexArray, IndexArray]:
-        """For each point `(n, d)` where those arms begin and end, in the order of their numbers, each `(n,)`."""
-        weights, keys, _ = self._keys
-        sought = (rows - self.points[0]) @ weights
-        rounding = 16.0 * np.finfo(float).eps * (np.abs(self.points[0]) + np.abs(rows))
-        reach = 1.01 * ((self._resolution + rounding) @ weights)
-        return np.searchsorted(keys, sought - reach, side="left"), np.searchsorted(keys, sought + reach, side="right")
-
-    def coinciding(self, arms: IndexArray) -> IndexArray:
-        """All arms at the points of some arms, `(n,)`."""
-        first, last = self._range(self.points[arms])
-        alone = last - first == 1
-        found = [arms[alone]]
-        for point in np.unique(self.points[arms[~alone]], axis=0):
-            near = self._near(point)
-            found.append(near[(self.points[near] == point).all(axis=1)])
-        return np.concatenate(found)
-
+from .box import Box
+from .parameters import Choice, Float
+from .space import Arms, Space
+
+__all__ = ["Arms", "Box", "Domain", "Space", "check_domain", "count_of_points", "enclosing_box", "sides"]
 
 Domain = Arms | Box | Space
 
 
 def count_of_points(domain: Domain) -> int | None:
-    """How many points there are: arms, or combinations of whole numbers and choices; None for infinitely many.
+    """Returns the number of arms, or of combinations of whole numbers and choices, or None if it is infinite.
 
-    With conditional parameters no more than that.
+    With conditional parameters the number is an upper bound.
     """
     if isinstance(domain, Arms):
         return len(domain)
@@ -494,7 +44,7 @@ def count_of_points(domain: Domain) -> int | None:
 
 
 def check_domain(name: str, value: object) -> None:
-    """Refuse what is no domain."""
+    """Raises an error if the value is no domain."""
     if not isinstance(value, Arms | Box | Space):
         advice = "Write nr.Space(**parameters)." if isinstance(value, dict) else ""
         if isinstance(value, list):
@@ -502,15 +52,11 @@ def check_domain(name: str, value: object) -> None:
         raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {shown(value)}.", advice=advice)
 
 
-def _count_of_values(parameter: Parameter, count: int) -> int:
-    """How many values `parameter.values(count)` has, at most."""
-    if isinstance(parameter, Choice):
-        return len(parameter.options)
-    return min(count, parameter.count) if isinstance(parameter, Int) else count
-
-
 def enclosing_box(domain: Domain, context: Domain | None = None) -> Box:
-    """The smallest box that holds every (context, point) row. A coordinate in which nothing differs gets side 1."""
+    """Returns the smallest box that holds every (context, point) row.
+
+    A coordinate in which all points are equal gets side 1.
+    """
     lower, upper = [], []
     for part in [domain] if context is None else [context, domain]:
         corners = part.points if isinstance(part, Arms) else np.stack([part.lower, part.upper])
@@ -521,7 +67,10 @@ def enclosing_box(domain: Domain, context: Domain | None = None) -> Box:
 
 
 def sides(domain: Domain, context: Domain | None = None) -> Array:
-    """The unit of length of each column of a (context, point) row, `(c + d,)`: 1 for parameters, else a side."""
+    """Returns the unit of length of each column of a (context, point) row, `(c + d,)`.
+
+    The unit is 1 for parameters of a space, and otherwise a side of the enclosing box.
+    """
     box = enclosing_box(domain, context)
     parts = [domain] if context is None else [context, domain]
     encoded = [isinstance(part, Space) or (isinstance(part, Arms) and part.space is not None) for part in parts]

@@ -1,12 +1,15 @@
-"""Kernels: how the rewards of two points relate.
+"""Kernels: prior covariances of the rewards of two points.
 
-Kernels are frozen and comparable; `+` and `*` combine them, `2.0 * kernel` has twice the variance, `kernel.on(0, 2)`
-looks at some columns only. What every kernel can do is in `base`; formulas: Srinivas et al. 2010, section 5.2.
+Kernels are frozen and comparable. `+` and `*` combine kernels, `2.0 * kernel` has twice the variance, and `kernel.on(0,
+2)` sees only some columns. The interface is in `base`. Formulas: Srinivas et al. 2010, section 5.2.
 """
 
 from __future__ import annotations
 
-from .base import ALL, Hyperparameter, Kernel, PointKernel, Pullback, Rows, check_kernel
+from .base import ALL as ALL
+from .base import Hyperparameter, Kernel, PointKernel
+from .base import Pullback as Pullback
+from .base import check_kernel as check_kernel
 from .categories import Mixture, Overlap
 from .combined import Active, Product, Sum
 from .derivatives import Derivatives
@@ -19,7 +22,6 @@ from .tied import Tied
 from .wrapped import Multiplied, Stretched
 
 __all__ = [
-    "ALL",
     "Active",
     "Derivatives",
     "Empirical",
@@ -33,16 +35,17 @@ __all__ = [
     "Periodic",
     "PointKernel",
     "Product",
-    "Pullback",
     "RationalQuadratic",
     "Rounded",
-    "Rows",
     "Spectral",
     "SquaredExponential",
     "Stationary",
     "Stretched",
     "Sum",
     "Tied",
-    "check_kernel",
     "kernel_for",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -10,9 +10,9 @@ from .._utils.checks import Array
 from .._utils.copying import Copyable
 from ..gp.fitting import Standardization
 from ..kernels.domains import prior_std
+from ..slots.constraint_scale import cautious_scale
 from ..slots.constraints import LEAST_RIDGE
 from ..slots.lengthscales import with_factor
-from ..slots.sizes import cautious_size
 from .engines import row_of
 from .policy import Policy
 from .training_data import TrainingData
@@ -67,7 +67,7 @@ class SizeLearner(Copyable):
             return False
         rows = np.array([row for row, _ in told.values()])
         means, counts = (np.array([found(values) for _, values in told.values()]) for found in (np.mean, len))
-        factor, size = cautious_size(self._shape, rows, means, counts, noise=policy.noise)
+        factor, size = cautious_scale(self._shape, rows, means, counts, noise=policy.noise)
         if (factor, size) == self._size or not size:
             return False
         self._size = factor, size

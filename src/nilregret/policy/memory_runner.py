@@ -6,7 +6,7 @@ import math
 from typing import final
 
 from .._utils.copying import independent
-from ..gp import Retraced
+from ..gp import OutOfSequencePosterior
 from ..slots.memory import Detector, Evidence, Observation, Prediction, Restart, checked_restart
 from ..storage.record import Event, Trial
 from .outputs import BY_NUMBER, Outputs
@@ -135,7 +135,13 @@ class MemoryRunner:
     def _drift(self) -> float:
         """Returns the expected share of f that is new in each round, or 0 if f does not drift."""
         drift, belief = self.policy.memory.drift(), self.outputs.reward.posterior.belief.answered
-        return belief.mean_rate if isinstance(belief, Retraced) else drift if isinstance(drift, float) else 0.0
+        return (
+            belief.mean_rate
+            if isinstance(belief, OutOfSequencePosterior)
+            else drift
+            if isinstance(drift, float)
+            else 0.0
+        )
 
     def _read(self, detector: Detector, trial: Trial, before: Prediction | None, drift: float) -> None:
         """Shows the detector an outcome, and restarts if it calls for that."""

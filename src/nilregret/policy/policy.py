@@ -13,7 +13,7 @@ from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain, check_domain, enclosing_box, sides
 from ..domains.search.boxes import PointSearch
 from ..kernels import Kernel, check_kernel
-from ..slots.beside import beside
+from ..slots.auto_constraints import parts_for_constraints
 from ..slots.by_name import chosen
 from ..slots.check import SLOTS, check_part, part_of
 from ..slots.combined_memory import detects_by_rounds, joined
@@ -27,7 +27,7 @@ from ..slots.refit import Learning, Refit
 from ..slots.scores import Score, UpperConfidenceBound
 from ..slots.sketch import Sketch, check_sketch
 from ..slots.switching import Switching
-from ..theory.change import PowerLaw
+from ..theory.change.schedules import PowerLaw
 from .engines import Decision
 
 __all__ = ["Decision", "Policy"]
@@ -204,7 +204,7 @@ class Policy:
         if "confidence" in parts and "score" not in parts and self.score.widens:
             parts["score"] = UpperConfidenceBound()
         if self.algorithm == "auto" and (world := part_of("constraints", parts.get("constraints"))) is not None:
-            yielding = beside(world, self)
+            yielding = parts_for_constraints(world, self)
             parts = yielding | parts | {"constraints": yielding["constraints"]}
         plain = {item.name: item.default_factory for item in fields(self) if item.default_factory is not MISSING}
         parts = {name: plain[name]() if part is None and name in plain else part for name, part in parts.items()}

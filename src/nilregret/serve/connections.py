@@ -1,17 +1,16 @@
-"""Connections: those on which nothing comes must not use up the place for others, and an answer goes out in one piece.
+"""Limits on connections that uvicorn does not have, and answers in one write.
 
-uvicorn waits for the headers of a request for ever, and, when it closes a connection, for the other side to take what
-is still to be sent. Here whoever is too slow is cut off, and where there are too many connections the one that has
-been silent for longest.
+uvicorn waits for the headers of a request for ever. When it closes a connection, it waits for ever until the client has
+taken what is still to be sent. If there are too many connections, uvicorn refuses new ones, so silent connections would
+keep the others out. Here a slow connection is aborted, and so is the one that has been silent for longest.
 
-It also writes the head of an answer and its body one by one, each a call into the system that wakes up who asked.
+uvicorn also writes the head and the body of an answer one by one. Each write is a system call that wakes up the client.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-import weakref
 from typing import Any, cast, final
 
 from uvicorn.config import Config
@@ -21,73 +20,15 @@ from uvicorn.server import ServerState
 from .settings import LEAVING
 
 HEAD = b"HTTP/1.1 "  # how an answer begins
-PARTS = 5  # of the time that is given, after each of which one looks
-
-
-def watched(
-    config: Config, server_state: ServerState, app_state: dict[str, Any],
-    _loop: asyncio.AbstractEventLoop | None = None, *, seconds: float, most: int,
-) -> asyncio.Protocol:  # fmt: skip
-    """A connection as uvicorn makes them (its `http` may be any callable), with somebody who looks after it.
-
-    Args:
-        config: of the server.
-        server_state: likewise; has its connections.
-        app_state: likewise.
-        _loop: likewise.
-        seconds: in which the headers of a request must have come, and the rest of a closed connection be taken.
-        most: connections at once.
-    """
-    watch = _WATCHES.get(server_state)
-    if watch is None:
-        watch = _WATCHES[server_state] = _Watch(server_state, seconds, most)
-    made = _Connection(config, server_state, app_state, _loop)
-    watch.begin(made)
-    return _Front(made)
+CHECKS = 5  # looks for slow connections within the time limit
 
 
 @final
-class _Front(asyncio.Protocol):
-    """What the loop sees of a connection: as it is, but for how it writes.
+class JoiningTransport:
+    """A transport that sends the head of an answer with the next write, if that follows at once.
 
     Args:
-        made: by uvicorn.
-    """
-
-    def __init__(self, made: H11Protocol) -> None:
-        self._made = made
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See `asyncio.Protocol`, as of the others."""
-        self._made.connection_made(cast(asyncio.Transport, _Joining(cast(asyncio.Transport, transport))))
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Likewise."""
-        self._made.connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        """Likewise."""
-        self._made.data_received(data)
-
-    def eof_received(self) -> None:
-        """Likewise."""
-        self._made.eof_received()
-
-    def pause_writing(self) -> None:
-        """Likewise."""
-        self._made.pause_writing()
-
-    def resume_writing(self) -> None:
-        """Likewise."""
-        self._made.resume_writing()
-
-
-@final
-class _Joining:
-    """A transport that sends the head of an answer with what is written next, if that comes at once.
-
-    Args:
-        transport: of the loop.
+        transport: of the event loop.
     """
 
     def __init__(self, transport: asyncio.Transport) -> None:
@@ -101,85 +42,98 @@ class _Joining:
         self.abort = transport.abort
 
     def write(self, data: bytes) -> None:
-        """Now, but for a head, which waits for the body no longer than till whoever writes lets others do something."""
+        """Writes the data. The head of an answer waits for the body until the event loop's next iteration."""
         if self._head:
             data, self._head = self._head + data, b""
         elif data.startswith(HEAD):
             self._head = data
-            self._loop.call_soon(self._go_on)
+            self._loop.call_soon(self._flush)
             return
         self._transport.write(data)
 
     def close(self) -> None:
-        """Once all has been sent."""
-        self._go_on()
+        """Closes the transport after everything has been sent."""
+        self._flush()
         self._transport.close()
 
-    def _go_on(self) -> None:
+    def _flush(self) -> None:
         if self._head:
             self.write(b"")
 
 
 @final
-class _Connection(H11Protocol):
-    """One that tells the application when the server begins to stop: streams without an end are then to end."""
+class Connection(H11Protocol):
+    """A connection of uvicorn that knows since when it has been silent.
+
+    Attributes:
+        silent_since: seconds of the monotonic clock: when the connection was made, or its last answer was complete.
+    """
+
+    silent_since = 0.0
+
+    @property
+    def silent(self) -> bool:
+        """True if no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete or self.transport.is_closing()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begins to serve the connection (see `asyncio.Protocol`)."""
+        self.silent_since = time.monotonic()
+        super().connection_made(cast(asyncio.Transport, JoiningTransport(cast(asyncio.Transport, transport))))
+
+    def on_response_complete(self) -> None:
+        """Goes on to the next request of the connection."""
+        self.silent_since = time.monotonic()
+        super().on_response_complete()
 
     def shutdown(self) -> None:
-        """As uvicorn does; it waits for what is being answered, and calls `lifespan` after that."""
+        """Tells the application that the server stops: streams must end before uvicorn calls `lifespan`."""
         super().shutdown()
         leaving = self.app_state.get(LEAVING)
         if leaving is not None:
             leaving()
 
 
-class _Watch:
-    """Over the connections of one server."""
+@final
+class LimitedConnections:
+    """Makes the connections of one server, for `http` of `uvicorn.Config`, and aborts those that are too slow.
 
-    def __init__(self, state: ServerState, seconds: float, most: int) -> None:
-        self._connections: set[Any] = state.connections
+    Args:
+        seconds: until the headers of a request must have come, and until a closed connection must have taken the rest.
+        most: connections at once.
+    """
+
+    def __init__(self, seconds: float, most: int) -> None:
         self._seconds, self._most = seconds, most
-        self._silent: dict[Any, tuple[Any, float]] = {}  # of connections: the last request, and since when
-        self._born: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
         self._task: asyncio.Task[None] | None = None
 
-    def begin(self, made: Any) -> None:
-        """Look from now on, for as long as there are any; at once when the one that comes now is there."""
-        self._born[made] = time.monotonic()
-        loop = asyncio.get_running_loop()
+    def __call__(
+        self, config: Config, server_state: ServerState, app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> Connection:  # fmt: skip
+        """Returns a new connection, with the arguments that uvicorn gives."""
+        made, loop = Connection(config, server_state, app_state, _loop), asyncio.get_running_loop()
+        connections = cast(set[Connection], server_state.connections)
         if self._task is None or self._task.done():
-            self._task = loop.create_task(self._look())
-        loop.call_soon(loop.call_soon, self._make_room)
+            self._task = loop.create_task(self._abort_slow(connections))
+        loop.call_soon(loop.call_soon, self.make_room, connections)  # the new connection is in the set by then
+        return made
 
-    def _make_room(self) -> None:
-        """Cut off who has been silent for longest, as many as are too many."""
-        if len(self._connections) <= self._most:
+    def make_room(self, connections: set[Connection]) -> None:
+        """Aborts the connections that have been silent for longest, as many as there are too many."""
+        if len(connections) <= self._most:
             return
-        self._note()
-        there = [each for each in self._connections if not each.transport.is_closing()]
-        silent = sorted((each for each in there if each in self._silent), key=lambda each: self._silent[each][1])
+        there = [each for each in connections if not each.transport.is_closing()]
+        silent = sorted((each for each in there if each.silent), key=lambda each: each.silent_since)
         for each in silent[: max(0, len(there) - self._most)]:
             each.transport.abort()
-            self._connections.discard(each)  # as it will do itself in a moment; till then it takes up nobody's place
+            connections.discard(each)  # uvicorn discards it a moment later; until then it would count
 
-    async def _look(self) -> None:
+    async def _abort_slow(self, connections: set[Connection]) -> None:
         while True:
-            await asyncio.sleep(self._seconds / PARTS)
-            if not self._connections:
+            await asyncio.sleep(self._seconds / CHECKS)
+            if not connections:
                 return
-            self._note()
             late = time.monotonic() - self._seconds
-            for connection in [each for each, (_, since) in self._silent.items() if since < late]:
-                connection.transport.abort()
-
-    def _note(self) -> None:
-        """Who is silent, and since when: a request that is being answered makes a connection anything but that."""
-        now, before = time.monotonic(), self._silent
-        self._silent = {}
-        for each in self._connections:
-            if each.cycle is None or each.cycle.response_complete or each.transport.is_closing():
-                known = before.get(each)
-                since = self._born.get(each, now) if each.cycle is None else now
-                self._silent[each] = known if known and known[0] is each.cycle else (each.cycle, since)
-
-
-_WATCHES: weakref.WeakKeyDictionary[ServerState, _Watch] = weakref.WeakKeyDictionary()
+            for each in [each for each in connections if each.silent and each.silent_since < late]:
+                each.transport.abort()

@@ -1,71 +1,54 @@
-"""A few threads for many tenants: each has its turn, and none gets all of them.
+"""A pool of threads that tenants share: their queues are served in turn, and no tenant gets all threads.
 
-Whoever has something to do waits in the queue of its own, and the queues are served in turn. A tenant holds at most so
-many threads at once: if its work is slow, the threads that are left go on for the others.
+anyio's limiters are not enough. They serve in order of arrival. When a caller is cancelled, they count its thread as
+free while the thread still works.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import Future
-from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeVar, final
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar, final
 
 R = TypeVar("R")
 Work = Callable[[], object]
 
 
-class _Task(NamedTuple):
-    whose: str
-    work: Work
-
-
 @final
-class Threads:
-    """So many threads.
+class TenantThreads:
+    """A pool of threads with one queue for each tenant.
 
     Args:
-        count: of them.
-        name: what they are called.
-        most: of them that one tenant holds at once.
+        count: number of threads.
+        name: beginning of the threads' names.
+        most: threads that one tenant may hold at once. All unless given.
     """
 
     def __init__(self, count: int, name: str, *, most: int | None = None) -> None:
-        self._count, self._name, self._most = count, name, count if most is None else most
-        self._lock = threading.Lock()
-        self._idle = threading.Condition(self._lock)
-        self._waiting: OrderedDict[str, deque[Work]] = OrderedDict()  # by tenant; whose turn it is comes first
-        self._held: dict[str, int] = {}  # threads, by tenant
-        self._busy, self._over = 0, False
-        self._ready: SimpleQueue[_Task | None] = SimpleQueue()
-        self._made: list[threading.Thread] = []
+        self._pool = ThreadPoolExecutor(count, name)
+        self._most = count if most is None else most
+        self._idle = threading.Condition()  # also the lock
+        self._waiting: OrderedDict[str, deque[Work]] = OrderedDict()  # by tenant; the next tenant comes first
+        self._held: Counter[str] = Counter()  # threads by tenant
+        self._free, self._closed = count, False
 
-    def submit(self, whose: str, work: Work) -> None:
-        """Let `work`, which raises nothing, be done in a thread, in this tenant's turn.
+    def submit(self, tenant: str, work: Work) -> None:
+        """Queues `work`, which must not raise.
 
         Raises:
-            RuntimeError: the threads are gone.
+            RuntimeError: the pool is closed.
         """
-        with self._lock:
-            if self._over:
+        with self._idle:
+            if self._closed:
                 raise RuntimeError("The service is closed: its threads take nothing more.")
-            held = self._held.get(whose, 0)
-            if self._busy == self._count or held == self._most:
-                self._waiting.setdefault(whose, deque()).append(work)
-                return
-            self._held[whose] = held + 1
-            self._busy += 1
-            if self._busy > len(self._made):
-                thread = threading.Thread(target=self._serve, name=f"{self._name}-{self._busy}", daemon=True)
-                self._made.append(thread)
-                thread.start()
-        self._ready.put(_Task(whose, work))
+            self._waiting.setdefault(tenant, deque()).append(work)
+            self._start()
 
-    def begun(self, whose: str, do: Callable[[], R]) -> Future[R]:
-        """What `do` gives, once a thread has come to it."""
+    def future(self, tenant: str, do: Callable[[], R]) -> Future[R]:
+        """Returns the future result of `do()`. It does not begin if the future is cancelled before."""
         future: Future[R] = Future()
 
         def work() -> None:
@@ -76,79 +59,64 @@ class Threads:
             except BaseException as error:
                 future.set_exception(error)
 
-        self.submit(whose, work)
+        self.submit(tenant, work)
         return future
 
-    async def run(self, whose: str, do: Callable[[], R]) -> R:
-        """Likewise; nothing is begun for who is gone by then."""
-        return await asyncio.wrap_future(self.begun(whose, do))
+    async def run(self, tenant: str, do: Callable[[], R]) -> R:
+        """Returns the result of `do()` from a thread. It does not begin if the caller is cancelled before."""
+        return await asyncio.wrap_future(self.future(tenant, do))
 
     def close(self, *, drop: bool) -> None:
-        """Let what has been begun come to its end; what waits, too, unless it is dropped."""
-        with self._lock:
+        """Waits for the work that has begun, and for the queues unless they are dropped."""
+        with self._idle:
             if drop:
                 self._waiting.clear()
-            while self._busy:
+            while self._held:
                 self._idle.wait()
-            self._over = True
-        for _ in self._made:
-            self._ready.put(None)
-        for thread in self._made:
-            thread.join()
+            self._closed = True
+        self._pool.shutdown()
 
-    # -- in a thread ---------------------------------------------------------------------------------------------
-
-    def _serve(self) -> None:
-        task = self._ready.get()
-        while task is not None:
-            whose, work = task
-            del task
-            work()
-            task = self._next(whose)
-            del work
-            if task is None:
-                task = self._ready.get()
-
-    def _next(self, done: str) -> _Task | None:
-        """What this thread goes on with."""
-        with self._lock:
-            left = self._held[done] - 1
-            if left:
-                self._held[done] = left
+    def _start(self) -> None:
+        """Gives free threads to the tenants in turn. The caller holds the lock."""
+        for tenant in [each for each in self._waiting if self._held[each] < self._most][: self._free]:
+            queue = self._waiting[tenant]
+            self._free -= 1
+            self._held[tenant] += 1
+            self._pool.submit(self._run, tenant, queue.popleft())
+            if queue:
+                self._waiting.move_to_end(tenant)
             else:
-                del self._held[done]
-            for whose, queue in self._waiting.items():
-                held = self._held.get(whose, 0)
-                if held == self._most:
-                    continue
-                work = queue.popleft()
-                self._held[whose] = held + 1
-                if queue:
-                    self._waiting.move_to_end(whose)
-                else:
-                    del self._waiting[whose]
-                return _Task(whose, work)
-            self._busy -= 1
-            if not self._busy:
-                self._idle.notify_all()
-            return None
+                del self._waiting[tenant]
+
+    def _run(self, tenant: str, work: Work) -> None:
+        try:
+            work()
+        finally:
+            with self._idle:
+                self._free += 1
+                self._held[tenant] -= 1
+                if not self._held[tenant]:
+                    del self._held[tenant]
+                self._start()
+                if not self._held:
+                    self._idle.notify_all()
 
 
 def deliver(answers: list[tuple[asyncio.Future[Any], Any, BaseException | None]]) -> None:
-    """Tell those that wait in a loop what came of their calls: (who waits, result, error), all at once."""
+    """Sets (future, result, error) in the event loops of the futures, with one wake-up for each loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any, BaseException | None]]] = {}
     for answer in answers:
         by_loop.setdefault(answer[0].get_loop(), []).append(answer)
-    for loop, those in by_loop.items():
+    for loop, several in by_loop.items():
         try:
-            loop.call_soon_threadsafe(_tell, those)
-        except RuntimeError:  # the loop is closed, and nobody listens any more
+            loop.call_soon_threadsafe(_set, several)
+        except RuntimeError:  # the loop is closed, so there is no caller any more
             continue
 
 
-def _tell(answers: list[tuple[asyncio.Future[Any], Any, BaseException | None]]) -> None:
+def _set(answers: list[tuple[asyncio.Future[Any], Any, BaseException | None]]) -> None:
     for future, result, error in answers:
-        if future.done():  # whoever asked is gone
+        if future.done():  # the caller is gone
             continue
         if error is None:
             future.set_result(result)

@@ -1,4 +1,4 @@
-"""Runs of a policy in an environment: one replicate is a pure function, many run in processes."""
+"""Simulated runs of a policy in an environment, one at a time or many in processes."""
 
 from __future__ import annotations
 
@@ -26,53 +26,52 @@ from ..study.direction import AnyPolicy, has_channels
 from ..study.study import Study, check_policy
 from .environments import Environment
 from .environments.delays import Delay
-from .repeated_plays import play_in_runs
+from .lazy_simulation import simulate_lazily
 from .results import Run
 
 T = TypeVar("T")
 SEEDS = "They are one for each replicate, such as range(30)."
 MOST_JOBS = 1000
-MOST_ROUNDS = 10_000_000  # of a run, whose record is in memory
+MOST_ROUNDS = 10_000_000  # The record of a run is in memory.
 
-START = 1.0  # seconds, about what it takes until processes have imported everything and the first result is back
-KEPT = 30.0  # seconds that idle processes are kept for the next call
+START = 1.0  # Seconds until processes have imported everything and returned a first result.
+IDLE = 30.0  # Seconds that idle processes wait for the next call.
 
 
 def simulate(
     policy: AnyPolicy, env: Environment, rounds: int, *, seed: int = 0, switching: str | Switching | None = None
 ) -> Run:
-    """Let a policy decide in an environment; the same arguments give the same run.
+    """Runs a policy in an environment. The same arguments give the same run.
 
-    The noise of round t is the same whatever is played, so runs with equal seeds are paired.
+    The noise of round t is the same for all decisions, so runs with equal seeds are paired.
 
     Args:
-        policy: how to decide.
-        env: where; its arms must be the policy's.
-        rounds: how often, T >= 1.
-        seed: of the policy's choices and, independently, of the noise.
-        switching: "lazy", or a part such as `nr.slots.Lazy(factor=1.1)`: the policy with this in its slot, which
-            decides
-            rarely and plays in runs. Then the memory that a run takes does not grow with T: `run.entries` has a row for
-            each decision, and the arrays of rounds are made when they are looked at.
+        policy: the policy.
+        env: the environment, with the domain of the policy.
+        rounds: number of rounds, T >= 1.
+        seed: seed of the policy's choices and, independently, of the noise.
+        switching: "lazy", or a part such as `nr.slots.Lazy(factor=1.1)`, for the slot of the policy. The policy then
+            decides rarely and repeats plays. The memory for the run does not grow with T: `run.entries` has a row for
+            each decision, and the arrays of rounds are computed on access.
     """
     if switching is not None:
         if not isinstance(policy, Policy):
             raise InvalidInput(f"`switching` is a slot of a `Policy`, and {shown(policy)} has none: leave it out.")
         policy = policy.using(switching=switching)
     run, unsaid = _simulate(policy, env, rounds, seed=seed)
-    _say(unsaid)
+    _warn(unsaid)
     return run
 
 
-def _say(unsaid: dict[str, str]) -> None:
-    """Warn of each kind once, as of the line that called `simulate` or `replicate`."""
+def _warn(unsaid: dict[str, str]) -> None:
+    """Warns of each kind once, at the line that called `simulate` or `replicate`."""
     for kind, sentence in unsaid.items():
-        if kind != "multipliers" or "saturated" not in unsaid:  # cut off in the end: that says it all
+        if kind != "multipliers" or "saturated" not in unsaid:  # The warning about saturation includes the other one.
             warnings.warn(NoRegretWarning(sentence), stacklevel=3)
 
 
 def _simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) -> tuple[Run, dict[str, str]]:
-    """The run, and what its study would have warned of, by kind."""
+    """Returns the run, and the warnings of its study by kind."""
     rounds = integer("rounds", rounds, low=1, high=MOST_ROUNDS)
     check_policy(policy)
     if not isinstance(env, Environment):
@@ -86,45 +85,45 @@ def _simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) ->
             f"The policy has {many(policy.constraint_count, 'constraint')} and the environment {env.constraint_count}: "
             "without their values nothing would be learned. Give the environment `constraints=`."
         )
-    # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.
+    # With one BLAS thread sums do not depend on the number of processors, and small matrices are faster.
     if isinstance(policy, Policy) and policy.switching is not None:
         with one_thread:
-            return play_in_runs(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
+            return simulate_lazily(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
     with one_thread:
         simulation = _Simulation(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
-        run, unsaid = simulation.run(), simulation.study.unsaid
-    # Policies are compared in an environment on purpose that know nothing of its constraints, or of its changes.
-    known = {UNWANTED, NOISE} if env.change_points else {UNWANTED}
-    return run, {kind: sentence for kind, sentence in unsaid.items() if kind not in known}
+        run, unsaid = simulation.run(), simulation.study.held_warnings
+    # Policies that do not know the constraints or the changes are compared in an environment on purpose.
+    intended = {UNWANTED, NOISE} if env.change_points else {UNWANTED}
+    return run, {kind: sentence for kind, sentence in unsaid.items() if kind not in intended}
 
 
 class _Simulation:
-    """One run, and the answers that are under way."""
+    """The state of one run, with the answers that are not delivered yet."""
 
     def __init__(self, policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) -> None:
         self.env, self.rounds = env, rounds
-        self.now = 0.0  # seconds
+        self.now = 0.0  # Seconds.
         self.study = Study(policy, seed=seed, clock=lambda: self.now)
-        self.study.quiet = True  # it is said at the end, once for all replicates
+        self.study.quiet = True  # The caller warns at the end, once for all replicates.
         self.contexts = simulation_generator(seed, "rewards")
         self.noise = env.noise * self.contexts.standard_normal(rounds)
         m = env.constraint_count
         self.g = np.zeros((rounds, m))
         self.multipliers = np.full((rounds, m), np.nan)
-        self.seen_g = np.zeros((rounds, m))
+        self.observed_g = np.zeros((rounds, m))
         if m:
-            self.seen_g = env.draw_constraint_noise(simulation_generator(seed, "constraints"), rounds)
+            self.observed_g = env.draw_constraint_noise(simulation_generator(seed, "constraints"), rounds)
         self.rewards, self.regret = np.zeros(rounds), np.zeros(rounds)
         self.answered_by = np.full(rounds, rounds, dtype=np.intp)
         self.limited_by = self.answered_by.copy()
-        self.answers = _Mail(env.delay, simulation_generator(seed, "delays"))
-        # Constraint values that are told by themselves; None where they come with the reward.
-        self.limits: _Mail | None = None
+        self.rewards_due = _Deliveries(env.delay, simulation_generator(seed, "delays"))
+        # Constraint values that are told separately. None if they come with the reward.
+        self.constraints_due: _Deliveries | None = None
         if env.constraint_delay is not None:
-            self.limits = _Mail(env.constraint_delay, simulation_generator(seed, "constraint delays"))
-        # Who learns from both together is told a reward when both are there.
-        self.both = self.limits is not None and policy.constraint_count > 0 and not has_channels(policy)
-        self.held: set[int] = set()  # trials whose rewards wait for that
+            self.constraints_due = _Deliveries(env.constraint_delay, simulation_generator(seed, "constraint delays"))
+        # A policy that learns from both together is told a reward when both are known.
+        self.together = self.constraints_due is not None and policy.constraint_count > 0 and not has_channels(policy)
+        self.waiting: set[int] = set()  # Trials whose rewards wait for their constraint values.
 
     def run(self) -> Run:
         for t in range(self.rounds):
@@ -140,9 +139,9 @@ class _Simulation:
             rewards=self.rewards,
             regret=self.regret,
             answered_by=self.answered_by,
-            limited_by=self.limited_by if self.limits is not None else self.answered_by,
+            limited_by=self.limited_by if self.constraints_due is not None else self.answered_by,
             constraints=self.g,
-            told_constraints=self.seen_g,
+            told_constraints=self.observed_g,
             multipliers=self.multipliers,
             restarts=tuple(self.study.restarts),
         )
@@ -154,66 +153,66 @@ class _Simulation:
         self.rewards[t], self.regret[t] = value + self.noise.item(t), best - value
         if env.constraint_count:
             self.g[t] = env.constraint(trial)
-            self.seen_g[t] += self.g[t]
+            self.observed_g[t] += self.g[t]
             known = self.study.last_multipliers
             if len(known) == env.constraint_count:
                 self.multipliers[t] = known
-        if env.delay is None and self.limits is None:
+        if env.delay is None and self.constraints_due is None:
             self._tell_reward(t, by=t)
             return
-        self.answers.send(t, self.now, trial.point, float(self.rewards[t]))
-        if self.limits is not None:
-            self.limits.send(t, self.now, trial.point, float(self.rewards[t]))
+        self.rewards_due.send(t, self.now, trial.point, float(self.rewards[t]))
+        if self.constraints_due is not None:
+            self.constraints_due.send(t, self.now, trial.point, float(self.rewards[t]))
 
     def _deliver(self, t: int) -> None:
-        """What is known before the next question: after d more questions, or by the time it is asked."""
-        if self.env.delay is None and self.limits is None:
+        """Tells the answers that are known before the next question."""
+        if self.env.delay is None and self.constraints_due is None:
             return
-        if self.limits is not None:
-            for when, number in self.limits.due(t, self.now + self.env.interval):
-                self._at(when, self._tell_limits, number, by=t)
-        for when, number in self.answers.due(t, self.now + self.env.interval):
-            self._at(when, self._tell_reward, number, by=t)
+        if self.constraints_due is not None:
+            for when, number in self.constraints_due.due(t, self.now + self.env.interval):
+                self._tell_at(when, self._tell_constraints, number, by=t)
+        for when, number in self.rewards_due.due(t, self.now + self.env.interval):
+            self._tell_at(when, self._tell_reward, number, by=t)
 
-    def _at(self, when: float | None, tell: Callable[..., None], number: int, *, by: int) -> None:
-        """Tell something, at a time of the simulated clock where there is one."""
+    def _tell_at(self, when: float | None, tell: Callable[..., None], number: int, *, by: int) -> None:
+        """Calls `tell`, at a time of the simulated clock unless the time is None."""
         back = self.now
         self.now = back if when is None else max(when, back)
         tell(number, by=by)
         self.now = back
 
-    def _tell_limits(self, number: int, *, by: int) -> None:
-        self.study.tell(number, constraints=self.seen_g[number])
+    def _tell_constraints(self, number: int, *, by: int) -> None:
+        self.study.tell(number, constraints=self.observed_g[number])
         self.limited_by[number] = by
-        if number in self.held:
-            self.held.remove(number)
+        if number in self.waiting:
+            self.waiting.remove(number)
             self._tell_reward(number, by=by)
 
     def _tell_reward(self, number: int, *, by: int) -> None:
-        if self.both and self.limited_by[number] == self.rounds:
-            self.held.add(number)
+        if self.together and self.limited_by[number] == self.rounds:
+            self.waiting.add(number)
             return
-        together = self.env.constraint_count and self.limits is None
-        self.study.tell(number, float(self.rewards[number]), constraints=self.seen_g[number] if together else None)
+        together = self.env.constraint_count and self.constraints_due is None
+        self.study.tell(number, float(self.rewards[number]), constraints=self.observed_g[number] if together else None)
         self.answered_by[number] = by
 
 
-class _Mail:
-    """Answers of one kind that are under way."""
+class _Deliveries:
+    """Answers of one kind that are not delivered yet."""
 
     def __init__(self, delay: Delay | None, rng: np.random.Generator) -> None:
         self._delay, self._rng = delay, rng
         self._in_time = delay is not None and delay.in_time
-        self._under_way: list[tuple[float, int]] = []  # a heap of (when, trial)
+        self._under_way: list[tuple[float, int]] = []  # A heap of (time, trial).
 
     def send(self, number: int, now: float, point: Array, reward: float) -> None:
-        """The answer of a trial that was asked for in its own round, now."""
+        """Sends the answer of a trial that was asked for now."""
         wait = 0.0 if self._delay is None else self._delay.draw(self._rng, point, reward)
         if wait < math.inf:
             heapq.heappush(self._under_way, ((now if self._in_time else number) + wait, number))
 
     def due(self, round_: int, next_question: float) -> Iterator[tuple[float | None, int]]:
-        """When (None where delays are in rounds), and which trial's, of what comes by the end of a round."""
+        """Yields (time, trial) of the answers that arrive by the end of a round. Delays in rounds have time None."""
         limit = next_question if self._in_time else round_
         while self._under_way and self._under_way[0][0] <= limit:
             when, number = heapq.heappop(self._under_way)
@@ -229,18 +228,18 @@ def replicate(
     jobs: int = 1,
     executor: Executor | None = None,
 ) -> Run:
-    """Independent runs, one for each seed, in `jobs` processes or on an executor; the result depends on neither.
+    """Returns independent runs, one for each seed. The result does not depend on `jobs` or `executor`.
 
     Args:
-        make_policy: returns the policy of a replicate; called with its seed, or with nothing if it needs no argument.
-        make_env: likewise for the environment.
+        make_policy: returns the policy of a replicate. Called with the seed, or without arguments if it needs none.
+        make_env: returns the environment of a replicate. Called in the same way.
         rounds: rounds of each run.
-        seeds: one for each replicate.
-        jobs: processes; -1 for one on every processor. Functions made on the spot (lambdas) may be used. Little work is
-            done in this process, where it is over before others would have started; those that were started are kept
-            for half a minute, for the next call.
-        executor: does them instead: any `concurrent.futures.Executor`, such as `client.get_executor()` of a cluster of
-            Dask. It is not shut down. Those of the standard library need functions that can be imported.
+        seeds: one seed for each replicate.
+        jobs: number of processes, -1 for one on every processor. Lambdas may be used. A short job runs in this process,
+            if it would end before other processes have started. Other processes stay for half a minute, for the next
+            call.
+        executor: any `concurrent.futures.Executor` to use instead, such as `client.get_executor()` of a Dask cluster.
+            The executor is not shut down. Those of the standard library need functions that can be imported.
     """
     seeds = [integer("seeds", seed, low=0, high=LARGEST_SEED) for seed in listed("seeds", seeds, why=SEEDS)]
     if not seeds:
@@ -263,7 +262,7 @@ def replicate(
     else:
         made = list(map(one, seeds)) if jobs == 1 else _in_processes(one, seeds, jobs)
     unsaid = {kind: sentence for _, sentences in reversed(made) for kind, sentence in sentences.items()}
-    _say(unsaid)
+    _warn(unsaid)
     runs = [run for run, _ in made]
     whole = [name for name in Run.__dataclass_fields__ if name not in ("restarts", "entries")]
     stacked: dict[str, Any] = {name: np.stack([getattr(run, name) for run in runs]) for name in whole}
@@ -277,7 +276,7 @@ def _one(
 
 
 def _in_processes(one: Callable[[int], T], seeds: Sequence[int], jobs: int) -> list[T]:
-    """In as many processes, which are kept for the next call; here, as long as that is no slower than starting them."""
+    """Returns the results for all seeds, from this process at first, and from others if that is faster."""
     import loky
 
     workers = min(loky.cpu_count() if jobs == -1 else jobs, len(seeds))
@@ -291,12 +290,12 @@ def _in_processes(one: Callable[[int], T], seeds: Sequence[int], jobs: int) -> l
     rest = seeds[len(done) :]
     if not rest:
         return done
-    pool, whole = loky.get_reusable_executor(max_workers=workers, timeout=KEPT), False
+    pool, whole = loky.get_reusable_executor(max_workers=workers, timeout=IDLE), False
     try:
         done.extend(pool.map(one, rest, chunksize=-(-len(rest) // (4 * workers))))
         whole = True
     finally:
-        if not whole:  # an error or an interrupt does not wait for what is running
+        if not whole:  # After an error or an interrupt running calls are ended.
             pool.shutdown(wait=True, kill_workers=True)
     return done
 
@@ -304,9 +303,9 @@ def _in_processes(one: Callable[[int], T], seeds: Sequence[int], jobs: int) -> l
 def _made(make: Callable[..., T], seed: int) -> T:
     try:
         parameters = list(inspect.signature(make).parameters.values())
-    except ValueError:  # some built-in callables have no signature
+    except ValueError:  # Some built-in functions have no signature.
         return make(seed)
-    # A first argument with a default is an option of the function, not a place for the seed, unless it is called so.
+    # A first argument with a default is an option of the function and takes no seed, unless its name is `seed`.
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
     takes_seed = bool(positional) and (positional[0].default is inspect.Parameter.empty or positional[0].name == "seed")
     return make(seed) if takes_seed else make()

@@ -1,10 +1,9 @@
-"""What parts of one's own derive from: the slots of a policy, and what goes in and out of them.
+"""The slots of a policy: base classes for parts of your own, and the objects that their methods receive and return.
 
 A part is a frozen dataclass that derives from the abstract class of its slot and is decorated with
-`nilregret.slots.described`; `policy.using(memory=...)` puts it into a policy.
-`nilregret.testing.check_policy` tries
-whether the whole keeps its promises. What is not overridden is sound and proves nothing. Worked examples are in
-docs/extending.md; kernels derive from `nilregret.kernels.Stationary` or `PointKernel`.
+`nilregret.slots.described`. `policy.using(memory=...)` puts a part into a policy. `nilregret.testing.check_policy`
+tests whether the policy then keeps its promises. Methods that a part does not override are sound and prove nothing.
+Worked examples are in docs/extending.md. Kernels derive from `nilregret.kernels.Stationary` or `PointKernel`.
 
 | slot | class | must have | may have |
 |---|---|---|---|
@@ -18,7 +17,7 @@ docs/extending.md; kernels derive from `nilregret.kernels.Stationary` or `PointK
 | | | | `looks_back` |
 | | `PenaltyState` | `hear`, `advance`, `put_back`, `copy` | `values`, `saturated`, `kernel`, `noise_factor`, `began` |
 | `confidence` | `Width` | `width` | `valid_for`, `suits`, `for_all_at_once`, `guess`, `recent`, `hallucinated` |
-| | `Confidence` | `bounds` | likewise |
+| | `Confidence` | `bounds` | the same |
 | | `Bounds` | `__call__` | `width`, `pointwise`, `moves` |
 | | `Guess` | `check`, `copy` | |
 | `constraints` | `Constraints` | `judged`, `on_points` | `begin`, `placed`, `beside`, `certain`, `of_channel` |
@@ -27,32 +26,27 @@ docs/extending.md; kernels derive from `nilregret.kernels.Stationary` or `PointK
 | `score` | `PointwiseScore` | `__call__` | `partials`, `incumbent_in`, `in_rewards`, `placed` |
 | | `Score` | `on_table`, `on_points` | `draws`, `widens`, `drawn_width`, `in_rewards`, `placed` |
 
-Every part may have `check(policy)`, which refuses policies that it does not suit, and calls `super().check(policy)`.
-The others are what these methods are given or return: `Observation` (an answer, shown to a watch), `Prediction` (what
-was
-believed before it), `Situation` (what a forced round may look at), `ModelInfo` (what a watch may build its own picture
-from), `Restart` (a cut), `Evidence` (what a watch has come to); `ImputedValue` (what an unanswered trial counts as),
-`PendingInfo` and `Answers` (what that may be made of); `Change` (what new charges ask for); `Envelope` (bounds at
-points),
-`Symmetric` (mean +- width * std), `Progress` (what a width may depend on), `Window` (trials it depends on);
-`AcquisitionContext`,
-`TableView` and `PointView` (a round as a score sees it), `AcquisitionFunction` (what is maximised).
+Every part may have `check(policy)`. It raises `InvalidInput` for policies that the part does not fit, and calls
+`super().check(policy)`.
+
+The methods receive and return these objects:
+
+| class | meaning |
+|---|---|
+| `Observation`, `Prediction` | an observed trial as a detector reads it, and the prediction made before it |
+| `ModelInfo` | the model that a detector may build its own posterior from |
+| `Restart`, `Evidence` | a cut of the memory, and the evidence for a change |
+| `Situation` | information for a forced round |
+| `ImputedValue`, `PendingInfo`, `Answers` | the imputed value of a pending trial, and the information it may use |
+| `Change` | the effect of a new epoch on the training data |
+| `Envelope`, `Symmetric` | bounds at points, and bounds mean +- width * std |
+| `Progress`, `Window` | the state that a width may depend on, and the trials it depends on |
+| `AcquisitionContext`, `TableView`, `PointView` | a round as a score sees it |
+| `AcquisitionFunction` | the function that is maximised |
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._utils.public import public
 
-_load, __all__ = public(__name__, __path__)
-
-
-def __getattr__(name: str) -> Any:
-    value = _load(name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = public(__name__, __path__)

@@ -1,4 +1,4 @@
-"""What is maximised over a domain, and what it is made from: how a score sees a round."""
+"""Views of a round from which a score makes its acquisition function."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from .envelope import Envelope
 
 
 class Pointwise(Protocol):
-    """A score of the envelope at one point, with its derivatives in mean and standard deviation where it knows them."""
+    """A score of the bounds at one point, with derivatives in mean and standard deviation if these are known."""
 
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
-        """Scores `(n,)`."""
+        """Returns the scores `(n,)`."""
 
     def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array] | None:
-        """Derivatives, each `(n,)`, or None."""
+        """Returns the derivatives of the scores in mean and in standard deviation, each `(n,)`, or None."""
 
 
 class AcquisitionContext(ABC):
-    """One round as a score sees it, under the context of the question. Rewards are in the user's units.
+    """A round as a score sees it, under the context of the trial. Rewards are in the user's units.
 
     Attributes:
-        round: t, from 1, since the last restart.
-        width: multiplier of the standard deviation; None where the bounds are no such multiple.
-        randomness: of the trial; `randomness.generator` is made when it is first asked for.
-        norm_growth: how many times larger the guess of the norm in force is than the first, where it is guessed.
-        points: the points that may be played, `(n, d)`; of a continuous domain the candidates that the search begins
-            with, of which a surface's values cost little.
-        context: of the question, or None.
-        books: what the world of the constraints keeps, prices among them.
-        limit_sizes: prior standard deviation of each constraint, in its units, `(m,)`.
+        round: t, counted from 1 since the last restart.
+        width: multiplier of the standard deviation, or None if the bounds have another form.
+        randomness: random numbers of the trial. `randomness.generator` is made at its first use.
+        norm_growth: ratio of the current guess of the norm to the first guess, where the norm is guessed.
+        points: the points that may be played, `(n, d)`. On a continuous domain these are the candidates with which the
+            search begins. Acquisition values at these candidates are cheap.
+        context: context of the trial, or None.
+        dual_state: run-time state of the constraint rule, such as prices.
+        limit_sizes: prior standard deviation of each constraint in its units, `(m,)`.
     """
 
     norm_growth: float
@@ -47,24 +47,34 @@ class AcquisitionContext(ABC):
     randomness: Randomness
     points: Array
     context: Array | None = None
-    books: DualState = DualState()  # of no constraints: nothing is kept
+    dual_state: DualState = DualState()  # Without constraints there is no state.
     limit_sizes: Array = frozen(np.zeros(0))
 
     @abstractmethod
     def limits(self) -> list[Envelope]:
-        """Bounds of each constraint, of the points that may be played, `(n,)` each; none without constraints."""
+        """Returns the bounds of each constraint at the points that may be played, `(n,)` each.
+
+        The list is empty without constraints.
+        """
 
     @abstractmethod
     def informs(self, places: IndexArray, goals: IndexArray) -> Array:
-        """How far an answer at some points would move each constraint at others, in prior deviations, `(m, p, g)`."""
+        """Returns how far a reward at some points would move each constraint at others, `(m, p, g)`.
+
+        The unit is the prior standard deviation.
+
+        Args:
+            places: indices of the p points that would be played.
+            goals: indices of the g points whose constraints would move.
+        """
 
     @abstractmethod
     def best_mean(self) -> float:
-        """The highest posterior mean over what may be played, as far as is known; before any answer the prior mean."""
+        """Returns the highest known posterior mean over the domain, or the prior mean before the first reward."""
 
     @abstractmethod
     def best_reward(self) -> float:
-        """The highest reward told under this very context; the prior mean before any."""
+        """Returns the highest reward observed under this very context, or the prior mean before the first."""
 
 
 class TableView(AcquisitionContext):
@@ -72,20 +82,20 @@ class TableView(AcquisitionContext):
 
     @abstractmethod
     def envelope(self) -> Envelope:
-        """Of every arm that may be played, fresh arrays `(n,)`."""
+        """Returns the bounds of every arm that may be played, as fresh arrays `(n,)`."""
 
     @abstractmethod
     def draw(self) -> Array:
-        """A function drawn from GP(mu, width^2 cov), at each of them, `(n,)`."""
+        """Returns a draw from GP(mu, width^2 cov) at these arms, `(n,)`."""
 
 
 class PointView(AcquisitionContext):
-    """A round on a continuous domain, or under contexts of a continuous one.
+    """A round on a continuous domain, or on arms under continuous contexts.
 
     Attributes:
-        domain: what may be played.
-        sides: of the domain, `(d,)`.
-        limits_symmetric: whether the bounds of all constraints are multiples of the standard deviation.
+        domain: the domain that is searched.
+        sides: side lengths of the domain, `(d,)`.
+        limits_symmetric: True if the bounds of all constraints are multiples of the standard deviation.
     """
 
     domain: Domain
@@ -94,36 +104,45 @@ class PointView(AcquisitionContext):
 
     @abstractmethod
     def limits(self, points: Array | None = None) -> list[Envelope]:
-        """Bounds of each constraint at points `(n, d)`, or at the view's own."""
+        """Returns the bounds of each constraint at points `(n, d)`, or at the points of the view."""
 
     @abstractmethod
     def limit_slopes(self, points: Array) -> list[tuple[Envelope, Array, Array]]:
-        """Of each constraint its bounds at points `(n, d)`, and the gradients of mean and std, each `(n, d)`."""
+        """Returns for each constraint the bounds at points `(n, d)`, with gradients of mean and std.
+
+        Each gradient has the shape `(n, d)`.
+        """
 
     @abstractmethod
     def of_candidates(self, surface: AcquisitionFunction) -> Array:
-        """What a surface is worth at the view's points, `(n,)`, up to rounding that may be another in a replay."""
+        """Returns the values of an acquisition function at the points of the view, `(n,)`.
+
+        Rounding may differ between a run and its replay.
+        """
 
     @abstractmethod
     def tried(self) -> Array:
-        """The distinct points asked for so far that count, `(n, d)`."""
+        """Returns the distinct points of the trials that count, `(n, d)`."""
 
     @abstractmethod
     def at(self, points: Array) -> PointView:
-        """The same round, where only these points `(n, d)` may be played."""
+        """Returns the same round in which only these points `(n, d)` may be played."""
 
     @abstractmethod
     def envelope(self, points: Array) -> Envelope:
-        """At points `(m, d)`, fresh arrays `(m,)`."""
+        """Returns the bounds at points `(m, d)`, as fresh arrays `(m,)`."""
 
     @abstractmethod
     def surface(self, score: Pointwise, incumbent: float | None) -> AcquisitionFunction:
-        """A score that depends on mean and standard deviation alone, with its gradients."""
+        """Returns the acquisition function of a score of mean and standard deviation, with gradients."""
 
     @abstractmethod
     def path(self) -> AcquisitionFunction:
-        """A function drawn from GP(mu, width^2 cov), with its gradients."""
+        """Returns a function drawn from GP(mu, width^2 cov), with its gradients."""
 
     @abstractmethod
     def without_slopes(self, values: Callable[[Array], Array]) -> AcquisitionFunction:
-        """Any function `(m, d)` -> `(m,)`, with gradients by differences: d + 1 evaluations a point."""
+        """Returns the acquisition function of any function `(m, d)` -> `(m,)`.
+
+        Gradients are finite differences, at d + 1 evaluations for each point.
+        """

@@ -1,62 +1,66 @@
-"""Changes that are noticed in all answers, whatever was played: abrupt ones, and how fast the world drifts."""
+"""Detection of changes from all rewards, and learning of the rate of drift."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
 
 from .._utils.checks import Array, listed, number, settle, shown
+from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..storage.record import Trial
 from ..theory.change.evidence import ChangeEvidence
-from ..theory.change.several import OutputPrior, SeveralEvidence
+from ..theory.change.joint_evidence import JointEvidence, OutputPrior
 from .memory import Detector, Evidence, Memory, Model, ModelInfo, Observation, Restart
 
-FEWEST = 12  # answers that a kernel must have been learned from
-MOST = 1000.0  # natural log: no answer can say more than this
-LEAST_NOISE = 1e-4  # of the prior variance: what a model is trusted with, also where answers have no noise
+FEWEST = 12  # observations from which a kernel must have been fitted
+MOST = 1000.0  # nats, more than any observation can contribute
+LEAST_NOISE = 1e-4  # share of the prior variance, used as noise variance where rewards have no noise
 
 
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
 class EDetector(Memory):
-    """Those since a change that was noticed in any of the answers, at any time, with a bounded chance of a false alarm.
+    """The trials since the last detected change, with a bounded probability of a false alarm.
 
-    After each answer the evidence for a change is worked out: how much better beliefs that began at some later round
-    predicted the answers since than the belief that has all of them (`nilregret.theory.change.evidence`, after Shin,
-    Ramdas &
-    Rinaldo 2023). Where it reaches 1 / delta the memory is cut at the most likely round of the change; what was asked
-    for from there on is kept. No round is forced; contexts, boxes, late answers (by the round of the question),
-    constraint values (all channels together) and fits are all taken as they come. Beside a `Discount` or `DriftBank`
-    (`AllOf`) f drifts before a change and after it (by the mean of the rates of a bank), so that a drift is none.
+    After each observation the evidence for a change is computed. It compares posteriors that began at later rounds with
+    the posterior of all observations, by their predictions since (`nilregret.theory.change.evidence`, after Shin,
+    Ramdas & Rinaldo 2023). When the evidence reaches 1 / delta, the memory is cut at the most likely round of the
+    change. Trials asked from that round on are kept. No round is forced. Contexts, boxes, late rewards (by the round of
+    the trial), constraint values (all outputs together) and fits are all supported. Combined with a `Discount` or
+    `DriftBank` (`AllOf`), f drifts both before and after a change (by the mean rate of a bank). A drift is then no
+    change.
 
     While f is a sample of the policy's kernel and does not change, an alarm is ever raised with probability at most
-    delta (each cut spends delta anew, and what is kept was chosen by looking: for later alarms that is approximate).
-    That is a mean over the scale, about the told one, that `weight` says; at the told scale itself it is measured.
-    Noise that was told wrongly, a wrong kernel, and outliers are what `weight`, `misfit` and `outliers` are for; the
-    last also for heavy tails, and noise of one size here and another there, or now and then. What they do there is
-    measured (docs/changing.md) and not proved. Where silence means no (`Imputed`, and
-    `LateOrNever` once that is evident) it is shown too, as an answer of the least value, once 99% of the answers that
-    come have come; each trial then waits for those asked for before it, and is seen so much later. Where the kernel is
-    fitted nothing is promised: after each fit to at least 12 answers all since the last cut are weighed anew, and none
-    before the first. A change that cannot be seen where the policy plays is not seen.
+    delta. Each cut spends delta anew, and the kept trials were chosen by the data, so later alarms have this
+    probability only approximately. The probability is a mean over the scale around the stated scale, as `weight`
+    describes. At the stated scale itself it is measured. `weight`, `misfit` and `outliers` protect against wrong noise,
+    wrong kernels and outliers. `outliers` also protects against heavy tails and against noise that varies over points
+    or time. These effects are measured (docs/changing.md) and not proved.
+
+    Where silence means no (`Imputed`, and `LateOrNever` once silence is evident), it is also evidence. It counts as a
+    reward of the least value once 99% of the rewards that come have come. Each trial then waits for those asked before
+    it, and is evaluated that much later. If the kernel is fitted, nothing is proved. After each fit to at least 12
+    observations, all observations since the last cut are evaluated again. None is evaluated before the first fit. A
+    change outside the region that the policy plays is not detected.
 
     Attributes:
         delta: probability of a false alarm in the whole run.
-        clip: no single answer speaks for a change at some round by more than a factor e^clip; min(e, e^clip) has no
-            larger mean than e, so that the bound holds as before.
-        weight: how many answers the scale that kernel and noise say is worth, against what the answers say.
-        misfit: share of the prior variance by which f may deviate from what the kernel says, at each point by itself.
-            A function that is rougher than it was believed to be then looks less like one that changes; 0 for a kernel
-            that is right.
-        outliers: share of the answers that may be outliers, at first; the answers say more. A change must then also
-            predict better by 0.05 nats an answer. 0 for noise that is as told but for its scale.
+        clip: largest factor e^clip by which one observation can raise the evidence. The mean of min(e, e^clip) is at
+            most that of e, so the bound still holds.
+        weight: weight of the stated scale of kernel and noise, as a number of observations.
+        misfit: share of the prior variance by which f may deviate from the kernel at each point independently. A
+            function that is rougher than its kernel then looks less like one that changes. 0 is for a kernel that is
+            right.
+        outliers: initial share of observations that may be outliers, which the data then update. A change must also
+            improve the predictions by 0.05 nats for each observation. 0 is for noise of the stated form, up to its
+            scale.
     """
 
     delta: float = 0.05
@@ -65,7 +69,7 @@ class EDetector(Memory):
     misfit: float = 0.05
     outliers: float = 0.05
 
-    BEFORE: ClassVar[dict[str, float]] = {"outliers": 0.0}  # of what was stored when there was no such field
+    BEFORE: ClassVar[dict[str, float]] = {"outliers": 0.0}  # the value of studies stored without this field
 
     def __post_init__(self) -> None:
         why = "It is the probability of a false alarm."
@@ -80,44 +84,44 @@ class EDetector(Memory):
             ),
         )
 
-    def watch(self, world: ModelInfo) -> EvidenceWatch:
-        """The evidence, from nothing."""
-        return EvidenceWatch(self, world)
+    def watch(self, model: ModelInfo) -> EvidenceDetector:
+        """Returns a detector without observations."""
+        return EvidenceDetector(self, model)
 
 
 @final
-class EvidenceWatch(Detector):
-    """Shows every answer to a `ChangeEvidence`, and cuts where it has come far enough.
+class EvidenceDetector(Copyable, Detector):
+    """A detector that adds every observation to a `ChangeEvidence` and cuts at the threshold.
 
-    Where constraints have kernels or noise of their own, or learn them, or silence is an answer, each channel has one,
-    to which an answer is shown when it comes; else all values of a trial are shown when the last of them has come.
+    Each output has an evidence of its own if constraints have their own kernels or noise, learn these, or if silence is
+    an observation. Each value is then added when it comes. Otherwise all values of a trial are added together when the
+    last of them has come.
     """
 
     joins = True
+    OWNED = ("_evidence", "_waiting", "_trials", "_values")
 
-    def __init__(self, memory: EDetector, world: ModelInfo) -> None:
+    def __init__(self, memory: EDetector, model: ModelInfo) -> None:
         self._threshold = math.log(1.0 / memory.delta)
-        self._cell, self._learned = world.cell, world.learned
-        self._unwatched: list[
-            Observation
-        ] = []  # before the first fit that is trusted, of a policy that learns its kernel
+        self._cell, self._learned = model.cell, model.learned
+        self._waiting: list[Observation] = []  # observations before the first trusted fit
         self._trials: list[int] = []
         self._values: list[float] = []
-        self._evidence = SeveralEvidence(
+        self._evidence = JointEvidence(
             [
                 ChangeEvidence(
-                    known.covariance, known.noise_variance, channels=1 if world.models else world.channels,
+                    known.covariance, known.noise_variance, channels=1 if model.models else model.channels,
                     weight=memory.weight, clip=memory.clip, misfit=memory.misfit, outliers=memory.outliers,
                     scaled=known.scaled,
                 )
-                for known in _known_of(world)
+                for known in _output_priors(model)
             ]
         )  # fmt: skip
 
     def see(self, seen: Observation) -> Restart | None:
-        """Take in the answer; the cut, where the evidence now reaches 1 / delta."""
+        """Adds an observation and returns a cut if the evidence reaches 1 / delta."""
         if not self._learned:
-            self._unwatched.append(seen)
+            self._waiting.append(seen)
             return None
         if not self._add(seen):
             return None
@@ -130,9 +134,9 @@ class EvidenceWatch(Detector):
         return Restart(likely, f"a change, for which the evidence after trial {seen.trial.number} was e^{evidence:.1f}")
 
     def _add(self, seen: Observation) -> bool:
-        """Whether the answer says something."""
+        """Returns True if the observation added any value."""
         trial, count = seen.trial, self._evidence.channels - 1
-        reward, limits = _news(trial) if not self._evidence.together else (True, True)
+        reward, limits = _is_new(trial) if not self._evidence.together else (True, True)
         values = np.full(1 + count, np.nan)
         if reward and trial.reward is not None:
             values[0] = trial.reward
@@ -142,75 +146,63 @@ class EvidenceWatch(Detector):
         return self._evidence.add(trial.number, self._cell(trial), values)
 
     def reset(self) -> None:
-        """Forget every answer."""
-        self._unwatched = []
+        """Drops every observation."""
+        self._waiting = []
         self._evidence.cut(self._evidence.latest + 1)
 
     def cut(self, restart: Restart) -> None:
-        """Keep what was asked for from this round on."""
-        self._unwatched = [seen for seen in self._unwatched if seen.trial.number >= restart.round]
+        """Keeps the trials asked from the cut on."""
+        self._waiting = [seen for seen in self._waiting if seen.trial.number >= restart.round]
         self._evidence.cut(restart.round)
 
-    def refitted(self, world: ModelInfo) -> None:
-        """Weigh all answers of the stretch anew, under the kernel, noise and units that the policy has now.
+    def refitted(self, model: ModelInfo) -> None:
+        """Evaluates all observations since the last cut again, under the current kernel, noise and units.
 
-        A fit to a few answers, as there is one soon after each restart, is not trusted: the last one before stays.
+        A fit to few observations, as after each restart, is not trusted. The model of the fit before it stays.
         """
-        if self._evidence.count + len(self._unwatched) < FEWEST:
+        if self._evidence.count + len(self._waiting) < FEWEST:
             return
-        self._evidence.remodel(_known_of(world))
+        self._evidence.remodel(_output_priors(model))
         self._learned = True
-        unwatched, self._unwatched = self._unwatched, []
+        unwatched, self._waiting = self._waiting, []
         for seen in unwatched:
             self._add(seen)
 
     @property
     def evidence(self) -> Evidence:
-        """Answer by answer."""
+        """Log evidence after each observation."""
         return Evidence(np.array(self._trials, dtype=np.intp), np.array(self._values), self._threshold)
 
-    def copy(self) -> EvidenceWatch:
-        """An independent one."""
-        other = EvidenceWatch.__new__(EvidenceWatch)
-        other.__dict__.update(self.__dict__)
-        other._evidence = self._evidence.copy()
-        for name in ("_unwatched", "_trials", "_values"):
-            setattr(other, name, getattr(self, name).copy())
-        return other
 
+def _scaling(scales: Sequence[Callable[[float], float]]) -> Callable[[Array], Array]:
+    """Returns a map of the values of an answer into the units of their priors.
 
-@final
-@dataclass(frozen=True)
-class _Scales:
-    """Brings values into the units of their beliefs; constraint values without one have the prior mean 0 and stay.
-
-    Attributes:
-        each: of the first values of an answer.
+    Constraint values without a scale of their own have the prior mean 0 and stay as they are.
     """
 
-    each: tuple[Callable[[float], float], ...]
-
-    def __call__(self, values: Array) -> Array:
+    def scaled(values: Array) -> Array:
         inner = values.copy()
-        for i, scaled in enumerate(self.each):
-            inner[i] = scaled(float(values[i]))
+        for i, scale in enumerate(scales):
+            inner[i] = scale(float(values[i]))
         return inner
 
+    return scaled
 
-def _known_of(world: ModelInfo) -> list[OutputPrior]:
-    """Of all channels together, or where constraints have models of their own, of each."""
-    scales = (world.scaled, *world.limits)
-    if not world.models:
-        return [OutputPrior(world.between, _noise_of(world), _Scales(scales))]
-    models: list[ModelInfo | Model] = [world, *world.models]
+
+def _output_priors(model: ModelInfo) -> list[OutputPrior]:
+    """Returns the prior of all outputs together, or of each output if constraints have models of their own."""
+    scales = (model.scaled, *model.limits)
+    if not model.models:
+        return [OutputPrior(model.between, _noise_of(model), _scaling(scales))]
+    models: list[ModelInfo | Model] = [model, *model.models]
     return [
-        OutputPrior(model.between, _noise_of(model), _Scales((scale,)))
-        for model, scale in zip(models, scales, strict=True)
+        OutputPrior(each.between, _noise_of(each), _scaling((scale,)))
+        for each, scale in zip(models, scales, strict=True)
     ]
 
 
-def _news(trial: Trial) -> tuple[bool, bool]:
-    """Whether the reward of a trial that is shown is new, and whether its constraint values are."""
+def _is_new(trial: Trial) -> tuple[bool, bool]:
+    """Returns whether the reward of an observed trial is new, and whether its constraint values are."""
     by_themselves, told = trial.constraints_order, trial.told_order
     if by_themselves is None:
         return True, True
@@ -225,11 +217,11 @@ def _noise_of(model: ModelInfo | Model) -> float:
 @described
 @dataclass(frozen=True)
 class DriftBank(Memory):
-    """All of them, the older the less, at rates of drift that are weighed by how well they predict the answers.
+    """All trials, weighted by age, under several rates of drift that are averaged by their predictions.
 
-    A posterior as of `Discount` is kept for each rate, and what is believed is their mixture
-    (`nilregret.gp.bank`). With rate 0 among them a world that does not drift costs little. Answers are weighed by
-    the noise that was told, also where the regulariser is another number: a round then costs more.
+    Each rate has a posterior as under `Discount`. The prediction is the mixture of these posteriors
+    (`nilregret.gp.bank`). With rate 0 in the bank, a function that does not drift costs little. Predictions are
+    weighted by the stated noise, even if the regularizer is another number. A round then costs more.
 
     Attributes:
         rates: shares of f that may be new in each round, from 0 to 1, ascending.
@@ -247,8 +239,8 @@ class DriftBank(Memory):
                 f"`rates` are {shown(list(rates))}: they must be in ascending order, each once, and not all 0. Several "
                 "powers of ten, such as (0, 0.001, 0.01), are enough."
             )
-        object.__setattr__(self, "rates", rates)
+        settle(self, rates=rates)
 
     def drift(self) -> tuple[float, ...]:
-        """All of them."""
+        """Returns all rates."""
         return self.rates

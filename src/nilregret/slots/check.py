@@ -1,4 +1,4 @@
-"""What every slot wants."""
+"""Requirements of every slot."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def is_part(value: object) -> bool:
 
 
 def check_part(slot: str, part: object) -> None:
-    """Refuse what does not belong into a slot, and what could not be read back from a storage."""
+    """Raises `InvalidInput` if a part does not belong in its slot or cannot be stored."""
     kind, what = SLOTS[slot]
     if part is None and slot in ("refit", "constraints", "switching"):
         return

@@ -1,14 +1,15 @@
-"""Several memories at once: windows, restarts, detectors and a drift."""
+"""Combinations of memories: windows, restarts, detectors and a drift."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import final
 
-from .._utils.checks import shown
+from .._utils.checks import settle, shown
+from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
-from .base import Combination
+from .base import Policy
 from .memory import (
     FAR,
     Detector,
@@ -27,11 +28,11 @@ from .memory import (
 @described
 @dataclass(frozen=True)
 class AllOf(Memory):
-    """Those that count for every one of several memories: `AllOf((nr.slots.EDetector(), nr.slots.DriftBank()))`.
+    """The trials that count for all of several memories: `AllOf((nr.slots.EDetector(), nr.slots.DriftBank()))`.
 
-    A cut by one of them is a cut for all; the youngest first trial of all windows is the first that counts. Of
-    discounts and banks there may be one: a function has one law of drift. A detector among them looks at answers as if
-    f drifted by that law, so that a drift is no change (`EDetector`).
+    A cut by one memory is a cut for all. The first trial that counts is the youngest first trial of all windows. At
+    most one part may be a discount or bank, since a function has one law of drift. A detector among the parts assumes
+    that f drifts by that law, so that a drift is no change (`EDetector`).
     """
 
     parts: tuple[Memory, ...]
@@ -48,7 +49,7 @@ class AllOf(Memory):
                     'nr.slots.EDetector() is what is called "adaptive" elsewhere.'
                 ),
             )
-        object.__setattr__(self, "parts", parts)
+        settle(self, parts=parts)
         drifting = [type(part).__name__ for part in parts if part.drift() is not None]
         if len(drifting) > 1:
             raise InvalidInput(
@@ -56,98 +57,96 @@ class AllOf(Memory):
                 "`DriftBank`."
             )
 
-    def check(self, policy: Combination) -> None:
-        """Every part."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if some part does not fit the policy."""
         super().check(policy)
         for part in self.parts:
             part.check(policy)
 
     def cut(self, since: int, round_: int) -> Restart | None:
-        """The last cut of any."""
+        """Returns the latest cut of any part."""
         cuts = [cut for part in self.parts if (cut := part.cut(since, round_)) is not None]
         return max(cuts, key=lambda cut: cut.round, default=None)
 
     def regularization(self, since: int, given: float) -> float:
-        """As the parts say, one after the other."""
+        """Returns lambda after each part in turn has changed it."""
         for part in self.parts:
             given = part.regularization(since, given)
         return given
 
     def keeping_ridge(self) -> AllOf:
-        """Every part does."""
+        """Returns the combination of parts that keep their lambda."""
         return AllOf(tuple(part.keeping_ridge() for part in self.parts))
 
     def first_counted(self, since: int, round_: int) -> int:
-        """The youngest of the parts' first trials."""
+        """Returns the youngest of the parts' first trials."""
         return max(part.first_counted(since, round_) for part in self.parts)
 
     def drift(self) -> Drift:
-        """That of the part that has one."""
+        """Returns the drift of the part that has one."""
         return next((drift for part in self.parts if (drift := part.drift()) is not None), None)
 
-    def watch(self, world: ModelInfo) -> Detector | None:
-        """All of the parts' watches, or the only one."""
-        watches = [watch for part in self.parts if (watch := part.watch(world)) is not None]
-        return Watches(watches) if len(watches) > 1 else next(iter(watches), None)
+    def watch(self, model: ModelInfo) -> Detector | None:
+        """Returns the detectors of the parts as one detector."""
+        detectors = [detector for part in self.parts if (detector := part.watch(model)) is not None]
+        return Detectors(detectors) if len(detectors) > 1 else next(iter(detectors), None)
 
 
 @final
-class Watches(Detector):
-    """Each sees every answer; the latest cut that one of them calls for is made."""
+class Detectors(Copyable, Detector):
+    """A detector that shows every observation to several detectors and makes their latest cut."""
+
+    OWNED_EACH = ("_each",)
 
     def __init__(self, each: list[Detector]) -> None:
         self._each = each
-        self.predicts = any(watch.predicts for watch in each)
+        self.predicts = any(detector.predicts for detector in each)
 
     def see(self, seen: Observation) -> Restart | None:
-        """Every watch looks, whatever the others have found."""
-        cuts = [cut for watch in self._each if (cut := watch.see(seen)) is not None]
+        """Shows the observation to every detector and returns the latest cut."""
+        cuts = [cut for detector in self._each if (cut := detector.see(seen)) is not None]
         return max(cuts, key=lambda cut: cut.round, default=None)
 
     def reset(self) -> None:
-        """All."""
-        for watch in self._each:
-            watch.reset()
+        """Resets every detector."""
+        for detector in self._each:
+            detector.reset()
 
     def cut(self, restart: Restart) -> None:
-        """All."""
-        for watch in self._each:
-            watch.cut(restart)
+        """Cuts every detector."""
+        for detector in self._each:
+            detector.cut(restart)
 
-    def refitted(self, world: ModelInfo) -> None:
-        """All."""
-        for watch in self._each:
-            watch.refitted(world)
+    def refitted(self, model: ModelInfo) -> None:
+        """Passes the new model to every detector."""
+        for detector in self._each:
+            detector.refitted(model)
 
     @property
     def evidence(self) -> Evidence | None:
-        """Of the first that puts it into a number."""
-        return next((found for watch in self._each if (found := watch.evidence) is not None), None)
-
-    def copy(self) -> Watches:
-        """An independent one."""
-        return Watches([watch.copy() for watch in self._each])
+        """Evidence of the first detector that has any."""
+        return next((found for detector in self._each if (found := detector.evidence) is not None), None)
 
 
 def parts_of(memory: Memory) -> list[Memory]:
-    """The memories that one is made of: itself, or those of an `AllOf`."""
+    """Returns the memories that make up a memory: itself, or the parts of an `AllOf`."""
     return [each for part in memory.parts for each in parts_of(part)] if isinstance(memory, AllOf) else [memory]
 
 
 def joined(memory: Memory, other: Memory) -> Memory:
-    """What counts for both."""
+    """Returns a memory of the trials that count for both memories."""
     parts = (*parts_of(memory), *parts_of(other))
     parts = tuple(part for part in parts if not part.keeps_all)
     return AllOf(parts) if len(parts) > 1 else next(iter(parts), memory)
 
 
 def detects_by_rounds(memory: Memory) -> bool:
-    """Whether it has Avanesov's detector, which wants uniform rounds."""
+    """Returns True if the memory has Avanesov's detector, which needs uniform rounds."""
     return any(isinstance(part, RestartOnChange) for part in parts_of(memory))
 
 
 def most_held(memory: Memory) -> int:
-    """Most rounds that a memory ever holds, as far as its description says."""
+    """Returns the largest number of rounds that a memory ever holds, as far as its description tells."""
     return min(
         part.rounds if isinstance(part, RestartEvery) else FAR - part.first_counted(0, FAR) for part in parts_of(memory)
     )

@@ -1,4 +1,4 @@
-"""What a world of constraints keeps of a run."""
+"""Run-time state of a constraint rule."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .envelope import Envelope
 
 
 class Expected(NamedTuple):
-    """A constraint value, and what was expected of it before.
+    """A constraint value and its prediction.
 
     Attributes:
-        value: as told.
-        seen: mean, std and bounds at its point, of one point.
-        noise: standard deviation of the value's noise.
-        prior: standard deviation of g there before anything was seen; infinite where nobody knows.
-        center: mean of g there before anything was seen.
+        value: the observed value.
+        seen: predicted mean, std and bounds at the single point.
+        noise: standard deviation of the noise of the value.
+        prior: prior standard deviation of g at the point, infinite if it is unknown.
+        center: prior mean of g at the point.
     """
 
     value: float
@@ -31,42 +31,51 @@ class Expected(NamedTuple):
 
 
 class DualState:
-    """What a world keeps of a run: prices, or what was risked. Most keep nothing. A function of what has happened.
+    """Run-time state of a constraint rule, such as dual prices or the risk spent. Most rules have none.
+
+    The state is a function of the recorded trials.
 
     Attributes:
-        prices: phi, `(m,)`, read-only.
+        prices: phi, the price of a violation of each constraint, `(m,)`, read-only.
     """
 
     prices: Array = frozen(np.zeros(0))
 
     @property
     def remarks(self) -> Mapping[str, str]:
-        """What whoever asks should know, a sentence for each kind."""
+        """Warnings for the user, one sentence for each kind."""
         return {}
 
     def hear(self, trial: Trial, expected: Callable[[], list[Expected]]) -> None:
-        """Take note of a trial's constraint values, once, by number among those that came together.
+        """Records the constraint values of a trial. Called once a trial.
+
+        Trials that come together are recorded in the order of their numbers.
 
         Args:
-            trial: with its values.
-            expected: gives what was expected of each, before any of those that came together.
+            trial: the trial with its constraint values.
+            expected: returns the prediction of each value, made before any value that came together with it.
         """
 
-    def due(self, rounds: int) -> bool:  # noqa: ARG002 - mostly not
-        """Whether `advance` would change anything."""
+    def due(self, rounds: int) -> bool:  # noqa: ARG002
+        """Returns True if `advance` would change the state."""
         return False
 
     def advance(self, rounds: int) -> None:
-        """So many rounds have passed, and what came in has been heard; before each decision."""
+        """Updates the state before a decision, when so many rounds have passed and their values are recorded."""
 
-    watches = False  # whether `asked` looks at the bounds
+    watches = False  # True if `asked` reads the bounds
 
     def asked(self, trial: Trial, limits: Callable[[], list[Envelope]]) -> None:
-        """A trial has been asked for; `limits()` are the bounds at its point as they were then, one for each g_j."""
+        """Records that a trial was asked.
+
+        Args:
+            trial: the new trial.
+            limits: returns the bounds of each g_j at its point at the time of asking.
+        """
 
     def forget_before(self, first: int) -> None:
-        """Trials before this one count no more."""
+        """Drops the trials before this one."""
 
     def copy(self) -> DualState:
-        """An independent copy."""
+        """Returns an independent copy."""
         return self

@@ -1,14 +1,14 @@
-"""In which sense constraints must hold, where each has a posterior of its own: every round, on average, or safely.
+"""Constraints that have a posterior each: in every round, on average, or without any violation.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | g_j | `trial.constraints` | constraint values, satisfied when <= 0 | (m,) |
 | U, L | `envelope.upper`, `envelope.lower` | bounds of one g_j | (n,) |
-| s_j | `view.limit_sizes` | prior standard deviation of g_j, what violations are compared by | (m,) |
-| phi | `books.prices` | what a violation costs in this round, reward units per unit of g_j | (m,) |
+| s_j | `view.limit_sizes` | prior standard deviation of g_j, the unit of violations | (m,) |
+| phi | `dual_state.prices` | price of a violation in this round, reward units per unit of g_j | (m,) |
 
-A channel is one function that is learned: the reward is channel 0, constraint j channel j. The worlds differ in what
-they make of the bounds of the channels; nothing that was learned is weighed anew.
+An output is one function that is learned. The reward is output 0, and constraint j is output j. Constraint rules differ
+only in how they use the bounds of the outputs. No observation is reweighted.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from .._utils.checks import (
     settle,
     shown,
 )
+from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..domains.domain import Domain
@@ -39,14 +40,14 @@ from ..domains.search.acquisition import AcquisitionFunction
 from ..kernels import Kernel, check_kernel
 from ..storage.record import Trial
 from .acquisition import PointView, TableView
-from .base import Combination, Part
+from .base import Part, Policy
 from .constraint_state import DualState, Expected
 from .envelope import Confidence, ConstantWidth, Envelope
-from .feasibility import less, log_probability, moved_inside, penalised, violation, with_probability
+from .feasibility import log_probability, minus_charge, moved_inside, penalised, violation, with_probability
 from .objective import MOST_CONSTRAINTS
 from .pending import Hallucinated, Ignored, Pending
 
-LEAST_RIDGE = 1e-6  # of the prior variance, where constraint values have no noise
+LEAST_RIDGE = 1e-6  # share of the prior variance, used as lambda where constraint values have no noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,20 +55,18 @@ class Constraints(Part):
     """m constraints, each with a posterior of its own.
 
     Attributes:
-        count: m, how many constraint values each trial has.
-        kernel: of every g_j, or a tuple of m; None for the policy's.
-        noise: standard deviation of the constraint values' noise, in units of g; one number or a tuple of m; None for
-            the policy's. 0 where they are exact.
-        regularization: lambda of every g_j, likewise; None for noise^2, or a millionth of the prior variance if that is
-            more; where `noise` is not given either, the policy's.
-        prior_mean: what a constraint value is expected to be before anything is seen, likewise. 0, the border, unless
-            given.
-        confidence: which bounds hold for each g_j, each with its own delta; None for the policy's, with the noise and
-            the lambda of g_j. A number is a constant multiple of the standard deviation, for which nothing is proved.
-        pending: what a value of g_j counts as that has not been told, a part, or a tuple of m, in units of g. None: for
-            the variance alone, where unanswered trials count as anything in the policy.
-            `nr.slots.Imputed(minimum=-1.0)`
-            where nothing is ever told of those worth -1: a discount that is only given with a purchase.
+        count: m, the number of constraint values of each trial.
+        kernel: kernel of every g_j, or a tuple of m kernels. None uses the policy's kernel.
+        noise: standard deviation of the noise of the constraint values in units of g, one number or a tuple of m. 0 is
+            for exact values. None uses the policy's noise.
+        regularization: lambda of every g_j, or a tuple of m. None uses noise^2, but at least a millionth of the prior
+            variance. If `noise` is None too, lambda is the policy's.
+        prior_mean: prior mean of every g_j, or a tuple of m. The default 0 is the border.
+        confidence: bounds of each g_j, each with its own delta. None uses the policy's bounds with the noise and lambda
+            of g_j. A number is a constant multiple of the standard deviation, for which nothing is proved.
+        pending: imputation of constraint values that have not come, a part or a tuple of m, in units of g. None changes
+            the variance alone, if the policy imputes pending trials at all. `nr.slots.Imputed(minimum=-1.0)` suits a
+            discount that is given only with a purchase, whose value without one is -1.
     """
 
     count: int = 1
@@ -78,9 +77,9 @@ class Constraints(Part):
     confidence: Confidence | None = None
     pending: Pending | tuple[Pending | None, ...] | None = None
 
-    on_average: ClassVar[bool] = False  # whether some rounds may make up for others
-    by_sign: ClassVar[bool] = False  # whether it matters only where bounds lie above 0, and not how far
-    hallucinates: ClassVar[bool] = True  # whether unanswered trials may count for the variance of a constraint
+    on_average: ClassVar[bool] = False  # True if some rounds may make up for others
+    by_sign: ClassVar[bool] = False  # True if only the sign of the bounds matters
+    hallucinates: ClassVar[bool] = True  # True if pending trials may shrink the variance of a constraint
 
     def __post_init__(self) -> None:
         why = "It is the number of constraint values of each trial."
@@ -93,16 +92,16 @@ class Constraints(Part):
         )
         if self.regularization is not None:
             ridge = self._numbers("regularization", self.regularization, low=0.0, high=LARGEST_VARIANCE, open_low=True)
-            object.__setattr__(self, "regularization", ridge)
+            settle(self, regularization=ridge)
         if self.kernel is not None:
             for kernel in self._listed("kernel", self.kernel):
                 check_kernel("kernel", kernel)
-            object.__setattr__(self, "kernel", self._each("kernel", self.kernel))
+            settle(self, kernel=self._each("kernel", self.kernel))
         self._check_pending()
         given: Any = self.confidence
         if isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool):
             width = number("confidence", given, low=0.0, high=LARGEST_REWARD, why="It multiplies the std.")
-            object.__setattr__(self, "confidence", ConstantWidth(value=width))
+            settle(self, confidence=ConstantWidth(value=width))
         elif not isinstance(given, Confidence | None):
             raise InvalidInput(
                 f"`confidence` is {shown(given)}: it must be a part that makes bounds, or a number, which multiplies "
@@ -124,13 +123,13 @@ class Constraints(Part):
             raise InvalidInput(
                 f"`{type(self).__name__}` certifies by answers alone: leave `pending` out, or take `EveryRound`."
             )
-        object.__setattr__(self, "pending", self._each("pending", self.pending))
+        settle(self, pending=self._each("pending", self.pending))
 
-    def pending_of(self, policy: Combination, j: int) -> Pending:
-        """What a value of constraint j, counted from 0, counts as that has not been told.
+    def pending_of(self, policy: Policy, j: int) -> Pending:
+        """Returns the imputation for a pending value of constraint j, counted from 0.
 
-        What fails says nothing of a constraint, and what stands in for rewards is in other units: of a policy's own
-        rule only whether unanswered trials count for the variance is taken over.
+        A failed trial tells nothing about a constraint, and the policy's imputed rewards are in other units. So only
+        whether pending trials shrink the variance is taken from the policy.
         """
         part: Pending | None = one_for(self.pending, j)
         if part is not None:
@@ -138,7 +137,7 @@ class Constraints(Part):
         return Ignored() if isinstance(policy.pending, Ignored) or not self.hallucinates else Hallucinated()
 
     def _listed(self, name: str, value: Any) -> list[Any]:
-        """One for each constraint, or the one for all."""
+        """Returns a list with one value for each constraint, or with the one value for all."""
         if not isinstance(value, tuple | list):
             return [value]
         if len(value) != self.count:
@@ -148,16 +147,16 @@ class Constraints(Part):
             )
         return list(value)
 
-    def _each(self, name: str, value: Any) -> Any:
-        listed = self._listed(name, value)
+    def _each(self, name: str, value: Any, checked: Callable[[Any], Any] = lambda each: each) -> Any:
+        """Returns a tuple with one checked value for each constraint, or the one value for all."""
+        listed = [checked(each) for each in self._listed(name, value)]
         return tuple(listed) if isinstance(value, tuple | list) else listed[0]
 
     def _numbers(self, name: str, value: Any, **limits: Any) -> Any:
-        listed = [number(name, each, **limits) for each in self._listed(name, value)]
-        return tuple(listed) if isinstance(value, tuple | list) else listed[0]
+        return self._each(name, value, lambda each: number(name, each, **limits))
 
-    def check(self, policy: Combination) -> None:
-        """Refuse what treats constraints a second time."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if the objective already charges for violations, or if bounds are for rewards only."""
         super().check(policy)
         if policy.objective.constraints:
             raise InvalidInput(
@@ -173,11 +172,11 @@ class Constraints(Part):
 
     @property
     def movable(self) -> bool:
-        """Whether a search may end beside the point that is `placed`, where that was tried before."""
+        """True if a search may end next to a point from `placed` that was tried before."""
         return False
 
-    def of_channel(self, policy: Combination, j: int) -> dict[str, Any]:
-        """What constraint j, counted from 0, has of its own, by the slots of a policy."""
+    def of_channel(self, policy: Policy, j: int) -> dict[str, Any]:
+        """Returns the parts that constraint j, counted from 0, has of its own, by slot of a policy."""
         kernel, noise = self.kernel_of(policy, j), policy.noise if self.noise is None else one_for(self.noise, j)
         own = self.regularization is not None or not self.takes_ridge(policy)
         if self.regularization is not None:
@@ -196,54 +195,69 @@ class Constraints(Part):
             "memory": policy.memory.keeping_ridge() if own else policy.memory, "confidence": confidence,
         }  # fmt: skip
 
-    def kernel_of(self, policy: Combination, j: int) -> Kernel:
-        """Of constraint j, counted from 0."""
+    def kernel_of(self, policy: Policy, j: int) -> Kernel:
+        """Returns the kernel of constraint j, counted from 0."""
         kernel: Kernel = policy.kernel if self.kernel is None else one_for(self.kernel, j)
         return kernel
 
-    def takes_ridge(self, policy: Combination) -> bool:  # noqa: ARG002 - mostly by what is given
-        """Whether lambda is the policy's, where none is given."""
+    def takes_ridge(self, policy: Policy) -> bool:  # noqa: ARG002
+        """Returns True if lambda is the policy's unless it is given."""
         return self.noise is None
 
-    def learns(self, j: int) -> bool:  # noqa: ARG002 - mostly it is told, or fitted with the rest
-        """Whether the size of constraint j, counted from 0, is learned with caution."""
+    def learns(self, j: int) -> bool:  # noqa: ARG002
+        """Returns True if the scale of constraint j, counted from 0, is learned cautiously."""
         return False
 
-    def within(self, domain: Domain) -> Constraints:  # noqa: ARG002 - mostly there are no points in it
-        """The same, with its points as a domain has them."""
+    def within(self, domain: Domain) -> Constraints:  # noqa: ARG002
+        """Returns the same constraints with their points encoded by the domain."""
         return self
 
     def begin(self) -> DualState:
-        """Books before the first round; mostly nothing is kept in them."""
+        """Returns the state before the first round. Most rules have an empty state."""
         return DualState()
-
-    # -- what becomes of a score ---------------------------------------------------------------------------------
 
     @abstractmethod
     def judged(self, scores: Array, view: TableView | PointView) -> Array:
-        """Scores of the n candidates of a view that may be all that is played, a fresh array `(n,)`.
+        """Returns the scores of the n candidates of a view under the constraints, a fresh array `(n,)`.
 
         Args:
-            scores: of the score `(n,)`; -inf where nothing may be played.
-            view: of the round.
+            scores: scores without constraints `(n,)`, -inf where a candidate may not be played.
+            view: the round, in which only these candidates may be played.
         """
 
     @abstractmethod
     def on_points(self, surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:
-        """What is maximised over a continuous domain."""
+        """Returns the acquisition function under the constraints, which is maximised over a continuous domain.
 
-    def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:  # noqa: ARG002 - mostly that one
-        """The point `(d,)` that is played where the search has found this one."""
+        Args:
+            surface: acquisition function of the score alone.
+            view: the round, with bounds of the constraints at any points.
+        """
+
+    def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:  # noqa: ARG002
+        """Returns the point that is played, `(d,)`.
+
+        Args:
+            point: the point that the search has found, `(d,)`.
+            surface: acquisition function of the score alone.
+            view: the round.
+        """
         return point
 
-    def beside(self, score: Part) -> Constraints:  # noqa: ARG002 - mostly any
-        """What judges another score than the policy's, that of a forced round."""
+    def beside(self, score: Part) -> Constraints:  # noqa: ARG002
+        """Returns the rule for another score than the policy's, as in forced rounds."""
         return self
 
-    def certain(self, limits: Sequence[Envelope], points: Array, books: DualState, context: Array | None) -> Array:  # noqa: ARG002
-        """What is known of candidates satisfying all constraints, `(n,)`: the posterior probability of it.
+    def certain(self, limits: Sequence[Envelope], points: Array, state: DualState, context: Array | None) -> Array:  # noqa: ARG002
+        """Returns the posterior probability that each candidate satisfies all constraints, `(n,)`.
 
-        As if the constraints were independent; of the noiseless g_j.
+        The constraints are treated as independent, and the g_j are noiseless.
+
+        Args:
+            limits: bounds of each constraint at the candidates.
+            points: the candidates, `(n, d)`.
+            state: run-time state of this rule.
+            context: context of the trial, or None.
         """
         return np.asarray(np.exp(log_probability(limits)))
 
@@ -252,20 +266,22 @@ class Constraints(Part):
 @described
 @dataclass(frozen=True, kw_only=True)
 class EveryRound(Constraints):
-    """Each round should satisfy all constraints; what violates is visited only as long as it may well satisfy them.
+    """Each round should satisfy all constraints. A point is played only if its bounds allow that it does.
 
-    Optimistic feasibility (CONFIG, Xu et al. 2023): the best score among the points whose lower bounds L_j are all at
-    most 0. If L <= truth <= U holds everywhere, the best feasible point is among them, so the violations of all rounds
-    sum to no more than the widths U - L at the points played. Where no point is left, none satisfies the constraints
-    as far as the bounds hold (`study.infeasible`), and the one that may come closest is played.
+    Optimistic feasibility (CONFIG, Xu et al. 2023) plays the best score among the points whose lower bounds L_j are all
+    at most 0. If L <= truth <= U holds everywhere, the best feasible point is one of these. The violations of all
+    rounds then sum to at most the widths U - L at the points played. If no such point is left, the constraints are
+    infeasible as far as the bounds hold (`study.infeasible`). The point with the smallest possible violation is then
+    played.
 
     Attributes:
-        rule: "optimistic"; or "probability", for tuning: the logarithm of the probability to satisfy all constraints is
-            added to the score, which must be a logarithm (`ExpectedImprovement`: the constrained EI of Schonlau et al.
-            1998, in logarithms as by Ament et al. 2023), and nothing is proved. Improvements are over the best
-            posterior mean of the arms, or points tried, that satisfy the constraints in the mean; the worst one, where
-            none does. Forced rounds whose score is no logarithm follow "optimistic"; among places of their own
-            (`CoordinateSearch`) the policy's score decides.
+        rule: "optimistic", or "probability" for tuning. "probability" adds the log probability of satisfying all
+            constraints to the score. The score must then be a logarithm (`ExpectedImprovement`, which gives the
+            constrained EI of Schonlau et al. 1998 in the logarithms of Ament et al. 2023). Nothing is proved for
+            "probability". Improvements are over the best posterior mean of the arms, or points tried, that satisfy the
+            constraints in the mean. If there are none, they are over the worst posterior mean. Forced rounds whose
+            score is no logarithm follow "optimistic". Among places of their own (`CoordinateSearch`) the policy's score
+            decides.
     """
 
     rule: str = "optimistic"
@@ -276,8 +292,8 @@ class EveryRound(Constraints):
         super().__post_init__()
         settle(self, rule=one_of("rule", self.rule, ["optimistic", "probability"]))
 
-    def check(self, policy: Combination) -> None:
-        """A probability goes with a score that is a logarithm."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if a log probability would be added to a score that is no logarithm."""
         super().check(policy)
         if self.rule == "probability" and not getattr(policy.score, "logarithm", False):
             raise InvalidInput(
@@ -286,18 +302,18 @@ class EveryRound(Constraints):
             )
 
     def beside(self, score: Part) -> EveryRound:
-        """Optimism, where a log probability and the score would be in different units."""
+        """Returns the optimistic rule if a log probability would not have the units of the score."""
         if self.rule == "probability" and not getattr(score, "logarithm", False):
             return replace(self, rule="optimistic")
         return self
 
     @property
     def movable(self) -> bool:
-        """Where the score knows of the constraints what there is to know."""
+        """True if the score contains all that is known about the constraints."""
         return self.rule == "probability"
 
     def judged(self, scores: Array, view: TableView | PointView) -> Array:
-        """Those that may satisfy all constraints; where there are none, how close the others may come."""
+        """Returns the scores of the points that may be feasible, or minus the violations if there are none."""
         limits = view.limits()
         if self.rule == "probability":
             return np.asarray(scores + log_probability(limits))
@@ -308,13 +324,16 @@ class EveryRound(Constraints):
         return np.where(np.isneginf(scores), -np.inf, -worst)
 
     def on_points(self, surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:
-        """The score less an exact penalty for lower bounds above 0, whose slopes lead along the border."""
+        """Returns the score minus an exact penalty for lower bounds above 0.
+
+        Its gradients lead along the border.
+        """
         if self.rule == "probability":
             return with_probability(surface, view)
         return penalised(surface, view)
 
     def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:
-        """The point, or where it is a little outside, one inside next to it."""
+        """Returns the point, or a nearby point inside if it is slightly infeasible."""
         return point if self.rule == "probability" else moved_inside(point, surface, view)
 
 
@@ -322,19 +341,19 @@ class EveryRound(Constraints):
 @described
 @dataclass(frozen=True, kw_only=True)
 class OnAverage(Constraints):
-    """The average over the run must satisfy the constraints: budgets, energy. Some rounds may make up for others.
+    """The average over the run must satisfy the constraints, as for budgets or energy. Some rounds may offset others.
 
-    The best U - sum_j phi_j L_j: a Lagrangian is linear in the channels, so that a new price weighs no old trial anew.
-    After each epoch of S rounds phi_j <- clip(phi_j + step * g_j, 0, most), g_j the sum of what was told in it over S:
-    Shi & Eryilmaz 2022, Algorithm 3, with what was told late in the epoch in which it was told. So the average of all
-    that was told is at most phi_T S / (step T) where no price was clipped at `most`. Prices fall as they rise: where
-    the world gets easier they recover.
+    Each round plays the best U - sum_j phi_j L_j. This Lagrangian is linear in the outputs, so a new price reweights no
+    old trial. After each epoch of S rounds phi_j <- clip(phi_j + step * g_j, 0, most). Here g_j is the sum of the
+    values that came in the epoch, divided by S (Shi & Eryilmaz 2022, Algorithm 3). Late values count in the epoch in
+    which they come. The average of all observed values is at most phi_T S / (step T), if no price was clipped at
+    `most`. Prices fall as they rise, so they recover when the constraints get easier.
 
     Attributes:
-        step: reward units per unit of g; the theory takes O(1 / sqrt(T / S)).
-        epoch: S, rounds; 1, a step after each trial, unless given.
-        most: the largest price, reward units per unit of g. A price that bounds what a violation can earn is enough;
-            the smaller it is, the sooner prices recover.
+        step: reward units per unit of g. The theory takes O(1 / sqrt(T / S)).
+        epoch: S, rounds. The default 1 takes a step after each trial.
+        most: largest price, reward units per unit of g. It should bound the reward that a violation can earn. Prices
+            recover sooner from a smaller bound.
     """
 
     on_average: ClassVar[bool] = True
@@ -352,8 +371,8 @@ class OnAverage(Constraints):
             most=number("most", self.most, low=0.0, high=LARGEST_REWARD, open_low=True),
         )
 
-    def check(self, policy: Combination) -> None:
-        """Prices are in reward units, and so must scores be."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if the score is not in reward units, as prices are."""
         super().check(policy)
         if not policy.score.in_rewards:
             raise InvalidInput(
@@ -362,59 +381,53 @@ class OnAverage(Constraints):
             )
 
     def begin(self) -> DualState:
-        """Prices of zero."""
-        return _Dual(self)
+        """Returns a state with prices of zero."""
+        return _Prices(self)
 
     def judged(self, scores: Array, view: TableView | PointView) -> Array:
-        """Less what the most favourable violation costs."""
+        """Returns the scores minus the prices of the lower bounds."""
         lower = np.array([limit.lower for limit in view.limits()])
-        return np.asarray(scores - view.books.prices @ lower)
+        return np.asarray(scores - view.dual_state.prices @ lower)
 
     def on_points(self, surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:
-        """Likewise."""
-        return less(
+        """Returns the score minus the prices of the lower bounds."""
+        return minus_charge(
             surface,
             view,
-            lambda lower: np.asarray(view.books.prices @ lower),
-            lambda lower: np.ones_like(lower) * view.books.prices[:, None],
+            lambda lower: np.asarray(view.dual_state.prices @ lower),
+            lambda lower: np.ones_like(lower) * view.dual_state.prices[:, None],
         )
 
 
 @final
-class _Dual(DualState):
-    """One price for each constraint."""
+class _Prices(Copyable, DualState):
+    """Dual prices, one for each constraint."""
 
-    def __init__(self, world: OnAverage) -> None:
-        self._world = world
-        self.prices = frozen(np.zeros(world.count))
-        self._told = np.zeros(world.count)  # sum of what was told since the last step
-        self._epoch = 0  # that is going on
+    def __init__(self, rule: OnAverage) -> None:
+        self._rule = rule
+        self.prices = frozen(np.zeros(rule.count))
+        self._sum = np.zeros(rule.count)  # sum of the values since the last step
+        self._epoch = 0  # current epoch
 
-    def hear(self, trial: Trial, expected: Callable[[], list[Expected]]) -> None:  # noqa: ARG002 - as a sum alone
-        """What was told in this epoch."""
+    def hear(self, trial: Trial, expected: Callable[[], list[Expected]]) -> None:  # noqa: ARG002
+        """Adds the constraint values of a trial to the sum of the epoch."""
         if trial.constraints is not None:
-            self._told = self._told + trial.constraints
+            self._sum = self._sum + trial.constraints
 
     def due(self, rounds: int) -> bool:
-        """Whether another epoch begins."""
-        return rounds // self._world.epoch != self._epoch
+        """Returns True if another epoch begins."""
+        return rounds // self._rule.epoch != self._epoch
 
     def advance(self, rounds: int) -> None:
-        """phi_j <- clip(phi_j + step g_j, 0, most), where another epoch begins."""
-        world = self._world
+        """Sets phi_j <- clip(phi_j + step g_j, 0, most) if another epoch begins."""
+        rule = self._rule
         if not self.due(rounds):
             return
-        self._epoch = rounds // world.epoch
-        self.prices = frozen(np.clip(self.prices + world.step / world.epoch * self._told, 0.0, world.most))
-        self._told = np.zeros(world.count)
-
-    def copy(self) -> _Dual:
-        """An independent copy."""
-        other = _Dual(self._world)
-        other.prices, other._told, other._epoch = self.prices, self._told, self._epoch
-        return other
+        self._epoch = rounds // rule.epoch
+        self.prices = frozen(np.clip(self.prices + rule.step / rule.epoch * self._sum, 0.0, rule.most))
+        self._sum = np.zeros(rule.count)
 
 
 def one_for(value: Any, j: int) -> Any:
-    """Of constraint j, counted from 0, where there is one for all or one for each."""
+    """Returns the value of constraint j, counted from 0, from one value for all or a tuple."""
     return value[j] if isinstance(value, tuple) else value

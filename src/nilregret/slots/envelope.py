@@ -1,8 +1,8 @@
-"""Which lower and upper bounds hold for f, and what they assume.
+"""Lower and upper bounds of f, and the assumptions under which they hold.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| beta_t^{1/2} | `width` | what multiplies the standard deviation, always | scalar |
+| beta_t^{1/2} | `width` | multiplier of the standard deviation, always | scalar |
 | mu, sigma | `mean`, `std` | posterior of f | (n,) |
 | delta | `delta` | failure probability of the bounds, over all rounds and points together | (0, 1) |
 """
@@ -21,26 +21,26 @@ from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..domains.domain import count_of_points
 from ..gp import Posterior
-from ..theory.change import PowerLaw, ucb_beta
+from ..theory.change.schedules import PowerLaw, ucb_beta
 from ..theory.information import GreedyDesign
 from ..theory.series import Series
-from .base import Combination, Part
+from .base import Part, Policy
 
-LEAST_TAIL = 1e-300  # probabilities below it are taken for it
-MANY_POINTS = 1e60  # |D| beyond which its logarithm is taken by itself
+LEAST_TAIL = 1e-300  # smallest tail probability of a quantile
+MANY_POINTS = 1e60  # |D| beyond which its logarithm is computed apart, against overflow
 
 
 @final
 class Envelope:
-    """Bounds of f at n points: mean +- width * std, or as given.
+    """Bounds of f at n points, either mean +- width * std or given numbers.
 
     Attributes:
         mean: posterior mean, `(n,)`.
         std: posterior standard deviation of f, `(n,)`.
-        width: multiplier of the standard deviation; None where the bounds are no such multiple.
-        valid_for: what lies inside for all rounds at once, with probability at least 1 - delta: "f" at all points;
-            "played", f at the points played (see `CompactBayes`); or "none" where nothing is proved (then no report
-            may call it certified).
+        width: multiplier of the standard deviation, or None if the bounds have another form.
+        valid_for: the quantity that lies inside in all rounds with probability at least 1 - delta. "f" is f at all
+            points, "played" is f at the points played (see `CompactBayes`). "none" means that nothing is proved, and no
+            report may call the bounds certified.
     """
 
     __slots__ = ("_given", "mean", "std", "valid_for", "width")
@@ -72,56 +72,56 @@ class Envelope:
 
 
 class Bounds(ABC):
-    """The bounds of one round, at whichever points: what turns mean and std into an `Envelope`.
+    """The bounds of one round at any points: a map from mean and std to an `Envelope`.
 
     Attributes:
-        width: multiplier of the standard deviation; None where the bounds are no such multiple.
+        width: multiplier of the standard deviation, or None if the bounds have another form.
     """
 
     width: float | None = None
 
-    pointwise: ClassVar[bool] = True  # whether mean and std at a point are all that its bounds depend on
-    moves: ClassVar[bool] = False  # whether bounds move with the rewards: if all of these grow by one, so do they
+    pointwise: ClassVar[bool] = True  # True if the bounds at a point depend on mean and std there alone
+    moves: ClassVar[bool] = False  # True if a constant added to all rewards is added to the bounds
 
     @abstractmethod
     def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:
-        """The envelope at n points.
+        """Returns the envelope at n points.
 
         Args:
-            mean: posterior mean of f, reward units, `(n,)`, to be taken over.
-            std: posterior standard deviation, likewise.
-            rows: the points as the belief knows them, where the bounds are not `pointwise`.
+            mean: posterior mean of f, reward units, `(n,)`. The envelope may keep this array.
+            std: posterior standard deviation, reward units, `(n,)`. The envelope may keep this array.
+            rows: the points in the form of the posterior, for bounds that are not `pointwise`.
         """
 
 
 @final
 class Symmetric(Bounds):
-    """Mean +- width * std."""
+    """Bounds mean +- width * std."""
 
     moves: ClassVar[bool] = True
 
     def __init__(self, width: float) -> None:
         self.width: float = width
 
-    def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:  # noqa: ARG002 - pointwise
-        """The same multiple of the standard deviation everywhere."""
+    def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:  # noqa: ARG002
+        """Returns mean +- width * std."""
         return Envelope(mean, std, self.width)
 
 
 @dataclass(slots=True)
 class Progress:
-    """What the width of the coming round may depend on.
+    """The state that the width of the coming round may depend on.
 
     Attributes:
-        posterior: of f - prior_mean, after everything that was taken in.
-        norm_bound: the guess of B in force, where it is guessed (`NormGuess`).
-        design: the greedy experimental design of the domain, made when it is first called.
-        noise_factor: how much larger the noise of what is learned is than that of a reward.
-        recent: posterior std at the trials of `Confidence.recent`, reward units.
-        answers: the posterior of what was answered alone; None where it is the same.
-        pull: how far the mean at n points, as the belief knows them, would move for each unit that the target of one of
-            the k trials of `Confidence.recent` without an answer moved, `(n, k)`; None without such a window.
-        guess: that the bounds have made in this run (`Confidence.guess`); None where they make none.
+        posterior: posterior of f - prior_mean, given all recorded trials.
+        norm_bound: current guess of B, where it is guessed (`NormGuess`).
+        design: returns the greedy experimental design of the domain, made at the first call.
+        noise_factor: ratio of the noise of a target to the noise of a reward.
+        recent: returns the posterior std at the trials of `Confidence.recent`, reward units.
+        answers: posterior given the observed trials alone, or None if `posterior` is the same.
+        pull: returns the derivatives of the mean at n points in the targets of k pending trials, `(n, k)`. The trials
+            are those of `Confidence.recent`. None without such a window.
+        guess: guess that the bounds made in this run (`Confidence.guess`), or None.
     """
 
     posterior: Posterior
@@ -133,64 +133,69 @@ class Progress:
     pull: Callable[[Any], Array] | None = None
     guess: Guess | None = None
 
-    def norm(self, told: float) -> float:
-        """B in force: the guess, or what was told where none is made."""
-        return told if self.norm_bound is None else self.norm_bound
+    def norm(self, stated: float) -> float:
+        """Returns B in force: the current guess, or the stated number if there is no guess."""
+        return stated if self.norm_bound is None else self.norm_bound
 
 
 class Window(NamedTuple):
-    """The last trials asked for."""
+    """A number of most recent trials."""
 
     length: float  # rounds, or seconds
     in_time: bool
 
 
 class Guess(ABC):
-    """A number that a theorem takes for known, guessed, and raised when data contradict it."""
+    """A guessed constant of a theorem that is raised when data contradict it."""
 
-    bound: float  # the guess in force
-    history: list[tuple[int, float]]  # (rounds so far, guess): the first, and every one that replaced another
+    bound: float  # current guess
+    history: list[tuple[int, float]]  # (rounds so far, guess) of the first guess and of each replacement
 
     @property
     @final
     def growth(self) -> float:
-        """How many times larger the guess is than the first."""
+        """Ratio of the current guess to the first."""
         return self.bound / self.history[0][1]
 
     @property
     @final
     def refuted(self) -> bool:
-        """Whether the data have contradicted the first: what was told is wrong, and nothing is proved from then on."""
+        """True if the data have contradicted the first guess. From then on nothing is proved."""
         return len(self.history) > 1
 
     @abstractmethod
     def check(self, rounds: int, posterior: Posterior) -> None:
-        """Look whether the data contradict it after so many rounds."""
+        """Raises the guess if the data contradict it.
+
+        Args:
+            rounds: number of rounds so far.
+            posterior: posterior of f - prior_mean, given the observed trials.
+        """
 
     @abstractmethod
     def copy(self) -> Self:
-        """An independent copy."""
+        """Returns an independent copy."""
 
 
 class Confidence(Part):
-    """Which bounds hold for f in round t, counted from 1 since the last restart."""
+    """Bounds that hold for f in round t, counted from 1 since the last restart."""
 
-    delta: float = 1.0  # failure probability; 1 where nothing is claimed
+    delta: float = 1.0  # failure probability, 1 without a claim
 
-    hallucinated: ClassVar[bool] = False  # whether they hold for a variance that counts unanswered trials as answered
-    sketched: ClassVar[bool] = False  # whether they hold for a `Sketch`, whose `shortfall` they then heed
-    multiple: ClassVar[bool] = False  # whether they are always a multiple of the standard deviation, as draws want it
-    grows: ClassVar[bool] = False  # whether the width never falls, but for a series that shares out delta
-    own_ridge: ClassVar[bool] = False  # whether lambda is a number of the theorem, whatever the noise
+    hallucinated: ClassVar[bool] = False  # True if they hold for a variance that counts pending trials as observed
+    sketched: ClassVar[bool] = False  # True if they hold for a `Sketch`, whose `shortfall` they then use
+    multiple: ClassVar[bool] = False  # True if they are always a multiple of the standard deviation, which draws need
+    grows: ClassVar[bool] = False  # True if the width never falls, except for a series that shares out delta
+    own_ridge: ClassVar[bool] = False  # True if the theorem fixes lambda whatever the noise is
 
     @property
     def recent(self) -> Window | None:
-        """The trials whose std the width depends on, if any."""
+        """Window of trials whose std the width depends on, or None."""
         return None
 
     @property
     def valid_for(self) -> str:
-        """See `Envelope.valid_for`; of bounds that nobody has proved, "none"."""
+        """The quantity for which the bounds hold, see `Envelope.valid_for`. "none" unless a proof is known."""
         return "none"
 
     @property
@@ -200,60 +205,76 @@ class Confidence(Part):
 
     @property
     def for_all_at_once(self) -> bool:
-        """Whether they hold for all functions of their class at once, and so for one that hangs on past noise, too."""
+        """True if the bounds hold for all functions of their class at once.
+
+        They then hold for a function that depends on past noise, too.
+        """
         return False
 
     @property
     def sub_gaussian(self) -> bool:
-        """Whether they hold for any noise that is R-sub-Gaussian, as that of bounded rewards is."""
+        """True if the bounds hold for any R-sub-Gaussian noise, as that of bounded rewards is."""
         return False
 
     @property
     def likelihood(self) -> bool:
-        """Whether they are made of the likelihood of the very rewards, and so need no constant of their noise."""
+        """True if the bounds use the likelihood of the rewards and need no constant of their noise."""
         return False
 
-    def suits(self, policy: Combination) -> bool:  # noqa: ARG002 - of most that are proved by nothing
-        """Whether lambda, noise and domain of a policy are as the proof wants them; if not, nothing is valid there."""
+    def suits(self, policy: Policy) -> bool:  # noqa: ARG002
+        """Returns True if lambda, noise and domain of a policy meet the assumptions of the proof.
+
+        Otherwise `valid_for` counts as "none" there.
+        """
         return True
 
     def guess(self) -> Guess | None:
-        """A fresh guess of what the theorem takes for known, where one is made."""
+        """Returns a fresh guess of an unknown constant of the theorem, or None."""
         return None
 
     def for_noise(self, noise: float | None, regularization: float) -> Confidence:
-        """These bounds of a function that is told with this noise R, under this lambda.
+        """Returns these bounds for a function observed with this noise R under this lambda.
 
         Args:
-            noise: of a constraint, in its units; None where nobody has told it.
-            regularization: lambda, likewise, squared.
+            noise: noise of a constraint, in its units, or None if it is unknown.
+            regularization: lambda, in squared units of the constraint.
         """
-        of_it: dict[str, Any] = {
+        changed: dict[str, Any] = {
             "regularization": regularization, "ridge_large": regularization >= 1.0,
             "noise_matched": noise is not None and regularization == noise**2,
         }  # fmt: skip
         if noise is not None:
-            of_it["noise"] = noise
-        known = {each.name for each in fields(self)}  # type: ignore[arg-type]  # every part is a dataclass
-        return replace(self, **{name: value for name, value in of_it.items() if name in known})  # type: ignore[type-var]
+            changed["noise"] = noise
+        known = {each.name for each in fields(self)}  # type: ignore[arg-type]   # every part is a dataclass
+        return replace(self, **{name: value for name, value in changed.items() if name in known})  # type: ignore[type-var]
 
     @abstractmethod
     def bounds(self, t: int, progress: Progress) -> Bounds:
-        """The bounds of round t."""
+        """Returns the bounds of round t.
+
+        Args:
+            t: number of the round, counted from 1 since the last restart.
+            progress: posterior and other state of the run.
+        """
 
 
 class Width(Confidence):
-    """Bounds that are the same multiple of the standard deviation everywhere: how large it is in round t."""
+    """Bounds that are the same multiple of the standard deviation at all points."""
 
     multiple: ClassVar[bool] = True
 
     @abstractmethod
     def width(self, t: int, progress: Progress) -> float:
-        """The multiplier of the standard deviation in round t."""
+        """Returns the multiplier of the standard deviation in round t.
+
+        Args:
+            t: number of the round, counted from 1 since the last restart.
+            progress: posterior and other state of the run.
+        """
 
     @final
     def bounds(self, t: int, progress: Progress) -> Symmetric:
-        """Mean +- width * std."""
+        """Returns mean +- width * std."""
         width = self.width(t, progress)
         if not isinstance(width, float) or not math.isfinite(width):
             why = f"It is what `{type(self).__name__}.width` returned, and multiplies the standard deviation."
@@ -261,19 +282,19 @@ class Width(Confidence):
         return Symmetric(width)
 
 
-def is_matched(policy: Combination) -> bool:
-    """Whether lambda is the noise variance sigma^2: Srinivas et al. 2010, eq. 1."""
-    return policy.regularization == policy.noise**2
+def is_matched(policy: Policy) -> bool:
+    """Returns True if lambda is the noise variance sigma^2, as in Srinivas et al. 2010, eq. 1."""
+    return bool(policy.regularization == policy.noise**2)
 
 
 def checked_delta(value: object) -> float:
-    """A failure probability, or a clear error."""
+    """Returns a valid failure probability, or raises `InvalidInput`."""
     why = "It is the probability that the bounds fail; 0.1 is a common choice."
     return number("delta", value, low=LEAST_DELTA, high=1.0, open_high=True, why=why)
 
 
 def checked_series(value: object) -> Series | None:
-    """The pi_t of Lemma 5.1, or None for the theorem's own."""
+    """Returns the pi_t of Lemma 5.1, or None for those of the theorem."""
     if not isinstance(value, Series | None):
         raise InvalidInput(
             f"`series` must be a part that shares out delta, not {shown(value)}.",
@@ -283,7 +304,7 @@ def checked_series(value: object) -> Series | None:
 
 
 def checked_scale(value: object) -> float:
-    """What multiplies beta_t, or a clear error."""
+    """Returns a valid multiplier of beta_t, or raises `InvalidInput`."""
     return number("scale", value, low=0.0, high=LARGEST_REWARD, why="It multiplies beta_t.")
 
 
@@ -293,8 +314,8 @@ def checked_scale(value: object) -> float:
 class FiniteBayes(Width):
     """Srinivas et al. 2010, Theorem 1: f a sample of the Gaussian process, D finite, Gaussian noise.
 
-    beta_t = scale * 2 log(|D| t^2 pi^2 / (6 delta)); the width is its square root. With `scale` = 1 the envelope holds
-    for all arms and rounds with probability at least 1 - delta (Lemma 5.1); the paper's experiments use 1/5, for
+    beta_t = scale * 2 log(|D| t^2 pi^2 / (6 delta)), and the width is its square root. With `scale` = 1 the envelope
+    holds for all arms and rounds with probability at least 1 - delta (Lemma 5.1). The paper's experiments use 1/5, for
     which nothing is proved. With finitely many contexts, |D| counts every (context, arm).
     """
 
@@ -303,7 +324,7 @@ class FiniteBayes(Width):
     size: int  # |D|
     delta: float = 0.1
     scale: float = 1.0
-    noise_matched: bool = True  # whether lambda is the noise variance sigma^2, as in eq. 1 and Lemma 5.1
+    noise_matched: bool = True  # True if lambda is the noise variance sigma^2, as in eq. 1 and Lemma 5.1
     series: Series | None = None  # pi_t of Lemma 5.1; None for those of the theorem, pi^2 t^2 / 6
 
     def __post_init__(self) -> None:
@@ -318,17 +339,17 @@ class FiniteBayes(Width):
 
     @property
     def valid_for(self) -> str:
-        """Valid for f unless beta_t was scaled down or lambda is not the noise variance."""
+        """Claim "f", unless beta_t is scaled down or lambda is not the noise variance."""
         return "f" if self.scale >= 1.0 and self.noise_matched else "none"
 
-    def suits(self, policy: Combination) -> bool:
-        """Lambda = sigma^2, and |D| no more than said."""
+    def suits(self, policy: Policy) -> bool:
+        """Returns True if lambda = sigma^2 and the domain has at most |D| points."""
         counts = [count_of_points(part) for part in (policy.domain, policy.context) if part is not None]
         finite = [count for count in counts if count is not None]
         return is_matched(policy) and len(finite) == len(counts) and math.prod(finite) <= self.size
 
-    def width(self, t: int, progress: Progress | None = None) -> float:  # noqa: ARG002 - the same whatever is known
-        """beta_t^{1/2} of Theorem 1, or of Lemma 5.1."""
+    def width(self, t: int, progress: Progress | None = None) -> float:  # noqa: ARG002
+        """Returns beta_t^{1/2} of Theorem 1, or of Lemma 5.1."""
         if self.series is not None:
             return math.sqrt(self.scale * 2.0 * (math.log(self.size) - math.log(self.delta) + self.series.log(t)))
         if self.size > MANY_POINTS:
@@ -343,21 +364,21 @@ class FiniteBayes(Width):
 class CompactBayes(Width):
     """Srinivas et al. 2010, Theorem 2: f a sample of the Gaussian process on a compact convex D in [0, r]^d.
 
-    beta_t = scale * (2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b r sqrt(log(4 d a / delta)))), where
-    P(sup |df/dx_j| > L) <= a exp(-(L / b)^2) for every j. With `scale` = 1 the envelope holds, with probability at
-    least 1 - delta, at every point played (Lemma 5.5) and, to within 1/t^2, at the point next to the maximiser of f in
-    the discretisation of the proof (Lemma 5.7), which is what the regret bound needs. D need not be convex itself:
-    slopes are bounded on its enclosing box.
+    beta_t = scale * (2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b r sqrt(log(4 d a / delta)))). Here P(sup |df/dx_j|
+    > L) <= a exp(-(L / b)^2) for every j. With `scale` = 1 the envelope holds with probability at least 1 - delta at
+    every point played (Lemma 5.5). To within 1/t^2 it also holds at the point of the proof's discretisation next to the
+    maximiser of f (Lemma 5.7), as the regret bound needs. D need not be convex, since slopes are bounded on its
+    enclosing box.
     """
 
     dimension: int  # d
     side: float  # r, the longest side of the box
-    log_a: float  # log a: a itself may be astronomically large, which costs beta_t almost nothing
+    log_a: float  # log a. The constant a may be astronomically large, which costs beta_t almost nothing.
     b: float  # reward units per unit of length
     delta: float = 0.1
     scale: float = 1.0
-    noise_matched: bool = True  # whether lambda is the noise variance sigma^2, as in eq. 1
-    assumed: bool = False  # whether a and b are no bounds, but what the slopes of a rough kernel were taken for
+    noise_matched: bool = True  # True if lambda is the noise variance sigma^2, as in eq. 1
+    assumed: bool = False  # True if a and b are no bounds, but typical slopes of a rough kernel
     series: Series | None = None  # pi_t of Lemma 5.8; None for those of the theorem, pi^2 t^2 / 6
 
     def __post_init__(self) -> None:
@@ -376,18 +397,18 @@ class CompactBayes(Width):
 
     @property
     def valid_for(self) -> str:
-        """Valid where points are played, unless beta_t was scaled down, lambda is another, or a and b are assumed."""
+        """Claim "played", unless beta_t is scaled down, lambda is another number, or a and b are assumed."""
         return "played" if self.scale >= 1.0 and self.noise_matched and not self.assumed else "none"
 
-    def suits(self, policy: Combination) -> bool:
-        """Lambda = sigma^2."""
+    def suits(self, policy: Policy) -> bool:
+        """Returns True if lambda = sigma^2."""
         return is_matched(policy)
 
-    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
-        """beta_t^{1/2} of Theorem 2."""
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
+        """Returns beta_t^{1/2} of Theorem 2."""
         d, delta = self.dimension, self.delta
-        # log(4 d a / delta) and the logarithm around it are positive for every a >= 1 and sensible b r; where they are
-        # not, the discretisation of the proof has one point and the term is 0.
+        # Both log(4 d a / delta) and the logarithm around it are positive for every a >= 1 and sensible b r.
+        # Otherwise the discretisation of the proof has one point, and the term is 0.
         reach = t**2 * d * self.b * self.side * math.sqrt(max(math.log(4.0 * d / delta) + self.log_a, 0.0))
         if self.series is None:
             beta = 2.0 * math.log(2.0 * t**2 * math.pi**2 / (3.0 * delta)) + 2.0 * d * math.log(max(reach, 1.0))
@@ -402,47 +423,35 @@ class CompactBayes(Width):
 class PointwiseBayes(Width):
     """Central posterior intervals of probability 1 - delta, for f a sample of the Gaussian process.
 
-    They hold for one point in one round, not for all at once, so no report calls them certified. The bounds of rules
-    that come without a theorem.
+    They hold for one point in one round, not for all at once, so no report calls them certified. Rules without a
+    theorem use these bounds.
     """
 
     delta: float = 0.1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", number("delta", self.delta, low=0.0, high=1.0, open_low=True, open_high=True))
+        settle(self, delta=number("delta", self.delta, low=0.0, high=1.0, open_low=True, open_high=True))
 
-    @property
-    def valid_for(self) -> str:
-        """Nothing holds for all rounds at once."""
-        return "none"
-
-    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
-        """The normal quantile of 1 - delta / 2."""
-        return -NormalDist().inv_cdf(max(0.5 * self.delta, LEAST_TAIL))  # 1 - delta / 2 would round a small delta away
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
+        """Returns the normal quantile of 1 - delta / 2."""
+        return -NormalDist().inv_cdf(max(0.5 * self.delta, LEAST_TAIL))  # 1 - delta / 2 would round away a small delta
 
 
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
 class ConstantWidth(Width):
-    """A width chosen by hand; nothing is proved for it."""
+    """A width chosen by hand, for which nothing is proved."""
 
     value: float
     delta: float = 0.1
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "value", number("width", self.value, low=0.0, high=LARGEST_REWARD, why="It multiplies the std.")
-        )
-        object.__setattr__(self, "delta", checked_delta(self.delta))
+        settle(self, value=number("width", self.value, low=0.0, high=LARGEST_REWARD, why="It multiplies the std."))
+        settle(self, delta=checked_delta(self.delta))
 
-    @property
-    def valid_for(self) -> str:
-        """Nothing."""
-        return "none"
-
-    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
-        """The number given."""
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
+        """Returns the given number."""
         return self.value
 
 
@@ -458,15 +467,10 @@ class ScheduledWidth(Width):
     def __post_init__(self) -> None:
         if not isinstance(self.schedule, PowerLaw):
             raise InvalidInput(f"`schedule` must be a `PowerLaw`, not {shown(self.schedule)}.")
-        object.__setattr__(self, "delta", checked_delta(self.delta))
+        settle(self, delta=checked_delta(self.delta))
 
-    @property
-    def valid_for(self) -> str:
-        """Nothing."""
-        return "none"
-
-    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
-        """v_t."""
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
+        """Returns v_t."""
         return self.schedule(t)
 
 
@@ -474,11 +478,11 @@ class ScheduledWidth(Width):
 @described
 @dataclass(frozen=True, kw_only=True)
 class DriftBayes(Width):
-    """Avanesov, eq. 3.7: beta_t = D t^{d(d+1) / (2 alpha + d(d+1))} log^p T; width its root. D is chosen by hand.
+    """Avanesov, eq. 3.7: beta_t = D t^{d(d+1) / (2 alpha + d(d+1))} log^p T, with D chosen by hand.
 
-    Nothing is proved for a given D: the theorem wants it large enough and does not say how large. t is that of the
-    round to come, as in Srinivas et al. 2010, Theorem 6, which the proof extends; line 21 of Algorithm 2 has
-    |history|, one less.
+    The width is the root of beta_t. Nothing is proved for a given D, since the theorem needs a large enough D and does
+    not say how large. Here t is the number of the coming round, as in Srinivas et al. 2010, Theorem 6, which the proof
+    extends. Line 21 of Algorithm 2 has |history|, one less.
     """
 
     horizon: int  # T
@@ -498,15 +502,10 @@ class DriftBayes(Width):
             log_power=number("log_power", self.log_power, low=0.0),
             delta=checked_delta(self.delta),
         )
-        self._beta(1)  # checks the rest
+        self._beta(1)  # checks the other numbers
 
-    @property
-    def valid_for(self) -> str:
-        """Nothing."""
-        return "none"
-
-    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
-        """The root of eq. 3.7."""
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
+        """Returns the root of eq. 3.7."""
         return math.sqrt(self._beta(t))
 
     def _beta(self, t: int) -> float:

@@ -1,4 +1,4 @@
-"""Whether a round is forced: a uniform one, one of an initial design, or one that looks close to the best."""
+"""Forced rounds: uniform ones, an initial design, and points close to the best one."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array, integer, many, number, shown
+from .._utils.checks import LARGEST_REWARD, Array, integer, many, number, settle, shown
 from .._utils.errors import InvalidInput
 from .._utils.randomness import Randomness
 from .._utils.serialize import described
 from ..domains.domain import Arms, Domain
 from ..domains.search.designs import coordinates, design, one_changed
-from .base import Combination, Part
+from .base import Part, Policy
 from .combined_memory import most_held
 from .scores import PointwiseScore, PosteriorDeviation, UpperConfidenceBound
 
-MOST_ROUNDS = 10_000  # of a design, and whatever else is counted here
+MOST_ROUNDS = 10_000  # largest number of rounds in a setting
 COUNTED = "It counts rounds."
-DESIGN, TURNS = (2**31 + 1,), (2**31 + 2,)  # keys of random streams that no trial has (a trial's is its number)
+# Keys of random streams apart from those of trials, whose keys are their numbers.
+DESIGN, TURNS = (2**31 + 1,), (2**31 + 2,)
 
 
 class Situation(NamedTuple):
-    """What a forced round may look at.
+    """Information for a forced round.
 
     Attributes:
-        domain: what may be played.
-        context: known before the decision, or None.
-        history: rounds that count, since the last restart or in the window.
-        seed: of the study.
-        randomness: of the trial.
-        best: gives the point `(d,)` of the best posterior mean under the context, of those answered; None before any.
-        tried: gives the points asked for so far that count, in any order, `(n, d)`.
+        domain: the domain that is searched.
+        context: context of the trial, or None.
+        history: number of rounds that count, since the last restart or in the window.
+        seed: seed of the study.
+        randomness: random numbers of the trial.
+        best: returns the observed point `(d,)` with the best posterior mean under the context, or None before any.
+        tried: returns the points of the trials that count, in any order, `(n, d)`.
     """
 
     domain: Domain
@@ -47,8 +48,8 @@ class Situation(NamedTuple):
     tried: Callable[[], Array]
 
 
-def _beyond(policy: Combination, rounds: int, what: str) -> None:
-    """An error where a memory never gets beyond so many forced rounds at its beginning."""
+def _check_outgrown(policy: Policy, rounds: int, what: str) -> None:
+    """Raises `InvalidInput` if the memory never holds more than these initial forced rounds."""
     if (held := most_held(policy.memory)) <= rounds:
         raise InvalidInput(
             f"A window or period of {many(held, 'round')} never gets beyond {rounds} initial ones, so that every "
@@ -59,43 +60,50 @@ def _beyond(policy: Combination, rounds: int, what: str) -> None:
 class Explore(Part):
     """Forced exploration."""
 
-    seeks_changes: ClassVar[bool] = False  # whether its rounds are for a test for changes (`UniformExploration`)
-    ever: ClassVar[bool] = True  # whether any round is forced
+    seeks_changes: ClassVar[bool] = False  # True if its rounds feed a change test (`UniformExploration`)
+    ever: ClassVar[bool] = True  # False if no round is ever forced
 
     @abstractmethod
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:
-        """Whether the next round is forced.
+        """Returns True if the next round is forced.
 
         Args:
-            uniform: forced uniform rounds among those that count.
-            history: rounds that count, since the last restart or in the window.
-            randomness: of the trial; `randomness.generator` is made when it is first asked for.
+            uniform: number of forced uniform rounds among those that count.
+            history: number of rounds that count, since the last restart or in the window.
+            randomness: random numbers of the trial. `randomness.generator` is made at its first use.
         """
 
     @property
     def score(self) -> PointwiseScore | None:
-        """What makes a point attractive in a forced round; None for a uniform draw."""
+        """Score that a forced round maximises, or None for a uniform draw."""
         return None
 
-    def places(self, situation: Situation) -> Array | None:  # noqa: ARG002 - of most, anywhere
-        """The points that a forced round is one of, `(n, d)`: the one of the best score (`score`, or the policy's own).
+    def places(self, situation: Situation) -> Array | None:  # noqa: ARG002
+        """Returns the points `(n, d)` among which a forced round plays the best one.
 
-        None stands for the whole domain, and no points for a round that is not forced after all.
+        The best one is that of `score`, or of the policy's own score. None stands for the whole domain. An empty array
+        means that the round is not forced after all.
+
+        Args:
+            situation: domain, context, history and randomness of the round.
         """
         return None
 
     def forcing(self, uniform: int, history: int, randomness: Randomness) -> Explore | None:
-        """The part that forces the next round, this one or a part of it; None where none does. Arguments of `due`."""
+        """Returns the part that forces the next round, this one or a part of it, or None.
+
+        The arguments are those of `due`.
+        """
         return self if self.due(uniform, history, randomness) else None
 
     @property
     def uniform(self) -> bool:
-        """Whether it makes uniform rounds, which tests of Avanesov's kind live on."""
+        """True if the part forces uniform rounds, which Avanesov's tests need."""
         return self.ever and self.score is None
 
 
 def checked_places(part: Explore, places: object, domain: Domain) -> Array:
-    """What a part's `places` gave, `(n, d)`; errors where they are no points of the domain."""
+    """Returns the points that `places` gave, `(n, d)`, or raises `InvalidInput`."""
     name, width = f"{type(part).__name__}.places", domain.dimension
     if not isinstance(places, np.ndarray) or places.ndim != 2 or places.shape[1] != width:
         raise InvalidInput(
@@ -109,12 +117,12 @@ def checked_places(part: Explore, places: object, domain: Domain) -> Array:
 @described
 @dataclass(frozen=True)
 class NoExploration(Explore):
-    """Never."""
+    """No forced rounds."""
 
     ever: ClassVar[bool] = False
 
-    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - never
-        """No."""
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
+        """Returns False."""
         return False
 
 
@@ -122,10 +130,10 @@ class NoExploration(Explore):
 @described
 @dataclass(frozen=True)
 class UniformExploration(Explore):
-    """While |uniform| <= xi sqrt(|history|) (Avanesov, Algorithm 2, line 6), `xi` > 0.
+    """Uniform rounds while |uniform| <= xi sqrt(|history|) (Avanesov, Algorithm 2, line 6), `xi` > 0.
 
-    With xi = 0 the printed rule would still make the first round of each period a uniform one; here it makes none, so
-    that the policy is then the one without forced rounds.
+    With xi = 0 the printed rule would still make the first round of each period uniform. Here xi = 0 makes no round
+    uniform, so that the policy has no forced rounds.
     """
 
     seeks_changes: ClassVar[bool] = True
@@ -134,15 +142,15 @@ class UniformExploration(Explore):
 
     def __post_init__(self) -> None:
         why = "It sets how many rounds are uniform: about xi sqrt(t) of t."
-        object.__setattr__(self, "xi", number("exploration", self.xi, low=0.0, high=LARGEST_REWARD, why=why))
+        settle(self, xi=number("exploration", self.xi, low=0.0, high=LARGEST_REWARD, why=why))
 
-    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - by counting alone
-        """Line 6."""
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
+        """Returns True if line 6 forces the round."""
         return self.xi > 0.0 and uniform <= self.xi * math.sqrt(history)
 
     @property
     def uniform(self) -> bool:
-        """Unless xi = 0."""
+        """True unless xi = 0."""
         return self.xi > 0.0
 
 
@@ -150,81 +158,82 @@ class UniformExploration(Explore):
 @described
 @dataclass(frozen=True)
 class UncertaintySampling(Explore):
-    """The first rounds play the largest posterior deviation (Desautels, Krause & Burdick 2014, initialisation).
+    """Initial rounds that play the largest posterior deviation (Desautels, Krause & Burdick 2014, initialisation).
 
-    Afterwards no trial can tell much more than any other did, which keeps small what trials tell that are waited for
-    (`conditional_gain_bound`). Needs no answers.
+    Afterwards no trial is much more informative than any earlier one. This keeps the information in pending trials
+    small (`conditional_gain_bound`). No rewards are needed.
     """
 
     rounds: int
 
     def __post_init__(self) -> None:
         why = "It counts rounds of uncertainty sampling."
-        object.__setattr__(self, "rounds", integer("rounds", self.rounds, low=1, why=why))
+        settle(self, rounds=integer("rounds", self.rounds, low=1, why=why))
 
-    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - however many were uniform
-        """The first rounds."""
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
+        """Returns True in the first rounds."""
         return history < self.rounds
 
     @property
     def score(self) -> PointwiseScore:
-        """The posterior deviation."""
+        """Posterior standard deviation."""
         return PosteriorDeviation()
 
-    def check(self, policy: Combination) -> None:
-        """A memory that grows beyond these rounds."""
-        _beyond(policy, self.rounds, "one of uncertainty sampling")
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if the memory never holds more than these rounds."""
+        _check_outgrown(policy, self.rounds, "one of uncertainty sampling")
 
 
 @final
 @described
 @dataclass(frozen=True)
 class InitialDesign(Explore):
-    """The first rounds play scrambled Sobol points, one coordinate for each parameter, snapped and without repeats.
+    """Initial rounds that play scrambled Sobol points, one coordinate for each parameter, rounded and without repeats.
 
-    The same points for the same seed, whatever is answered. Where the domain has fewer points, all of them in random
-    order. After a restart the design begins anew.
+    The same seed gives the same points, whatever the rewards are. If the domain has fewer points, all of them are
+    played in random order. After a restart the design begins again.
     """
 
     rounds: int = 10
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rounds", integer("rounds", self.rounds, low=1, high=MOST_ROUNDS, why=COUNTED))
+        settle(self, rounds=integer("rounds", self.rounds, low=1, high=MOST_ROUNDS, why=COUNTED))
 
-    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - by counting alone
-        """The first rounds."""
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
+        """Returns True in the first rounds."""
         return history < self.rounds
 
     @property
     def uniform(self) -> bool:
-        """No: its points are spread, not drawn."""
+        """False, since design points are spread and not drawn independently."""
         return False
 
     def places(self, situation: Situation) -> Array:
-        """The next point of the design."""
+        """Returns the next point of the design."""
         rng = np.random.default_rng([situation.seed, *DESIGN])
         points = design(situation.domain, self.rounds, rng)
         return points[situation.history : situation.history + 1]
 
-    def check(self, policy: Combination) -> None:
-        """A memory that grows beyond these rounds."""
-        _beyond(policy, self.rounds, "of the design")
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if the memory never holds more than these rounds."""
+        _check_outgrown(policy, self.rounds, "of the design")
 
 
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
 class CoordinateSearch(Explore):
-    """Now and then a round that changes exactly one parameter of the best point so far, and has not been tried.
+    """Occasional rounds that change exactly one parameter of the best point so far, to a value not yet tried.
 
-    Each parameter in turn, in an order drawn anew for each cycle; of the steps of all sizes (of a choice: of every
-    option) the one with the highest upper bound. It finishes what a model of the whole domain leaves unfinished near
-    the maximum, and looks once at what the model has written off. Without effect on arms, which are compared all.
+    Each parameter has its turn, in an order drawn for each cycle. Among steps of all sizes (for a choice, among all
+    options) the round plays the one with the highest upper bound. This finishes the search near the maximum, where a
+    model of the whole domain stops early. It also tests values that the model considers bad. It has no effect on arms,
+    which are all compared anyway.
 
     Attributes:
-        every: rounds from one to the next.
-        after: rounds before the first.
-        steps: that are compared, where the parameter is a number.
+        every: rounds from one such round to the next.
+        after: rounds before the first such round.
+        steps: number of steps compared for a numeric parameter.
     """
 
     every: int = 5
@@ -236,17 +245,18 @@ class CoordinateSearch(Explore):
             value = integer(name, getattr(self, name), low=low, high=MOST_ROUNDS, why=COUNTED)
             object.__setattr__(self, name, value)
 
-    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - by counting alone
-        """Every so many rounds of all, once so many count."""
-        return history >= self.after and randomness.number % self.every == 0  # a window's history stands still
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
+        """Returns True every so many rounds, once enough rounds count."""
+        # The history of a window stops growing, so the number of the trial decides.
+        return history >= self.after and randomness.number % self.every == 0
 
     @property
     def score(self) -> PointwiseScore:
-        """The upper bound."""
+        """Upper confidence bound."""
         return UpperConfidenceBound()
 
     def places(self, situation: Situation) -> Array:
-        """What differs from the best point in the parameter whose turn it is, but for what was tried."""
+        """Returns untried points that differ from the best point in the one parameter whose turn it is."""
         domain = situation.domain
         best = None if isinstance(domain, Arms) else situation.best()
         if best is None or isinstance(domain, Arms):
@@ -257,8 +267,8 @@ class CoordinateSearch(Explore):
         tried = {point.tobytes() for point in situation.tried()}
         return np.array([point for point in points if point.tobytes() not in tried]).reshape(-1, domain.dimension)
 
-    def check(self, policy: Combination) -> None:
-        """A memory that ever holds so many rounds."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if the memory never holds enough rounds to begin."""
         if (held := most_held(policy.memory)) < self.after:
             raise InvalidInput(
                 f"The memory never holds more than {many(held, 'round')}, and the search of single parameters begins "
@@ -270,7 +280,7 @@ class CoordinateSearch(Explore):
 @described
 @dataclass(frozen=True)
 class InTurn(Explore):
-    """Several kinds of forced rounds: the first of the parts that is due decides."""
+    """Several kinds of forced rounds, of which the first part that is due decides."""
 
     parts: tuple[Explore, ...]
 
@@ -282,14 +292,14 @@ class InTurn(Explore):
                 advice="It is a tuple of parts of `nilregret.slots.explore`, such as InTurn((InitialDesign(5), "
                 "CoordinateSearch())).",
             )
-        object.__setattr__(self, "parts", parts)
+        settle(self, parts=parts)
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:
-        """Whether any part is."""
+        """Returns True if any part is due."""
         return self.forcing(uniform, history, randomness) is not None
 
     def forcing(self, uniform: int, history: int, randomness: Randomness) -> Explore | None:
-        """The first part that is due."""
+        """Returns the first part that is due."""
         for part in self.parts:
             if (found := part.forcing(uniform, history, randomness)) is not None:
                 return found
@@ -297,16 +307,16 @@ class InTurn(Explore):
 
     @property
     def uniform(self) -> bool:
-        """Whether a part makes uniform rounds."""
+        """True if any part forces uniform rounds."""
         return any(part.uniform for part in self.parts)
 
-    def check(self, policy: Combination) -> None:
-        """Every part."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if some part does not fit the policy."""
         for part in self.parts:
             part.check(policy)
 
 
 def forced_in_turn(explore: Explore, other: Explore) -> Explore:
-    """Both kinds of forced rounds."""
+    """Returns a part with the forced rounds of both parts."""
     parts = tuple(part for part in (explore, other) if part.ever)
     return InTurn(parts) if len(parts) > 1 else next(iter(parts), explore)

@@ -1,9 +1,9 @@
-"""What bounds say of constraints, and how a search keeps within their borders.
+"""Feasibility under the bounds of constraints, and searches that stay within them.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | L_j | `limit.lower` | lower bounds of g_j, which is satisfied when <= 0 | (n,) |
-| s_j | `view.limit_sizes` | prior standard deviation of g_j, what violations are compared by | (m,) |
+| s_j | `view.limit_sizes` | prior standard deviation of g_j, the unit of violations | (m,) |
 """
 
 from __future__ import annotations
@@ -19,41 +19,44 @@ from ..domains.search.acquisition import AcquisitionFunction
 from .acquisition import PointView
 from .envelope import Envelope
 
-LEAST_STD = 1e-100  # where nothing is uncertain
-STIFF = 10.0  # ranges of the score that a violation of one prior deviation costs in a search
-AROUND = 64  # points near one that violates, among which one is looked for that does not
-ANCHORS = 4  # of these
+LEAST_STD = 1e-100  # lower limit of a standard deviation, against division by 0
+STIFF = 10.0  # penalty for a violation of one prior deviation, in ranges of the score
+AROUND = 64  # number of points near an infeasible one among which a feasible one is sought
+ANCHORS = 4  # number of these from which segments begin
 SHARES = np.unique(np.concatenate([0.5 ** np.arange(24.0), np.linspace(0.0, 1.0, 17)]))[::-1, None, None]
 
 Mask = npt.NDArray[np.bool_]
 
 
 def admitted(limits: Sequence[Envelope]) -> Mask:
-    """Which candidates satisfy all constraints in the posterior mean, `(n,)`."""
+    """Returns a mask `(n,)` of the candidates that satisfy all constraints in the posterior mean."""
     return np.asarray(np.max([limit.mean for limit in limits], axis=0) <= 0.0)
 
 
 def hopeless(limits: Sequence[Envelope]) -> Mask:
-    """Which candidates violate some constraint even at its lower bound, `(n,)`."""
+    """Returns a mask `(n,)` of the candidates that violate some constraint even at its lower bound."""
     return np.asarray(np.max([limit.lower for limit in limits], axis=0) > 0.0)
 
 
 def violation(limits: Sequence[Envelope], sizes: Array) -> Array:
-    """max_j L_j / s_j."""
+    """Returns max_j L_j / s_j, `(n,)`."""
     return np.asarray(np.max([limit.lower / size for limit, size in zip(limits, sizes, strict=True)], axis=0))
 
 
 def log_probability(limits: Sequence[Envelope]) -> Array:
-    """Sum_j log P(g_j <= 0), `(n,)`."""
+    """Returns sum_j log P(g_j <= 0), `(n,)`."""
     from scipy.special import log_ndtr  # slow to import, and most scores need none of it
 
     return np.asarray(sum(log_ndtr(-limit.mean / np.maximum(limit.std, LEAST_STD)) for limit in limits))
 
 
-def less(
+def minus_charge(
     surface: AcquisitionFunction, view: PointView, charge: Callable[[Array], Array], slopes: Callable[[Array], Array]
 ) -> AcquisitionFunction:
-    """A surface less a charge `(n,)` for lower bounds `(m, n)`, whose derivatives in them are `slopes`, `(m, n)`."""
+    """Returns an acquisition function minus a charge `(n,)` for lower bounds `(m, n)`.
+
+    `slopes` gives the derivatives of the charge in the bounds, `(m, n)`.
+    """
 
     def values(points: Array) -> Array:
         lower = np.array([limit.lower for limit in view.limits(points)])
@@ -71,8 +74,8 @@ def less(
 
 
 def penalised(surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:
-    """The surface less an exact penalty for violations, steeper than any score is likely to be."""
-    # Of scores whose last digits depend on how they were come by: a power of two leaves no trace of that.
+    """Returns the acquisition function minus an exact penalty for violations, steeper than any likely score."""
+    # The last digits of scores depend on rounding. A power of two removes that dependence.
     scores = view.of_candidates(surface)
     finite = scores[np.isfinite(scores)]
     extent = float(np.ptp(finite)) if len(finite) else 1.0
@@ -81,11 +84,11 @@ def penalised(surface: AcquisitionFunction, view: PointView) -> AcquisitionFunct
     def charge(lower: Array) -> Array:
         return np.asarray(price @ np.maximum(lower, 0.0))
 
-    return less(surface, view, charge, lambda lower: price[:, None] * (lower > 0.0))
+    return minus_charge(surface, view, charge, lambda lower: price[:, None] * (lower > 0.0))
 
 
 def with_probability(surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:
-    """The surface plus the log probability that all constraints are satisfied."""
+    """Returns the acquisition function plus the log probability that all constraints are satisfied."""
 
     def values(points: Array) -> Array:
         return np.asarray(surface.values(points) + log_probability(view.limits(points)))
@@ -107,19 +110,25 @@ def with_probability(surface: AcquisitionFunction, view: PointView) -> Acquisiti
 
 
 def between(point: Array, anchors: Array, view: PointView) -> Array:
-    """Points from one to others, ever closer to it, `(k, d)`, the others among them."""
+    """Returns points `(k, d)` on the segments from a point to anchors, ever closer to the point.
+
+    The anchors are among them.
+    """
     rows = (point + SHARES * (anchors - point)).reshape(-1, len(point))
     return view.domain.snap(rows) if isinstance(view.domain, Space) else rows
 
 
 def nearest(point: Array, points: Array, view: PointView, count: int) -> Array:
-    """Those of some points that are nearest to one, in units of the sides."""
+    """Returns the points that are nearest to a given point, in units of the sides."""
     far = np.linalg.norm((points - point) / view.sides, axis=1)
     return np.asarray(points[np.argsort(far, kind="stable")[:count]])
 
 
 def moved_inside(point: Array, surface: AcquisitionFunction, view: PointView) -> Array:
-    """The point, or the best of those between it and points where no lower bound is above 0; itself where none is."""
+    """Returns the point, or the best point on segments to points where no lower bound is above 0.
+
+    Returns the point itself if there is no such point.
+    """
 
     def within(points: Array) -> Array:
         return points[violation(view.limits(points), view.limit_sizes) <= 0.0]
@@ -136,7 +145,7 @@ def moved_inside(point: Array, surface: AcquisitionFunction, view: PointView) ->
 
 
 def risk(limits: Sequence[Envelope]) -> Array:
-    """Sum_j P(g_j > 0), `(n,)`."""
+    """Returns sum_j P(g_j > 0), `(n,)`."""
     from scipy.special import ndtr
 
     return np.asarray(sum(ndtr(limit.mean / np.maximum(limit.std, LEAST_STD)) for limit in limits))

@@ -1,10 +1,10 @@
-"""Several lengthscales at once, for a kernel of which nobody knows the right one.
+"""Several lengthscales at once, for a kernel whose lengthscale is unknown.
 
 | symbol | name | meaning |
 |---|---|---|
 | theta_0 | | lengthscales of the policy's kernel |
-| theta_j / theta_0 | `factors` | candidates, shares of those |
-| w_j | `Lengthscales.weights` | share of a candidate, by how well it has predicted |
+| theta_j / theta_0 | `factors` | candidates, as multiples of these lengthscales |
+| w_j | `Lengthscales.weights` | weight of a candidate, by its predictions |
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from ..domains.domain import sides
 from ..gp import Bank
 from ..kernels import Kernel
 from ..theory.rates import information_gain_rate
-from .base import Combination
+from .base import Policy
 from .envelope import checked_delta
 from .refit import Learning, Refit
 
-LENGTHS = ("lengthscale", "angle")  # kinds of hyperparameters that are lengthscales
-MOST = 64  # candidates: each is a posterior of its own
+LENGTHS = ("lengthscale", "angle")  # kinds of hyperparameters that are lengths
+MOST = 64  # largest number of candidates, each with a posterior of its own
 FARTHEST = 1e6
-HALVES = (0.5, 0.5**0.5, 1.0, 2.0**0.5, 2.0)  # steps of sqrt 2: what lies between two candidates is close to both
+HALVES = (0.5, 0.5**0.5, 1.0, 2.0**0.5, 2.0)  # Steps of sqrt 2 leave no lengthscale far from a candidate.
 
 
 class Lengthscales(NamedTuple):
-    """What is believed of the lengthscales.
+    """Candidates for the lengthscales and their weights.
 
     Attributes:
-        factors: of each candidate, what the kernel's lengthscales are multiplied with, `(m,)`.
-        weights: of each, by how well it has predicted the answers, `(m,)`, adding up to 1.
-        kernels: the candidates.
-        leader: which one decides the next round, where one alone does (`RegretBalancing`); else None.
-        eliminated: which ones decide no more, likewise.
+        factors: multiplier of the kernel's lengthscales, of each candidate, `(m,)`.
+        weights: weight of each candidate by its predictions of the rewards, `(m,)`. They sum to 1.
+        kernels: kernel of each candidate.
+        leader: index of the one candidate that decides the next round (`RegretBalancing`), or None.
+        eliminated: indices of the candidates that decide no more rounds (`RegretBalancing`).
     """
 
     factors: tuple[float, ...]
@@ -51,7 +51,10 @@ class Lengthscales(NamedTuple):
 
 
 def with_factor(kernel: Kernel, factor: float, columns: int) -> Kernel:
-    """The kernel with its lengthscales multiplied by a factor; all else stays, periods and scales too."""
+    """Returns the kernel with its lengthscales multiplied by a factor.
+
+    Periods, scales and all other hyperparameters stay.
+    """
     if factor == 1.0:
         return kernel
     known = kernel.hyperparameters(range(columns))
@@ -59,7 +62,7 @@ def with_factor(kernel: Kernel, factor: float, columns: int) -> Kernel:
     return kernel.with_log_parameters(kernel.log_parameters + np.array(steps))
 
 
-def _check_lengths(policy: Combination) -> None:
+def _check_lengths(policy: Policy) -> None:
     columns = len(sides(policy.domain, policy.context))
     if not any(parameter.kind in LENGTHS for parameter in policy.kernel.hyperparameters(range(columns))):
         raise InvalidInput(
@@ -87,25 +90,23 @@ def _checked_factors(factors: object) -> tuple[float, ...]:
 @described
 @dataclass(frozen=True, kw_only=True)
 class LengthscaleBank(Learning):
-    """A posterior for each of several lengthscales, averaged by how well each has predicted (`posterior.averaged`).
+    """A posterior for each of several lengthscales, averaged by their predictions (`nilregret.gp.mixture`).
 
-    Bayesian model averaging on a grid: what a score sees has the mean and the standard deviation of the mixture, and
-    Thompson sampling draws a lengthscale first. No lengthscale is ever settled on by a few answers, as a fit does it,
-    and none is lost. A round costs as much as one of each. `study.lengthscales` shows the weights. The confidence
-    bounds of a theorem are for a kernel that is given, so they are not called valid here.
+    This is Bayesian model averaging on a grid. Scores see the mean and standard deviation of the mixture, and Thompson
+    sampling first draws a lengthscale. Unlike a fit, the bank never settles on one lengthscale after few observations,
+    and drops none. A round costs as much as the rounds of all candidates together. `study.lengthscales` shows the
+    weights. The confidence bounds of theorems are for a given kernel, so they are not called valid here.
 
-    Answers are weighed by the noise that was told, also where the regulariser is another number (`igp_ucb`, `gp_ts`):
-    a round then costs twice as much.
-
-    Where f drifts (`Discount`, `DriftBank`) it is refused as fits are.
+    Predictions are weighted by the stated noise, even if the regularizer is another number (`igp_ucb`, `gp_ts`). A
+    round then costs twice as much. A bank is refused where f drifts (`Discount`, `DriftBank`), as fits are.
 
     Attributes:
-        factors: what the lengthscales of the policy's kernel are multiplied with, all of them together: a geometric
-            grid in steps of sqrt 2 or so, over what they may be; unless given from a half to twice.
-        weight: how many answers the scale that kernel and noise say is worth, against what the answers say of both;
-            None where it is known to be right.
-        around: fits of the kernel, the noise and the units on their schedule; the candidates are then factors of what
-            the last fit found, and weighed anew after each. None where kernel and noise are given.
+        factors: multipliers of all lengthscales of the policy's kernel. Use a geometric grid in steps of about sqrt 2
+            over the plausible range. The default is from a half to twice.
+        weight: weight of the stated scale of kernel and noise, as a number of observations, or None if the scale is
+            known to be right.
+        around: fits of the kernel, the noise and the units on their schedule, or None if kernel and noise are given.
+            The candidates are then multiples of the last fitted lengthscales, and are weighted again after each fit.
     """
 
     factors: tuple[float, ...] = HALVES
@@ -124,22 +125,22 @@ class LengthscaleBank(Learning):
 
     @property
     def fitting(self) -> Refit | None:
-        """Of what the bank surrounds."""
+        """The fits around which the bank lies, or None."""
         return self.around
 
-    def check(self, policy: Combination) -> None:
-        """A kernel with lengthscales, and what a fit needs where there is one."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if the kernel has no lengthscale, or no fit is possible."""
         _check_lengths(policy)
         if self.around is not None:
             self.around.check(policy)
 
-    def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> Bank:  # noqa: ARG002 - none are added
-        """A candidate for each factor."""
+    def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> Bank:  # noqa: ARG002
+        """Returns a candidate for each factor."""
         kernels = tuple(with_factor(kernel, factor, columns) for factor in self.factors)
         return Bank(kernels, self.factors, self.weight, noise_variance)
 
     def of_constraint(self, *, warp: str, given: bool) -> LengthscaleBank:
-        """The same factors of its kernel."""
+        """Returns a bank with the same factors for the kernel of a constraint."""
         return replace(self, around=None if self.around is None else self.around.of_constraint(warp=warp, given=given))
 
 
@@ -147,17 +148,18 @@ class LengthscaleBank(Learning):
 @described
 @dataclass(frozen=True, kw_only=True)
 class RegretBalancing(Learning):
-    """A lengthscale decides each round: the one whose regret bound is smallest so far (LB-GP-UCB).
+    """LB-GP-UCB: each round is decided by the lengthscale with the smallest regret bound so far.
 
-    Ziomek, Adachi & Osborne 2024, Algorithm 1: candidates q(i) = theta_0 e^{-i/d}, longest first; each decides by its
-    own posterior, all posteriors have all answers. What is refuted decides no more. Made by `nr.algorithms.lb_gp_ucb`.
+    Ziomek, Adachi & Osborne 2024, Algorithm 1: candidates q(i) = theta_0 e^{-i/d}, longest first. Each candidate
+    decides by its own posterior, and all posteriors have all observations. A refuted candidate decides no more rounds.
+    The part is made by `nr.algorithms.lb_gp_ucb`.
 
     Attributes:
-        factors: theta_j / theta_0 from the beginning, descending.
-        norm_bound: N, a bound on ||f||_k of the longest lengthscale that suits f, reward units.
+        factors: theta_j / theta_0 at the beginning, descending.
+        norm_bound: N, a bound on ||f||_k for the longest lengthscale that suits f, reward units.
         noise: sub-Gaussian constant of the noise, reward units.
-        growth: a in g(t) = t^a / (the least factor): candidates down to 1 / g(t) are added as t grows; 0 for none.
-        delta: probability that what is refuted is not false, half of it for the widths.
+        growth: a in g(t) = t^a / (the least factor). Candidates down to 1 / g(t) are added as t grows. 0 adds none.
+        delta: probability that a candidate is wrongly refuted. Half of it is for the widths.
     """
 
     factors: tuple[float, ...]
@@ -185,10 +187,10 @@ class RegretBalancing(Learning):
 
     @property
     def fitting(self) -> None:
-        """Nothing is fitted."""
+        """None, since nothing is fitted."""
 
-    def check(self, policy: Combination) -> None:
-        """A kernel with lengthscales, of which it is known how its information gain grows; and one best value."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` for contexts, kernels without lengthscales, and kernels without a known gain rate."""
         if policy.context is not None:
             raise InvalidInput(
                 "`lb_gp_ucb` (`RegretBalancing`) compares what candidates earned on average in different rounds, and "
@@ -200,19 +202,19 @@ class RegretBalancing(Learning):
         information_gain_rate(policy.kernel, len(sides(policy.domain, policy.context)), 2.0, source="vakili")
 
     def all_factors(self, columns: int, more: int) -> tuple[float, ...]:
-        """With so many that were added: q(i + 1) = q(i) e^{-1/d}."""
+        """Returns the factors with `more` added ones: q(i + 1) = q(i) e^{-1/d}."""
         return self.factors + tuple(self.factors[-1] * math.exp(-i / columns) for i in range(1, more + 1))
 
     def added_by(self, t: int, columns: int) -> int:
-        """How many are added by round t: all q(i) >= theta_0 / g(t)  (line 14)."""
+        """Returns how many candidates are added by round t: all q(i) >= theta_0 / g(t) (line 14)."""
         room = MOST - len(self.factors)
         return min(math.floor(self.growth * math.log(max(t, 1)) * columns + 1e-9), room)
 
-    def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> Bank:  # noqa: ARG002 - shares decide nothing
-        """A candidate for each factor."""
+    def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> Bank:  # noqa: ARG002
+        """Returns a candidate for each factor."""
         factors = self.all_factors(columns, more)
         return Bank(tuple(with_factor(kernel, factor, columns) for factor in factors), factors, None)
 
-    def of_constraint(self, *, warp: str, given: bool) -> LengthscaleBank:  # noqa: ARG002 - nothing is fitted
-        """Constraints are not balanced: there the same candidates are averaged."""
+    def of_constraint(self, *, warp: str, given: bool) -> LengthscaleBank:  # noqa: ARG002
+        """Returns a bank that averages the same candidates, since constraints are not balanced."""
         return LengthscaleBank(factors=self.factors)

@@ -1,7 +1,7 @@
-"""Which trials still count: the world may have changed since the others.
+"""Memory: the trials that still count, since f may have changed since the others.
 
-Rounds are numbered from 0, as trials are. Cutting the memory at round r means that trials from r on count, and no
-earlier one, whenever its answer comes; the round t of every schedule is counted from r.
+Rounds are numbered from 0, as trials are. After a cut at round r, trials from r on count, and no earlier trial,
+whenever its reward comes. The round t of every schedule is counted from r.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 import numpy as np
 
 from .._utils.checks import Array, IndexArray, flag, integer, listed, many, number, one_of, settle, shown
+from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput, NoRegretError
 from .._utils.serialize import described
 from ..domains.domain import Arms, Domain, enclosing_box
 from ..gp import Belief
 from ..kernels import Kernel
 from ..storage.record import Trial
-from ..theory.change import ChangeDetector, PowerLaw, checked_schedule
-from .base import Combination, Part
+from ..theory.change.detector import ChangeDetector
+from ..theory.change.schedules import PowerLaw, checked_schedule
+from .base import Part, Policy
 
 Drift = float | tuple[float, ...] | None
-FAR = 10**9  # a round that no run reaches
+FAR = 10**9  # a round number beyond every run
 
 
 class Restart(NamedTuple):
@@ -35,7 +37,7 @@ class Restart(NamedTuple):
 
 
 def checked_restart(memory: Memory, restart: object, *, since: int, round_: int) -> None:
-    """Checks the restart that a memory or its watch calls for.
+    """Checks the restart that a memory or its detector calls for.
 
     Args:
         memory: the part.
@@ -61,21 +63,22 @@ def checked_restart(memory: Memory, restart: object, *, since: int, round_: int)
 
 
 class Prediction(NamedTuple):
-    """What was believed of f at a trial just before its answer was learned, reward units."""
+    """The prediction of f at a trial, made just before its reward was learned, reward units."""
 
     mean: float
     std: float
 
 
 class Observation(NamedTuple):
-    """An answered trial that counts, as a watch is shown it.
+    """An observed trial that counts, as a detector reads it.
 
     Attributes:
-        trial: with its reward, and the constraint values told with it; to a watch that `joins`, also one of which
-            constraint values came by themselves, before the reward or after it.
-        value: what it counts as less the prior mean, reward units; nan where there is no reward yet.
-        before: what was predicted; None unless the watch asks for it (`Detector.predicts`).
-        drift: the share of f that is new in each round, where f drifts; of several the mean, by what was known before.
+        trial: the trial with its reward and the constraint values that came with it. A detector with `joins` also gets
+            trials whose constraint values came alone, before or after the reward.
+        value: target of the trial minus the prior mean, reward units, or nan without a reward.
+        before: prediction before the reward was learned, or None unless the detector asks for it (`Detector.predicts`).
+        drift: share of f that is new in each round, 0 without drift. Under several rates it is their mean by the data
+            before.
     """
 
     trial: Trial
@@ -85,12 +88,12 @@ class Observation(NamedTuple):
 
 
 class Model(NamedTuple):
-    """What a constraint with a kernel or noise of its own is believed to be before anything is seen.
+    """The prior of a constraint with a kernel or noise of its own.
 
     Attributes:
-        noise_variance: as of `ModelInfo`, as all that follows, of this constraint.
+        noise_variance: noise variance in squared units of the prior.
         between: prior covariance `(a, b)` between two lists of cells.
-        largest_variance: gives the largest prior variance in the domain.
+        largest_variance: returns the largest prior variance in the domain.
     """
 
     noise_variance: float
@@ -99,24 +102,26 @@ class Model(NamedTuple):
 
 
 class ModelInfo(NamedTuple):
-    """What a watch may build its own picture from.
+    """The model of a policy, from which a detector may build its own posterior.
 
     Attributes:
-        domain: what may be played.
-        context: where contexts come from, or None.
-        kernel: in use: of the policy, or the last one fitted.
-        regularization: lambda of the policy's belief, in its units squared.
-        cell: where a belief finds a trial.
-        fresh: makes a belief that has learned nothing; `put(cell(trial), value)` teaches it.
-        noise_variance: of an answer, in the units of the belief squared: the policy's noise, or the last one fitted.
-        channels: how many values an answer has: the reward, and the constraint values.
+        domain: the domain that is searched.
+        context: domain of the contexts, or None.
+        kernel: current kernel, that of the policy or the last fitted one.
+        regularization: lambda of the policy's posterior, in its units squared.
+        cell: returns the position of a trial in a posterior.
+        fresh: returns a posterior without observations. `put(cell(trial), value)` adds one.
+        noise_variance: noise variance of a reward, in squared units of the posterior. It is the policy's, or the last
+            fitted one.
+        channels: number of values of an observation: the reward and the constraint values.
         between: prior covariance `(a, b)` between two lists of cells.
-        largest_variance: gives the largest prior variance in the domain.
-        scaled: brings a reward into the units of the belief.
-        learned: whether kernel and noise are what they will be; False before the first fit of a policy that fits them.
-        limits: brings the value of each constraint into the units of its belief; none where it has none of its own.
-        models: of each constraint; none where kernel and noise of all are those of the reward, and values
-            come with an answer; where silence is one (`Waits`), they need not.
+        largest_variance: returns the largest prior variance in the domain.
+        scaled: converts a reward to the units of the posterior.
+        learned: False before the first fit of a policy that fits its kernel and noise.
+        limits: conversion of each constraint value to the units of its posterior, empty without posteriors of
+            constraints.
+        models: prior of each constraint. Empty if all constraints share kernel and noise of the reward and come with
+            it, and silence (`Waits`) is no observation.
     """
 
     domain: Domain
@@ -136,12 +141,12 @@ class ModelInfo(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """How much spoke for a change, answer by answer.
+    """Evidence for a change after each observation.
 
     Attributes:
-        trials: numbers of the trials answered, in the order in which their answers were taken in, `(n,)`.
-        values: evidence after each of them, natural logs, `(n,)`.
-        threshold: from which value on the memory is cut.
+        trials: numbers of the observed trials, in the order in which they were added, `(n,)`.
+        values: natural log of the evidence after each of them, `(n,)`.
+        threshold: value from which on the memory is cut.
     """
 
     trials: IndexArray
@@ -150,43 +155,60 @@ class Evidence(NamedTuple):
 
 
 class Detector(ABC):
-    """Looks at answers, and says when what was learned before is no longer true. A function of what it has seen."""
+    """A change detector: it reads observations and calls for a cut if earlier ones no longer hold.
 
-    predicts: bool = False  # whether it wants the prediction before each answer; then they are learned singly
-    joins: bool = False  # whether it is shown a trial again, or already, where constraint values come by themselves
+    Its state is a function of the observations.
+    """
+
+    predicts: bool = False  # True if it needs the prediction before each reward, which are then learned one by one
+    joins: bool = False  # True if it also gets trials whose constraint values come alone
 
     @abstractmethod
     def see(self, seen: Observation) -> Restart | None:
-        """One answered trial, by number among those that came in together; the cut that it calls for, or None."""
+        """Reads an observed trial and returns the cut that it calls for, or None.
+
+        Trials that come together are read in the order of their numbers.
+
+        Args:
+            seen: the trial, its target, and the prediction if `predicts` is True.
+        """
 
     @abstractmethod
     def reset(self) -> None:
-        """The memory was cut, for whatever reason: what was seen before counts no more."""
+        """Drops all observations, after a cut for any reason."""
 
     @abstractmethod
     def copy(self) -> Self:
-        """An independent one in the same state."""
+        """Returns an independent copy in the same state."""
 
-    def cut(self, restart: Restart) -> None:  # noqa: ARG002 - most forget everything
-        """The memory was cut at this round, and earlier trials count no more; most forget the later ones too."""
+    def cut(self, restart: Restart) -> None:  # noqa: ARG002
+        """Drops the trials before this cut. Most detectors drop later trials, too.
+
+        Args:
+            restart: the cut that was made, whatever its reason.
+        """
         self.reset()
 
-    def refitted(self, world: ModelInfo) -> None:  # noqa: B027 - most believe nothing of their own
-        """The policy has learned another kernel, noise or unit of the rewards; the world is as it is now."""
+    def refitted(self, model: ModelInfo) -> None:  # noqa: B027 - most detectors have no model
+        """Takes over the model after a fit of kernel, noise or units.
+
+        Args:
+            model: model of the policy after the fit.
+        """
 
     @property
     def evidence(self) -> Evidence | None:
-        """What it has come to, if it can be put into a number."""
+        """Evidence for a change, or None if the detector has no number for it."""
         return None
 
 
 class Memory(Part):
-    """Which trials count. One that overrides nothing counts them all and proves nothing."""
+    """The trials that count. A memory that overrides nothing counts all trials and proves nothing."""
 
-    keeps_all: ClassVar[bool] = False  # whether every answer counts for good: the theorems are for that
+    keeps_all: ClassVar[bool] = False  # True if every reward counts forever, as the theorems assume
 
-    def check(self, policy: Combination) -> None:
-        """Where f drifts, no fit, which is to one function; several rates on finitely many arms."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if f drifts under fits, or at several rates on a continuous domain."""
         drift, name = self.drift(), type(self).__name__
         if drift is None:
             return
@@ -203,28 +225,50 @@ class Memory(Part):
                 "`SlidingWindow`, under which fits see the answers of the window."
             )
 
-    def cut(self, since: int, round_: int) -> Restart | None:  # noqa: ARG002 - most never cut by the round
-        """The last cut that is due after `since` and by this round, or None."""
+    def cut(self, since: int, round_: int) -> Restart | None:  # noqa: ARG002
+        """Returns the last scheduled cut, or None.
+
+        Args:
+            since: round of the last cut. The new cut comes after it.
+            round_: the coming round. The new cut comes no later.
+        """
         return None
 
-    def regularization(self, since: int, given: float) -> float:  # noqa: ARG002 - most leave it as it is
-        """Lambda from a cut on, of a policy with this one."""
+    def regularization(self, since: int, given: float) -> float:  # noqa: ARG002
+        """Returns lambda from a cut on.
+
+        Args:
+            since: round of the cut.
+            given: lambda of the policy.
+        """
         return given
 
     def keeping_ridge(self) -> Memory:
-        """This memory for a constraint with a lambda of its own, which stays as it is."""
+        """Returns this memory for a constraint whose own lambda stays."""
         return self
 
-    def first_counted(self, since: int, round_: int) -> int:  # noqa: ARG002 - most count all since the last cut
-        """The first trial that counts in this round, when the last cut was at `since`; never goes back."""
+    def first_counted(self, since: int, round_: int) -> int:  # noqa: ARG002
+        """Returns the first trial that counts in a round. It never goes back from round to round.
+
+        Args:
+            since: round of the last cut.
+            round_: the coming round.
+        """
         return since
 
     def drift(self) -> Drift:
-        """The share of f that is new in each round, where f drifts; or several to learn from, on finitely many arms."""
+        """Returns the share of f that is new in each round, or None if f does not drift.
+
+        A tuple of shares is learned from, on finitely many arms.
+        """
         return None
 
-    def watch(self, world: ModelInfo) -> Detector | None:  # noqa: ARG002 - most look at no answer
-        """A fresh watch for changes, if this memory has one."""
+    def watch(self, model: ModelInfo) -> Detector | None:  # noqa: ARG002
+        """Returns a fresh change detector, or None.
+
+        Args:
+            model: model of the policy at the beginning of the run.
+        """
         return None
 
 
@@ -232,7 +276,7 @@ class Memory(Part):
 @described
 @dataclass(frozen=True)
 class Forever(Memory):
-    """All of them."""
+    """All trials."""
 
     keeps_all: ClassVar[bool] = True
 
@@ -241,7 +285,7 @@ class Forever(Memory):
 @described
 @dataclass(frozen=True)
 class RestartAt(Memory):
-    """Those since the last of these rounds: the oracle that knows the change points (Avanesov, section 5)."""
+    """The trials since the last of given rounds, as an oracle knows them (Avanesov, section 5)."""
 
     rounds: tuple[int, ...]
 
@@ -253,10 +297,10 @@ class RestartAt(Memory):
             raise InvalidInput(
                 f"`change_points` are {shown(list(rounds))}: they must be in ascending order, each once."
             )
-        object.__setattr__(self, "rounds", rounds)
+        settle(self, rounds=rounds)
 
     def cut(self, since: int, round_: int) -> Restart | None:
-        """The last of the rounds that has come."""
+        """Returns a cut at the last of these rounds so far."""
         due = [at for at in self.rounds if since < at <= round_]
         return Restart(due[-1], "a known change point") if due else None
 
@@ -265,7 +309,7 @@ class RestartAt(Memory):
 @described
 @dataclass(frozen=True)
 class RestartEvery(Memory):
-    """Those since the last multiple of a period (R-GP-UCB, Bogunovic, Scarlett & Cevher 2016, Algorithm 1)."""
+    """The trials since the last multiple of a period (R-GP-UCB, Bogunovic, Scarlett & Cevher 2016, Algorithm 1)."""
 
     rounds: int
 
@@ -274,7 +318,7 @@ class RestartEvery(Memory):
         settle(self, rounds=integer("rounds", self.rounds, low=1, why=why))
 
     def cut(self, since: int, round_: int) -> Restart | None:
-        """The last multiple."""
+        """Returns a cut at the last multiple of the period."""
         last = round_ - round_ % self.rounds
         return Restart(last, f"every {many(self.rounds, 'round')}") if last > since else None
 
@@ -283,14 +327,14 @@ class RestartEvery(Memory):
 @described
 @dataclass(frozen=True)
 class RestartDoubling(Memory):
-    """Those since the last restart, at rounds n, 2n, 4n, ...: the doubling trick for an unknown horizon.
+    """The trials since the last restart at rounds n, 2n, 4n, ...: the doubling trick for an unknown horizon.
 
-    Besson & Kaufmann 2018, as Verma, Dai & Low 2022 propose in footnote 7 of their appendix: a policy for T rounds runs
-    for each period afresh, its T the length of the period (n, n, 2n, 4n, ...).
+    Besson & Kaufmann 2018, as proposed by Verma, Dai & Low 2022 in footnote 7 of their appendix. A policy for T rounds
+    runs afresh in each period, with the length of the period as its T (n, n, 2n, 4n, ...).
 
     Attributes:
         first: n, rounds.
-        ridge: whether lambda is 1 + 2/T of each period, in place of the policy's.
+        ridge: True if lambda is 1 + 2/T of each period, in place of the policy's.
     """
 
     first: int
@@ -298,22 +342,22 @@ class RestartDoubling(Memory):
 
     def __post_init__(self) -> None:
         why = "It is the length of the first period, in rounds."
-        object.__setattr__(self, "first", integer("first", self.first, low=1, why=why))
-        object.__setattr__(self, "ridge", flag("ridge", self.ridge, why="Is lambda 1 + 2/T of each period?"))
+        settle(self, first=integer("first", self.first, low=1, why=why))
+        settle(self, ridge=flag("ridge", self.ridge, why="Is lambda 1 + 2/T of each period?"))
 
     def cut(self, since: int, round_: int) -> Restart | None:
-        """The last of n, 2n, 4n, ..."""
+        """Returns a cut at the last of n, 2n, 4n, ..."""
         if round_ < self.first:
             return None
         last = self.first * 2 ** ((round_ // self.first).bit_length() - 1)
         return Restart(last, "a horizon doubled") if last > since else None
 
     def regularization(self, since: int, given: float) -> float:
-        """1 + 2/T, T = max(since, n)."""
+        """Returns 1 + 2/T with T = max(since, n)."""
         return 1.0 + 2.0 / max(since, self.first) if self.ridge else given
 
     def keeping_ridge(self) -> RestartDoubling:
-        """Without the ridge."""
+        """Returns the same restarts without a lambda of their own."""
         return replace(self, ridge=False)
 
 
@@ -321,14 +365,14 @@ class RestartDoubling(Memory):
 @described
 @dataclass(frozen=True, kw_only=True)
 class RestartOnChange(Memory):
-    """Those since a change was detected on the forced uniform rounds (Avanesov, Algorithms 1 and 2).
+    """The trials since a change was detected on forced uniform rounds (Avanesov, Algorithms 1 and 2).
 
-    Under contexts functions of (context, point) are compared; the paper has none, and contexts of another kind may look
-    like another function.
+    Under contexts, functions of (context, point) are compared. The paper has no contexts. A shift in the distribution
+    of contexts may look like a change of f.
 
     Attributes:
-        threshold: theta_n, a number or a `PowerLaw`; None for the default (see `detect_change`).
-        ridge: n rho_n, likewise.
+        threshold: theta_n, a number or a `PowerLaw`. None is the default of `detect_change`.
+        ridge: n rho_n, a number or a `PowerLaw`. None is the default of `detect_change`.
         distance: "average" or "integral".
     """
 
@@ -344,29 +388,29 @@ class RestartOnChange(Memory):
             distance=one_of("distance", self.distance, ["average", "integral"]),
         )
 
-    def check(self, policy: Combination) -> None:
-        """Forced uniform rounds."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if the policy forces no uniform rounds."""
         super().check(policy)
         if not policy.explore.uniform:
             raise InvalidInput(
                 "Changes are detected on forced uniform rounds: give `exploration` > 0. (`gp_ucb_cpd` has both.)",
                 advice="To any other policy `policy.detecting_changes()` adds both.",
             )
-        self.detector(policy.domain, policy.context, policy.kernel)  # has it all that it needs?
+        self.detector(policy.domain, policy.context, policy.kernel)  # Errors of the detector are raised here.
 
     def detector(self, domain: Domain, context: Domain | None, kernel: Kernel) -> ChangeDetector:
-        """A fresh detector; under contexts functions of (context, point) are compared, over all there may be."""
+        """Returns a fresh detector. Under contexts it compares functions of (context, point)."""
         return ChangeDetector(
             kernel, domain=_pairs(domain, context), threshold=self.threshold, ridge=self.ridge, distance=self.distance
         )
 
-    def watch(self, world: ModelInfo) -> UniformRounds:
-        """The detector, on forced uniform rounds."""
-        return UniformRounds(self.detector(world.domain, world.context, world.kernel))
+    def watch(self, model: ModelInfo) -> UniformRoundDetector:
+        """Returns a detector of changes on forced uniform rounds."""
+        return UniformRoundDetector(self.detector(model.domain, model.context, model.kernel))
 
 
 def _pairs(domain: Domain, context: Domain | None) -> Domain:
-    """All (context, point); where either is continuous, the box around them."""
+    """Returns all pairs (context, point), or the box around them if either is continuous."""
     if context is None:
         return domain
     if not isinstance(domain, Arms) or not isinstance(context, Arms):
@@ -376,14 +420,16 @@ def _pairs(domain: Domain, context: Domain | None) -> Domain:
 
 
 @final
-class UniformRounds(Detector):
-    """Shows a detector the uniform rounds that were answered, in the order in which the answers came in."""
+class UniformRoundDetector(Copyable, Detector):
+    """A detector that tests the observed uniform rounds, in the order in which their rewards came."""
 
-    def __init__(self, detector: ChangeDetector, latest: int = -1) -> None:
-        self._detector, self._latest = detector, latest
+    OWNED = ("_detector",)
+
+    def __init__(self, detector: ChangeDetector) -> None:
+        self._detector, self._latest = detector, -1
 
     def see(self, seen: Observation) -> Restart | None:
-        """Lines 10-18 of Algorithm 2."""
+        """Carries out lines 10-18 of Algorithm 2."""
         trial = seen.trial
         if not trial.explored or trial.reward is None:
             return None
@@ -392,23 +438,19 @@ class UniformRounds(Detector):
         self._latest = max(trial.number, self._latest)
         if not found:
             return None
-        # After the latest round of the test, which is not this one where this answer came late.
+        # The cut follows the latest round of the test. If this reward came late, that is another round.
         return Restart(self._latest + 1, f"a change detected on the last {2 * found.half} uniform rounds")
 
     def reset(self) -> None:
-        """Forget all pairs."""
+        """Drops all pairs."""
         self._detector.reset()
-
-    def copy(self) -> UniformRounds:
-        """An independent one."""
-        return UniformRounds(self._detector.copy(), self._latest)
 
 
 @final
 @described
 @dataclass(frozen=True)
 class SlidingWindow(Memory):
-    """The last so many trials, answered or not (SW-GP-UCB, Zhou & Shroff 2021)."""
+    """The last trials up to a number, observed or not (SW-GP-UCB, Zhou & Shroff 2021)."""
 
     rounds: int
 
@@ -416,7 +458,7 @@ class SlidingWindow(Memory):
         settle(self, rounds=integer("rounds", self.rounds, low=1, why="It is the number of trials that count."))
 
     def first_counted(self, since: int, round_: int) -> int:
-        """The oldest in the window."""
+        """Returns the oldest trial in the window."""
         return max(since, round_ - self.rounds)
 
 
@@ -424,20 +466,20 @@ class SlidingWindow(Memory):
 @described
 @dataclass(frozen=True)
 class Discount(Memory):
-    """All of them, the older the less (TV-GP-UCB, Bogunovic, Scarlett & Cevher 2016, section 4).
+    """All trials, weighted by age (TV-GP-UCB, Bogunovic, Scarlett & Cevher 2016, section 4).
 
-    f changes at every round: f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1}, with g_t independent samples of the
-    same Gaussian process. On arms whose kernel has low rank this is exact at a cost that does not grow with t; on other
-    domains too, at one that does, with the round as another column and `Matern(0.5, -2 / log(1 - rate))` on it. A late
-    answer is one of f as it was when it was asked for.
+    f changes in every round: f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1}, with independent samples g_t of the
+    same Gaussian process. The posterior is exact. On arms with a kernel of low rank its cost does not grow with t. On
+    other domains it grows with t, as the round is another column with the kernel `Matern(0.5, -2 / log(1 - rate))`. A
+    late reward is a reward of f in the round in which its trial was asked.
     """
 
     rate: float
 
     def __post_init__(self) -> None:
         why = "It is the share of f that is new in each round."
-        object.__setattr__(self, "rate", number("rate", self.rate, low=0.0, high=1.0, why=why))
+        settle(self, rate=number("rate", self.rate, low=0.0, high=1.0, why=why))
 
     def drift(self) -> float | None:
-        """The rate; None where it is 0, for then nothing drifts."""
+        """Returns the rate, or None if it is 0 and nothing drifts."""
         return self.rate or None

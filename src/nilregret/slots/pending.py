@@ -1,4 +1,4 @@
-"""What a trial counts as that was asked for and not answered yet."""
+"""Imputation: the value of a trial whose reward has not come yet."""
 
 from __future__ import annotations
 
@@ -15,54 +15,56 @@ from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, integer, nu
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..storage.record import Trial
-from .base import Combination, Part
+from .base import Part, Policy
 from .delay_law import Waits
 
 FAILED = ("aside", "worst")
 LATE = ("drop", "accept")
-SAME_DISTANCE = 12  # decimals to which distances, in units of the domain's sides, are told apart
-NOISE_STDS = 6.0  # how far noise may take a reward below the minimum of f: further, once in a thousand million times
+SAME_DISTANCE = 12  # decimals to which distances are compared, in units of the domain's sides
+NOISE_STDS = (
+    6.0  # noise standard deviations that a reward may lie below the minimum of f, exceeded once in 10^9 rewards
+)
 
 
 class ImputedValue(NamedTuple):
-    """What a trial counts as without an answer of its own: an observation of `value`, reward units.
+    """The imputed value of a trial without a reward, as an observation of `value` in reward units.
 
-    With None the variance shrinks and the mean stays; only for parts that say so (`Pending.hallucinates`).
+    With None the variance shrinks and the mean stays. This is only for parts with `Pending.hallucinates`.
     """
 
     value: float | None
 
 
 class Answers(ABC):
-    """The answers that count, and a posterior of them alone.
+    """The observed trials that count, and a posterior of these alone.
 
     Attributes:
-        rows: distinct (context, point) with answers, `(n, c + d)`, each column in units of the domain's side.
+        rows: distinct (context, point) with rewards, `(n, c + d)`, each column in units of the domain's side.
     """
 
     rows: Array
 
     @abstractmethod
     def row(self, trial: Trial) -> Array:
-        """(context, point) of a trial, `(c + d,)`, likewise."""
+        """Returns (context, point) of a trial, `(c + d,)`, in the same units."""
 
     @abstractmethod
     def means(self, which: IndexArray) -> Array:
-        """The posterior mean of the answers, `(k,)`, reward units, at k of the rows."""
+        """Returns the posterior mean of the observed trials at k of the rows, `(k,)`, reward units."""
 
 
 class PendingInfo(NamedTuple):
-    """What may be known of an unanswered trial.
+    """Information about a pending trial.
 
     Attributes:
-        lowest: the smallest reward there is, as far as is known (`Pending.lowest`), less `charge`.
-        prior_mean: of f, reward units: the policy's, or the one that was fitted last.
-        age: questions asked after this trial's own.
-        mean: gives the posterior mean at the trial, reward units.
-        answers: gives the answers alone (`Pending.moves`).
-        charge: gives what is charged for violations at the trial, as far as is known: under multipliers the penalty of
-            the constraint values at the answered point nearest to it, else 0. What is learned is the reward less that.
-        waits: what the part remembers of the run (`Pending.waits`).
+        lowest: smallest known reward (`Pending.lowest`), minus `charge`.
+        prior_mean: prior mean of f in reward units, the policy's or the last fitted one.
+        age: returns the number of trials asked after this one.
+        mean: returns the posterior mean at the trial, reward units.
+        answers: returns the observed trials alone (`Pending.moves`).
+        charge: returns the penalty for violations at the trial. Under multipliers it is the penalty of the constraint
+            values at the nearest observed point, otherwise 0. The target is the reward minus this penalty.
+        waits: memory of the part about delays (`Pending.waits`).
     """
 
     lowest: float
@@ -76,28 +78,33 @@ class PendingInfo(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Pending(Part):
-    """What an unanswered trial counts as.
+    """The imputation for trials without a reward.
 
     Attributes:
-        failed: what a trial counts as that was reported to have failed (`study.fail`). Its point is set aside in any
-            case; "aside" does no more, and is right where failures have nothing to do with the point. With "worst" it
-            also counts as an observation of the smallest reward told so far (the prior mean before the first), so that
-            a whole region where nothing works is left; then no bounds are proved.
+        failed: treatment of trials reported as failed (`study.fail`). The point of a failed trial is excluded in any
+            case. "aside" does no more, and is right if failures do not depend on the point. "worst" also counts the
+            trial as an observation of the smallest reward so far (the prior mean before the first). The policy then
+            leaves a whole region of failures, and no bounds are proved.
     """
 
     failed: str = "aside"
 
-    as_answered: ClassVar[bool] = False  # whether every answer counts as itself, and the mean is that of the answers
-    hallucinates: ClassVar[bool] = False  # whether trials may count for the variance alone
-    moves: ClassVar[bool] = False  # whether what an unanswered trial counts as may change in every round
-    in_time: ClassVar[bool] = False  # whether it looks at the clock, which then must not go back
+    as_answered: ClassVar[bool] = False  # True if every answer counts as observed, and the mean is of answers alone
+    hallucinates: ClassVar[bool] = False  # True if trials may shrink the variance alone
+    moves: ClassVar[bool] = False  # True if imputed values may change in every round
+    in_time: ClassVar[bool] = False  # True if the part reads the clock, which then must not go back
 
     def __post_init__(self) -> None:
         settle(self, failed=one_of("failed", self.failed, FAILED))
 
     @abstractmethod
     def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue | None:
-        """What a trial counts as that is not answered, or whose answer came too late; None for nothing."""
+        """Returns the imputed value of a trial whose reward is missing or came too late, or None for no value.
+
+        Args:
+            trial: the trial, as it was asked.
+            known: information about the trial, of which costly parts are computed when they are called.
+        """
 
     @final
     def checked(self, imputed: ImputedValue) -> float | None:
@@ -120,42 +127,62 @@ class Pending(Part):
         return imputed.value
 
     def waits(self) -> Waits | None:
-        """What is remembered of a run about how long answers take, afresh; None where nothing is."""
+        """Returns a fresh memory of how long rewards take, or None."""
         return None
 
-    def stand_in(self, lowest: float) -> float | None:  # noqa: ARG002 - of most there is none
-        """The one reward that all unanswered trials count as, where there is one."""
+    def stand_in(self, lowest: float) -> float | None:  # noqa: ARG002
+        """Returns the one reward that all pending trials count as, or None if there is no such reward."""
         return None
 
     @property
     def revises(self) -> bool:
-        """Whether anything but answers counts, or what counts may change."""
+        """True if imputed values count, or if the value of a trial may change."""
         return True
 
-    def counts(self, trial: Trial, asked_since: Callable[[], int]) -> bool:  # noqa: ARG002 - mostly all do
-        """Whether an answer counts, which came after so many further questions, instead of what stood in for it."""
+    def counts(self, trial: Trial, asked_since: Callable[[], int]) -> bool:  # noqa: ARG002
+        """Returns True if a reward counts, False if the imputed value stays in its place.
+
+        Args:
+            trial: the trial with its reward.
+            asked_since: returns how many trials were asked between this trial and its reward.
+        """
         return True
 
     def lowest(self, least: float | None, prior_mean: float) -> float:
-        """The smallest reward there is: the smallest told so far (`least`), the prior mean before the first."""
+        """Returns the smallest reward, as far as it is known.
+
+        Args:
+            least: smallest reward so far, or None before the first.
+            prior_mean: prior mean of f, reward units.
+        """
         return prior_mean if least is None else least
 
     def check_reward(self, reward: float, noise: float) -> None:
-        """Refuse a reward that cannot be; called before it is recorded."""
+        """Raises `InvalidInput` for an impossible reward, before it is recorded.
+
+        Args:
+            reward: the reward, in the user's units.
+            noise: standard deviation of the noise, reward units.
+        """
 
     def turned(self) -> Pending:
-        """This part for rewards, where it was made for losses (`Study(goal="minimize")`), which are minus the rewards.
+        """Returns this part, made for losses, as a part for rewards, which are minus the losses.
 
-        Itself, where it holds no number that is a place in the units of the reward.
+        Studies that minimise use it (`Study(goal="minimize")`). A part without numbers in reward units returns itself.
         """
         return self
 
     def check_loss(self, loss: float, noise: float) -> None:
-        """Refuse a loss that cannot be, of a study that minimises; called before it is recorded."""
+        """Raises `InvalidInput` for an impossible loss of a study that minimises, before it is recorded."""
         self.turned().check_reward(0.0 - loss, noise)
 
-    def proves(self, proved: str, policy: Combination) -> str:  # noqa: ARG002 - see `Policy.valid_for`
-        """What of the width's claim is left: nothing, where something stands in for answers."""
+    def proves(self, proved: str, policy: Policy) -> str:  # noqa: ARG002
+        """Returns the part of the width's claim that remains. Under imputed values nothing remains.
+
+        Args:
+            proved: claim of the width, a value of `Envelope.valid_for`.
+            policy: the policy, for its other parts.
+        """
         return "none"
 
 
@@ -163,20 +190,20 @@ class Pending(Part):
 @described
 @dataclass(frozen=True, kw_only=True)
 class Ignored(Pending):
-    """Nothing: until its answer comes the trial might as well not have been asked for."""
+    """No imputation: a pending trial has no effect until its reward comes."""
 
     as_answered: ClassVar[bool] = True
 
     def count_as(self, trial: Trial, known: PendingInfo) -> None:
-        """Nothing."""
+        """Returns None."""
 
     @property
     def revises(self) -> bool:
-        """Only where failures count."""
+        """True if failures count."""
         return self.failed != "aside"
 
-    def proves(self, proved: str, policy: Combination) -> str:  # noqa: ARG002 - whatever else the policy has
-        """All, but for a width that is for censored answers."""
+    def proves(self, proved: str, policy: Policy) -> str:  # noqa: ARG002
+        """Returns the whole claim, unless the width is for censored rewards."""
         return "none" if proved == "rho_m f" else proved
 
 
@@ -184,21 +211,21 @@ class Ignored(Pending):
 @described
 @dataclass(frozen=True, kw_only=True)
 class Hallucinated(Pending):
-    """An observation of the posterior mean: the variance shrinks, the mean stays as the answered trials have it.
+    """Imputation by the posterior mean: the variance shrinks, and the mean stays that of the observed trials.
 
-    GP-BUCB (Desautels, Krause & Burdick 2014) and GP-BTS (Chowdhury & Gopalan 2019). Their theorems ask for a wider
-    width: without it (`gp_bucb(inflation=...)`) bounds count as proved for nothing.
+    GP-BUCB (Desautels, Krause & Burdick 2014) and GP-BTS (Chowdhury & Gopalan 2019). Their theorems need a wider width.
+    Without it (`gp_bucb(inflation=...)`) nothing is proved for the bounds.
     """
 
     as_answered: ClassVar[bool] = True
     hallucinates: ClassVar[bool] = True
 
-    def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:  # noqa: ARG002 - all alike
-        """The variance alone."""
+    def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:  # noqa: ARG002
+        """Returns an imputed value for the variance alone."""
         return ImputedValue(None)
 
-    def proves(self, proved: str, policy: Combination) -> str:
-        """All, with a width that is for such a variance."""
+    def proves(self, proved: str, policy: Policy) -> str:
+        """Returns the whole claim for a width that is proved under such a variance, otherwise "none"."""
         return proved if policy.confidence.hallucinated and proved != "rho_m f" else "none"
 
 
@@ -206,15 +233,15 @@ class Hallucinated(Pending):
 @described
 @dataclass(frozen=True, kw_only=True)
 class NearestMeans(Pending):
-    """An observation of the posterior mean at the answered points nearby (Verma, Dai & Low 2022, footnote 3).
+    """Imputation by the posterior mean at the nearest observed points (Verma, Dai & Low 2022, footnote 3).
 
-    The footnote proposes "the k-nearest posterior means": here the average, over the k distinct answered points that
-    are nearest, of the posterior mean of the answered trials alone. It moves as answers come. Before the first answer
-    it is the prior mean. At a point that has been answered, k = 1 is `Hallucinated`; far from all of them it carries
-    their value over, where hallucination falls back to the prior mean. Nothing is proved.
+    The footnote proposes "the k-nearest posterior means". Here the value is the average posterior mean of the observed
+    trials over the k nearest distinct observed points. It changes as rewards come. Before the first reward it is the
+    prior mean. At an observed point, k = 1 equals `Hallucinated`. Far from all observed points it extrapolates their
+    value, whereas `Hallucinated` returns to the prior mean. Nothing is proved.
 
     Attributes:
-        neighbours: k. Distances are taken in (context, point), each column in units of the domain's side.
+        neighbours: k. Distances are between pairs (context, point), each column in units of the domain's side.
     """
 
     neighbours: int = 1
@@ -224,15 +251,15 @@ class NearestMeans(Pending):
     def __post_init__(self) -> None:
         super().__post_init__()
         why = "It is how many answered points an unanswered one takes its value from."
-        object.__setattr__(self, "neighbours", integer("neighbours", self.neighbours, low=1, why=why))
+        settle(self, neighbours=integer("neighbours", self.neighbours, low=1, why=why))
 
     def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:
-        """The average over the nearest; the prior mean before the first answer."""
+        """Returns the average over the nearest points, or the prior mean before the first reward."""
         answers = known.answers()
         if not len(answers.rows):
             return ImputedValue(known.prior_mean)
         distances = np.linalg.norm(answers.rows - answers.row(trial), axis=1)
-        nearest = np.argsort(np.round(distances, SAME_DISTANCE), kind="stable")  # of those equally far the first ones
+        nearest = np.argsort(np.round(distances, SAME_DISTANCE), kind="stable")  # Ties go to the earlier points.
         return ImputedValue(float(answers.means(nearest[: self.neighbours]).mean()))
 
 
@@ -240,55 +267,58 @@ class NearestMeans(Pending):
 @described
 @dataclass(frozen=True, kw_only=True)
 class Censored(Pending):
-    """An observation of the smallest reward there is (Verma, Dai & Low 2022, section 3.1).
+    """Imputation by the smallest reward (Verma, Dai & Low 2022, section 3.1).
 
-    ytilde_{s,t} = y_s 1{d_s <= min(m, t - s)}: the answer counts from the question after it came, if no more than m
-    other trials were asked for in between (or not more than a duration m has passed).
+    ytilde_{s,t} = y_s 1{d_s <= min(m, t - s)}: a reward counts from the next trial on. It counts only if at most m
+    other trials were asked in between, or at most a duration m has passed.
 
     Attributes:
-        minimum: the smallest value of f, reward units ("shifted to 0" in the paper); None where it is not known: then
-            the smallest reward told so far, or the prior mean before the first, takes its place. In a study that
-            minimises it is the worst value all the same: the largest loss.
-        window: m, in rounds, or seconds where `in_time`.
-        in_time: whether the window is a time.
-        late: "drop" as in the paper, a later answer is recorded and never counts; or "accept", it counts all the same.
+        minimum: smallest value of f, reward units ("shifted to 0" in the paper). None if it is unknown. Then the
+            smallest reward so far, or the prior mean before the first, takes its place. In a study that minimises it is
+            the largest loss, which is the worst value too.
+        window: m, in rounds, or seconds with `in_time`.
+        in_time: True if the window is a duration.
+        late: "drop" records a later reward and never counts it, as in the paper. "accept" counts it.
     """
 
     minimum: float | None
     window: float
-    in_time: bool = False  # type: ignore[misc]  # of other parts it is no choice
+    in_time: bool = False  # type: ignore[misc]   # a class variable of other parts
     late: str = "drop"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.minimum is not None:
             minimum = number("minimum", self.minimum, low=-LARGEST_REWARD, high=LARGEST_REWARD)
-            object.__setattr__(self, "minimum", minimum)
+            settle(self, minimum=minimum)
         why = "It is how many rounds (or how long) an answer is waited for."
-        object.__setattr__(self, "window", number("window", self.window, low=0.0, why=why))
+        settle(self, window=number("window", self.window, low=0.0, why=why))
         settle(self, late=one_of("late", self.late, LATE), in_time=flag("in_time", self.in_time))
 
     @classmethod
     def within(cls, window: float | timedelta, *, minimum: float | None, late: str = "drop") -> Censored:
-        """From a window in rounds, or a `timedelta`."""
+        """Returns a part with a window in rounds, or a `timedelta`."""
         in_time = isinstance(window, timedelta)
         seconds = window.total_seconds() if isinstance(window, timedelta) else window
         return cls(minimum=minimum, window=seconds, in_time=in_time, late=late)
 
     def lowest(self, least: float | None, prior_mean: float) -> float:
-        """The minimum, where it is known."""
+        """Returns the minimum if it is known."""
         return super().lowest(least, prior_mean) if self.minimum is None else self.minimum
 
     def stand_in(self, lowest: float) -> float:
-        """The lowest, before anything is charged."""
+        """Returns the smallest reward, without any penalty."""
         return lowest
 
-    def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:  # noqa: ARG002 - all alike
-        """The minimum, eq. 1's ytilde = 0; under multipliers less what they charge there."""
+    def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:  # noqa: ARG002
+        """Returns the minimum, ytilde = 0 of eq. 1, minus the penalty under multipliers."""
         return ImputedValue(known.lowest)
 
-    def proves(self, proved: str, policy: Combination) -> str:
-        """Where targets are eq. 1's: a prior mean at a fixed minimum, late answers never counted, one window."""
+    def proves(self, proved: str, policy: Policy) -> str:
+        """Returns the claim if targets are those of eq. 1.
+
+        The prior mean must be the fixed minimum, late rewards must never count, and both windows must be the same.
+        """
         recent = policy.confidence.recent
         as_proved = (
             proved == "rho_m f"
@@ -300,18 +330,18 @@ class Censored(Pending):
         return proved if as_proved else "none"
 
     def counts(self, trial: Trial, asked_since: Callable[[], int]) -> bool:
-        """Whether the answer of a trial came soon enough: after so many further questions, or by its own times."""
+        """Returns True if the reward came within the window of trials, or of time."""
         if self.late == "accept":
             return True
         if self.in_time:
             if trial.told_at is None:
                 return False
-            # The difference of two times is rounded: an answer at the very end of the window still counts.
+            # The difference of two times is rounded. A reward at the very end of the window still counts.
             return trial.told_at - trial.asked_at <= self.window + 2.0 * math.ulp(trial.told_at)
         return asked_since() <= self.window
 
     def check_reward(self, reward: float, noise: float) -> None:
-        """Refuse a reward so far below the declared minimum that noise cannot have taken it there."""
+        """Raises `InvalidInput` for a reward so far below the minimum that noise cannot explain it."""
         if self.minimum is not None and reward < self.minimum - NOISE_STDS * noise:
             raise InvalidInput(
                 f"`reward` is {reward:g}, below the declared minimum of {self.minimum:g} by more than {NOISE_STDS:g} "
@@ -322,11 +352,11 @@ class Censored(Pending):
             )
 
     def turned(self) -> Censored:
-        """The largest loss is minus the smallest reward."""
+        """Returns the part with the largest loss as minus the smallest reward."""
         return self if self.minimum is None else replace(self, minimum=0.0 - self.minimum)
 
     def check_loss(self, loss: float, noise: float) -> None:
-        """Refuse a loss so far above the declared worst that noise cannot have taken it there."""
+        """Raises `InvalidInput` for a loss so far above the worst that noise cannot explain it."""
         if self.minimum is not None and loss > self.minimum + NOISE_STDS * noise:
             raise InvalidInput(
                 f"`reward` is {loss:g}, worse than the declared worst (`minimum`) of {self.minimum:g} by more than "

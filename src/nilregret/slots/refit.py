@@ -1,4 +1,4 @@
-"""When and how hyperparameters are learned from the record. Policies that do so are not certified."""
+"""Fits of hyperparameters to the record, and their schedule. Policies with fits are not certified."""
 
 from __future__ import annotations
 
@@ -22,51 +22,60 @@ from ..gp.fitting import FEWEST, MOST_RESTARTS, Standardization, fit
 from ..gp.protocol import LEAST_REGULARIZATION
 from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log
 from ..kernels import Kernel
-from .base import Combination
+from .base import Policy
 
 WARPS: dict[str, Callable[[Array], AnyWarp | None]] = {
-    "none": lambda rewards: None,  # noqa: ARG005 - whatever they are
+    "none": lambda rewards: None,  # noqa: ARG005
     "half-rank": half_rank,
     "signed-log": signed_log,
 }
 
 
 class Learning(ABC):
-    """How the kernel is learned from the record: the slot `refit`. Not for parts of one's own."""
+    """A way to learn the kernel from the record: the slot `refit`. It is not for parts of your own."""
 
-    balances: ClassVar[bool] = False  # whether candidates decide rounds in turn (`RegretBalancing`)
+    balances: ClassVar[bool] = False  # True if candidates decide rounds in turn (`RegretBalancing`)
 
     @property
     @abstractmethod
     def fitting(self) -> Refit | None:
-        """The fits there are: kernel, noise and units are what the last one found; None where they stay as given."""
+        """Fits of kernel, noise and units, or None if these stay as given."""
 
     @abstractmethod
-    def check(self, policy: Combination) -> None:
-        """Refuse policies in which this makes no sense."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` for policies in which this part makes no sense."""
 
     @abstractmethod
     def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> Bank | None:
-        """The kernels to compare where this one is in use, on so many columns; None for this one alone.
+        """Returns the kernels to compare, or None for the current kernel alone.
 
-        `more` is how many were added in the run, `noise_variance` as of `Bank`.
+        Args:
+            kernel: current kernel.
+            columns: number of columns of its points.
+            more: number of candidates added in the run.
+            noise_variance: noise variance as in `Bank`.
         """
 
     @abstractmethod
     def of_constraint(self, *, warp: str, given: bool) -> Learning:
-        """For a constraint: fits warp by this, and of a noise that is not `given` for it they know nothing."""
+        """Returns the part for a constraint.
+
+        Args:
+            warp: warp of the fits.
+            given: False if the noise of the constraint is unknown to the fits.
+        """
 
 
 class Refitted(NamedTuple):
-    """What the posterior works with after a fit."""
+    """Kernel, ridge and units of the posterior after a fit."""
 
-    kernel: Kernel  # in the units of the points, on standardised rewards
+    kernel: Kernel  # for points in their own units and standardised rewards
     regularization: float
-    scale: Standardization  # of the (warped) rewards: `mean` is that of the process, `std` that of the rewards
-    warp: AnyWarp | None = None  # of the rewards, before anything else
+    scale: Standardization  # of the warped rewards, with the mean of the process and the std of the rewards
+    warp: AnyWarp | None = None  # warp of the rewards, applied first
 
     def plain(self) -> dict[str, Any]:
-        """Plain JSON values, with every bit."""
+        """Returns plain JSON values that keep every bit."""
         return {
             "kernel": to_plain(self.kernel), "regularization": self.regularization, "mean": self.scale.mean,
             "std": self.scale.std, "warp": to_plain(self.warp),
@@ -74,10 +83,10 @@ class Refitted(NamedTuple):
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:
-        """What `plain` described.
+        """Returns the fit that `plain` described.
 
         Raises:
-            InvalidInput: it describes nothing of the kind.
+            InvalidInput: if the values describe no fit.
         """
         plain, ridge, mean, std, warp = entries(
             values, kernel=dict, regularization=float, mean=float, std=float, warp=dict | None
@@ -92,32 +101,31 @@ class Refitted(NamedTuple):
 @described
 @dataclass(frozen=True, kw_only=True)
 class Refit(Learning):
-    """Fit the kernel, the noise and a constant mean anew after every so many answers, from the policy's own kernel.
+    """Fits of the kernel, the noise and a constant mean at intervals, each from the policy's own kernel.
 
-    A fit sees the first k * `every` answers, standardised, and points in shares of the domain's sides: a pure
-    function of the record, which a replay repeats. Under the prior of Hvarfner et al. a kernel's scale is 1, the
-    variance of standardised rewards, as with them; the scales of sums, whose shares matter, are fitted. The confidence
-    bounds of a theorem are for a kernel that is given, so they are not called valid here.
+    A fit sees the first k * `every` rewards, standardised, at points in units of the domain's sides. It is a pure
+    function of the record, which a replay repeats. Under the prior of Hvarfner et al. the scale of a kernel is 1, the
+    variance of standardised rewards. Scales in sums of kernels are fitted, since their shares matter. The confidence
+    bounds of theorems are for a given kernel, so they are not called valid here.
 
     Attributes:
-        every: answers between two fits.
+        every: number of rewards between two fits.
         prior: "hvarfner" (Hvarfner et al. 2024, see `fitting.fit`) or "none" for maximum likelihood.
-        restarts: random starts of each fit.
-        outputs: "answered" fits to the rewards of answered trials; "own" to whatever the policy takes trials for, the
-            censored or hallucinated values of unanswered ones included (as the code that Verma et al. 2022 released
-            does).
-        standardize: whether rewards are brought to mean 0 and standard deviation 1; otherwise they are taken as they
-            are, less the policy's prior mean, which stays (likewise); the prior "hvarfner" is for standardised ones.
-        growth: the next fit comes after `every` more answers or this share of all so far, whichever is later, so that a
-            long run does not spend itself on fits; 0 for always `every`.
-        warp: what becomes of rewards before they are standardised: "none", or "half-rank", which keeps those from the
-            median up and takes the lower half for normal scores (`nilregret.gp.warping.half_rank`), so that outliers
-            and
-            cliffs do not hide the rest. The map is of the rewards that the fit saw, and undone in what is shown.
-            "signed-log" is for constraint values: near 0 they stay, far away their logarithms count.
-        noise: "fitted", from the policy's on; "unknown", from the mode of its prior on; or "given", the policy's, which
-            stays, but for what is needed to compute with it where rewards are a million times larger. Of warped
-            rewards it is that of those from the median up.
+        restarts: number of random starts of each fit.
+        outputs: "answered" fits to the rewards of observed trials. The option "own" fits to the training data of the
+            policy, with the imputed values of pending trials. The code released by Verma et al. 2022 does so.
+        standardize: True brings rewards to mean 0 and standard deviation 1. False only subtracts the policy's prior
+            mean, which stays, as in that code. The prior "hvarfner" is for standardised rewards.
+        growth: the next fit comes after `every` more rewards or after this share of all rewards so far, whichever is
+            later. Long runs then spend less time on fits. 0 always means `every`.
+        warp: map of the rewards before they are standardised. "none" keeps all. The option "half-rank" keeps those from
+            the median up and replaces the lower half by normal scores (`nilregret.gp.warping.half_rank`). Outliers and
+            cliffs then do not hide the rest. The option "signed-log" is for constraint values: it keeps values near 0
+            and takes logarithms of those far away. The map is of the rewards that the fit saw, and results are mapped
+            back.
+        noise: "fitted" starts from the policy's noise. The option "unknown" starts from the mode of its prior. The
+            option "given" keeps the policy's noise, unless rewards a million times larger need more for the
+            computation. For warped rewards it is the noise of those from the median up.
     """
 
     every: int = 10
@@ -149,29 +157,29 @@ class Refit(Learning):
 
     @property
     def fitting(self) -> Refit:
-        """Itself."""
+        """The part itself."""
         return self
 
-    def check(self, policy: Combination) -> None:
-        """A kernel that has what a fit needs."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if the kernel cannot be fitted."""
         policy.kernel.rescaled(1.0 / sides(policy.domain, policy.context))
 
     def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> None:
-        """The last fit alone."""
+        """Returns None, for the last fitted kernel alone."""
 
     def of_constraint(self, *, warp: str, given: bool) -> Refit:
-        """Rewards that are warped are those of the constraint by their signs."""
+        """Returns the fits of a constraint, whose values are warped by their signs if rewards are warped."""
         named = warp if self.standardize and self.warp != "none" else "none"
         return replace(self, warp=named, noise="unknown" if self.noise == "given" and not given else self.noise)
 
     def fits(self, answers: int) -> int:
-        """How many fits are due once so many answers count."""
+        """Returns how many fits are due once so many rewards count."""
         if not self.growth:
             return answers // self.every
         return int(bisect_right(_schedule(self.every, self.growth, answers), answers))
 
     def seen_by(self, fit: int) -> int:
-        """How many answers the fit of this number, from 1, sees."""
+        """Returns how many rewards the fit of this number, from 1, sees."""
         if not self.growth:
             return fit * self.every
         known = 2 * self.every
@@ -191,21 +199,20 @@ class Refit(Learning):
         seed: int,
         prior_mean: float = 0.0,
     ) -> Refitted:
-        """The kernel and noise for rows `(n, d)` with these rewards `(n,)`, in a box of these sides `(d,)`.
+        """Returns kernel and noise for rows `(n, d)` with rewards `(n,)`, in a box with sides `(d,)`.
 
-        Where there is nothing to learn from (rewards all equal, fewer than three distinct points) the kernel and the
-        noise stay as they are, and only the mean is fitted. But of unknown noise (`noise="unknown"`) neither the
-        kernel's unit is known: then two points, or one, are fitted too, under the prior; under equal rewards the noise
-        is the mode of its prior.
+        If there is nothing to learn from (equal rewards, or fewer than three distinct points), kernel and noise stay,
+        and only the mean is fitted. If the noise is unknown (`noise="unknown"`), the kernel's unit is unknown, too.
+        Then even one or two points are fitted under the prior. For equal rewards the noise is the mode of its prior.
         """
         warp = WARPS[self.warp](rewards)
         rewards = rewards if warp is None else warp.to(rewards)
         scale = Standardization.of(rewards) if self.standardize else Standardization(prior_mean, 1.0)
         fewest = 1 if self.noise == "unknown" and self.prior != "none" else FEWEST
-        if self.standardize and len(np.unique(rows, axis=0)) < fewest:  # the kernel that stays is in reward units
+        if self.standardize and len(np.unique(rows, axis=0)) < fewest:  # the kernel stays, in reward units
             scale = Standardization(scale.mean, 1.0)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NoRegretWarning)  # said here once and for all, not after every few rounds
+            warnings.simplefilter("ignore", NoRegretWarning)  # warned elsewhere once, not after every fit
             found = fit(
                 kernel.rescaled(1.0 / sides),
                 rows / sides,
@@ -219,7 +226,7 @@ class Refit(Learning):
                 bounds={"scale": (1.0, 1.0)} if self.prior == "hvarfner" and _multiplies(kernel, len(sides)) else None,
                 fewest=fewest,
             )
-        # A search sees good rewards more and more often: their average is not where the function lies elsewhere.
+        # A search observes ever better rewards. Their average says little about f elsewhere.
         shifted = Standardization(float(scale.back(found.mean)), scale.std)
         ridge = found.noise**2
         if self.noise == "given":
@@ -229,7 +236,7 @@ class Refit(Learning):
 
 @lru_cache(maxsize=64)
 def _schedule(every: int, growth: float, answers: int) -> list[int]:
-    """After how many answers each fit comes, up to at least so many."""
+    """Returns the number of rewards at each fit, up to at least so many."""
     counts = [every]
     while counts[-1] < answers:
         counts.append(counts[-1] + max(every, int(growth * counts[-1])))
@@ -237,7 +244,7 @@ def _schedule(every: int, growth: float, answers: int) -> list[int]:
 
 
 def _multiplies(kernel: Kernel, dimension: int) -> bool:
-    """Whether the prior variance is the product of the kernel's scales, so that it is 1 where all of them are 1."""
+    """Returns True if the prior variance is the product of the kernel's scales, and so 1 if all scales are 1."""
     kinds = [parameter.kind for parameter in kernel.hyperparameters(range(dimension))]
     ones = np.where(np.array(kinds) == "scale", 0.0, kernel.log_parameters)
     return kernel.with_log_parameters(ones).variance == 1.0

@@ -1,18 +1,18 @@
-"""Rewards of which more is known than their size: clicks, counts, and numbers between two bounds.
+"""Reward models: clicks, counts, and numbers between two bounds.
 
 | symbol | name | meaning | unit |
 |---|---|---|---|
 | p | | expected reward | reward |
 | p_max | `ceiling` | no expected reward is larger | reward |
-| R | `noise` | sub-Gaussian constant of reward - p, where there is one | reward |
+| R | `noise` | sub-Gaussian constant of reward - p, if it exists | reward |
 
 E exp(s (Y - p)) <= exp(s^2 R^2 / 2) for all s:
 
-- low <= Y <= high: R = (high - low) / 2 (Hoeffding 1963); 1/2 of clicks.
-- Clicks with p <= p_max <= 1/2: R^2 = (1 - 2 p_max) / (2 ln((1 - p_max) / p_max)) (Kearns & Saul 1998, which is the
-  best constant at p_max, Buldygin & Moskvichova 2013; it grows with p up to 1/2, so it holds below p_max, too).
-- Counts: there is none. ln E exp(s (Y - p)) = p (e^s - 1 - s) outgrows every parabola. sqrt(p_max), the largest
-  standard deviation, is a guess at best, and nothing is proved with it but by likelihood ratios.
+- low <= Y <= high: R = (high - low) / 2 (Hoeffding 1963), so 1/2 for clicks.
+- Clicks with p <= p_max <= 1/2: R^2 = (1 - 2 p_max) / (2 ln((1 - p_max) / p_max)) (Kearns & Saul 1998). This is the
+  best constant at p_max (Buldygin & Moskvichova 2013). It grows with p up to 1/2, so it holds below p_max, too.
+- Counts: there is no R. ln E exp(s (Y - p)) = p (e^s - 1 - s) outgrows every parabola. sqrt(p_max), the largest
+  standard deviation, is at best a guess. With it nothing is proved except by likelihood ratios.
 """
 
 from __future__ import annotations
@@ -29,58 +29,71 @@ from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..domains.domain import Arms
 from ..storage.record import Trial
-from .base import Combination
+from .base import Policy
 from .objective import Objective
 
 NEAR_HALF = 1e-6  # distance from 1/2 within which R^2 is 1/4 to the last digit
-LEAST_SHARE = 0.2  # of the average rate: below it an arm's own estimate of its variance would be luck
-TYPICAL = 10.0  # rewards that the variance of all arms together is worth for each
+LEAST_SHARE = 0.2  # share of the average rate, the least rate from which the variance of an arm is computed
+TYPICAL = 10.0  # weight of the common variance of all arms, as a number of rewards of each arm
 NAMES = ("bernoulli", "poisson", "bounded")
 
 
 class KnownReward(Objective):
-    """The reward, of which the support is known.
+    """The reward, with a known support.
 
     Attributes:
-        losses: whether what is learned is minus what is told (of a study that minimises).
+        losses: True if the posterior learns minus the observed values, in a study that minimises.
     """
 
     losses: bool
 
     revises: ClassVar[bool] = False
-    counts: ClassVar[bool] = False  # whether the likelihood is that of counts; otherwise that of clicks bounds it
+    # True for the likelihood of counts, False for that of clicks, which is a bound for other rewards.
+    counts: ClassVar[bool] = False
 
     @property
     @abstractmethod
     def noise(self) -> float:
-        """R, or where there is none a typical standard deviation: reward units."""
+        """R, or a typical standard deviation if there is no R, reward units."""
 
     @property
     @abstractmethod
     def span(self) -> tuple[float, float]:
-        """The least reward, and from there to the largest; 1 where there is none."""
+        """Smallest reward, and the distance to the largest, which is 1 if there is no largest."""
 
     @property
     @abstractmethod
     def top(self) -> float | None:
-        """No expected reward is larger, as far as is known."""
+        """Upper bound of the expected reward, or None."""
 
     @property
     @abstractmethod
     def start(self) -> tuple[float, float, float]:
-        """See `nilregret.gp.binomial_counts.Rates`."""
+        """Prior mean, its scale and the noise variance, see `nilregret.gp.binomial_counts.Rates`."""
 
     @abstractmethod
     def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:
-        """Likewise."""
+        """Returns the noise variance of each arm, see `nilregret.gp.binomial_counts.Rates`."""
 
-    @abstractmethod
-    def unit(self, mean: float, variance: float) -> float:
-        """Likewise."""
+    def unit(self, mean: float, variance: float) -> float:  # noqa: ARG002
+        """Returns the unit of differences between arms, see `nilregret.gp.binomial_counts.Rates`.
+
+        For clicks and counts this is the variance: rates of 3% differ by percent, rates of 50% by tens of percent.
+        """
+        return variance
+
+    @property
+    def proved(self) -> bool:
+        """True. `admits` tells for which bounds."""
+        return True
+
+    def admits(self, confidence: Any) -> bool:
+        """Returns True for likelihood ratios, and for bounds under sub-Gaussian noise unless rewards are counts."""
+        return bool(confidence.likelihood or (confidence.sub_gaussian and not self.counts))
 
     @final
-    def check(self, policy: Combination) -> None:
-        """Noise at least that of such rewards."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if the noise is smaller than that of these rewards."""
         if policy.refit is None and not policy.noise >= self.noise:
             raise InvalidInput(
                 f"`noise` is {shown(policy.noise)}, and for {self} it is {self.noise:.6g}: leave it out, it follows "
@@ -88,20 +101,23 @@ class KnownReward(Objective):
             )
 
     @final
-    def target(self, trial: Trial, charges: Array) -> float | None:  # noqa: ARG002 - nothing to weigh
-        """The reward."""
+    def target(self, trial: Trial, charges: Array) -> float | None:  # noqa: ARG002
+        """Returns the reward."""
         return trial.reward
 
     @final
-    def learned(self, policy: Combination) -> Self | None:
-        """Itself where arms have a variance each and scales that are learned: where no proof wants fixed ones."""
+    def learned(self, policy: Policy) -> Self | None:
+        """Returns the part itself if arms have a variance each and scales are learned, else None.
+
+        Proofs for fixed scales, fits, constraints and drifts need the plain posterior.
+        """
         fixed = policy.confidence.sub_gaussian or policy.refit is not None or policy.constraints is not None
         finite = isinstance(policy.domain, Arms) and isinstance(policy.context, Arms | None)
         return self if finite and not fixed and policy.memory.drift() is None else None
 
     @final
     def turned(self) -> Self:
-        """For a study of losses."""
+        """Returns the part for a study of losses."""
         return replace(self, losses=not self.losses)  # type: ignore[type-var]  # those that are made are dataclasses
 
     @final
@@ -115,15 +131,15 @@ class KnownReward(Objective):
 
 @dataclass(frozen=True, kw_only=True)
 class UpToCeiling(KnownReward):
-    """Rewards from 0 on, of whose expectation a ceiling may be known.
+    """Rewards from 0 on, with an optional upper bound of their expectation.
 
     Attributes:
-        ceiling: no expected reward is larger, if that is known.
-        losses: what is learned is minus what is told; a study that minimises sets it.
+        ceiling: upper bound of the expected reward, or None.
+        losses: True if the posterior learns minus the observed values. A study that minimises sets it.
     """
 
-    highest: ClassVar[float]  # ceiling that says something
-    why: ClassVar[str]  # a ceiling is what it is
+    highest: ClassVar[float]  # largest useful ceiling
+    why: ClassVar[str]  # explanation of a ceiling in errors
 
     ceiling: float | None = None
     losses: bool = False
@@ -147,6 +163,14 @@ class UpToCeiling(KnownReward):
         """The ceiling."""
         return self.ceiling
 
+    @property
+    @final
+    def start(self) -> tuple[float, float, float]:
+        """Half of the possible rate."""
+        top = 1.0 if self.ceiling is None else self.ceiling
+        mean = 0.5 * top
+        return self._signed((mean, 0.3 * top, mean if self.counts else mean * (1.0 - mean)))
+
 
 @final
 @described
@@ -155,8 +179,8 @@ class Bernoulli(UpToCeiling):
     """Clicks, conversions, successes: rewards of 0 and 1.
 
     Attributes:
-        ceiling: no expected reward is larger, at most 1/2, if that is known: then the noise is smaller.
-        losses: what is learned is minus what is told; a study that minimises sets it.
+        ceiling: upper bound of the expected reward, at most 1/2, or None. A ceiling makes the noise smaller.
+        losses: True if the posterior learns minus the observed values. A study that minimises sets it.
 
     >>> import nilregret as nr
     >>> nr.slots.Bernoulli().noise, round(nr.slots.Bernoulli(ceiling=0.05).noise, 3)
@@ -174,39 +198,20 @@ class Bernoulli(UpToCeiling):
             return 0.5
         return math.sqrt((1.0 - 2.0 * p) / (2.0 * (math.log1p(-p) - math.log(p))))
 
-    @property
-    def proved(self) -> bool:
-        """Yes."""
-        return True
-
-    def admits(self, confidence: Any) -> bool:
-        """Bounds for sub-Gaussian noise, and likelihood ratios."""
-        return bool(confidence.sub_gaussian or confidence.likelihood)
-
     def check_told(self, value: float) -> None:
-        """0 or 1."""
+        """Raises `InvalidInput` unless the reward is 0 or 1."""
         if value not in (0.0, 1.0):
             raise InvalidInput(
                 f"The reward {value:g} is neither 0 nor 1, as the policy was told they all are (`reward` 'bernoulli'). "
                 "Usually it is an average: tell each success or failure by itself, or take `reward` 'bounded'."
             )
 
-    @property
-    def start(self) -> tuple[float, float, float]:
-        """Half of what is possible."""
-        top = 1.0 if self.ceiling is None else self.ceiling
-        return self._signed((0.5 * top, 0.3 * top, 0.5 * top * (1.0 - 0.5 * top)))
-
-    def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:  # noqa: ARG002 - by the mean alone
-        """Mu (1 - mu), from what is believed: an arm of ten failures is not sure to fail."""
+    def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:  # noqa: ARG002
+        """Returns mu (1 - mu) of the posterior mean. An arm with ten failures is not sure to fail."""
         mean = self._mirrored(mean)
         pooled = min(max(float(plays @ mean / plays.sum()), 0.0), 1.0)
         mean = np.clip(mean, LEAST_SHARE * pooled, 1.0 - LEAST_SHARE * (1.0 - pooled))
         return np.asarray(mean * (1.0 - mean))
-
-    def unit(self, mean: float, variance: float) -> float:  # noqa: ARG002 - by the mean's
-        """The variance: rates of 3% differ by percent, of 50% by tens of percent."""
-        return variance
 
 
 @final
@@ -215,11 +220,12 @@ class Bernoulli(UpToCeiling):
 class Poisson(UpToCeiling):
     """Counts: whole numbers from 0 on, whose variance is their expectation.
 
-    They have no sub-Gaussian constant: of the bounds only likelihood ratios (`width="lr"`) are proved for them.
+    They have no sub-Gaussian constant. Among the bounds, only likelihood ratios (`width="lr"`) are proved for them.
 
     Attributes:
-        ceiling: no expected count is larger, if that is known; 1 is assumed where a noise is needed.
-        losses: as of `Bernoulli`.
+        ceiling: upper bound of the expected count, or None. Where a noise is needed without
+        a ceiling, 1 is assumed.
+        losses: as in `Bernoulli`.
     """
 
     highest: ClassVar[float] = LARGEST_REWARD
@@ -228,40 +234,21 @@ class Poisson(UpToCeiling):
 
     @property
     def noise(self) -> float:
-        """sqrt(ceiling): no constant of the noise, but its largest standard deviation."""
+        """sqrt(ceiling), which is no sub-Gaussian constant but the largest standard deviation."""
         return math.sqrt(1.0 if self.ceiling is None else self.ceiling)
 
-    @property
-    def proved(self) -> bool:
-        """By what `admits`."""
-        return True
-
-    def admits(self, confidence: Any) -> bool:
-        """Likelihood ratios alone."""
-        return bool(confidence.likelihood)
-
     def check_told(self, value: float) -> None:
-        """A whole number, 0 or more."""
+        """Raises `InvalidInput` unless the reward is a whole number from 0 on."""
         if value < 0.0 or value != math.floor(value):
             raise InvalidInput(
                 f"The reward {value:g} is no count, as the policy was told they all are (`reward` 'poisson'): counts "
                 "are whole numbers from 0 on. Usually it is a rate: tell the counts, each of an equal time, instead."
             )
 
-    @property
-    def start(self) -> tuple[float, float, float]:
-        """Half of what is possible."""
-        top = 1.0 if self.ceiling is None else self.ceiling
-        return self._signed((0.5 * top, 0.3 * top, 0.5 * top))
-
-    def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:  # noqa: ARG002 - by the mean alone
-        """Mu."""
+    def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:  # noqa: ARG002
+        """Returns mu, the posterior mean."""
         mean = self._mirrored(mean)
         return np.asarray(np.maximum(mean, LEAST_SHARE * max(float(plays @ mean / plays.sum()), 0.0)))
-
-    def unit(self, mean: float, variance: float) -> float:  # noqa: ARG002 - by the mean's
-        """The mean, which is the variance."""
-        return variance
 
 
 @final
@@ -272,7 +259,7 @@ class Bounded(KnownReward):
 
     Attributes:
         low, high: no reward is outside.
-        losses: as of `Bernoulli`.
+        losses: as in `Bernoulli`.
     """
 
     low: float = 0.0
@@ -292,25 +279,16 @@ class Bounded(KnownReward):
 
     @property
     def span(self) -> tuple[float, float]:
-        """As said."""
+        """Smallest reward and the distance to the largest."""
         return self.low, self.high - self.low
 
     @property
     def top(self) -> float | None:
-        """The largest reward."""
+        """Largest reward."""
         return self.high
 
-    @property
-    def proved(self) -> bool:
-        """Yes."""
-        return True
-
-    def admits(self, confidence: Any) -> bool:
-        """Bounds for sub-Gaussian noise, and likelihood ratios."""
-        return bool(confidence.sub_gaussian or confidence.likelihood)
-
     def check_told(self, value: float) -> None:
-        """Between the bounds."""
+        """Raises `InvalidInput` unless the reward lies between the bounds."""
         if not self.low <= value <= self.high:
             raise InvalidInput(
                 f"The reward {value:g} is outside of [{self.low:g}, {self.high:g}], where the policy was told they all "
@@ -321,23 +299,23 @@ class Bounded(KnownReward):
 
     @property
     def start(self) -> tuple[float, float, float]:
-        """The middle."""
+        """The middle between the bounds."""
         width = self.high - self.low
         return self._signed((self.low + 0.5 * width, 0.3 * width, 0.25 * width**2))
 
-    def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:  # noqa: ARG002 - by the scatter alone
-        """Of each arm's own rewards, shrunk to that of all arms."""
+    def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:  # noqa: ARG002
+        """Returns the sample variance of each arm, shrunk to that of all arms."""
         again = float(np.maximum(plays - 1, 0).sum())
         pooled = float(scatter.sum()) / again if again else 0.0
         return np.asarray((scatter + TYPICAL * pooled) / (np.maximum(plays - 1, 0) + TYPICAL))
 
-    def unit(self, mean: float, variance: float) -> float:  # noqa: ARG002 - by the variance's
-        """The standard deviation."""
+    def unit(self, mean: float, variance: float) -> float:  # noqa: ARG002
+        """Returns the standard deviation."""
         return math.sqrt(variance)
 
 
 def chosen_reward(reward: object) -> KnownReward:
-    """What is known of rewards, by name or as a part."""
+    """Returns the reward model of that name, or the part itself."""
     if isinstance(reward, KnownReward):
         return reward
     named: dict[str, KnownReward] = {"bernoulli": Bernoulli(), "poisson": Poisson(), "bounded": Bounded()}

@@ -1,10 +1,10 @@
-"""What makes a point attractive: the number that the maximiser maximises.
+"""Scores: the value of a candidate, which the search maximises.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | mu, sigma | `envelope.mean`, `envelope.std` | posterior of f | (n,) |
-| f_best | `incumbent` | what an improvement is an improvement over, reward units | scalar |
-| xi | `margin` | by how much it must be better, reward units | scalar |
+| f_best | `incumbent` | value that an improvement exceeds, reward units | scalar |
+| xi | `margin` | least improvement, reward units | scalar |
 | z | | (mu - f_best - xi) / sigma | (n,) |
 | phi, Phi | | density and distribution function of the standard normal | |
 """
@@ -26,26 +26,26 @@ from ..domains.domain import Arms
 from ..domains.search.acquisition import AcquisitionFunction
 from ..domains.search.lattice import best_on_grid
 from .acquisition import AcquisitionContext, PointView, TableView
-from .base import Combination, Part
+from .base import Part, Policy
 from .envelope import Envelope
 
-LEAST_STD = 1e-100  # where nothing is uncertain, z is huge and finite
+LEAST_STD = 1e-100  # lower limit of sigma, which keeps z finite
 FAR_OUT = -1e4  # z below which 1 - |z| R(z), R the Mills ratio, is taken from its asymptotic series
-MOST = 1e100  # |z| beyond which it is cut off: its square must not overflow
+MOST = 1e100  # upper limit of |z|, whose square must not overflow
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 class Score(Part):
-    """A number for each candidate, larger is better."""
+    """A number for each candidate, of which the largest wins."""
 
-    in_rewards: ClassVar[bool] = True  # whether it is in reward units; otherwise it is a pure number
-    logarithm: ClassVar[bool] = False  # whether it is the logarithm of an expectation, to which others may be added
-    highest_bound: ClassVar[bool] = False  # whether it is the upper bound of f (`UpperConfidenceBound`)
-    draws: ClassVar[bool] = False  # whether it asks a view for draws of f (`draw`, `path`)
-    widens: ClassVar[bool] = False  # whether it has a width of its own, in place of the bounds' (`drawn_width`)
+    in_rewards: ClassVar[bool] = True  # True in reward units, False for a pure number
+    logarithm: ClassVar[bool] = False  # True for the logarithm of an expectation, to which logarithms may be added
+    highest_bound: ClassVar[bool] = False  # True for the upper bound of f (`UpperConfidenceBound`)
+    draws: ClassVar[bool] = False  # True if it draws f from a view (`draw`, `path`)
+    widens: ClassVar[bool] = False  # True if the score has a width of its own in place of the bounds' (`drawn_width`)
 
-    def check(self, policy: Combination) -> None:
-        """Draws want bounds that are a multiple of the standard deviation."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if a score draws f and the bounds are no multiple of the standard deviation."""
         if self.draws and not policy.confidence.multiple:
             raise InvalidInput(
                 f"`{type(self).__name__}` widens its draws by a multiple of the standard deviation, and the bounds of "
@@ -54,48 +54,70 @@ class Score(Part):
 
     @abstractmethod
     def on_table(self, view: TableView) -> Array:
-        """Scores of all arms, a fresh array `(N,)`."""
+        """Returns the scores of all arms, a fresh array `(N,)`.
+
+        Args:
+            view: the round, with bounds and draws at every arm.
+        """
 
     @abstractmethod
     def on_points(self, view: PointView) -> AcquisitionFunction:
-        """What is maximised over a continuous domain."""
+        """Returns the acquisition function over a continuous domain.
 
-    def drawn_width(self, t: int, randomness: Randomness) -> float | None:  # noqa: ARG002 - mostly those of the bounds
-        """What multiplies the standard deviation in round t, where a score draws that; None elsewhere."""
+        Args:
+            view: the round, with bounds and draws at any points.
+        """
+
+    def drawn_width(self, t: int, randomness: Randomness) -> float | None:  # noqa: ARG002
+        """Returns the random multiplier of the standard deviation in round t, or None without one."""
         return None
 
-    def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:  # noqa: ARG002 - mostly that one
-        """The point `(d,)` that is played where the search has found this one, a fresh array."""
+    def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:  # noqa: ARG002
+        """Returns the point that is played, a fresh array `(d,)`.
+
+        Args:
+            point: the point that the search has found, `(d,)`.
+            surface: the acquisition function that was maximised.
+            view: the round.
+        """
         return point.copy()
 
 
 class PointwiseScore(Score):
-    """A score that is a function of the envelope at one point, and perhaps of an incumbent."""
+    """A score that is a function of the bounds at one point, and possibly of an incumbent."""
 
     @abstractmethod
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
-        """Scores of the n candidates in the envelope, `(n,)`."""
+        """Returns the scores of n candidates, `(n,)`.
+
+        Args:
+            envelope: bounds at the candidates.
+            incumbent: value of `incumbent_in`, reward units.
+        """
 
     def partials(
         self,
-        envelope: Envelope,  # noqa: ARG002 - for those that know
+        envelope: Envelope,  # noqa: ARG002
         incumbent: float | None = None,  # noqa: ARG002
     ) -> tuple[Array, Array] | None:
-        """Derivatives of each score in its mean and in its standard deviation, each `(n,)`; None: by differences."""
+        """Returns the derivatives of the scores in mean and standard deviation, each `(n,)`.
+
+        None means finite differences.
+        """
         return None
 
-    def incumbent_in(self, view: AcquisitionContext) -> float | None:  # noqa: ARG002 - most have none
-        """What candidates are measured against, reward units."""
+    def incumbent_in(self, view: AcquisitionContext) -> float | None:  # noqa: ARG002
+        """Returns the value that candidates are compared with, reward units, or None."""
         return None
 
     @final
     def on_table(self, view: TableView) -> Array:
-        """Scores of all arms."""
+        """Returns the scores of all arms."""
         return self(view.envelope(), self.incumbent_in(view))
 
     @final
     def on_points(self, view: PointView) -> AcquisitionFunction:
-        """The score, with its gradients."""
+        """Returns the acquisition function with its gradients."""
         return view.surface(self, self.incumbent_in(view))
 
 
@@ -107,12 +129,12 @@ class UpperConfidenceBound(PointwiseScore):
 
     highest_bound: ClassVar[bool] = True
 
-    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002 - has none
-        """Mu + width * sigma, `(n,)`."""
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002
+        """Returns mu + width * sigma, `(n,)`."""
         return envelope.upper
 
     def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array] | None:  # noqa: ARG002
-        """1 and the width; unknown where the bounds are no multiple of the standard deviation."""
+        """Returns 1 and the width, or None if the bounds are no multiple of the standard deviation."""
         if envelope.width is None:
             return None
         return np.ones_like(envelope.mean), np.full_like(envelope.std, envelope.width)
@@ -122,21 +144,20 @@ class UpperConfidenceBound(PointwiseScore):
 @described
 @dataclass(frozen=True, kw_only=True)
 class RandomisedBound(Score):
-    """Optimism by chance: mu + zeta_t^{1/2} sigma, IRGP-UCB (Takeno, Inatsu & Karasuyama 2023).
+    """Randomised optimism: mu + zeta_t^{1/2} sigma, IRGP-UCB (Takeno, Inatsu & Karasuyama 2023).
 
-    zeta_t = shift + growth log t + E, with E exponential of mean 2, drawn afresh and independently in each round. Why
-    it suffices: a normal f(x) is above mu + c sigma with probability at most exp(-c^2 / 2) / 2, so that max_x f(x) over
-    N points is above max_x (mu + (2 log(N / (2 u)))^{1/2} sigma) with probability at most u. With u uniform,
-    2 log(N / (2 u)) = 2 log(N / 2) + E, and the mean of a maximum whose u-quantiles all lie below those of another is
-    no larger: E max f <= E max (mu + zeta^{1/2} sigma). The mean regret follows, over f, noise and zeta together: at
-    most sqrt(C_1 (2 + 2 log(N / 2)) T gamma_T). With probability 1 - delta nothing is said, and the width does not grow
-    with t.
+    zeta_t = shift + growth log t + E, with E exponential of mean 2, drawn independently in each round. A normal f(x) is
+    above mu + c sigma with probability at most exp(-c^2 / 2) / 2. So max_x f(x) over N points is above max_x (mu + (2
+    log(N / (2 u)))^{1/2} sigma) with probability at most u. With u uniform, 2 log(N / (2 u)) = 2 log(N / 2) + E. If all
+    u-quantiles of one maximum lie below those of another, so does its mean: E max f <= E max (mu + zeta^{1/2} sigma).
+    The mean regret over f, noise and zeta together is therefore at most sqrt(C_1 (2 + 2 log(N / 2)) T gamma_T). Nothing
+    is said with probability 1 - delta, and the width does not grow with t.
 
-    The bounds that a study shows remain those of the policy's `confidence`, which hold whatever is played.
+    The bounds that a study shows are still those of the policy's `confidence`, which hold whatever is played.
 
     Attributes:
-        shift: 2 log(N / 2) of N arms; of a box, what `nilregret.algorithms.randomised` derives.
-        growth: 0 of arms; of a box of d dimensions 4 d, since the proof's grid of it becomes finer with t^2.
+        shift: 2 log(N / 2) for N arms. For a box see `nilregret.algorithms.takeno`.
+        growth: 0 for arms. For a box of d dimensions 4 d, since the grid of the proof becomes finer with t^2.
     """
 
     shift: float
@@ -153,28 +174,28 @@ class RandomisedBound(Score):
         )
 
     def drawn_width(self, t: int, randomness: Randomness) -> float:
-        """zeta_t^{1/2}; 0 where zeta_t is negative, which a single arm allows."""
+        """Returns zeta_t^{1/2}, or 0 if zeta_t is negative, as is possible for a single arm."""
         zeta = self.shift + self.growth * math.log(t) - 2.0 * math.log(randomness.uniform)
         return math.sqrt(max(zeta, 0.0))
 
     def on_table(self, view: TableView) -> Array:
-        """Mu + zeta_t^{1/2} sigma of all arms."""
+        """Returns mu + zeta_t^{1/2} sigma of all arms."""
         envelope = view.envelope()
         return envelope.mean + self.drawn_width(view.round, view.randomness) * envelope.std
 
     def on_points(self, view: PointView) -> AcquisitionFunction:
-        """Likewise, with gradients."""
+        """Returns mu + zeta_t^{1/2} sigma, with gradients."""
         return view.surface(_Widened(self.drawn_width(view.round, view.randomness)), None)
 
 
 @final
 class _Widened:
-    """Mu + width * sigma, for a width that is not the envelope's."""
+    """The score mu + width * sigma, for a width other than that of the bounds."""
 
     def __init__(self, width: float) -> None:
         self._width = width
 
-    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002 - has none
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002
         return envelope.mean + self._width * envelope.std
 
     def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:  # noqa: ARG002
@@ -187,12 +208,12 @@ class _Widened:
 class PosteriorMean(PointwiseScore):
     """Exploitation alone (Srinivas et al. 2010, section 6, "mean only")."""
 
-    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002 - has none
-        """Mu, `(n,)`."""
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002
+        """Returns mu, `(n,)`."""
         return envelope.mean
 
     def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:  # noqa: ARG002
-        """1 and 0."""
+        """Returns 1 and 0."""
         return np.ones_like(envelope.mean), np.zeros_like(envelope.std)
 
 
@@ -202,26 +223,26 @@ class PosteriorMean(PointwiseScore):
 class PosteriorDeviation(PointwiseScore):
     """Exploration alone: the greedy experimental design (Srinivas et al. 2010, eq. 4, "variance only")."""
 
-    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002 - has none
-        """Sigma, `(n,)`."""
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002
+        """Returns sigma, `(n,)`."""
         return envelope.std
 
     def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:  # noqa: ARG002
-        """0 and 1."""
+        """Returns 0 and 1."""
         return np.zeros_like(envelope.mean), np.ones_like(envelope.std)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Improvement(PointwiseScore):
-    """A score that measures how far a point may improve on an incumbent.
+    """A score of the improvement over an incumbent.
 
     Attributes:
-        incumbent: "mean", the highest posterior mean over the domain, under the context of the question: of all arms;
-            where the domain is continuous, of the search's candidates and the points observed. Or "reward", the highest
-            reward told under that very context, which under noise gets stuck (and where contexts never repeat there is
-            none). Before anything is told both are the prior mean. Under constraints of their own posteriors "mean"
-            looks at what satisfies them in the mean alone. Of the domain and not of the points observed, so that arms
-            and a box of as many candidates follow one rule, and a context that never changes changes nothing.
+        incumbent: "mean" is the highest posterior mean over the domain, under the context of the trial. On arms it is
+            over all arms, and on a continuous domain over the search's candidates and the observed points. "reward" is
+            the highest reward observed under that very context. Under noise it gets stuck, and with contexts that never
+            repeat there is none. Before the first reward both are the prior mean. Under constraints with posteriors of
+            their own, "mean" is over the points that are feasible in the mean. As "mean" is over the domain, arms and a
+            box with as many candidates follow one rule. A context that never changes then changes nothing.
         margin: xi, reward units.
     """
 
@@ -232,11 +253,11 @@ class Improvement(PointwiseScore):
 
     def __post_init__(self) -> None:
         settle(self, incumbent=one_of("incumbent", self.incumbent, ["mean", "reward"]))
-        object.__setattr__(self, "margin", number("margin", self.margin, low=0.0, high=LARGEST_REWARD))
+        settle(self, margin=number("margin", self.margin, low=0.0, high=LARGEST_REWARD))
 
     @final
     def incumbent_in(self, view: AcquisitionContext) -> float:
-        """The best mean, or the best reward."""
+        """Returns the best mean, or the best reward."""
         return view.best_mean() if self.incumbent == "mean" else view.best_reward()
 
 
@@ -246,21 +267,21 @@ class Improvement(PointwiseScore):
 class ExpectedImprovement(Improvement):
     """The logarithm of E max(f - f_best - xi, 0) = sigma (phi(z) + z Phi(z)) (Mockus et al. 1978).
 
-    The logarithm has the same maximiser and neither underflows nor loses its gradient far from the incumbent (Ament et
+    The logarithm has the same maximiser. Far from the incumbent it neither underflows nor loses its gradient (Ament et
     al. 2023).
     """
 
     logarithm: ClassVar[bool] = True
 
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
-        """Log EI in nats, `(n,)`."""
+        """Returns log EI in nats, `(n,)`."""
         z, std = _standardized(envelope, incumbent, self.margin)
         return np.asarray(np.log(std) + _log_h(z))
 
     def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:
-        """Phi(z) / EI and phi(z) / EI."""
+        """Returns Phi(z) / EI and phi(z) / EI."""
         z, std = _standardized(envelope, incumbent, self.margin)
-        near = np.maximum(z, FAR_OUT)  # beyond, the logarithms are so large that their difference would be rounding
+        near = np.maximum(z, FAR_OUT)  # Beyond FAR_OUT the difference of the logarithms would be rounding error.
         log_h = _log_h(near)
         by_mean = np.where(z > FAR_OUT, np.exp(_log_distribution(near) - log_h), -z)
         by_std = np.where(z > FAR_OUT, np.exp(-0.5 * near**2 - LOG_SQRT_2PI - log_h), z**2)
@@ -271,17 +292,17 @@ class ExpectedImprovement(Improvement):
 @described
 @dataclass(frozen=True, kw_only=True)
 class ProbabilityOfImprovement(Improvement):
-    """z, which has the same maximiser as P(f > f_best + xi) = Phi(z) and never saturates (Kushner 1964).
+    """The number z, with the same maximiser as P(f > f_best + xi) = Phi(z), which never saturates (Kushner 1964).
 
-    Without a margin and with the best posterior mean as incumbent it plays the best mean and explores nothing.
+    Without a margin and with the best posterior mean as incumbent, it plays the best mean and does not explore.
     """
 
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
-        """z, `(n,)`."""
+        """Returns z, `(n,)`."""
         return _standardized(envelope, incumbent, self.margin)[0]
 
     def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:
-        """1 / sigma and -z / sigma."""
+        """Returns 1 / sigma and -z / sigma."""
         z, std = _standardized(envelope, incumbent, self.margin)
         return 1.0 / std, -z / std
 
@@ -290,17 +311,18 @@ class ProbabilityOfImprovement(Improvement):
 @described
 @dataclass(frozen=True, kw_only=True)
 class ThompsonSample(Score):
-    """A function drawn from GP(mu, v^2 cov), v the width (Chowdhury & Gopalan 2017, Algorithm 2).
+    """A function drawn from GP(mu, v^2 cov), with v the width (Chowdhury & Gopalan 2017, Algorithm 2).
 
-    On arms an exact joint sample; on continuous domains a path (`nilregret.gp.paths`), maximised with gradients.
+    On arms this is an exact joint sample. On continuous domains it is a sample path (`nilregret.gp.paths`), maximised
+    with gradients.
 
     Attributes:
-        grid: points along each side of the decision set D_t at t = 1. Of the paper's theorem, with (B L r d t^2)^d
-            points so that |f(x) - f([x]_t)| <= 1 / t^2, it is B L r d, where B bounds the norm, L is the kernel's
-            Lipschitz constant (its section 4.2) and r the side of the box. None, the default, plays the path's maximum
-            itself.
-        growth: D_t has grid * t^growth points along each side; 2 of the theorem.
-        per_norm: whether `grid` is for the first guess of B and grows with it (where B is guessed).
+        grid: points along each side of the decision set D_t at t = 1. In the theorem it is B L r d: D_t has (B L r d
+            t^2)^d points so that |f(x) - f([x]_t)| <= 1 / t^2. Here B bounds the norm, L is the kernel's Lipschitz
+            constant (section 4.2 of the paper) and r the side of the box. None, the default, plays the maximum of the
+            path itself.
+        growth: D_t has grid * t^growth points along each side. The theorem has 2.
+        per_norm: True if `grid` is for the first guess of B and grows with the guess.
     """
 
     grid: float | None = None
@@ -311,27 +333,27 @@ class ThompsonSample(Score):
 
     def __post_init__(self) -> None:
         if self.grid is not None:
-            object.__setattr__(self, "grid", number("grid", self.grid, low=0.0, open_low=True))
+            settle(self, grid=number("grid", self.grid, low=0.0, open_low=True))
         settle(self, per_norm=flag("per_norm", self.per_norm))
         why = "It is the power of t that the points along a side grow with; 0 for the same grid in every round."
-        object.__setattr__(self, "growth", number("growth", self.growth, low=0.0, high=100.0, why=why))
+        settle(self, growth=number("growth", self.growth, low=0.0, high=100.0, why=why))
 
     def per_side(self, t: int, *, norm_growth: float) -> float:
-        """Points of D_t along each side, before rounding up; infinite without a grid."""
+        """Returns the number of points of D_t along each side before rounding up, infinite without a grid."""
         if self.grid is None:
             return math.inf
         return self.grid * math.pow(t, self.growth) * (norm_growth if self.per_norm else 1.0)
 
     def on_table(self, view: TableView) -> Array:
-        """A draw at every arm."""
+        """Returns a draw at every arm."""
         return view.draw()
 
     def on_points(self, view: PointView) -> AcquisitionFunction:
-        """A path."""
+        """Returns a sample path."""
         return view.path()
 
     def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:
-        """The point, or the best of the discretisation D_t, where one is wanted."""
+        """Returns the point, or the best point of the discretisation D_t if there is a grid."""
         domain = view.domain
         if self.grid is None or isinstance(domain, Arms):
             return point.copy()
@@ -350,13 +372,16 @@ def _standardized(envelope: Envelope, incumbent: float | None, margin: float) ->
 
 
 def _log_distribution(z: Array) -> Array:
-    from scipy.special import log_ndtr  # slow to import, and most scores need none of it
+    from scipy.special import log_ndtr  # slow to import, and few scores need it
 
     return np.asarray(log_ndtr(z))
 
 
 def _log_h(z: Array) -> Array:
-    """Log of h(z) = phi(z) + z Phi(z), for every z: written out where it is large, with a scaled erfc elsewhere."""
+    """Returns log of h(z) = phi(z) + z Phi(z) for every z.
+
+    The formula itself serves large z, and a scaled erfc all others.
+    """
     from scipy.special import erfcx, ndtr
 
     log_h = np.empty_like(z)

@@ -1,4 +1,4 @@
-"""A posterior at points that is not exact, so that a round of a very long run costs no more than one of a short one."""
+"""Approximate posteriors at points, whose cost in a round does not grow with the length of a run."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..domains.domain import Arms
 from ..gp import Terms
-from .base import Combination, Part
+from .base import Part, Policy
 
 
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
 class Sketch(Part):
-    """Inducing points drawn by what is not known yet at them, as BKB and BBKB do (Calandriello et al. 2019, 2020).
+    """Inducing points drawn by their remaining uncertainty, as in BKB and BBKB (Calandriello et al. 2019, 2020).
 
-    For boxes, spaces and continuous contexts: `policy.using(sketch=nr.slots.Sketch())`. The exact posterior costs n^2
-    a round
-    there, n the number of distinct points; this one m^2, m the number of inducing points, which grows as the effective
-    dimension of what has been played. Kernels of finite rank do without it and stay exact.
+    Sketches are for boxes, spaces and continuous contexts: `policy.using(sketch=nr.slots.Sketch())`. A round with the
+    exact posterior costs n^2 there, with n distinct points. A round with a sketch costs m^2, with m inducing points. m
+    grows as the effective dimension of the points played. Kernels of finite rank need no sketch and stay exact.
 
-    A point becomes an inducing point with probability min(1, q N s^2 / lambda) (BKB; N its plays), all of them
-    drawn anew when 1 + sum s^2 / lambda since the last draw exceeds C (BBKB). Answers are taken in at once, unlike
-    BBKB's, which wait for the end of a batch. The authors' q, which makes a good sketch nearly certain, would keep
-    nearly every point; here what was left out of the prior variance, tr(K - Q), is measured, and points are added until
+    A point becomes an inducing point with probability min(1, q N s^2 / lambda) (BKB, with N its plays). All inducing
+    points are drawn again when 1 + sum s^2 / lambda since the last draw exceeds C (BBKB). Rewards are added at once,
+    whereas BBKB waits for the end of a batch. The authors' q makes a good sketch nearly certain, but would keep nearly
+    every point. Here the part of the prior variance that is left out, tr(K - Q), is measured. Points are added until
     rho = sqrt(tr(K - Q) / lambda) is at most `accuracy`. Then, for certain,
 
-    - every standard deviation is the exact one to a factor of 1 + rho / 2 + rho^2 / 8 at most, either way;
-    - the information gain shown is the exact one at least, and at most rho^2 / 2 nats more than that of the sketch;
-    - the bounds of `igp_ucb(width="ay")` hold with the norm bound times 1 + rho, which that width then takes by itself.
+    - every standard deviation is the exact one up to a factor of 1 + rho / 2 + rho^2 / 8, in either direction,
+    - the information gain shown is at least the exact one, and at most rho^2 / 2 nats more than that of the sketch,
+    - the bounds of `igp_ucb(width="ay")` hold with the norm bound times 1 + rho, which that width uses by itself.
 
-    The proof heads `nilregret.gp.inducing`. Of all other widths nothing is proved with a sketch, and
-    `valid_for` says "none". Draws are keyed by the seed and the number of observations: a replay repeats them.
+    The proof is at the head of `nilregret.gp.inducing`. For all other widths nothing is proved with a sketch, and
+    `valid_for` says "none". Draws are keyed by the seed and the number of observations, so a replay repeats them.
 
     Attributes:
         accuracy: rho, at most, as long as `most` allows it.
         oversampling: q.
         growth: C > 1.
-        most: inducing points.
+        most: largest number of inducing points.
 
     Raises:
-        InvalidInput: on arms with finitely many contexts or none, where exact posteriors do not grow; where f drifts.
+        InvalidInput: on arms with finitely many contexts or none, where exact posteriors do not grow, or where f
+            drifts.
     """
 
     accuracy: float = 0.1
@@ -61,8 +61,8 @@ class Sketch(Part):
             most=integer("most", self.most, low=1, high=10_000),
         )
 
-    def check(self, policy: Combination) -> None:
-        """Refuse a policy in which it has no use, and one whose f drifts."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if the policy has no use for a sketch, or if f drifts."""
         if isinstance(policy.domain, Arms) and (policy.context is None or isinstance(policy.context, Arms)):
             raise InvalidInput(
                 "A sketch is for boxes, spaces and continuous contexts. On arms with finitely many contexts, or none, "
@@ -75,12 +75,12 @@ class Sketch(Part):
             )
 
     def terms(self, seed: int) -> Terms:
-        """What the posterior wants to know."""
+        """Returns the settings for the posterior."""
         return Terms(self.accuracy, self.oversampling, self.growth, self.most, seed)
 
 
-def check_sketch(sketch: object, policy: Combination) -> None:
-    """Refuse what is no sketch, and one that the policy has no use for."""
+def check_sketch(sketch: object, policy: Policy) -> None:
+    """Raises `InvalidInput` unless this is a sketch that the policy can use."""
     if not isinstance(sketch, Sketch):
         raise InvalidInput(
             f"`sketch` is {shown(sketch)}: it must be a `Sketch`, or nothing.",

@@ -1,14 +1,14 @@
-"""How long a choice is played before another one may be made.
+"""Switching: the number of plays of a choice before the next decision.
 
-Changing what is played may be costly, and deciding takes time too. A posterior moves little while one point is played
-that is known well, so the decision may stand for many rounds (Calandriello, Carratino, Lazaric, Valko & Rosasco 2022,
-"Scaling Gaussian process optimization by evaluating a few unique candidates multiple times", mini-META).
+Changes of the choice may be costly, and decisions take time. A posterior moves little while a well-known point is
+played, so a decision may stand for many rounds. The rule is mini-META (Calandriello, Carratino, Lazaric, Valko &
+Rosasco 2022, "Scaling Gaussian process optimization by evaluating a few unique candidates multiple times").
 
 | symbol | name | meaning | unit |
 |---|---|---|---|
 | s(x) | `std` | posterior standard deviation of f at the choice x | reward |
 | lambda | `regularization` | of the posterior | reward squared |
-| C | `factor` | by how much standard deviations may shrink before the next decision | |
+| C | `factor` | factor by which standard deviations may shrink before the next decision | |
 | U(x), mu(x) | | upper bound and posterior mean of f at the choice | reward |
 | h | `hope` | (U(x) - max mu) / (U(x) - mu(x)), at least 0 | |
 
@@ -18,11 +18,11 @@ After n more plays of x, s'(z)^2 = s(z)^2 - cov(z, x)^2 / (lambda / n + s(x)^2),
 
 with equality at x itself, and n <= (C^2 - 1) lambda / s(x)^2 plays keep every standard deviation within the factor C.
 
-Fewer plays do so too, and of how many more decisions they make is a matter of n alone: a share q of that n is the rule
-for the factor sqrt(1 + q (C^2 - 1)). What is too long in a run costs the gap of its point in each play. A point that
-has the largest mean has no gap that anybody knew of, and is played for all of n. One that has not was chosen for what
-its bound allows; h is how much of that is above the largest mean. It is played for a share max(1/4, h^2)
-of n: measured, a fifth of the excess regret of C = 1.1 at a third more decisions (docs/million.md).
+Fewer plays do so, too. The number of decisions depends on n alone: a share q of that n is the rule for the factor
+sqrt(1 + q (C^2 - 1)). Each play of a run that is too long costs the gap of its point. A point with the largest mean has
+no known gap, and is played for all of n. Any other point was chosen for its upper bound, and h is the share of that
+bound's excess that lies above the largest mean. Such a point is played for a share max(1/4, h^2) of n. As measured,
+this saves a fifth of the excess regret of C = 1.1 at a third more decisions (docs/million.md).
 """
 
 from __future__ import annotations
@@ -32,40 +32,44 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import final
 
-from .._utils.checks import number
+from .._utils.checks import number, settle
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
-from .base import Combination, Part
+from .base import Part, Policy
 from .memory import Forever
 from .pending import Hallucinated, Ignored
 from .rewards import KnownReward
 
-MOST_REPEATS = 10**9  # plays of one decision
+MOST_REPEATS = 10**9  # largest number of plays of one decision
 LARGEST_FACTOR = 1e3
-LEAST_SHARE = 0.25  # of the longest run: decisions are at most those of a factor of sqrt(1 + (C^2 - 1) / 4)
+LEAST_SHARE = 0.25  # share of the longest run: the decisions are at most those for the factor sqrt(1 + (C^2 - 1) / 4)
 
 
 class Switching(Part):
-    """How often a trial is to be played before the next decision (`trial.repeats`).
+    """The number of plays of a trial before the next decision (`trial.repeats`).
 
-    A run of plays of one point is one trial and one entry of the record, told by all its rewards, or by their count,
-    sum and sum of squares (`nilregret.study.Rewards`). Forced rounds are played once.
+    A run of plays of one point is one trial and one entry of the record. All its rewards are told together, or their
+    count, sum and sum of squares (`nilregret.study.Rewards`). Forced rounds are played once.
     """
 
     @abstractmethod
     def repeats(self, std: float, regularization: float, hope: float = 1.0) -> int:
-        """How often to play a point, at least 1.
+        """Returns the number of plays of a point, at least 1.
 
         Args:
-            std: posterior standard deviation of f there, of the questions that wait for answers too where the policy
-                counts these.
+            std: posterior standard deviation of f there. Pending trials count as observed if the policy imputes them
+                so.
             regularization: lambda of the posterior, in the same units squared.
-            hope: h in [0, 1], the share of what the upper bound there adds to the mean that is above the largest mean
-                of all that may be played: 1 where the point itself has that mean, small where it is known to be worse.
+            hope: the number h in [0, 1]: the share of the excess of the upper bound over the mean that lies above the
+                largest mean. It is 1 if the point itself has that mean, and small if the point is known to be worse.
         """
 
-    def check(self, policy: Combination) -> None:
-        """Refuse what looks at each round by itself."""
+    def check(self, policy: Policy) -> None:
+        """Refuses parts that read single rounds, and parts that change the posterior between decisions."""
+        self._check_single_rounds(policy)
+        self._check_posterior(policy)
+
+    def _check_single_rounds(self, policy: Policy) -> None:
         name = type(self).__name__
         if policy.context is not None:
             raise InvalidInput(
@@ -93,6 +97,9 @@ class Switching(Part):
                 f"`{name}` keeps the uncertainty of the reward within a factor and not that of constraints, whose "
                 "values are learned, charged and kept round by round. Leave out one of them."
             )
+
+    def _check_posterior(self, policy: Policy) -> None:
+        name = type(self).__name__
         if policy.sketch is not None:
             raise InvalidInput(
                 f"`{name}` leaves few distinct points to learn from, and of these the exact posterior is quick: leave "
@@ -115,25 +122,24 @@ class Switching(Part):
 @described
 @dataclass(frozen=True)
 class Lazy(Switching):
-    """Play a choice at most until it could have shrunk some standard deviation by the factor C.
+    """A rule that plays a choice until it could have shrunk some standard deviation by the factor C.
 
-    The best there is by all that is known is played for so long; what is played for its uncertainty, for a share of it,
-    but no less than a quarter. The regret is that of deciding in each round but for a constant that tends to 1 with C,
-    while only O(gamma_T) decisions are made in T rounds (Calandriello et al. 2022, for GP-UCB): some two hundred in a
-    million.
+    The point with the best mean is played for the whole run. A point with high uncertainty is played for a share of it,
+    at least a quarter. The regret is that of deciding in each round up to a constant that tends to 1 with C. Only
+    O(gamma_T) decisions are made in T rounds (Calandriello et al. 2022, for GP-UCB), some two hundred in a million.
 
     Args:
-        factor: C >= 1; 1 decides in each round.
+        factor: C >= 1. With 1 every round has a decision.
     """
 
     factor: float = 1.1
 
     def __post_init__(self) -> None:
         why = "It is by how much standard deviations may shrink between decisions; 1.1 loses next to nothing."
-        object.__setattr__(self, "factor", number("factor", self.factor, low=1.0, high=LARGEST_FACTOR, why=why))
+        settle(self, factor=number("factor", self.factor, low=1.0, high=LARGEST_FACTOR, why=why))
 
     def repeats(self, std: float, regularization: float, hope: float = 1.0) -> int:
-        """floor(max(1/4, h^2) (C^2 - 1) lambda / s^2(x)), at least 1."""
+        """Returns floor(max(1/4, h^2) (C^2 - 1) lambda / s^2(x)), at least 1."""
         allowed = max(LEAST_SHARE, hope**2) * (self.factor**2 - 1.0) * regularization
         if allowed <= 0.0:
             return 1

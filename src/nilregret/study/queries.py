@@ -1,9 +1,8 @@
-"""What a study says of what it knows, which changes nothing."""
+"""Queries of a study: its trials, predictions, bounds and best trial. They change nothing."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +14,17 @@ from ..policy.availability import Some, available
 from ..policy.state import State
 from ..slots.envelope import Envelope
 from ..slots.lengthscales import Lengthscales
-from ..slots.memory import Evidence, Restart
+from ..slots.memory import Evidence
 from ..storage.trial import Trial
 from . import export
 from .best import best_trial
-from .direction import AnyPolicy, AnyState, Goal, has_channels, of_rewards
+from .direction import AnyPolicy, Goal, has_channels, negated, told_envelope
 from .explain import DRAWS, MOST_DRAWS, explanation
 from .explanation import Explanation
-from .fitted import Fitted, fitted_of
+from .fits import FitRecord, fits_of
 from .inputs import Inputs
-from .prices import multiplier_history
+from .multiplier_history import multiplier_history
+from .posterior_band import PosteriorBand, band_of
 from .replica import Replica
 
 if TYPE_CHECKING:
@@ -33,43 +33,46 @@ if TYPE_CHECKING:
     from ..storage import Storage
 
 
-class Queries(ABC):
-    """The part of a study that looks: after every answer, at what is known."""
+class Queries:
+    """The queries of a study. Each first reads what other processes recorded."""
 
     policy: AnyPolicy
     goal: Goal
     seed: int
-    _given: Inputs
-    _kept: Replica
+    inputs: Inputs
+    replica: Replica
 
     @property
     def trials(self) -> Sequence[Trial]:
         """All trials by number, those of other processes included."""
-        kept = self._kept
-        with kept.lock:
-            kept.sync()
-            return kept.record
+        with self.replica.lock:
+            self.replica.sync()
+            return self.replica.record
 
     @property
-    def fits(self) -> list[Fitted]:
+    def fits(self) -> list[FitRecord]:
         """Hyperparameters that were fitted, in the order in which they came into force.
 
-        Each is on record with the trial from which on it counts (see `nilregret.study.fitted.Fitted`).
+        Each names the first trial that was decided with them (see `nilregret.study.fits.FitRecord`).
         """
         trials = self.trials
-        return fitted_of(trials[: len(trials)], self.goal)
+        return fits_of(trials[: len(trials)], self.goal)
 
     @property
     def storage(self) -> Storage | None:
-        """Where the record is; None where it is in memory alone."""
-        return None if self._kept.place is None else self._kept.place.storage
+        """The storage of the record, or None if the record is in memory alone."""
+        return None if self.replica.handle is None else self.replica.handle.storage
 
     def to_pandas(self) -> pd.DataFrame:
-        """All trials as a table, a row each: columns "parameters.NAME" (or "point.0", ...), "reward", and so on."""
+        """Returns all trials as a table, a row each: columns "parameters.NAME" or "point.0", "reward", and so on."""
         return export.to_pandas(self.policy, self.trials)
 
     def export(self, path: str | Path) -> Path:
-        """Write all trials to a file that ends in .csv, .jsonl (an object each), .parquet or .arrow; gives its path."""
+        """Writes all trials to a file and returns its path.
+
+        Args:
+            path: of a new file that ends in .csv, .jsonl (an object each), .parquet or .arrow.
+        """
         return export.write(self.policy, self.trials, path)
 
     def predict(
@@ -79,18 +82,17 @@ class Queries(ABC):
         context: npt.ArrayLike | None = None,
         channel: int = 0,
     ) -> tuple[Array, Array]:
-        """Posterior mean and standard deviation of the reward (noise not included) at `(n, d)` points, each `(n,)`.
+        """Returns the posterior mean and standard deviation of the reward at n points, each `(n,)`.
 
-        Where the goal is to minimise, of the loss. Under constraints, of what is learned: the reward less (the loss
-        plus) what the multipliers in force charge for violations.
-        A dict of parameters, a list of them or a table will do as well. Without points: at every arm.
+        Noise is not included. If the goal is to minimise, the numbers are those of the loss. Under multipliers, the
+        posterior is that of the reward minus the charge for violations (the loss plus the charge).
 
-        Where rewards are warped (`nr.auto`, `nr.slots.Refit`) the belief is a normal distribution of the warped reward,
-        and both numbers are those of the reward behind it. It is skew, so the band to draw is `bounds`.
+        If rewards are warped (`nr.auto`, `nr.slots.Refit`), the posterior of the warped reward is normal. The numbers
+        are those of the reward behind it. Its posterior is skew, so draw the band from `bounds`.
 
         Args:
-            points: see above.
-            context: under which they would be played, where the policy has contexts.
+            points: `(n, d)`, a dict of parameters, a list of dicts, or a table. None for all arms.
+            context: context of the prediction, if the policy has contexts.
             channel: see `bounds`.
         """
         envelope = self._envelope(points, context, channel)
@@ -103,214 +105,220 @@ class Queries(ABC):
         context: npt.ArrayLike | None = None,
         channel: int = 0,
     ) -> tuple[Array, Array]:
-        """The policy's lower and upper confidence bounds in the next round, each `(n,)`; see `predict`.
+        """Returns the policy's lower and upper confidence bounds in the next round at n points, each `(n,)`.
 
-        Of warped rewards they are quantiles of the belief: those of the warped reward, mapped back.
+        If rewards are warped, the bounds are quantiles of the posterior, mapped back to reward units.
 
         Args:
             points: see `predict`.
             context: see `predict`.
-            channel: 0 for the reward; j for constraint j, from 1, in its own units, where the policy was made with
-                `constraints=nr.EveryRound(...)` or one of its relatives.
+            channel: 0 for the reward. j, from 1, for constraint j in its own units, if the policy was made with
+                `constraints=nr.EveryRound(...)` or a similar rule.
         """
         envelope = self._envelope(points, context, channel)
         return envelope.lower, envelope.upper
 
+    def band(self, points: Any, *, context: Any = None, channel: int = 0) -> PosteriorBand:
+        """Returns the posterior mean at points `(n, d)` with a band to draw, which says what it proves.
+
+        Args:
+            points: see `predict`.
+            context: see `predict`.
+            channel: see `bounds`.
+        """
+        return band_of(self._envelope(points, context, channel), constraint=bool(channel))
+
     def feasible(
         self, points: npt.ArrayLike | Mapping[str, Any] | None = None, *, context: npt.ArrayLike | None = None
     ) -> Array:
-        """What is known of points `(n, d)` satisfying all constraints, `(n,)`, as the policy's world says.
+        """Returns how sure it is that each of n points satisfies all constraints, `(n,)`.
 
-        With `nr.EveryRound` and `nr.OnAverage` the posterior probability that all g_j <= 0. With `nr.Safe` the
-        certificate: 1.0 where it certifies and at the points of `start`, else 0.0; and 0.0 where the values told are
-        above 0 on average.
+        With `nr.EveryRound` and `nr.OnAverage`, the posterior probability that all g_j <= 0. With `nr.Safe`, 1.0 at
+        certified points and at the points of `start`, else 0.0. With `nr.Safe` it is also 0.0 if the constraint values
+        told at a point are above 0 on average.
+
+        Args:
+            points: see `predict`.
+            context: see `predict`.
         """
-        seen = self._given.context(context)
-        with self._kept.lock:
-            return self._look().certain(points, seen)
+        seen = self.inputs.context(context)
+        return self.replica.query(lambda state: state.certain(points, seen))
 
     def infeasible(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> float | None:
-        """Whether no point can satisfy all constraints any more: None, or how sure that is.
+        """Returns how sure it is that no point satisfies all constraints, or None if some point may.
 
-        A number says that the lower bound of some constraint is above 0 at every arm (of a continuous domain, at every
-        candidate of the search and every point tried), and how probable it is at least that all those bounds hold; 0
-        where nothing is proved for them.
+        A number says that at every arm the lower bound of some constraint is above 0. On a continuous domain, at every
+        candidate of the search and every point tried. The number is the least probability that all these bounds hold.
+        It is 0 if nothing is proved for them.
+
+        Args:
+            context: see `predict`.
         """
-        seen = self._given.context(context)
-        with self._kept.lock:
-            return self._look().infeasible(seen)
+        seen = self.inputs.context(context)
+        return self.replica.query(lambda state: state.infeasible(seen))
 
     def best(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> Trial:
-        """The answered trial of the highest posterior mean (the earliest, where several are at that point).
+        """Returns the answered trial with the best posterior mean: the highest, or the lowest if the goal is minimise.
 
-        Where the goal is to minimise, of the lowest, here and below. After a restart of the memory, of the trials
-        since. With `context`, the trial whose point has the highest posterior mean under that context, whatever the
-        context was in which it was tried. The mean is that of `predict`, also where rewards are warped.
+        The mean is that of `predict`, also if rewards are warped. Of several trials at one point, the earliest is
+        returned. After a restart of the memory, only the trials since then are compared. With `context`, trials of all
+        contexts are compared by the posterior mean of their points under that context.
 
-        Under constraints, of those that satisfied them: at whose point the values told are at most 0 on average. What
-        counts is then the reward, without the penalty that is learned with it. An error says so where there are none.
-        With `context`, of those whose points satisfy them there in the posterior mean too; under multipliers, and where
-        there are none, of the trials of that very context.
+        Under constraints, the trial is one whose constraint values told at its point are at most 0 on average.
+        The reward alone is then compared, without the penalty that is learned with it. With `context`, the points must
+        also satisfy the constraints there in the posterior mean. Under multipliers, or if no point does, the trials of
+        exactly that context are compared.
+
+        Args:
+            context: context of the comparison, if the policy has contexts.
+
+        Raises:
+            TrialError: no trial has been answered, or none satisfies the constraints.
         """
-        seen = None if context is None else self._given.context(context)
-        with self._kept.lock:
-            return best_trial(self.policy, self.goal, self._look(), self._kept.record, seen)
+        seen = None if context is None else self.inputs.context(context)
+        return self.replica.query(lambda state: best_trial(self.policy, self.goal, state, self.replica.record, seen))
 
     @property
     def valid_for(self) -> str:
-        """What the bounds of the next round are proved for, those of the reward and of every constraint together.
+        """The claim that is proved for the bounds of the next round, of the reward and of all constraints together.
 
-        "f", at all points and in all rounds; "played", at the points played; or "none" where nothing is proved of one
-        of them.
+        "f" is for all points and rounds, "played" for the points played. "none" means that one of them has no proof.
         """
-        with self._kept.lock:
-            return self._look().proved
+        return self.replica.query(lambda state: state.proved)
 
     @property
     def width(self) -> float:
-        """What multiplies the standard deviation in the next round; NaN where the bounds are no such multiple.
+        """Factor of the standard deviation in the bounds of the next round, or NaN if the bounds have no such factor.
 
-        Such are those of warped rewards (`nr.auto`): quantiles of a belief that is not symmetric.
+        Bounds of warped rewards (`nr.auto`) have none: they are quantiles of a skew posterior.
         """
-        with self._kept.lock:
-            return self._look().width(now=self._window_clock())
+        return self.replica.query(lambda state: state.width(now=self._window_clock()))
 
     @property
     def information_gain(self) -> float:
         """Realised information gain of the answered trials, 1/2 log det(I + K / lambda), nats."""
-        with self._kept.lock:
-            return self._look().information_gain
+        return self.replica.query(lambda state: state.information_gain)
 
     @property
     def shortfall(self) -> float:
-        """Rho of a `Sketch`: deviations are right to a factor of about 1 + rho / 2; 0 where the posterior is exact."""
-        with self._kept.lock:
-            state = of_rewards(self._look())
-            return state.shortfall if isinstance(state, State) else 0.0
+        """Rho of a `Sketch`, or 0 if the posterior is exact: deviations are right to a factor of about 1 + rho / 2."""
+        return self.replica.query(lambda state: state.shortfall if isinstance(state, State) else 0.0)
 
     @property
     def minimum(self) -> float | None:
-        """What unanswered trials count as in the next round, reward units; None where they are not censored.
+        """Value imputed to unanswered trials in the next round, reward units, or None if they are not censored.
 
-        Where the policy was made with `minimum=None` it is the smallest reward told so far, and moves with it. Where
-        the goal is to minimise, both are the largest loss.
+        If the policy was made with `minimum=None`, it is the smallest reward told so far. If the goal is to minimise,
+        it is the largest loss.
         """
-        with self._kept.lock:
-            return self._look().minimum
+        least = self.replica.query(lambda state: state.minimum)
+        return least if least is None or self.goal == "maximize" else negated(least)
 
     @property
     def restarts(self) -> list[int]:
-        """Rounds, counted from 0, from which on trials count: each is a cut of the memory (see `restart_reasons`)."""
-        return [restart.round for restart in self._restarts()]
+        """Rounds, from 0, at which the memory was cut: earlier trials no longer count (see `restart_reasons`)."""
+        return [restart.round for restart in self.replica.query(lambda state: state.restarts)]
 
     @property
     def restart_reasons(self) -> list[str]:
-        """Why the memory was cut, in words, one for each of `restarts`."""
-        return [restart.reason for restart in self._restarts()]
+        """Reasons why the memory was cut, in words, one for each of `restarts`."""
+        return [restart.reason for restart in self.replica.query(lambda state: state.restarts)]
 
     @property
     def evidence(self) -> Evidence | None:
-        """How much spoke for a change of the world after each answer, natural logs, and from where on memory is cut.
+        """Evidence for a change of the reward function after each answer, natural logs, and the threshold of a cut.
 
-        None of policies whose memory does not put it into a number (`memory="adaptive"` does). See `plots.evidence`.
+        None if the policy's memory computes no such number (`memory="adaptive"` does). See `plots.evidence`.
         """
-        with self._kept.lock:
-            return self._look().evidence
-
-    def _restarts(self) -> list[Restart]:
-        with self._kept.lock:
-            return self._look().restarts
+        return self.replica.query(lambda state: state.evidence)
 
     @property
     def multipliers(self) -> Array:
-        """What violating each constraint costs in the next round, `(m,)`, reward units; empty without constraints."""
-        with self._kept.lock:
-            return self._look().multipliers.copy()
+        """Price of violating each constraint in the next round, `(m,)`, reward units. Empty without constraints."""
+        return self.replica.query(lambda state: state.multipliers.copy())
 
     @property
     def last_multipliers(self) -> Array:
-        """The multipliers under which the last question was decided, `(m,)`; the first ones before any."""
-        return self._kept.state.multipliers.copy()
+        """Multipliers of the last decision, `(m,)`. Before any decision, the initial ones."""
+        return self.replica.state.multipliers.copy()
 
     def multiplier_history(self) -> tuple[IndexArray, Array]:
-        """The multipliers under which each trial was decided: numbers of the trials asked for `(n,)`, and `(n, m)`.
+        """Returns the multipliers of each decision: numbers of the trials asked for `(n,)`, and multipliers `(n, m)`.
 
-        m is 0 of policies that charge nothing for violations. Worked out from the record, which takes some microseconds
-        a trial: where answers were corrected, as if they had been right in the first place (`explain` says of one trial
-        what was charged then).
+        m is 0 if the policy does not price violations. The history is computed from the record, which takes some
+        microseconds a trial. Corrected answers count as if they had been told first (`explain` shows the multipliers
+        that one trial was decided with).
         """
-        with self._kept.lock:
-            state, trials = self._look(), self._kept.record[:]
+        with self.replica.lock:
+            state, trials = self.replica.current(), self.replica.record[:]
         return multiplier_history(self.policy, state, trials)
 
     @property
     def remarks(self) -> Mapping[str, str]:
-        """What the last decision had to go against, a sentence for each kind: under `nr.Safe` what was told says."""
-        return self._kept.state.remarks
+        """Sentences, by kind, about data that the last decision contradicts, such as values told under `nr.Safe`."""
+        return self.replica.state.remarks
 
     @property
     def saturated(self) -> bool:
-        """Whether a multiplier or a penalty has grown so large (1e6) that it was cut off, as of the last question."""
-        return self._kept.state.saturated
+        """True if a multiplier or penalty of the last decision was clipped at 1e6."""
+        return self.replica.state.saturated
 
     @property
     def norm_bounds(self) -> list[tuple[int, float]]:
-        """Guesses of the norm bound, (rounds so far, guess), the first one and every doubling of it.
+        """Guesses of the norm bound, (rounds so far, guess): the first guess and every doubling.
 
-        Empty where the norm bound was given (see `igp_ucb(guess_norm=True)`).
+        Empty if the norm bound was given (see `igp_ucb(guess_norm=True)`).
         """
-        with self._kept.lock:
-            return self._look().norm_bounds
+        return self.replica.query(lambda state: state.norm_bounds)
 
     @property
     def lengthscales(self) -> Lengthscales | None:
-        """Candidates for the lengthscales and their weights, by what they have predicted; None where one kernel counts.
+        """Candidate lengthscales, weighted by their predictions, or None if the policy has one kernel.
 
-        Of policies made with `refit=nr.slots.LengthscaleBank(...)`, and of `nr.algorithms.lb_gp_ucb`.
+        Policies made with `refit=nr.slots.LengthscaleBank(...)` and `nr.algorithms.lb_gp_ucb` have candidates.
         """
-        with self._kept.lock:
-            return self._look().lengthscales
+        return self.replica.query(lambda state: state.lengthscales)
 
     def explain(
         self, trial: Trial | int, *, among: Some | None = None, exclude: Some | None = None, draws: int = DRAWS
     ) -> Explanation:
-        """Why a trial was chosen: score, bounds, runner-up, what was pending and forgotten, how probable it was.
+        """Returns why a trial was chosen: score, bounds, runner-up, pending and forgotten trials, and probability.
 
-        Recomputed from the record of what had happened before the trial was asked for, which costs a replay of it, and
-        nothing is stored. It is exact on the machine and with the libraries that decided (see the page on studies).
+        The explanation replays the record up to the moment before the trial. Nothing of it is stored. It is exact on
+        the machine and with the libraries that decided (see the page on studies).
 
         Args:
             trial: as `ask` returned it, or its number.
-            among: what was passed to `ask` then; the record does not hold it.
-            exclude: likewise.
-            draws: from which the propensity is estimated where the policy draws (Thompson sampling): its random numbers
-                are keyed by (seed, trial number). 0 for none.
+            among: as it was passed to `ask`. The record does not hold it.
+            exclude: as it was passed to `ask`.
+            draws: number of draws that estimate the propensity if the policy draws (Thompson sampling). Random numbers
+                are keyed by (seed, trial number). 0 estimates none.
+
+        Raises:
+            TrialError: there is no such trial, or `add` recorded it.
         """
         offered = None if among is None and exclude is None else available(self.policy.domain, among, exclude)
         draws = integer("draws", draws, low=0, high=MOST_DRAWS)
-        kept = self._kept
-        with kept.lock:
-            kept.sync()
-            number, trials = kept.record.found(trial).number, kept.record[:]
+        replica = self.replica
+        with replica.lock:
+            replica.sync()
+            number, trials = replica.record.require(trial).number, replica.record[:]
         return explanation(self.policy, self.goal, trials, number, seed=self.seed, available=offered, draws=draws)
 
-    # -- inside --------------------------------------------------------------------------------------------------
-
-    def _look(self) -> AnyState:
-        return self._kept.look()
+    # -- helpers -------------------------------------------------------------------------------------------------
 
     def _envelope(self, points: Any, context: Any, channel: int = 0) -> Envelope:
         most = self.policy.constraint_count if has_channels(self.policy) else 0
-        if type(channel) is not int or (channel and most):  # of other policies it is said that they have none
+        if type(channel) is not int or (channel and most):  # Policies without channels raise a clearer error.
             why = "It is 0 for the reward, or the number of a constraint, from 1."
             channel = integer("channel", channel, low=0, high=most or None, why=why)
-        seen = self._given.context(context)
-        with self._kept.lock:
-            if channel:
-                return self._look().limit(channel, points, seen)
-            return self._look().envelope(points, seen, now=self._window_clock())
+        seen = self.inputs.context(context)
+        if channel:
+            return self.replica.query(lambda state: state.limit(channel, points, seen))
+        found = self.replica.query(lambda state: state.envelope(points, seen, now=self._window_clock()))
+        return told_envelope(found, self.goal)
 
     def _window_clock(self) -> float:
-        """The time where a width depends on it."""
+        """Returns the time if a width depends on it, else infinity."""
         window = self.policy.window
-        return self._kept.now() if window is not None and window.in_time else math.inf
+        return self.replica.now() if window is not None and window.in_time else math.inf

@@ -1,9 +1,9 @@
-"""A record, what is made of it, and where it lives: kept together, so that the three never disagree.
+"""A replica of a study in this process: its record and state, in step with the storage.
 
-A storage may let only one write at a time, of all studies. So a decision is made before the transaction that records
-it: what is known is read, the decision is made of it, and the transaction then sees whether anything was written
-meanwhile. Where it was, the decision is taken back and made again of all that is known. After some such attempts it is
-made within the transaction, in which nobody is faster.
+A storage may allow only one write transaction at a time for all studies. A call therefore decides before its
+transaction: it reads what is known, decides, and then opens the transaction. If another process has written meanwhile,
+the call is rolled back and runs again on the new record. After some attempts the call runs inside the transaction,
+where no other process can be faster.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .._utils.errors import NoRegretError, StorageError
 from .._utils.garbage import no_collection
 from ..storage.record import Record
 from ..storage.trial import Trial
-from .direction import AnyPolicy, AnyState, Goal, begun, copied
+from .direction import AnyPolicy, AnyState, Goal, copy_of_state, initial_state, receive
 
 if TYPE_CHECKING:
     from ..storage import Storage, StoredStudy
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-UNKNOWN = ""  # no stamp of a storage
-BATCH = 1000  # trials that are given up in one transaction
-ATTEMPTS = 4  # at a decision before the transaction that records it; the last one is made within
-QUICK = 0.01  # seconds: what is decided faster may be decided within it, where others write to the same study
-FADING = 0.9  # of the time that calls take: what a slow one took is remembered for some calls
-COMPANY = 100  # calls after which those others are taken to have gone
-PATIENCE = 0.25  # seconds that a reader waits for a call that waits for the storage
+UNKNOWN = ""  # The stamp of a record that was not read from a storage.
+BATCH = 1000  # Trials that one transaction abandons at most.
+ATTEMPTS = 4  # Attempts at one call. The last one runs inside the transaction.
+QUICK = 0.01  # Seconds: a faster call may run inside the transaction if other processes write to the same study.
+FADING = 0.9  # Share of the duration of earlier calls that stays: a slow call is remembered for some calls.
+CONTENTION = 100  # Calls for which other writers are expected after they were last seen.
+PATIENCE = 0.25  # Seconds that a reader waits for a call that waits for the storage.
 
 
 @final
 class StoredStudyHandle:
-    """Where a study is stored.
+    """A stored study, read through an auditor.
 
     Args:
-        storage: that has it.
+        storage: that holds the study.
         study: as the storage knows it.
-        auditor: that checks what comes out of it.
+        auditor: checks every trial that is read.
     """
 
     def __init__(self, storage: Storage, study: StoredStudy, auditor: Auditor) -> None:
@@ -57,251 +57,235 @@ class StoredStudyHandle:
         self.keeps_notes = isinstance(storage, KeepsNotes)
         self.stamp = UNKNOWN
 
-    def known(self, record: Record) -> str:
-        """The stamp of a record."""
+    def stamp_of(self, record: Record) -> str:
+        """Returns the stamp that the storage gave to this record."""
         return self.stamp if record.order else UNKNOWN
 
     def news(self, known: Record) -> tuple[Sequence[Trial], str]:
-        """What is not in the record yet, and the stamp of the one that has it."""
-        return self.checked(self.storage.news(self.study, since=known.order, stamp=self.known(known)), known)
+        """Returns trials that the record lacks, and the stamp of the stored record."""
+        return self.audited(self.storage.news(self.study, since=known.order, stamp=self.stamp_of(known)), known)
 
-    def checked(self, found: tuple[Sequence[Trial], str], known: Record) -> tuple[Sequence[Trial], str]:
-        """News, after a look at them."""
+    def audited(self, found: tuple[Sequence[Trial], str], known: Record) -> tuple[Sequence[Trial], str]:
+        """Returns the news after the auditor has checked them."""
         trials, stamp = found
         same = known.order > 0 and stamp == self.stamp
         return (() if same else self._auditor.news(trials, known)), stamp
 
-
-@final
-class Jotter:
-    """The notes of a call: those that are there, and those that are written when it is recorded.
-
-    Args:
-        place: of the study, where notes are kept.
-    """
-
-    def __init__(self, place: StoredStudyHandle) -> None:
-        self._place = place
-        self.written: dict[str, str] = {}
-
-    def noted(self, keys: Sequence[str]) -> dict[str, str]:
-        """The notes under these keys, where there are any."""
-        storage: Any = self._place.storage
-        found: dict[str, str] = storage.noted(self._place.study, keys)
+    def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
+        """Returns the notes of the study under these keys. A storage without notes has none."""
+        if not keys or not self.keeps_notes:
+            return {}
+        storage: Any = self.storage
+        found: dict[str, str] = storage.read_notes(self.study, keys)
         return found
 
-    def hand_over(self, writer: Any) -> None:
-        """Write them."""
-        if self.written:
-            writer.note(self.written)
 
-
-class _More:
-    """What comes of a call that was not begun: there was too much to be recorded before it."""
+class _NotBegun:
+    """The result of a call that did not begin, because expired leases filled the transaction."""
 
 
 @final
 class _Lock:
-    """The lock of record and state: where holding it ends by an interrupt, the state is made afresh.
+    """The lock of record and state. If an interrupt ends its block, the replica is invalidated.
 
-    A state learns when it is looked at, so that also a look may leave it half changed.
+    A state learns when it is read, so even a query may leave the state half changed.
     """
 
-    def __init__(self, lock: threading.RLock, kept: Replica) -> None:
-        self._lock, self._kept = lock, kept
+    def __init__(self, lock: threading.RLock, replica: Replica) -> None:
+        self._lock, self._replica = lock, replica
 
     def __enter__(self) -> None:
         self._lock.acquire()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and not issubclass(kind, NoRegretError):
-            self._kept.distrust()
+            self._replica.invalidate()
         self._lock.release()
 
 
 @final
 class Replica:
-    """The record of a study, and the state after it.
+    """The record of a study, and the policy's state after that record.
 
-    The state is a cache: whatever goes wrong in the middle of a call (an error, an interrupt, a disk that is full), the
-    next call makes it afresh from the record. `lock` is of record and state, and never held while a call waits for the
-    storage to write.
+    The state is a cache. If anything goes wrong during a call (an error, an interrupt, a full disk), the next call
+    rebuilds it from the record. `lock` guards record and state, and no call holds it while it waits for the storage.
 
     Args:
         policy: of the study.
         goal: of the study.
         seed: of the study.
-        clock: gives Unix seconds.
-        place: where it is stored; None for nowhere.
+        clock: returns Unix seconds.
+        handle: of the stored study, or None if the study is in memory alone.
+
+    Attributes:
+        record: all trials known here.
+        state: the policy's state after them.
+        lock: of record and state.
+        notes: new notes of the call that is being written.
     """
 
     def __init__(
-        self, policy: AnyPolicy, goal: Goal, seed: int, clock: Callable[[], float], place: StoredStudyHandle | None
+        self, policy: AnyPolicy, goal: Goal, seed: int, clock: Callable[[], float], handle: StoredStudyHandle | None
     ) -> None:
-        self._policy, self._goal, self._seed, self._clock = policy, goal, seed, clock
-        self.place = place
+        self._policy, self._goal, self._seed, self.clock = policy, goal, seed, clock
+        self.handle = handle
         lock = threading.RLock()
-        self.lock = _Lock(lock, weakref.proxy(self))  # no cycle: a study that is let go of closes its files at once
+        self.lock = _Lock(lock, weakref.proxy(self))  # A proxy avoids a cycle, so a dropped study closes its files.
         self._timed = policy.pending.in_time
-        self.record, self.state = Record(), begun(policy, goal, seed=seed)
-        self._looked: AnyState | None = None
-        self._whole = place is None  # whether record and state agree with each other, and with what is stored
-        self._order = 0  # of the last event when they did last
-        self._changes: dict[int, Trial | None] = {}  # in this call: trials as they were before, None for new ones
-        self._leases: list[tuple[float, int]] = []  # (when it ends, trial), a heap
-        self.notes: Jotter | None = None  # of the call that writes, where the storage keeps some
-        self._calls = threading.RLock()  # one of this process writes at a time
-        self._recorded = threading.Condition(lock)
-        self._ahead = False  # whether record and state are those of a call that is not in the storage yet
-        self._before: AnyState | None = None  # the state before it, where a copy is cheaper than to make it afresh
-        self._took = 0.0  # seconds, calls of late
-        self._company = 0  # calls in which it is still expected that others write to this study
-        if place is not None:
+        self.record, self.state = Record(), initial_state(policy, goal, seed=seed)
+        self._current: AnyState | None = None
+        self._valid = handle is None  # Whether record, state and storage agree.
+        self._saved_order = 0  # The order of the last event for which they agreed.
+        self._changes: dict[int, Trial | None] = {}  # Trials before this call, None for new ones.
+        self._leases: list[tuple[float, int]] = []  # A heap of (end of the lease, trial).
+        self.notes: dict[str, str] = {}
+        self._writing = threading.RLock()  # One thread of this process writes at a time.
+        self._committed = threading.Condition(lock)
+        self._uncommitted = False  # Whether record and state include a call that is not in the storage yet.
+        self._backup: AnyState | None = None  # The state before that call, if a copy is cheaper than a rebuild.
+        self._seconds = 0.0  # The duration of recent calls.
+        self._contention = 0  # Calls for which other writers are still expected.
+        if handle is not None:
             with self.lock:
                 self.rebuild(self.state)
 
     # -- writing -------------------------------------------------------------------------------------------------
 
     def write(self, act: Callable[P, R], *args: P.args, **more: P.kwargs) -> R:
-        """Do something of which `put` is told, all of it or nothing, as if nobody else wrote meanwhile.
-
-        Where somebody did, it is taken back and done again.
-        """
-        if self.place is not None:
-            with self._calls:
+        """Runs a call and commits what it `put`, all or nothing. If another process was faster, the call runs again."""
+        if self.handle is not None:
+            with self._writing:
                 while True:
-                    result = self._write(self.place, lambda: act(*args, **more))
-                    if not isinstance(result, _More):
+                    result = self._commit(self.handle, lambda: act(*args, **more))
+                    if not isinstance(result, _NotBegun):
                         return result
         with self.lock:
-            if not self._whole:
+            if not self._valid:
                 self.rebuild()
-            self._expire()
+            self._abandon_expired()
             result = act(*args, **more)
-            self._agree()
+            self._mark_saved()
             return result
 
-    def _write(self, place: StoredStudyHandle, act: Callable[[], R]) -> R | _More:
+    def _commit(self, handle: StoredStudyHandle, act: Callable[[], R]) -> R | _NotBegun:
         result: Any = None
         for left in reversed(range(ATTEMPTS)):
             with self.lock:
                 self.sync()
-                quick = self._took < QUICK
-                within = left == 0 or (quick and self._company > 0)
+                quick = self._seconds < QUICK
+                within = left == 0 or (quick and self._contention > 0)
                 if not within:
-                    self._before = None if quick else copied(self.state)
-                    result = self._done(place, act)
-                    if self._is_said():
+                    self._backup = None if quick else copy_of_state(self.state)
+                    result = self._run(act)
+                    if not self._has_changes():
+                        self._mark_saved()
                         return cast(R, result)
             try:
-                with place.storage.writing(place.study) as writer, self.lock:
+                with handle.storage.writing(handle.study) as writer, self.lock:
                     if within:
-                        self._take_in(place, writer)
-                        result = self._done(place, act)
-                    stamp = self._saved(place, writer)
+                        self._catch_up(handle, writer)
+                        result = self._run(act)
+                    stamp = self._save(handle, writer)
                 with self.lock:
-                    if self._ahead and stamp is not None:  # else a reader has taken it back, and will read it again
-                        self._agree(stamp)
+                    # If a reader has rolled the call back meanwhile, it will read the call again from the storage.
+                    if self._uncommitted and stamp is not None:
+                        self._mark_saved(stamp)
                 if stamp is not None:
                     return cast(R, result)
             finally:
                 with self.lock:
-                    self._ahead, self._before = False, None
-                    self._recorded.notify_all()
+                    self._uncommitted, self._backup = False, None
+                    self._committed.notify_all()
         raise RuntimeError("The last attempt stands.")
 
-    def _done(self, place: StoredStudyHandle, act: Callable[[], R]) -> R | _More:
-        """What comes of it; record and state are then ahead of the storage."""
-        self.notes = Jotter(place) if place.keeps_notes else None
-        begin = time.thread_time()  # of the processor: on a busy machine nothing is quick
-        result = _More() if self._expire(most=BATCH) else act()
-        self._took = max(time.thread_time() - begin, FADING * self._took)
-        self._ahead = True
+    def _run(self, act: Callable[[], R]) -> R | _NotBegun:
+        """Runs a call. Record and state are then ahead of the storage."""
+        self.notes = {}
+        begin = time.thread_time()  # Processor time, because on a busy machine no call is quick.
+        result = _NotBegun() if self._abandon_expired(most=BATCH) else act()
+        self._seconds = max(time.thread_time() - begin, FADING * self._seconds)
+        self._uncommitted = True
         return result
 
-    def _is_said(self) -> bool:
-        """Whether there is nothing to record after all."""
-        if self._changes or (self.notes is not None and self.notes.written):
-            return False
-        self._agree()
-        return True
+    def _has_changes(self) -> bool:
+        return bool(self._changes or self.notes)
 
-    def _take_in(self, place: StoredStudyHandle, writer: Writer) -> None:
-        """Catch up, in a transaction."""
-        if not self._whole:
+    def _catch_up(self, handle: StoredStudyHandle, writer: Writer) -> None:
+        """Reads what other processes wrote, inside a transaction."""
+        if not self._valid:
             self.rebuild()
         record = self.record
-        changed, stamp = place.checked(writer.news(since=record.order, stamp=place.known(record)), record)
-        self._company = COMPANY if changed else self._company - 1
+        changed, stamp = handle.audited(writer.news(since=record.order, stamp=handle.stamp_of(record)), record)
+        self._contention = CONTENTION if changed else self._contention - 1
         self.apply(changed, stamp)
 
-    def _saved(self, place: StoredStudyHandle, writer: Writer) -> str | None:
-        """The stamp of the record with what was done; None where it was taken back."""
-        if not self._ahead:
+    def _save(self, handle: StoredStudyHandle, writer: Writer) -> str | None:
+        """Writes the call and returns the new stamp, or None if the call was rolled back."""
+        if not self._uncommitted:
             return None
-        if writer.news(since=self._order, stamp=place.stamp).stamp != place.stamp:
-            self._company = COMPANY
-            self._take_back()
+        if writer.news(since=self._saved_order, stamp=handle.stamp).stamp != handle.stamp:
+            self._contention = CONTENTION
+            self._roll_back()
             return None
         from ..storage.base import Change
 
-        stamp = place.stamp
-        if self._changes or (self.notes is not None and self.notes.written):
+        stamp = handle.stamp
+        if self._has_changes():
             changes = [Change(before, self.record[number]) for number, before in self._changes.items()]
             stamp = writer.save(changes, order=self.record.order)
-        if self.notes is not None:
-            self.notes.hand_over(writer)
+        if self.notes:
+            cast(Any, writer).write_notes(self.notes)
         return stamp
 
-    def _agree(self, stamp: str | None = None) -> None:
-        """Record and state are what is stored, under this stamp; None for the one that is known."""
-        if self.place is not None and stamp is not None:
-            self.place.stamp = stamp
-        self._order, self._whole, self._ahead = self.record.order, True, False
+    def _mark_saved(self, stamp: str | None = None) -> None:
+        """Notes that record and state equal the stored record, under a new stamp or the known one."""
+        if self.handle is not None and stamp is not None:
+            self.handle.stamp = stamp
+        self._saved_order, self._valid, self._uncommitted = self.record.order, True, False
         self._changes.clear()
 
-    def _take_back(self) -> None:
-        """Be as before the call that is not in the storage yet."""
-        self.record.take_back(self._order, self._changes)
-        state, self._before = self._before, None
-        if state is None:
-            state = begun(self._policy, self._goal, seed=self._seed)
-            state.receive(self.record.righted())
-        self.state, self._looked, self._leases = state, None, _leases_of(self.record)
-        self._agree()
+    def _roll_back(self) -> None:
+        """Restores record and state to before the call that is not in the storage yet."""
+        self.record.roll_back(self._saved_order, self._changes)
+        state, self._backup = self._backup, None
+        self.state = self._replayed() if state is None else state
+        self._current, self._leases = None, _leases_of(self.record)
+        self._mark_saved()
+
+    def _replayed(self) -> AnyState:
+        """Returns a new state that has learned the whole record, with corrected answers in place of first ones."""
+        state = initial_state(self._policy, self._goal, seed=self._seed)
+        receive(state, self._goal, self.record.corrected_events())
+        return state
 
     def put(self, trial: Trial) -> Trial:
-        """One thing has happened to a trial."""
-        self._whole = False  # until the call is over
+        """Records a trial to which one event has happened, and returns it."""
+        self._valid = False  # Until the call is over.
         record = self.record
-        if self.place is not None and trial.number not in self._changes:
+        if self.handle is not None and trial.number not in self._changes:
             self._changes[trial.number] = record[trial.number] if trial.number < len(record) else None
-        event = record.take(trial)
+        event = record.update(trial)
         if event.kind == "corrected":
-            self.state = begun(self._policy, self._goal, seed=self._seed)
-            self.state.receive(record.righted())
+            self.state = self._replayed()
         else:
-            self.state.receive((event,))
-            if trial.lease_until is not None and event.kind == "asked":
-                heapq.heappush(self._leases, (trial.lease_until, trial.number))
-        self._looked = None
+            receive(self.state, self._goal, (event,))
+            if event.kind == "asked":
+                self._add_lease(trial)
+        self._current = None
         return trial
 
-    def distrust(self) -> None:
-        """Something went wrong on the way: the next call makes record and state afresh."""
-        self._whole, self._looked = False, None
+    def _add_lease(self, trial: Trial) -> None:
+        if trial.lease_until is not None:
+            heapq.heappush(self._leases, (trial.lease_until, trial.number))
 
-    def deciding(self) -> None:
-        """The state is about to take in what was told.
+    def invalidate(self) -> None:
+        """Marks record and state as possibly wrong: unless a write ends well, the next call rebuilds them."""
+        self._valid, self._current = False, None
 
-        If the trial is not recorded after all, that was too early for a replay to repeat: then it is made afresh.
-        """
-        self._whole = False
+    def _abandon_expired(self, *, most: float = math.inf) -> bool:
+        """Abandons trials whose lease has ended, and returns whether more of them are left.
 
-    def _expire(self, *, most: float = math.inf) -> bool:
-        """Give up trials whose time is over: an event like any other, so that a replay sees it where it was.
-
-        Returns whether there are more of them.
+        Each is an event on record, so that a replay sees it at its place.
         """
         if not self._leases:
             return False
@@ -315,78 +299,99 @@ class Replica:
             if trial.state == "pending":
                 lease = until - trial.asked_at
                 reason = f"its lease of {lease:g} s ran out"
-                self.put(trial.given_up(reason=reason, order=self.record.order + 1, time=now))
+                self.put(trial.as_abandoned(reason=reason, order=self.record.order + 1, time=now))
         return False
 
     # -- reading -------------------------------------------------------------------------------------------------
 
     def sync(self) -> None:
-        """Catch up with what other processes wrote."""
-        if self._ahead:
-            self._recorded.wait_for(lambda: not self._ahead, PATIENCE)
-        if self._ahead:  # the call waits for a storage that somebody holds; who looks does not
-            self._take_back()
-        if not self._whole:
+        """Reads what other processes wrote. The caller holds `lock`."""
+        if self._uncommitted:
+            self._committed.wait_for(lambda: not self._uncommitted, PATIENCE)
+        if self._uncommitted:  # The call waits for a storage that another process holds. A reader does not wait.
+            self._roll_back()
+        if not self._valid:
             self.rebuild()
-        if self.place is not None:
-            self.apply(*self.place.news(self.record))
+        if self.handle is not None:
+            self.apply(*self.handle.news(self.record))
 
-    def look(self) -> AnyState:
-        """A state that has taken in everything, to look at."""
+    def current(self) -> AnyState:
+        """Returns a state for queries that has learned all trials of all processes. The caller holds `lock`."""
         self.sync()
-        if self._looked is None:
-            self._looked = self.state.settled()
-        return self._looked
+        if self._current is None:
+            self._current = self.state.settled()
+        return self._current
+
+    def query(self, read: Callable[[AnyState], R]) -> R:
+        """Returns a function's result for a state that has learned all trials of all processes."""
+        with self.lock:
+            return read(self.current())
+
+    def snapshot(self) -> Sequence[Trial]:
+        """Returns all trials of all processes as they are now.
+
+        `record` itself goes on. A reader of it may see a late event and miss an earlier one of a trial read before.
+        """
+        with self.lock:
+            self.sync()
+            return self.record[:]
 
     def rebuild(self, fresh: AnyState | None = None) -> None:
-        """Everything afresh from the record; from the stored one where there is a storage.
+        """Rebuilds record and state, from the storage if there is one.
 
         Args:
-            fresh: a state before any event, where there is one.
+            fresh: a state before any event, if one is at hand.
         """
         with no_collection:
             self._rebuild(fresh)
 
     def _rebuild(self, fresh: AnyState | None) -> None:
-        record, state = Record(), begun(self._policy, self._goal, seed=self._seed) if fresh is None else fresh
+        record, state = Record(), initial_state(self._policy, self._goal, seed=self._seed) if fresh is None else fresh
         self._changes.clear()
-        known, stamp = (self.record.as_of(self._order), UNKNOWN) if self.place is None else self.place.news(record)
+        handle = self.handle
+        known, stamp = (self.record.as_of(self._saved_order), UNKNOWN) if handle is None else handle.news(record)
         events = record.apply(known)
-        if any(trial.corrected for trial in record):  # as if the right answer had come first
-            events = record.righted()
-        state.receive(events)
-        self.record, self.state, self._looked, self._order = record, state, None, record.order
+        if any(trial.corrected for trial in record):  # As if the right answer had come first.
+            events = record.corrected_events()
+        receive(state, self._goal, events)
+        self.record, self.state, self._current, self._saved_order = record, state, None, record.order
         self._leases = _leases_of(record)
-        if self.place is not None:
-            self.place.stamp = stamp
-        self._whole = True  # last: an interrupt before this line leaves the rebuilding to the next call
+        if handle is not None:
+            handle.stamp = stamp
+        self._valid = True  # This comes last: after an earlier interrupt the next call rebuilds again.
 
     def apply(self, changed: Sequence[Trial], stamp: str = UNKNOWN) -> None:
-        """Take in what others wrote, after which the stored record has this stamp."""
-        if not changed:
-            if self.place is not None:
-                self.place.stamp = stamp
-            return
-        self._whole = False  # until record and state agree again
-        events = self.record.apply(changed)
-        if any(event.kind == "corrected" for event in events):
-            self.state = begun(self._policy, self._goal, seed=self._seed)
-            self.state.receive(self.record.righted())
-        else:
-            self.state.receive(events)
-        for trial in changed:
-            if trial.lease_until is not None and trial.state == "pending":
-                heapq.heappush(self._leases, (trial.lease_until, trial.number))
-        self._looked = None
-        if self.place is not None:
-            self.place.stamp = stamp
-        self._order, self._whole = self.record.order, True
+        """Adds trials that other processes wrote.
+
+        Args:
+            changed: new and changed trials, by number.
+            stamp: of the stored record with them.
+        """
+        if changed:
+            self._valid = False  # Until record and state agree again.
+            events = self.record.apply(changed)
+            if any(event.kind == "corrected" for event in events):
+                self.state = self._replayed()
+            else:
+                receive(self.state, self._goal, events)
+            for trial in changed:
+                if trial.state == "pending":
+                    self._add_lease(trial)
+            self._current = None
+        if self.handle is not None:
+            self.handle.stamp = stamp
+        if changed:
+            self._saved_order, self._valid = self.record.order, True
 
     # -- time ----------------------------------------------------------------------------------------------------
 
     def now(self) -> float:
-        """The time; where waiting is measured by it, it must not go back."""
-        now = float(self._clock())
+        """Returns the time in Unix seconds.
+
+        Raises:
+            NoRegretError: the clock gives no finite number, or has gone back while the policy measures waiting times.
+        """
+        now = float(self.clock())
         if not math.isfinite(now):
             raise NoRegretError(f"The clock says {now}, which is no time in seconds; nothing was recorded.")
         if not self._timed:
@@ -403,21 +408,24 @@ class Replica:
 
 
 def _leases_of(record: Record) -> list[tuple[float, int]]:
-    """When which pending trials end, a heap."""
+    """Returns a heap of (end of the lease, trial) of all pending trials with a lease."""
     found = [(t.lease_until, t.number) for t in record if t.lease_until is not None and t.state == "pending"]
     heapq.heapify(found)
     return found
 
 
-def found_again(url: str, name: str, known: Identity | None) -> tuple[Storage, str]:
-    """The storage of a study that was pickled, and the study's name by now.
+def find_again(url: str, name: str, known: Identity | None) -> tuple[Storage, str]:
+    """Returns the storage of a pickled study and the name that the study has now.
 
-    It may have been renamed since, and its old name given to another.
+    The study may have been renamed since, and its old name given to another study.
 
     Args:
         url: of the storage.
-        name: that it had.
-        known: its identity; None in what older versions pickled.
+        name: that the study had.
+        known: its identity, or None in a pickle of an older version.
+
+    Raises:
+        StorageError: the storage no longer holds the study.
     """
     from ..storage.opening import opened
 

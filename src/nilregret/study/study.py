@@ -1,4 +1,4 @@
-"""A study is a policy, a seed and a record: the user's one entry point."""
+"""A study is a policy, a seed and a record: the entry point of users."""
 
 from __future__ import annotations
 
@@ -8,41 +8,43 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, final, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, final, overload
 
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_SEED, Array, integer, new_study_name, number, shown, study_name
 from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning
 from .._utils.serialize import loads
-from ..policy.availability import Available, Some, available
-from ..policy.engines import Decision
+from ..policy.availability import Some, available
 from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy
 from ..slots.memory import Restart
 from ..slots.objective import SATURATED
-from ..storage.record import Record
-from ..storage.trial import Plays, Trial
+from ..storage.trial import Trial
 from . import export
-from .answers import Answering, reason_of, told_by_each, told_of
-from .audit import Auditor, check_facts, check_same, settings_at, stored_facts
-from .cautions import FIRST, cautions, infeasible_sentence, next_look
-from .direction import AnyPolicy, AnyState, Goal, check_goal, has_channels
+from .answers import check_answer, parse_answers, reason_of
+from .audit import Auditor
+from .cautions import FIRST, cautions, infeasible_sentence, next_check
+from .definition import check_facts, check_same, stored_facts
+from .direction import AnyPolicy, Goal, check_goal, has_channels
 from .inputs import Inputs
+from .play_rewards import Rewards
 from .queries import Queries
-from .replica import Replica, StoredStudyHandle, found_again
-from .rewards import Rewards
+from .replica import Replica, StoredStudyHandle, find_again
+from .transaction import Failed, NotYet, Transaction, group_commit
 
 if TYPE_CHECKING:
     from ..storage.base import Identity, Storage
 
-MOST_AT_ONCE = 10_000  # trials of one `ask` or `tell_many`: one transaction
-LONGEST_LEASE = 1e9  # seconds, some thirty years
+MOST_AT_ONCE = 10_000  # Trials of one `ask` or `tell_many`, which is one transaction.
+LONGEST_LEASE = 1e9  # Seconds, some thirty years.
+
+R = TypeVar("R")
 
 
 @final
 class Study(Queries):
-    """Ask what to try, tell what came of it, as often as you like.
+    """A sequential experiment: `ask` for the next trial, `tell` its reward, as often as you like.
 
     >>> import nilregret as nr
     >>> policy = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
@@ -52,25 +54,39 @@ class Study(Queries):
     ...     reward = -((trial.point[0] - 0.3) ** 2)
     ...     _ = study.tell(trial, reward)
 
-    What it asks depends on nothing but the policy, the seed and the record; looking (`predict`, `best`, ...) changes
-    nothing. A study may be used by several threads and, with a storage, by several processes at once.
+    Each trial depends on the policy, the seed and the record alone. Queries (`predict`, `best`, ...) change nothing.
+    Several threads may use one study. With a storage, several processes may use it at once.
 
     Args:
-        policy: how to decide, made by one of the algorithm functions.
-        goal: "maximize" what is told, or "minimize" it: a loss, an error, a cost. All that you give and get is in the
-            units told, whichever it is: rewards (then losses), `predict`, `bounds`, and of the policy `prior_mean` and
-            the `minimum` of censored answers, which is the worst value there is (of losses the largest). A part of
-            your own always sees rewards, which are minus the losses.
-        seed: of all random choices; a whole number >= 0.
+        policy: made by one of the algorithm functions.
+        goal: "maximize" rewards, or "minimize" losses, errors or costs. All numbers that you give and get are in the
+            units told. So are the policy's `prior_mean` and the `minimum` of censored answers, which is the worst
+            value (of losses the largest). A part of your own always sees rewards, which are minus the losses.
+        seed: of all random choices, a whole number >= 0.
         storage: URL of a database, such as "sqlite:///studies.db" or "postgresql://user:password@host/database", or a
-            `nilregret.storage.Storage`; None keeps the record in memory.
-        name: of the study within the storage; opening a name again resumes that study, which needs an equal policy,
-            goal and seed.
-        about: facts to keep with a stored study, which must be the same when it is resumed.
-        clock: gives the time of asking and telling in Unix seconds.
-        on_change: called by `ask` with each new cut of the memory, a `nilregret.slots.Restart`, once, whichever process
-            told what led to it; not for those that a study had when it was opened. An error in it comes out of `ask`,
-            whose trial is then on record, pending.
+            `nilregret.storage.Storage`. None keeps the record in memory.
+        name: of the study within the storage. If the storage has a study of this name, that study is resumed. The
+            policy, goal and seed must then equal those on record.
+        about: facts to store with a new study. A resumed study must have the same facts.
+        clock: returns the time of asking and telling in Unix seconds.
+        on_change: called by `ask` once with each new cut of the memory, a `nilregret.slots.Restart`, whichever process
+            told the reward that led to it. Cuts on record when the study was opened are skipped. `ask` raises an error
+            of this function after its trial was recorded as pending.
+
+    Attributes:
+        policy: as given.
+        goal: as given.
+        seed: as given.
+        name: as given.
+        about: as given.
+        quiet: if True, warnings go to `held_warnings` instead of Python's `warnings`.
+        held_warnings: sentences of held warnings, by kind.
+        inputs: checks of rewards, constraint values, contexts and points.
+        replica: record, state and storage, for programs that serve or test studies.
+
+    Raises:
+        InvalidInput: an argument cannot be used, or the stored study was made with other ones.
+        StorageError: the storage cannot be used.
     """
 
     def __init__(
@@ -88,20 +104,20 @@ class Study(Queries):
         check_policy(policy)
         self.policy = policy
         self.goal: Goal = check_goal(goal)
-        self._given = Inputs(policy, self.goal)
+        self.inputs = Inputs(policy, self.goal)
         self.seed = integer("seed", seed, low=0, high=LARGEST_SEED, why="Random streams are numbered from 0.")
         self.name = (new_study_name if storage is None else study_name)("name", name)
         self.about = check_facts(about)
-        self._clock, self._on_change = clock, on_change
+        self._on_change = on_change
         if on_change is not None and not callable(on_change):
             raise InvalidInput(f"`on_change` is {shown(on_change)}: it must be a function of a restart, or None.")
-        self.quiet = False  # whether warnings are kept in `unsaid` and not given
-        self.unsaid: dict[str, str] = {}  # sentences by kind
-        self._said: set[str] = set()  # kinds of warnings: each is given once
-        self._look_at: float = FIRST  # trials at which what was told is compared with what the policy expects
-        self._kept = Replica(policy, self.goal, self.seed, clock, None if storage is None else self._placed(storage))
-        self._answering = Answering(policy, self._kept)
-        self._announced = len(self._state.restarts)  # cuts of which `on_change` need not be told
+        self.quiet = False
+        self.held_warnings: dict[str, str] = {}
+        self._warned: set[str] = set()  # Kinds of warnings: each is given once.
+        self._next_check: float = FIRST  # The number of trials at which rewards are compared with the policy's scales.
+        handle = None if storage is None else self._find_or_make(storage)
+        self.replica = Replica(policy, self.goal, self.seed, clock, handle)
+        self._announced = len(self.replica.state.restarts)  # Cuts of the memory that `on_change` has seen or skips.
 
     @classmethod
     def open(
@@ -112,7 +128,17 @@ class Study(Queries):
         clock: Callable[[], float] = time.time,
         on_change: Callable[[Restart], object] | None = None,
     ) -> Self:
-        """Resume a stored study by name alone: its policy, goal and seed come from the storage."""
+        """Resumes a stored study by name: its policy, goal and seed come from the storage.
+
+        Args:
+            storage: see `Study`.
+            name: of the study within the storage.
+            clock: see `Study`.
+            on_change: see `Study`.
+
+        Raises:
+            InvalidInput: the storage has no study of this name.
+        """
         from ..storage.opening import opened
 
         database = opened(storage, make=False)
@@ -126,14 +152,14 @@ class Study(Queries):
             clock=clock, on_change=on_change,
         )  # fmt: skip
 
-    def _placed(self, given: str | Storage) -> StoredStudyHandle:
+    def _find_or_make(self, given: str | Storage) -> StoredStudyHandle:
         from ..storage.opening import opened
 
         storage, where = opened(given), _words(given)
         try:
             new_study_name("name", self.name)
         except InvalidInput:
-            if storage.find(self.name) is None:  # one that is there already goes on
+            if storage.find(self.name) is None:  # A study of such a name may be resumed, but not made.
                 raise
         policy, about = self.policy.to_json(), json.dumps(self.about, sort_keys=True)
         stored = storage.find_or_make(self.name, policy=policy, goal=self.goal, seed=self.seed, about=about)
@@ -141,23 +167,24 @@ class Study(Queries):
         return StoredStudyHandle(storage, stored, Auditor(self.policy, self.goal, f"study {self.name!r} in {where}"))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A study with a storage is copied and pickled as what opens it again: both then share its record."""
-        place = self._kept.place
-        if place is None or not place.storage.shared:
+        """Pickles the way to open a stored study again, so that both copies share its record."""
+        handle = self.replica.handle
+        if handle is None or not handle.storage.shared:
             raise NoRegretError(
                 "A study in memory cannot be copied or pickled: a trial told to one copy would be unknown to the "
                 "other. Give it a `storage`, which copies and processes share; or make a new study of `study.policy`, "
                 "`study.goal` and `study.seed`, and `add` the trials."
             )
-        given: dict[str, Any] = {} if self._clock is time.time else {"clock": self._clock}
+        clock = self.replica.clock
+        given: dict[str, Any] = {} if clock is time.time else {"clock": clock}
         if self._on_change is not None:
             given["on_change"] = self._on_change
-        return _reopened, (type(self), place.storage.place, place.study.name, given, place.study.identity)
+        return _reopened, (type(self), handle.storage.place, handle.study.name, given, handle.study.identity)
 
     def close(self) -> None:
-        """Let go of the storage's files and connections; the next call opens them again. `with study:` does so, too."""
-        if self._kept.place is not None:
-            self._kept.place.storage.close()
+        """Closes the storage's files and connections. The next call opens them again, and `with study:` closes them."""
+        if self.replica.handle is not None:
+            self.replica.handle.storage.close()
 
     def __enter__(self) -> Self:
         return self
@@ -167,9 +194,9 @@ class Study(Queries):
 
     def __repr__(self) -> str:
         goal = "" if self.goal == "maximize" else f" goal={self.goal!r},"
-        return f"Study({self.name!r}, {self.policy.algorithm},{goal} seed={self.seed}, {self._record!r})"
+        return f"Study({self.name!r}, {self.policy.algorithm},{goal} seed={self.seed}, {self.replica.record!r})"
 
-    # -- deciding and recording ----------------------------------------------------------------------------------
+    # -- asking and telling --------------------------------------------------------------------------------------
 
     @overload
     def ask(
@@ -200,50 +227,41 @@ class Study(Queries):
         exclude: Some | None = None,
         lease: float | timedelta | None = None,
     ) -> Trial | list[Trial]:
-        """The next trial to try, recorded as pending; with `count`, a list of that many.
+        """Returns the next trial, recorded as pending. With `count`, returns a list of that many.
 
-        What pending trials count as is the policy's choice (`pending`). Most ignore them, and then mostly ask for the
-        same point again until an answer comes; `gp_bucb` and `gp_ucb_sdf` spread out. A list of b is b asks, one
-        after the other, in one transaction: all of them are recorded, or none.
+        The policy's `pending` part says how pending trials are treated. Most policies ignore them, and then mostly
+        ask for the same point again until a reward comes. `gp_bucb` and `gp_ucb_sdf` spread out. A list of b trials is
+        b decisions in turn, recorded in one transaction: all of them, or none.
 
         Args:
-            context: what is known before the decision, `(c,)`, a dict of parameters or a table's row, where the policy
-                has contexts.
-            count: how many trials, at most 10,000.
-            among: what may be played this time: arms (by number, a truth value for each, points or dicts of
-                parameters), or on a box or space the points `(n, d)` or dicts to choose from. Random rounds keep to
-                it too. What was available is not stored: a trial is what was decided, and is never decided again.
-            exclude: arms that may not be played this time; not on a box or space.
-            lease: how long an answer is waited for, seconds or a `timedelta`. After that the trial is abandoned, at the
-                next call of any process that writes to the study: it no longer counts as pending. Its answer is taken
-                all the same, however late.
+            context: known before the decision, if the policy has contexts: `(c,)`, a dict of parameters or a table's
+                row.
+            count: number of trials, at most 10,000.
+            among: points that may be played this time. On arms: their numbers, a truth value for each, points or dicts
+                of parameters. On a box or space: points `(n, d)` or dicts. Random rounds keep to them too. They are
+                not stored, because a recorded trial is never decided again.
+            exclude: arms that may not be played this time. Boxes and spaces do not take it.
+            lease: time to wait for the reward, seconds or a `timedelta`. After it, the next call of any process that
+                writes to the study abandons the trial, which then no longer counts as pending. Its reward is still
+                accepted, however late.
+
+        Raises:
+            InvalidInput: an argument cannot be used.
+            StorageError: the trial could not be recorded.
         """
-        seen = self._given.context(context)
+        seen = self.inputs.context(context)
         whole = among is None and exclude is None
         offered = None if whole else available(self.policy.domain, among, exclude)
         seconds = None if lease is None else _seconds(lease)
+        transaction = Transaction(self.policy, self.replica)
         if count is None:
-            trial = self._kept.write(self._next, seen, offered, seconds)
-            self._after_asking()
+            trial = self.replica.write(transaction.ask, seen, offered, seconds)
+            self._after_ask()
             return trial
         wanted = integer("count", count, low=1, high=MOST_AT_ONCE)
-        trials = self._kept.write(lambda: [self._next(seen, offered, seconds) for _ in range(wanted)])
-        self._after_asking()
+        trials = self.replica.write(lambda: [transaction.ask(seen, offered, seconds) for _ in range(wanted)])
+        self._after_ask()
         return trials
-
-    def _after_asking(self) -> None:
-        if self._state.saturated:
-            self._warn({"saturated": SATURATED}, stacklevel=4)
-        self._warn(self._state.remarks, stacklevel=4)
-        if self._on_change is not None:
-            self._announce(self._on_change)
-
-    def _announce(self, on_change: Callable[[Restart], object]) -> None:
-        with self._kept.lock:
-            known, restarts = self._announced, self._state.restarts
-            self._announced = len(restarts)
-        for restart in restarts[known:]:
-            on_change(restart)
 
     def tell(
         self,
@@ -253,59 +271,73 @@ class Study(Queries):
         constraints: npt.ArrayLike | None = None,
         revise: bool = False,
     ) -> Trial:
-        """Record the reward of a trial, in any order, any time later, from any process; returns it answered.
+        """Records the reward of a trial and returns the trial with it.
 
-        To tell the same again changes nothing and returns the same trial, so a worker that does not know whether it was
-        heard may repeat itself; another answer is refused. An answer to a trial that was abandoned is taken, and marked
-        (`trial.late`): it counts as one that came while the trial was pending.
+        Rewards may come in any order, at any time, from any process. `tell` is idempotent: a repeated call with the
+        same answer returns the same trial and records nothing. A different answer is refused. The reward of an
+        abandoned trial is accepted and marked (`trial.late`). It counts like one that came while the trial was pending.
 
         Args:
             trial: as `ask` returned it, or its number.
-            reward: finite; True and False count as 1 and 0. Where the goal is to minimise, the loss. None where only
-                the constraint values are known yet (a discount, days before the purchase). Of a trial to be played
-                `trial.repeats` times (`switching`) the rewards of its plays, all or fewer, or their `Rewards`.
-            constraints: constraint values g `(m,)`, satisfied when <= 0; together with the reward, or by themselves
-                before it. With `nr.EveryRound`, `nr.OnAverage` and `nr.Safe` also after it, and each teaches what it
-                says; other policies with constraints learn nothing of a reward without them.
-            revise: whether another answer corrects the one there is: the study goes on as if it had been told in the
-                first place, and what was told first stays in `trial.corrected`.
+            reward: a finite number. True and False count as 1 and 0. If the goal is to minimise, the loss. None if
+                only the constraint values are known yet (a discount, days before the purchase). If the trial is to be
+                played `trial.repeats` times (`switching`), the rewards of all or fewer plays, or their `Rewards`.
+            constraints: constraint values g `(m,)`, satisfied when <= 0, with the reward or before it. With
+                `nr.EveryRound`, `nr.OnAverage` and `nr.Safe` also after it, and the policy learns from each by itself.
+                Other policies with constraints learn nothing from a reward without constraint values.
+            revise: if True, a different answer corrects the one on record. The study goes on as if the correction had
+                been told first. `trial.corrected` keeps the earlier answer.
+
+        Raises:
+            InvalidInput: the reward or the constraint values cannot be used.
+            TrialError: there is no such trial, or it has a different answer.
+            StorageError: the reward could not be recorded.
         """
-        told = told_of(self._given, trial, reward, constraints)
-        answered = self._kept.write(self._answering.tell, told, revise=revise)
-        if len(self._record) >= self._look_at:
-            self._look_for_wrong_scales()
+        told = check_answer(self.inputs, trial, reward, constraints)
+        answered = self.replica.write(Transaction(self.policy, self.replica).tell, told, revise=revise)
+        self._after_tell()
         return answered
 
     def tell_many(self, answers: Iterable[Any], *, revise: bool = False) -> list[Trial]:
-        """Record several answers in one transaction, all of them or none; returns the trials, answered.
+        """Records several answers in one transaction, all or none, and returns the trials with them.
 
         Args:
-            answers: each (trial, reward) or (trial, reward, constraints), or a dict of these names, as of `tell`; at
+            answers: each (trial, reward) or (trial, reward, constraints), or a dict of these names (see `tell`). At
                 most 10,000.
-            revise: as of `tell`.
+            revise: see `tell`.
         """
-        told = told_by_each(self._given, answers)
+        told = parse_answers(self.inputs, answers)
         integer("len(answers)", len(told), low=0, high=MOST_AT_ONCE)
-        answered = self._kept.write(self._answering.all, told, revise=revise)
-        if len(self._record) >= self._look_at:
-            self._look_for_wrong_scales()
+        answered = self.replica.write(Transaction(self.policy, self.replica).tell_all, told, revise=revise)
+        self._after_tell()
         return answered
 
     def fail(self, trial: Trial | int, reason: str, *, revise: bool = False) -> Trial:
-        """Record that a trial will never have a reward; a point that has only failed is not asked for again.
+        """Records that a trial will never have a reward, and returns the trial.
 
-        Where bad points are the cause, `pending=nr.slots.Ignored(failed="worst")` keeps away from their neighbours
-        too. With
-        `revise=True` it takes back an answer, which stays in `trial.corrected`.
+        A point that has only failed is not asked for again. If bad points are the cause,
+        `pending=nr.slots.Ignored(failed="worst")` keeps away from their neighbours too.
+
+        Args:
+            trial: as `ask` returned it, or its number.
+            reason: why it failed, in words.
+            revise: if True, the failure replaces a reward on record, which `trial.corrected` keeps.
         """
-        return self._kept.write(self._answering.fail, trial, reason_of("failed", reason), revise=revise)
+        reason = reason_of("failed", reason)
+        return self.replica.write(Transaction(self.policy, self.replica).fail, trial, reason, revise=revise)
 
     def abandon(self, trial: Trial | int, reason: str = "its worker is gone") -> Trial:
-        """Record that nobody works on a trial any more: it no longer counts as pending, and says nothing of its point.
+        """Records that nobody works on a trial any more, and returns the trial.
 
-        Its answer is taken all the same if it comes. `ask(lease=...)` does this by itself after some time.
+        The trial no longer counts as pending, and the policy learns nothing about its point. Its reward is accepted if
+        it comes. `ask(lease=...)` abandons a trial after some time.
+
+        Args:
+            trial: as `ask` returned it, or its number.
+            reason: in words.
         """
-        return self._kept.write(self._answering.abandon, trial, reason_of("was abandoned", reason))
+        reason = reason_of("was abandoned", reason)
+        return self.replica.write(Transaction(self.policy, self.replica).abandon, trial, reason)
 
     def add(
         self,
@@ -315,86 +347,94 @@ class Study(Queries):
         context: npt.ArrayLike | Mapping[str, Any] | None = None,
         constraints: npt.ArrayLike | None = None,
     ) -> Trial:
-        """Record the reward of a point that was never asked for (under a context, where the policy has them).
+        """Records the reward of a point that was not asked for, and returns the new trial.
 
-        The point is `(d,)`, a dict of parameters, or a table's row: by the names of its columns where the domain has
-        named parameters, by their order elsewhere.
+        Args:
+            point_or_parameters: `(d,)`, a dict of parameters, or a table's row. Columns of a row are matched by name if
+                the domain has named parameters, else by order.
+            reward: see `tell`.
+            context: of the trial, if the policy has contexts.
+            constraints: see `tell`.
         """
-        (value, plays), seen = self._given.rewards(reward), self._given.context(context)
-        g = None if constraints is None else self._given.constraints(constraints)
-        decision = self._given.point(point_or_parameters)._replace(repeats=1 if plays is None else plays.times)
-
-        added = self._kept.write(self._added, decision, seen, value, g, plays)
-        if len(self._record) >= self._look_at:
-            self._look_for_wrong_scales()
+        (value, plays), seen = self.inputs.rewards(reward), self.inputs.context(context)
+        g = None if constraints is None else self.inputs.constraints(constraints)
+        decision = self.inputs.point(point_or_parameters)._replace(repeats=1 if plays is None else plays.times)
+        added = self.replica.write(Transaction(self.policy, self.replica).add, decision, seen, value, g, plays)
+        self._after_tell()
         return added
 
     def add_from(self, path: str | Path) -> list[Trial]:
-        """Add the trials with a reward of a file that `export` wrote, or one with such columns; returns them."""
-        return export.add_from(self.add, self._given, self.policy, path)
+        """Adds the trials with a reward of a file that `export` wrote, or of one with such columns.
 
-    # -- inside --------------------------------------------------------------------------------------------------
+        Returns:
+            The new trials. If one trial of the file cannot be added, none is.
+        """
+        return export.add_from(self.add, self.inputs, self.policy, path)
 
-    @property
-    def _record(self) -> Record:
-        return self._kept.record
+    def group_commit(
+        self, acts: Sequence[Callable[[Transaction], R]], *, keys: Iterable[str] = (), seconds: float
+    ) -> list[R | Failed | NotYet]:
+        """Runs several calls in this order with one commit, and returns the outcome of each. Servers use it.
 
-    @property
-    def _state(self) -> AnyState:
-        return self._kept.state
+        Args:
+            acts: functions of the `nilregret.study.transaction.Transaction`.
+            keys: of the notes that the calls may read, if the storage keeps notes.
+            seconds: time for the calls since the first one began. After it, all calls but the first two are `NotYet`.
+                So are those after a call that returned `Going`.
 
-    def _next(self, context: Array | None, offered: Available | None, lease: float | None) -> Trial:
-        kept = self._kept
-        kept.deciding()
-        now = kept.now()
-        decision = kept.state.decide(context, now=now, available=offered)
-        trial = self._trial(decision, context, order=kept.record.order + 1, now=now)
-        return kept.put(trial if lease is None else trial._replace(lease_until=now + lease))
+        Returns:
+            The result of each call, or `Failed` with its error. A failed call leaves no trace.
+        """
+        found = group_commit(self.policy, self.replica, acts, keys=keys, seconds=seconds)
+        self._after_ask()
+        self._after_tell()
+        return found
 
-    def _added(
-        self, decision: Decision, context: Array | None, reward: float, constraints: Array | None, plays: Plays | None
-    ) -> Trial:
-        order = self._record.order + 1
-        trial = self._trial(decision, context, order=order, now=self._kept.now())
-        return self._kept.put(
-            trial.answered(reward=reward, constraints=constraints, order=order, time=trial.asked_at, plays=plays)
-        )
+    # -- warnings ------------------------------------------------------------------------------------------------
 
-    def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
-        domain, contexts = self.policy.domain, self.policy.context
-        point, arm, explored, repeats, fits = decision
-        named = None if context is None or contexts is None else settings_at(contexts, context)
-        # By place: names take half a microsecond more, in every round.
-        return Trial(
-            len(self._record), point, arm, settings_at(domain, point), order, now, context, explored, "pending",
-            None, None, None, None, None, named, None, None, None, (), repeats, None, fits,
-        )  # fmt: skip
+    def _after_ask(self) -> None:
+        state = self.replica.state
+        if state.saturated:
+            self._warn({"saturated": SATURATED}, stacklevel=4)
+        self._warn(state.remarks, stacklevel=4)
+        if self._on_change is not None:
+            self._announce(self._on_change)
 
-    def _look_for_wrong_scales(self) -> None:
-        with self._kept.lock:
-            trials = self._record[:]
-            self._look_at = next_look(len(trials), constrained=self.policy.constraint_count > 0)
-            found = cautions(self.policy, trials, self._state.multipliers)
+    def _announce(self, on_change: Callable[[Restart], object]) -> None:
+        with self.replica.lock:
+            known, restarts = self._announced, self.replica.state.restarts
+            self._announced = len(restarts)
+        for restart in restarts[known:]:
+            on_change(restart)
+
+    def _after_tell(self) -> None:
+        """Compares the rewards told with the policy's scales, at 4, 16, 64, ... trials."""
+        if len(self.replica.record) < self._next_check:
+            return
+        with self.replica.lock:
+            trials = self.replica.record[:]
+            self._next_check = next_check(len(trials), constrained=self.policy.constraint_count > 0)
+            found = cautions(self.policy, trials, self.replica.state.multipliers)
             if has_channels(self.policy) and self.policy.context is None:
-                sure = self._look().infeasible(None)
-                if sure:  # bounds that prove nothing may err
-                    found["infeasible"] = infeasible_sentence(sure, self.policy.domain)
+                probability = self.replica.current().infeasible(None)
+                if probability:  # It is 0 if the bounds prove nothing, and such bounds may err.
+                    found["infeasible"] = infeasible_sentence(probability, self.policy.domain)
         self._warn(found, stacklevel=4)
 
     def _warn(self, found: Mapping[str, str], *, stacklevel: int) -> None:
-        """Say what has not been said before."""
+        """Gives each kind of warning once, or holds it if the study is quiet."""
         for kind, sentence in found.items():
-            if kind in self._said:
+            if kind in self._warned:
                 continue
-            self._said.add(kind)
+            self._warned.add(kind)
             if self.quiet:
-                self.unsaid[kind] = sentence
+                self.held_warnings[kind] = sentence
             else:
                 warnings.warn(NoRegretWarning(sentence), stacklevel=stacklevel)
 
 
 def check_policy(policy: object) -> None:
-    """Refuse what is no policy."""
+    """Raises `InvalidInput` unless an algorithm made the policy."""
     if not isinstance(policy, Policy | ScriptedPolicy):
         raise InvalidInput(
             f"`policy` must be made by an algorithm, not {shown(policy)}.", advice="Such as `gp_ucb(...)`."
@@ -412,5 +452,5 @@ def _words(storage: str | Storage) -> str:
 
 
 def _reopened(cls: type[Study], url: str, name: str, given: dict[str, Any], known: Identity | None = None) -> Study:
-    storage, name = found_again(url, name, known)
+    storage, name = find_again(url, name, known)
     return cls.open(storage=storage, name=name, **given)

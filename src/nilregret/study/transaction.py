@@ -1,181 +1,306 @@
-"""Several calls to one study in one transaction: one commit for all who wait, and each with an outcome of its own.
+"""A transaction on a study: its decisions and rewards are committed together.
 
-A commit takes longer than the decision that it makes durable. A server that has ten requests for a study waiting does
-all ten and commits once; none is told before that. One that cannot be done must not take the others with it.
+A commit takes longer than the decision that it makes durable. A server that has ten requests for a study waiting runs
+all ten in one transaction and commits once. No request is answered before the commit. A request that fails must not
+take the others with it.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, final
 
+import numpy as np
+
 from .._utils.checks import Array
+from .._utils.errors import TrialError
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.state import State
+from ..storage.record import describe_answer
 from ..storage.trial import Plays, Trial
 from .answers import Told
-from .direction import copied, of_rewards
-from .replica import Jotter
-from .study import Study
+from .axes import settings_at
+from .direction import AnyPolicy, copy_of_state, has_channels
+from .play_rewards import check_plays
+from .replica import Replica
 
 R = TypeVar("R")
 
-LEAST = 2  # calls that are done whatever time it takes: else a slow one would never come up
+LEAST = 2  # Calls that run however long they take: otherwise a slow call would never run.
 
 
 class Failed(NamedTuple):
-    """What came of a call that could not be done, and left no trace."""
+    """The outcome of a call that raised an error and left no trace."""
 
     error: Exception
 
 
 class NotYet(NamedTuple):
-    """What came of a call that was not begun: the time for a transaction was over."""
+    """The outcome of a call that did not begin, because the time for the transaction was over."""
 
 
 class Going(NamedTuple):
-    """What came of a call that takes longer than a transaction may: a part of it is done, and this is the rest."""
+    """The outcome of a call that takes longer than one transaction may.
+
+    Attributes:
+        then: the rest of the call, for the next transaction.
+    """
 
     then: Callable[[Transaction], Any]
 
 
-class _Spoilt(Exception):
-    """A call failed halfway: what the others did goes with it, and all are done again, each by itself."""
+class _HalfDone(Exception):
+    """A call failed after it had changed the study: the whole transaction is rolled back."""
 
 
 @final
 class Transaction:
-    """A study in a transaction; every call is made with arguments that have been checked.
+    """A transaction on a study: the decisions, rewards and notes that one commit makes durable.
+
+    Its methods run inside `Replica.write`, and their arguments have been checked. `tell`, `fail` and `abandon` are
+    idempotent: if the same answer is on record already, they return the trial and record nothing.
 
     Args:
-        study: that is written to.
-        notes: of this call; None where the storage keeps none.
-        known: notes that were read for these calls, by key.
-        until: when it is time to end, by `time.monotonic`.
+        policy: of the study.
+        replica: of the study.
+        notes: notes that were read for this transaction, by key.
+        until: time, by `time.monotonic`, after which no further call should begin.
     """
 
-    def __init__(self, study: Study, notes: Jotter | None, known: Mapping[str, str], until: float) -> None:
-        self.study, self._notes, self._known, self._until = study, notes, known, until
-        self.written: dict[str, str] = {}
-        self.deciding = False
+    def __init__(
+        self, policy: AnyPolicy, replica: Replica, *, notes: Mapping[str, str] | None = None, until: float = math.inf
+    ) -> None:
+        self._policy, self._replica, self._notes, self._until = policy, replica, notes or {}, until
+        self._written: dict[str, str] = {}
+        self._deciding = False
+
+    # -- reading -------------------------------------------------------------------------------------------------
 
     @property
     def trials(self) -> Sequence[Trial]:
-        """All of them, by number, as they are now."""
-        return self.study._kept.record
+        """All trials by number, with the changes of this transaction."""
+        return self._replica.record
 
     @property
     def order(self) -> int:
-        """Of the last event."""
-        return self.study._kept.record.order
+        """The order of the last event."""
+        return self._replica.record.order
 
     @property
-    def over(self) -> bool:
-        """Whether it is time to end: a call that has done something goes on in the next turn (`Going`)."""
+    def expired(self) -> bool:
+        """True if the time is over: a call that has done some of its work returns `Going`."""
         return time.monotonic() > self._until
 
     @property
     def now(self) -> float:
-        """Unix seconds."""
-        return self.study._kept.now()
+        """The time of the study's clock, Unix seconds."""
+        return self._replica.now()
+
+    def copy_state(self) -> State | None:
+        """Returns an independent copy of the state, or None if the policy is a script.
+
+        The propensity of the next decision is computed from it.
+        """
+        return copy_of_state(self._replica.state)
+
+    def preview(self, context: Array | None) -> Decision:
+        """Returns the decision that `ask` would make now, and records nothing."""
+        state = self._replica.state  # A copy decides, because a decision may first fit hyperparameters.
+        return (copy_of_state(state) or state).decide(context, now=self.now)
+
+    # -- writing -------------------------------------------------------------------------------------------------
 
     def ask(self, context: Array | None, offered: Available | None, lease: float | None) -> Trial:
-        """See `Study.ask`."""
-        self.deciding = True
-        trial = self.study._next(context, offered, lease)
-        self.deciding = False
-        return trial
+        """Decides and records the next trial (see `Study.ask`).
 
-    def before(self) -> State | None:
-        """An independent state as it is now, from which to work out how probable the next decision was.
-
-        None where a script decides.
+        Args:
+            context: `(c,)`, or None.
+            offered: points that may be played, or None for all.
+            lease: seconds, or None for no limit.
         """
-        state = of_rewards(self.study._kept.state)
-        return state.copy() if isinstance(state, State) else None
-
-    def tell(self, told: Told, *, revise: bool = False) -> Trial:
-        """See `Study.tell`."""
-        return self.study._answering.tell(told, revise=revise)
-
-    def fail(self, trial: int, reason: str, *, revise: bool = False) -> Trial:
-        """See `Study.fail`."""
-        return self.study._answering.fail(trial, reason, revise=revise)
-
-    def abandon(self, trial: int, reason: str) -> Trial:
-        """See `Study.abandon`."""
-        return self.study._answering.abandon(trial, reason)
+        self._deciding = True
+        replica = self._replica
+        replica.invalidate()  # If the decision is not recorded, the state has learned rewards too early for a replay.
+        now = replica.now()
+        decision = replica.state.decide(context, now=now, available=offered)
+        trial = self._trial(decision, context, order=replica.record.order + 1, now=now)
+        trial = replica.put(trial if lease is None else trial._replace(lease_until=now + lease))
+        self._deciding = False
+        return trial
 
     def add(
         self, decision: Decision, context: Array | None, reward: float, constraints: Array | None,
         plays: Plays | None = None,
     ) -> Trial:  # fmt: skip
-        """See `Study.add`."""
-        return self.study._added(decision, context, reward, constraints, plays)
+        """Records a point that was not asked for, with its reward (see `Study.add`)."""
+        order = self.order + 1
+        trial = self._trial(decision, context, order=order, now=self.now)
+        return self._replica.put(
+            trial.answered(reward=reward, constraints=constraints, order=order, time=trial.asked_at, plays=plays)
+        )
 
-    def would(self, context: Array | None) -> Decision:
-        """What `ask` would decide now; nothing is asked."""
-        state = self.study._kept.state  # of a copy: a decision may begin anew with a fit of an older record
-        return (copied(state) or state).decide(context, now=self.now)
+    def tell(self, told: Told, *, revise: bool = False) -> Trial:
+        """Records a reward, constraint values, or both (see `Study.tell`)."""
+        record = self._replica.record
+        known = record.require(told.trial)
+        if told.reward is None:
+            return self._tell_constraints(known, told, revise=revise)
+        if known.open:
+            return self._tell_first(known, told, told.reward)
+        if _is_same(known, told):
+            return known
+        if not revise:
+            record.require_open(told.trial, describe_answer(told.reward, told.constraints))  # This raises an error.
+        check_plays(known, told.plays)
+        return self._correct(known, told.reward, told.constraints, None, told.plays)
 
-    def noted(self, key: str) -> str | None:
-        """The note under a key that was announced."""
-        return self.written.get(key, self._known.get(key))
+    def tell_all(self, answers: Sequence[Told], *, revise: bool) -> list[Trial]:
+        """Records several answers, in this order (see `Study.tell_many`)."""
+        return [self.tell(told, revise=revise) for told in answers]
 
-    def note(self, key: str, value: str) -> None:
-        """Write a note when the transaction ends, if it ends well."""
-        self.written[key] = value
+    def fail(self, trial: Trial | int, reason: str, *, revise: bool = False) -> Trial:
+        """Records that a trial has failed (see `Study.fail`)."""
+        record = self._replica.record
+        known = record.require(trial)
+        if known.state == "failed" and known.reason == reason:
+            return known
+        if not known.open and revise:
+            return self._correct(known, None, None, reason)
+        known = record.require_open(trial, describe_answer(None, None, reason))
+        return self._replica.put(known.failed(reason=reason, order=record.order + 1, time=self.now))
 
-    def begin(self, act: Callable[[Transaction], R]) -> R | Failed:
-        """Do it, or say why not; an error if it can no longer be as if it had not been begun."""
-        order, notes = self.order, dict(self.written)
+    def abandon(self, trial: Trial | int, reason: str) -> Trial:
+        """Records that nobody works on a trial any more (see `Study.abandon`)."""
+        record = self._replica.record
+        known = record.require(trial)
+        if known.state == "abandoned":
+            return known
+        if not known.open:
+            raise TrialError(
+                f"Trial {known.number} cannot be abandoned: its answer is there "
+                f"({describe_answer(known.reward, known.constraints, known.reason)}).",
+                advice="A wrong answer is corrected by `tell(..., revise=True)` or `fail(..., revise=True)`.",
+                topic="answered",
+            )
+        return self._replica.put(known.as_abandoned(reason=reason, order=record.order + 1, time=self.now))
+
+    def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
+        domain, contexts = self._policy.domain, self._policy.context
+        point, arm, explored, repeats, fits = decision
+        named = None if context is None or contexts is None else settings_at(contexts, context)
+        # Arguments are positional because keywords take half a microsecond more in every round.
+        return Trial(
+            len(self._replica.record), point, arm, settings_at(domain, point), order, now, context, explored, "pending",
+            None, None, None, None, None, named, None, None, None, (), repeats, None, fits,
+        )  # fmt: skip
+
+    def _tell_first(self, known: Trial, told: Told, reward: float) -> Trial:
+        g, plays = told.constraints, told.plays
+        if plays is not None:
+            check_plays(known, plays)
+        if g is not None and known.constraints is not None:
+            if not np.array_equal(g, known.constraints):
+                self._replica.record.require_no_constraints(known)  # This raises an error: other values are on record.
+            g = None
+        order = self.order + 1
+        return self._replica.put(known.answered(reward=reward, constraints=g, order=order, time=self.now, plays=plays))
+
+    def _tell_constraints(self, known: Trial, told: Told, *, revise: bool) -> Trial:
+        """Records constraint values without a reward."""
+        g = told.constraints
+        if g is not None and known.constraints is not None and np.array_equal(g, known.constraints):
+            return known
+        if revise and not known.open and known.constraints is not None:
+            return self._correct(known, known.reward, g, known.reason, known.plays)
+        known = self._replica.record.require_no_constraints(known)
+        policy = self._policy
+        if known.state == "observed" and policy.constraint_count and not has_channels(policy):
+            raise TrialError(
+                f"The reward of trial {known.number} was told without constraint values, and {policy.algorithm} learns "
+                "from both together: it is too late for them. Tell them with the reward, or before it.",
+                advice="Policies made with `constraints=nr.EveryRound(...)` take them in any order.",
+                topic="together",
+            )
+        if g is None:
+            return known
+        return self._replica.put(known.with_constraints(constraints=g, order=self.order + 1))
+
+    def _correct(
+        self, known: Trial, reward: float | None, constraints: Array | None, reason: str | None,
+        plays: Plays | None = None,
+    ) -> Trial:  # fmt: skip
+        """Records another answer. Without new constraint values, those on record stay."""
+        g = known.constraints if constraints is None else constraints
+        if reward is None and known.constraints_order is None:
+            g = None  # They came with the reward that is taken back.
+        order, now = self.order + 1, self.now
+        return self._replica.put(
+            known.as_revised(reward=reward, reason=reason, constraints=g, order=order, time=now, plays=plays)
+        )
+
+    # -- notes ---------------------------------------------------------------------------------------------------
+
+    def read_note(self, key: str) -> str | None:
+        """Returns the note under a key that was announced, or None."""
+        return self._written.get(key, self._notes.get(key))
+
+    def write_note(self, key: str, value: str) -> None:
+        """Writes a note in the commit of this transaction."""
+        self._written[key] = value
+
+    # -- several calls -------------------------------------------------------------------------------------------
+
+    def run(self, act: Callable[[Transaction], R]) -> R | Failed:
+        """Returns the result of a call, or `Failed` with its error.
+
+        Raises:
+            _HalfDone: the call failed after it had changed the study.
+        """
+        order, notes = self.order, dict(self._written)
         try:
             return act(self)
-        except Exception as error:  # whatever it is, the others must not go with it
-            if self.deciding or self.order != order:
-                raise _Spoilt from error
-            self.written = notes
+        except Exception as error:  # Any error: the other calls must not fail with this one.
+            if self._deciding or self.order != order:
+                raise _HalfDone from error
+            self._written = notes
             return Failed(error)
 
-    def end(self) -> None:
-        """Hand the notes over."""
-        if self._notes is not None:
-            self._notes.written.update(self.written)
+    def save_notes(self) -> None:
+        """Hands the notes over to the commit."""
+        if self._replica.handle is not None and self._replica.handle.keeps_notes:
+            self._replica.notes.update(self._written)
 
 
-def several(
-    study: Study, acts: Sequence[Callable[[Transaction], R]], *, keys: Iterable[str] = (), seconds: float
+def group_commit(
+    policy: AnyPolicy,
+    replica: Replica,
+    acts: Sequence[Callable[[Transaction], R]],
+    *,
+    keys: Iterable[str] = (),
+    seconds: float,
 ) -> list[R | Failed | NotYet]:
-    """Do several things to a study, in this order, and commit once; what came of each.
+    """Runs several calls in one transaction and returns the outcome of each (see `Study.group_commit`)."""
 
-    Args:
-        study: with a storage that can keep notes.
-        acts: each given the study in its transaction.
-        keys: of notes that they will look for.
-        seconds: after which, since the first was begun, it is time to commit; those left, but for the first two, are
-            `NotYet` begun. Nor are those after one that is `Going` on.
-    """
-
-    def all_of(chosen: Sequence[Callable[[Transaction], R]]) -> list[R | Failed | NotYet]:
-        notes = study._kept.notes
-        known = notes.noted(sought) if sought and notes is not None else {}
+    def together(chosen: Sequence[Callable[[Transaction], R]]) -> list[R | Failed | NotYet]:
+        known = {} if replica.handle is None else replica.handle.read_notes(sought)
         until = time.monotonic() + seconds
-        turn = Transaction(study, notes, known, until)
-        found = in_time(turn.begin, chosen, until)
-        turn.end()
+        transaction = Transaction(policy, replica, notes=known, until=until)
+        found = in_time(transaction.run, chosen, until)
+        transaction.save_notes()
         return found
 
     def alone(act: Callable[[Transaction], R]) -> R | Failed | NotYet:
         try:
-            (found,) = study._kept.write(all_of, [act])
-        except _Spoilt as spoilt:
-            return Failed(_cause(spoilt))
+            (found,) = replica.write(together, [act])
+        except _HalfDone as error:
+            return Failed(_cause(error))
         return found
 
     def in_time(
-        do: Callable[[Callable[[Transaction], R]], R | Failed | NotYet],
+        run: Callable[[Callable[[Transaction], R]], R | Failed | NotYet],
         chosen: Sequence[Callable[[Transaction], R]],
         until: float,
     ) -> list[R | Failed | NotYet]:
@@ -183,19 +308,22 @@ def several(
         for act in chosen:
             over = bool(found) and isinstance(found[-1], Going | NotYet)
             over = over or (len(found) >= LEAST and time.monotonic() > until)
-            found.append(NotYet() if over else do(act))
+            found.append(NotYet() if over else run(act))
         return found
 
     sought, begin = list(dict.fromkeys(keys)), time.monotonic()
     try:
-        found: list[Any] = study._kept.write(all_of, acts)
-    except _Spoilt as spoilt:
-        found = [Failed(_cause(spoilt))] if len(acts) == 1 else in_time(alone, acts, begin + seconds)
-    study._after_asking()
-    if len(study._record) >= study._look_at:
-        study._look_for_wrong_scales()
-    return found
+        return replica.write(together, acts)
+    except _HalfDone as error:
+        return [Failed(_cause(error))] if len(acts) == 1 else in_time(alone, acts, begin + seconds)
 
 
-def _cause(spoilt: _Spoilt) -> Exception:
-    return spoilt.__cause__ if isinstance(spoilt.__cause__, Exception) else spoilt
+def _cause(error: _HalfDone) -> Exception:
+    return error.__cause__ if isinstance(error.__cause__, Exception) else error
+
+
+def _is_same(known: Trial, told: Told) -> bool:
+    """Returns whether an answered trial has exactly this answer."""
+    g = told.constraints
+    same = g is None or (known.constraints is not None and np.array_equal(g, known.constraints))
+    return known.reward == told.reward and known.plays == told.plays and same

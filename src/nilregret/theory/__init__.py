@@ -1,19 +1,7 @@
-"""What theorems promise, as numbers: information gain, its rates, bounds of regret and violation."""
+"""Quantities from theorems as numbers: information gain and its rates, and bounds on regret and violation."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._utils.public import public
 
-_load, __all__ = public(__name__, __path__)
-
-
-def __getattr__(name: str) -> Any:
-    value = _load(name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = public(__name__, __path__)

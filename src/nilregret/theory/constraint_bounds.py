@@ -1,20 +1,20 @@
-"""What Theorems 1 and 2 of Shi & Eryilmaz 2022 promise for long-term constraints, as numbers.
+"""Bounds of Theorems 1 and 2 of Shi & Eryilmaz 2022 for long-term constraints, as numbers.
 
 | symbol | name | meaning | unit |
 |---|---|---|---|
 | L, S | `epochs`, `epoch` | epochs, and rounds of each; T = L S | |
-| m | `constraints` | how many | |
+| m | `constraints` | number of constraints | |
 | gamma_S | `information_gain` | upper bound of the maximum information gain after S rounds, under every k_l | nats |
-| B | `norm_bound` | bounds the norm of what is learned in every epoch | reward |
+| B | `norm_bound` | bound on the norm of the target in every epoch | reward |
 | R | `noise` | sub-Gaussian constant of reward and constraint values | reward, g |
-| Delta | `gap` | what the constraints cost: max f - max of f over the feasible points | reward |
+| Delta | `gap` | cost of the constraints: max f - max of f over the feasible points | reward |
 | epsilon | `slack` | a point with all g_j <= -epsilon exists (Slater's condition, Assumption 7) | g |
 | Q, M | `largest_reward`, `largest_constraint` | bounds of abs(f) and of abs(g_j) (Assumption 6) | reward, g |
-| mu | `step` | of the multipliers | reward / g |
+| mu | `step` | step of the multipliers | reward / g |
 
-The theorems are printed as orders of growth; these are the numbers that their proofs give, with every constant. They
-hold with probability 1 - delta for epochs that start from nothing (`memory="fresh"`), lambda = 1 + 2/S, k(x, x) <= 1,
-and multipliers that have not been cut off. Like all regret bounds they are loose.
+The theorems are printed as orders of growth. These are the numbers from their proofs, with every constant. They hold
+with probability 1 - delta for epochs that start without data (`memory="fresh"`), lambda = 1 + 2/S and k(x, x) <= 1. The
+multipliers must not have reached their limit. Like all regret bounds they are loose.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class ConstraintBounds(NamedTuple):
     """Bounds after T = L S rounds.
 
     Attributes:
-        regret: of R_T, eq. (6), against the best feasible point, reward units.
-        violation: of V_T, eq. (7), the norm of the summed violations, units of g.
+        regret: bound of R_T, eq. (6), against the best feasible point, reward units.
+        violation: bound of V_T, eq. (7), the norm of the summed violations, units of g.
     """
 
     regret: float
@@ -44,9 +44,9 @@ class SlaterBounds(NamedTuple):
     """Bounds after T = L S rounds under Slater's condition.
 
     Attributes:
-        regret: of R_T, eq. (6), reward units.
-        violation: of V_T, eq. (7), units of g.
-        multipliers: of the norm of the multipliers in every epoch, eq. (33), reward units per unit of g.
+        regret: bound of R_T, eq. (6), reward units.
+        violation: bound of V_T, eq. (7), units of g.
+        multipliers: bound of the norm of the multipliers in every epoch, eq. (33), reward units per unit of g.
     """
 
     regret: float
@@ -65,7 +65,7 @@ def noiseless_constraints_bounds(
     constraints: int = 1,
     regularization: float | None = None,
 ) -> ConstraintBounds:
-    """Theorem 1, eq. (11) and (12), for Algorithm 2 with IGP-UCB.
+    """Returns the bounds of Theorem 1, eq. (11) and (12), for Algorithm 2 with IGP-UCB.
 
     R_T <= L r and V_T <= sqrt(m) S psi_+^{-1}(1 + L Delta + L r / S), r = 2 beta_S sqrt(4 (S + 2) gamma_S).
 
@@ -73,14 +73,14 @@ def noiseless_constraints_bounds(
         epoch: S.
         epochs: L.
         width: beta_S = B + R sqrt(2 (gamma_{S-1} + 1 + ln(L / delta))), of the last round of an epoch.
-        information_gain: gamma_S for the ridge in use, or an upper bound of it.
+        information_gain: gamma_S for the current ridge, or an upper bound of it.
         gap: Delta, 0 if the unconstrained maximum is feasible.
         penalty: psi, such as `policy.objective.function`.
         constraints: m.
-        regularization: None for lambda = 1 + 2/S; see `igp_ucb_regret_bound`.
+        regularization: None for lambda = 1 + 2/S, see `igp_ucb_regret_bound`.
 
-    With data kept from epoch to epoch the variances are smaller still, so this holds for them as well if `width` is the
-    one of the last round of all, and `regularization` the one in use.
+    If data are kept from epoch to epoch, the variances are smaller still. The bounds then hold too, if `width` is that
+    of the last round of all and `regularization` is the current one.
     """
     S, L = _sizes(epoch, epochs)
     m = integer("constraints", constraints, low=1)
@@ -99,10 +99,10 @@ def noiseless_constraints_bounds(
 def least_slack(
     epoch: int, epochs: int, *, noise: float, information_gain: float, constraints: int = 1, delta: float = 0.1
 ) -> float:
-    """The slack epsilon beyond which Theorem 2 holds: the check of Slater's condition (Assumption 7), units of g.
+    """Returns the slack epsilon beyond which Theorem 2 holds, units of g.
 
-    epsilon > 4 R sqrt(2 gamma_S + 2 + 2 ln(2 L / delta)) sqrt((S + 2) gamma_S) / S
-    + 2 R (sqrt(4 m / S) + sqrt(ln(2 L / delta) / S)).
+    This tests Slater's condition (Assumption 7): epsilon > 4 R sqrt(2 gamma_S + 2 + 2 ln(2 L / delta)) sqrt((S + 2)
+    gamma_S) / S + 2 R (sqrt(4 m / S) + sqrt(ln(2 L / delta) / S)).
 
     Args:
         epoch: S.
@@ -130,10 +130,10 @@ def noisy_constraints_bounds(
     constraints: int = 1,
     delta: float = 0.1,
 ) -> SlaterBounds:
-    """Theorem 2, for Algorithm 3 with IGP-UCB; its proof's eq. (25), (27), (28) and (33).
+    """Returns the bounds of Theorem 2, for Algorithm 3 with IGP-UCB (eq. (25), (27), (28) and (33) of its proof).
 
-    Eq. (32), and with it (33), print a step of the multipliers as 2 mu R (...) / S, where the event that they cite
-    gives 2 mu R (...) / sqrt(S); the latter is used here.
+    Eq. (32), and with it (33), print a step of the multipliers as 2 mu R (...) / S. The event that they cite gives 2 mu
+    R (...) / sqrt(S), which is used here.
 
     Args:
         epoch: S.
@@ -141,12 +141,15 @@ def noisy_constraints_bounds(
         noise: R.
         norm_bound: B.
         information_gain: gamma_S for lambda = 1 + 2/S, or an upper bound of it.
-        slack: epsilon; an error unless it is above `least_slack`, as the theorem then says nothing.
-        step: mu; the bounds are sublinear for O(1 / sqrt(L)).
+        slack: epsilon, above `least_slack`.
+        step: mu. The bounds are sublinear for O(1 / sqrt(L)).
         largest_reward: Q.
         largest_constraint: M.
         constraints: m.
         delta: failure probability of the whole run.
+
+    Raises:
+        InvalidInput: if `slack` is at most `least_slack`, where the theorem says nothing.
     """
     setting = _Noisy(epoch, epochs, noise, information_gain, constraints, delta)
     B, mu = number("norm_bound", norm_bound, low=0.0), number("step", step, low=0.0, open_low=True)
@@ -162,7 +165,7 @@ def noisy_constraints_bounds(
         )
     S, L, R, m, sums = setting.S, setting.L, setting.R, setting.m, setting.sums
     inner = B * setting.deviations + setting.reward_noise * setting.deviations  # eq. 24 at kappa = 0
-    squares = m * mu * M**2 * S + 4.0 * mu * R**2 * sums**2  # of the steps, eq. 28
+    squares = m * mu * M**2 * S + 4.0 * mu * R**2 * sums**2  # squares of the steps, eq. 28
     stride = math.sqrt(m) * mu * M + 2.0 * mu * R * sums / math.sqrt(S)  # eq. 32
     kappa = stride + (2.0 * Q + (inner + squares) / S) / (epsilon - least)  # eq. 33
     widened = math.sqrt(1.0 + kappa**2)
@@ -173,14 +176,14 @@ def noisy_constraints_bounds(
 
 
 class _Noisy:
-    """What Theorem 2 is made of.
+    """Terms of Theorem 2.
 
     Attributes:
         S, L, R, m: see the head of this module.
         reward_noise: R sqrt(2 (gamma_S + 1 + ln(2 L / delta))), eq. 24.
-        deviations: 4 sqrt((S + 2) gamma_S): twice the sum of an epoch's standard deviations (Chowdhury & Gopalan 2017,
+        deviations: 4 sqrt((S + 2) gamma_S), twice the sum of an epoch's standard deviations (Chowdhury & Gopalan 2017,
             Lemma 4).
-        sums: sqrt(4 m) + sqrt(ln(2 L / delta)): 2 R sqrt(S) times it bounds the norm of an epoch's summed noise of the
+        sums: sqrt(4 m) + sqrt(ln(2 L / delta)). Times 2 R sqrt(S) it bounds the norm of an epoch's summed noise of the
             constraints, the event G_l.
     """
 

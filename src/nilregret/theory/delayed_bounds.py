@@ -1,16 +1,16 @@
-"""The regret that theorems promise where answers are late: Verma, Dai & Low 2022 and Desautels, Krause & Burdick 2014.
+"""Regret bounds for late rewards: Verma, Dai & Low 2022 and Desautels, Krause & Burdick 2014.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | T | `rounds` | number of rounds | scalar |
-| m | `window` | how many further questions an answer is waited for | rounds |
-| rho_m | `answer_probability` | probability of an answer within the window | (0, 1] |
+| m | `window` | number of further trials within which a reward must come | rounds |
+| rho_m | `answer_probability` | probability of a reward within the window | (0, 1] |
 | beta_T | `beta` | width without the sum over the last m trials, at T (`CensoredWidth`) | scalar |
 | B_y | `reward_bound` | bound of rewards above the minimum | reward units |
 | B_f | `norm_bound` | bound of the RKHS norm of f - minimum | reward units |
 | gamma_T | `information_gain` | any upper bound of the maximum information gain after T rounds, nats | scalar |
 | lambda | `regularization` | ridge | reward units^2 |
-| C | `conditional_gain` | bound of what unanswered trials tell about f given the answered ones, nats | scalar |
+| C | `conditional_gain` | bound on the information in pending trials given the observed ones, nats | scalar |
 
 They bound the cumulative regret with the probability of the theorem, and are as loose as those of `regret_bounds`.
 """
@@ -33,20 +33,20 @@ def gp_ucb_sdf_regret_bound(
     answer_probability: float = 1.0,
     regularization: float | None = None,
 ) -> float:
-    """Verma, Dai & Low 2022, Theorem 2: (2 / rho_m) (C1 beta_T sqrt(T gamma_T) + m B_y C1^2 gamma_T).
+    """Returns the bound of Verma, Dai & Low 2022, Theorem 2.
 
-    C1 = sqrt(2 / log(1 + 1/lambda)). For lambda < 1 the last term is divided by lambda, as the width is (proof of their
-    Theorem 1, eq. 5).
+    It is (2 / rho_m) (C1 beta_T sqrt(T gamma_T) + m B_y C1^2 gamma_T) with C1 = sqrt(2 / log(1 + 1/lambda)). For lambda
+    < 1 the last term is divided by lambda, as the width is (proof of their Theorem 1, eq. 5).
 
     Args:
         rounds: T.
-        beta: beta_T = B_f + (R + B_y) sqrt(2 (gamma_{T-1} + 1 + log(2 / delta))); see `CensoredWidth` for lambda < 1.
-        information_gain: gamma_T for the ridge in use, or an upper bound of it.
+        beta: beta_T = B_f + (R + B_y) sqrt(2 (gamma_{T-1} + 1 + log(2 / delta))). See `CensoredWidth` for lambda < 1.
+        information_gain: gamma_T for the current ridge, or an upper bound of it.
         window: m. Batches of b, asked one by one, have m = b - 1 and rho_m = 1: Proposition 1.
         reward_bound: B_y.
-        answer_probability: rho_m, or the least one of all points played, where delays depend on them (section 3.3);
-            see `environments.delays.answer_probability`.
-        regularization: lambda; 1 + 2/T unless given.
+        answer_probability: rho_m, or the least one of all points played if delays depend on them (section 3.3). See
+            `environments.delays.answer_probability`.
+        regularization: lambda, by default 1 + 2/T.
 
     k(x, x) <= 1 is assumed.
     """
@@ -67,24 +67,24 @@ def gp_ts_sdf_regret_bound(
     delta: float = 0.1,
     regularization: float | None = None,
 ) -> float:
-    """Verma, Dai & Low 2022, Theorem 3 in the explicit form of its proof, eq. 23.
+    """Returns the bound of Verma, Dai & Low 2022, Theorem 3, in the explicit form of its proof, eq. 23.
 
-    (11 / (rho_m p)) q (C1 beta_T sqrt(T gamma_T) + m B_y C1^2 gamma_T) + B_f pi^2 / 3
-    + ((4 B_f + 11 c_T) / (rho_m p)) sqrt(2 T log(2 / delta)), with q = 1 + sqrt(2 log(|Q| T^2)), p = 1 / (4 e sqrt(pi))
-    (Lemma 3) and c_T = q nu_T. The proof takes nu_t for increasing, which its sum over the last m trials is not: here
-    nu_T is the most that it can be, m B_y + beta_T.
+    (11 / (rho_m p)) q (C1 beta_T sqrt(T gamma_T) + m B_y C1^2 gamma_T) + B_f pi^2 / 3 + ((4 B_f + 11 c_T) / (rho_m p))
+    sqrt(2 T log(2 / delta)). Here q = 1 + sqrt(2 log(|Q| T^2)), p = 1 / (4 e sqrt(pi)) (Lemma 3) and c_T = q nu_T. The
+    proof takes nu_t as increasing, which its sum over the last m trials is not. Here nu_T is its largest possible
+    value, m B_y + beta_T.
 
     Args:
         rounds: T.
         beta: beta_T = B_f + (R + B_y) sqrt(2 (gamma_{T-1} + 1 + log(4 / delta))).
         information_gain: gamma_T.
-        window: m; b - 1 for batches of b, which with rho_m = 1 is Proposition 2.
+        window: m. For batches of b it is b - 1, which with rho_m = 1 is Proposition 2.
         norm_bound: B_f.
         log_size: log |Q|, of the number of arms.
         reward_bound: B_y.
-        answer_probability: rho_m; see `gp_ucb_sdf_regret_bound`.
+        answer_probability: rho_m, see `gp_ucb_sdf_regret_bound`.
         delta: failure probability, the same as in `beta`.
-        regularization: lambda; 1 + 2/T unless given.
+        regularization: lambda, by default 1 + 2/T.
 
     k(x, x) <= 1 is assumed. As in `gp_ts_regret_bound`, the proof divides by p - 1/t^2, which is negative for t <= 4.
     """
@@ -109,19 +109,19 @@ def gp_bucb_regret_bound(
     compact: bool = False,
     prior_variance: float = 1.0,
 ) -> float:
-    """Desautels, Krause & Burdick 2014, the regret theorem of GP-BUCB: sqrt(C1 T exp(2 C) beta_T gamma_T).
+    """Returns the bound of Desautels, Krause & Burdick 2014, the regret theorem of GP-BUCB.
 
-    That is exp(C) times the bound of GP-UCB, C1 = 8 / log(1 + sigma^{-2}), where no trial is chosen while those waited
-    for tell more than C nats about f given the answers there are. Rounds of uncertainty sampling are to be added: each
-    costs at most the range of f.
+    It is sqrt(C1 T exp(2 C) beta_T gamma_T), exp(C) times the bound of GP-UCB, with C1 = 8 / log(1 + sigma^{-2}). No
+    trial may be chosen while pending trials tell more than C nats about f given the observed ones. Rounds of
+    uncertainty sampling must be added: each costs at most the range of f.
 
     Args:
         rounds: T.
         width: beta_T^{1/2} of GP-UCB, before exp(C) multiplies it.
         information_gain: gamma_T, or an upper bound of it.
-        noise: sigma; lambda is sigma^2.
-        conditional_gain: C; for batches of b gamma_{b-1} will do, or `conditional_gain_bound`.
-        compact: for the width of Theorem 2, which adds 2.
+        noise: sigma, where lambda is sigma^2.
+        conditional_gain: C. For batches of b use gamma_{b-1} or `conditional_gain_bound`.
+        compact: True for the width of Theorem 2, which adds 2.
         prior_variance: the largest k(x, x).
     """
     gain = number("conditional_gain", conditional_gain, low=0.0, why="It is in nats.")
@@ -132,16 +132,16 @@ def gp_bucb_regret_bound(
 
 
 def conditional_gain_bound(batch: int, *, initial: int, information_gain: float) -> float:
-    """What b - 1 further trials can tell after rounds of uncertainty sampling: (b - 1) gamma_{T_init} / T_init, nats.
+    """Returns the bound (b - 1) gamma_{T_init} / T_init on the information in b - 1 further trials, nats.
 
-    Desautels, Krause & Burdick 2014, the lemma on initialisation: uncertainty sampling takes the largest deviation each
-    time, deviations only shrink, so that no later trial tells more than the average of the T_init first. These have to
-    be answered. exp of it is what GP-BUCB pays for its batches.
+    Desautels, Krause & Burdick 2014, the lemma on initialisation. Uncertainty sampling takes the largest deviation each
+    time, and deviations only shrink. So no later trial tells more than the average of the first T_init, which must be
+    observed. GP-BUCB pays exp of this bound for its batches.
 
     Args:
         batch: b.
         initial: T_init.
-        information_gain: of the T_init trials, as realised, or gamma_{T_init}.
+        information_gain: gain of the T_init trials, as realised, or gamma_{T_init}.
     """
     further = integer("batch", batch, low=1) - 1
     gain = number("information_gain", information_gain, low=0.0, why="It is in nats.")
@@ -156,7 +156,7 @@ def _widths_by_deviations(
     reward_bound: float,
     regularization: float | None,
 ) -> float:
-    """Upper bound of sum_{t <= T} nu_t sigma_{t-1}(x_t) (proof of Theorem 2, eq. 12 and 13)."""
+    """Returns an upper bound of sum_{t <= T} nu_t sigma_{t-1}(x_t) (proof of Theorem 2, eq. 12 and 13)."""
     beta = number("beta", beta, low=0.0, why="It multiplies the standard deviation.")
     m = number("window", window, low=0.0, why="It is how many further questions an answer is waited for.")
     reward_bound = number("reward_bound", reward_bound, low=0.0)

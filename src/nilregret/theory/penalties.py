@@ -1,10 +1,10 @@
-"""The penalty functions psi of Shi & Eryilmaz 2022, and whether a function is one (Assumption 2).
+"""Penalty functions psi of Shi & Eryilmaz 2022, and a check of Assumption 2.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| g, x | `g`, `violation` | a constraint value; its positive part | (n,) |
+| g, x | `g`, `violation` | a constraint value and its positive part | (n,) |
 | psi | | 1 where satisfied, growing with the violation | (n,) |
-| psi_+^{-1} | `inverse` | the violation at which psi has a value, of eq. (12) | |
+| psi_+^{-1} | `inverse` | violation at which psi has a given value, of eq. (12) | |
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, finite_array, number, shown
+from .._utils.checks import Array, finite_array, number, settle, shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 
-LARGEST = 1e6  # of multipliers and of psi: they saturate, far beyond where anything is feasible
-TOLERANCE = 1e-9  # relative, of the checks: rounding must not refuse what is exactly on the border
+LARGEST = 1e6  # upper limit of multipliers and of psi, far beyond any feasible point
+TOLERANCE = 1e-9  # relative tolerance of the checks, which must accept a psi exactly at the border
 CHECKED = np.concatenate([[0.0], np.logspace(-4.0, 4.0, 65)])  # violations at which Assumption 2 is checked
 
 
 class PenaltyFunction(ABC):
-    """psi of Algorithm 2: 1 for g <= 0, and for violations x = g > 0 what `log_of` says.
+    """psi of Algorithm 2: 1 for g <= 0, and exp of `log_of` for violations x = g > 0.
 
-    Assumption 2 wants psi convex, strictly increasing for x >= 0 with psi(0) = 1, and psi(x) psi(y) >= psi(x + y).
-    A psi of your own is a frozen dataclass, registered with `nilregret.slots.described` so that it can be
-    stored:
+    Assumption 2 wants psi convex, strictly increasing for x >= 0 with psi(0) = 1, and psi(x) psi(y) >= psi(x + y). A
+    psi of your own is a frozen dataclass, decorated with `nilregret.slots.described` so that it can be stored:
 
     >>> from dataclasses import dataclass
     >>> import numpy as np
@@ -51,20 +50,20 @@ class PenaltyFunction(ABC):
 
     @abstractmethod
     def log_of(self, violation: Array) -> Array:
-        """Log psi(x) at violations x >= 0, elementwise, an array of their shape; infinity is welcome where psi is huge.
+        """Returns log psi(x) at violations x >= 0, elementwise, an array of their shape.
 
-        The logarithm, so that a steep psi can be cut off before it overflows.
+        Infinity is allowed if psi is huge. The logarithm lets a steep psi be limited before it overflows.
         """
 
     @final
     def __call__(self, g: npt.ArrayLike) -> Array:
-        """psi(g), elementwise, per constraint value g of any sign; infinite where it overflows."""
+        """Returns psi(g), elementwise, for constraint values g of any sign. It is infinite on overflow."""
         violation = np.maximum(finite_array("g", g), 0.0)
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(self.log_of(violation)))
 
     def inverse(self, value: float) -> float:
-        """psi_+^{-1}: the violation x >= 0 at which psi is `value` >= 1."""
+        """Returns psi_+^{-1}: the violation x >= 0 at which psi is `value` >= 1."""
         target = math.log(number("value", value, low=1.0, why="psi is at least 1."))
         if target == 0.0:
             return 0.0
@@ -78,7 +77,7 @@ class PenaltyFunction(ABC):
         while low == 0.0 and high > 1e-300 and self._log_at(0.5 * high) >= target:
             high *= 0.5
         low = max(low, 0.5 * high)
-        for _ in range(60):  # halves an interval of one binade: more would change nothing
+        for _ in range(60):  # 60 halvings of one binade leave no rounding error.
             middle = 0.5 * (low + high)
             low, high = (low, middle) if self._log_at(middle) >= target else (middle, high)
         return high
@@ -92,19 +91,19 @@ class PenaltyFunction(ABC):
 @described
 @dataclass(frozen=True)
 class ExponentialPenalty(PenaltyFunction):
-    """Eq. (10): exp(c x), c > 0 per unit of g. The smallest bound on the violation."""
+    """Eq. (10): exp(c x), c > 0 per unit of g. It gives the smallest bound on the violation."""
 
     c: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "c", number("c", self.c, low=0.0, open_low=True))
+        settle(self, c=number("c", self.c, low=0.0, open_low=True))
 
     def log_of(self, violation: Array) -> Array:
-        """C x."""
+        """Returns c x."""
         return self.c * violation
 
     def inverse(self, value: float) -> float:
-        """Log(value) / c."""
+        """Returns log(value) / c."""
         return math.log(number("value", value, low=1.0, why="psi is at least 1.")) / self.c
 
 
@@ -112,26 +111,29 @@ class ExponentialPenalty(PenaltyFunction):
 @described
 @dataclass(frozen=True)
 class PowerPenalty(PenaltyFunction):
-    """Eq. (9): (c x + 1)^n, c > 0 per unit of g, n >= 1; n > 1 for a sublinear bound on the violation."""
+    """Eq. (9): (c x + 1)^n, c > 0 per unit of g, n >= 1. A sublinear bound on the violation needs n > 1."""
 
     c: float = 1.0
     n: float = 2.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "c", number("c", self.c, low=0.0, open_low=True))
-        object.__setattr__(self, "n", number("n", self.n, low=1.0))
+        settle(self, c=number("c", self.c, low=0.0, open_low=True))
+        settle(self, n=number("n", self.n, low=1.0))
 
     def log_of(self, violation: Array) -> Array:
-        """N log(c x + 1)."""
+        """Returns n log(c x + 1)."""
         return np.asarray(self.n * np.log1p(self.c * violation))
 
     def inverse(self, value: float) -> float:
-        """(value^(1 / n) - 1) / c."""
+        """Returns (value^(1 / n) - 1) / c."""
         return math.expm1(math.log(number("value", value, low=1.0, why="psi is at least 1.")) / self.n) / self.c
 
 
 def check_assumption_2(psi: PenaltyFunction) -> None:
-    """Refuse a psi that breaks Assumption 2 at some of the violations 0, 1e-4 .. 1e4, as far as psi <= `LARGEST`."""
+    """Raises `InvalidInput` for a psi that breaks Assumption 2.
+
+    The violations tested are 0, 1e-4 .. 1e4, up to psi = `LARGEST`.
+    """
     logs = _logs(psi, CHECKED)
     if abs(logs[0]) > TOLERANCE:
         raise _broken(psi, f"psi(0) is {math.exp(min(logs[0], 700.0)):.6g} and must be 1: meeting costs nothing")
@@ -143,7 +145,7 @@ def check_assumption_2(psi: PenaltyFunction) -> None:
         at = CHECKED[falling[0] if falling.size else end]
         raise _broken(psi, f"psi does not increase strictly beyond x = {at:.4g}")
     slopes = np.diff(np.expm1(h)) / np.diff(x)
-    rounding = 8.0 * np.finfo(float).eps * np.exp(h[1:]) / np.diff(x)  # of differences of psi
+    rounding = 8.0 * np.finfo(float).eps * np.exp(h[1:]) / np.diff(x)  # rounding error of differences of psi
     bent = np.flatnonzero(slopes[1:] < slopes[:-1] * (1.0 - TOLERANCE) - rounding[:-1] - rounding[1:])
     if bent.size:
         raise _broken(psi, f"psi is not convex near x = {x[bent[0] + 1]:.4g}")

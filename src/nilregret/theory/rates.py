@@ -1,4 +1,4 @@
-"""How fast the maximum information gain grows: rates without their constants.
+"""Rates of the maximum information gain, without their constants.
 
 | symbol | name | meaning |
 |---|---|---|
@@ -6,8 +6,8 @@
 | d | `dimension` | number of columns of a point that the kernel sees |
 | nu | `Matern.nu` | smoothness |
 
-These are orders of growth on compact convex sets under k(x, x) <= 1, not bounds: the theorems hide constants that
-depend on kernel, domain and noise. Numbers come from `information_gain`.
+These are orders of growth on compact convex sets under k(x, x) <= 1, not bounds. The theorems hide constants that
+depend on kernel, domain and noise. `information_gain` gives numbers.
 """
 
 from __future__ import annotations
@@ -38,26 +38,27 @@ SOURCES = ("srinivas", "vakili")
 def information_gain_rate(
     kernel: Kernel, dimension: int, t: float, *, source: str = "srinivas", constant: float = 1.0
 ) -> float:
-    """The order of gamma_t, times `constant`; 0 for t <= 1, and nothing is proved about its size.
+    """Returns the order of gamma_t, times `constant`, or 0 for t <= 1. Nothing is proved about its size.
 
-    - `Linear`: d log t, and `Empirical` likewise with d its number of arms (Srinivas et al. 2010, Theorem 5.1).
+    - `Linear`: d log t. `Empirical` has the same rate with d its number of arms (Srinivas et al. 2010, Theorem 5.1).
     - `SquaredExponential`: (log t)^{d+1} (Theorem 5.2).
-    - `Periodic`: the same. Its harmonics beyond m in some dimension carry a share of its variance that falls faster
-      than any geometric series; (2 m + 1)^d harmonics with m = O(log t) leave out less than 1/t, and each of those kept
+    - `Periodic`: the same. In each dimension the harmonics beyond m carry a share of the variance that falls faster
+      than any geometric series. So (2 m + 1)^d harmonics with m = O(log t) leave out less than 1/t, and each of them
       gains O(log t).
-    - `Matern`: source "srinivas" t^{d(d+1) / (2 nu + d(d+1))} log t for nu > 1 (Theorem 5.3); source "vakili"
+    - `Matern`: source "srinivas" has t^{d(d+1) / (2 nu + d(d+1))} log t for nu > 1 (Theorem 5.3). Source "vakili" has
       t^{d / (2 nu + d)} (log t)^{2 nu / (2 nu + d)} for nu > 1/2 (Vakili, Khezeli & Picheny 2021).
-    - sums: the sum of both rates, as log det(I + A + B) <= log det(I + A) + log det(I + B);
-    - products with a factor of finite rank r, such as `Linear` or `Empirical`: r times the other's rate plus r log t
-      (Krause & Ong 2011, Theorem 2);
-    - kernels of your own: r log t where they have a finite `rank`, or what `rates.growth_rate.register(MyKernel)` says.
+    - Sums: the sum of both rates, as log det(I + A + B) <= log det(I + A) + log det(I + B).
+    - Products with a factor of finite rank r, such as `Linear` or `Empirical`: r times the other's rate plus r log t
+      (Krause & Ong 2011, Theorem 2).
+    - Kernels of your own: r log t if they have a finite `rank`, or the rate given by
+      `rates.growth_rate.register(MyKernel)`.
 
     Args:
-        kernel: prior covariance; others than these have no rate.
+        kernel: prior covariance. Other kernels have no rate.
         dimension: number of columns of the points.
         t: number of observations.
-        source: which theorem for Matern kernels.
-        constant: what the order is multiplied with.
+        source: theorem for Matern kernels.
+        constant: multiplier of the order.
     """
     check_kernel("kernel", kernel)
     d = integer("dimension", dimension, low=1, why="It is the number of columns of a point.")
@@ -69,7 +70,10 @@ def information_gain_rate(
 
 @singledispatch
 def growth_rate(kernel: Kernel, d: int, t: float, source: str) -> float:  # noqa: ARG001 - of Matern kernels
-    """The rate of a kernel on `d` columns at t >= 1; a kernel of your own joins by `growth_rate.register(MyKernel)`."""
+    """Returns the rate of a kernel on `d` columns at t >= 1.
+
+    `growth_rate.register(MyKernel)` adds the rate of a kernel of your own.
+    """
     rank = kernel.rank(d)
     if rank is not None:
         return rank * math.log(t)
@@ -123,12 +127,8 @@ def _product(kernel: Product, d: int, t: float, source: str) -> float:
 
 
 @growth_rate.register(Matern)
-def _of_matern(kernel: Matern, d: int, t: float, source: str) -> float:
-    return _matern(kernel.nu, d, t, source)
-
-
-def _matern(nu: float, d: int, t: float, source: str) -> float:
-    least = 1.0 if source == "srinivas" else 0.5
+def _matern(kernel: Matern, d: int, t: float, source: str) -> float:
+    nu, least = kernel.nu, 1.0 if source == "srinivas" else 0.5
     if nu <= least:
         raise InvalidInput(
             f'The rate of source "{source}" needs a Matern kernel of nu > {least:g}, and nu is {nu:g}. '

@@ -1,4 +1,4 @@
-"""The regret that theorems promise, as numbers.
+"""Regret bounds of theorems, as numbers.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -9,8 +9,8 @@
 | lambda | `regularization` | ridge; sigma^2 in Srinivas et al. | reward units^2 |
 
 All bound the cumulative regret R_T with the probability of the theorem (1 - delta, with the delta in `width`). They are
-loose by a wide margin and say what grows how, not what to expect. The realised gain of a run may stand for gamma_T,
-which enters these proofs through the points played only (in `width` it is another matter).
+loose by a wide margin. They show orders of growth and not the regret to expect. The realised gain of a run may replace
+gamma_T, which enters these proofs only through the points played. In `width` that is not allowed without a proof.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ import math
 
 from .._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, LEAST_DELTA, flag, integer, number
 
-LEAST = 1e-100  # of variances: their quotients must not overflow
+LEAST = 1e-100  # smallest variance, whose quotients must not overflow
 ANTI_CONCENTRATION = 1.0 / (4.0 * math.e * math.sqrt(math.pi))  # p of Chowdhury & Gopalan 2017, Lemma 8
 
 
 def sum_of_deviations_bound(
     rounds: int, *, information_gain: float, regularization: float, prior_variance: float = 1.0
 ) -> float:
-    """Upper bound of sum_{t <= T} sigma_{t-1}(x_t) at any points played.
+    """Returns an upper bound of sum_{t <= T} sigma_{t-1}(x_t) at any points played.
 
-    sqrt(2 T gamma_T s / log(1 + s / lambda)) with s the largest k(x, x): from Srinivas et al. 2010, Lemmas 5.3 and 5.4
-    (there with s = 1), by Cauchy-Schwarz.
+    It is sqrt(2 T gamma_T s / log(1 + s / lambda)) with s the largest k(x, x), by Cauchy-Schwarz. It follows from
+    Srinivas et al. 2010, Lemmas 5.3 and 5.4, where s = 1.
     """
     T, gamma = _rounds(rounds), _gain(information_gain)
     ridge = number("regularization", regularization, low=LEAST, high=LARGEST_VARIANCE)
@@ -46,16 +46,18 @@ def gp_ucb_regret_bound(
     compact: bool = False,
     prior_variance: float = 1.0,
 ) -> float:
-    """Srinivas et al. 2010, Theorems 1 and 3: sqrt(C1 T beta_T gamma_T), C1 = 8 / log(1 + sigma^{-2}).
+    """Returns the bound of Srinivas et al. 2010, Theorems 1 and 3: sqrt(C1 T beta_T gamma_T).
+
+    C1 = 8 / log(1 + sigma^{-2}).
 
     Args:
         rounds: T.
-        width: beta_T^{1/2} of the theorem; the largest of the T rounds where it does not grow (`EvenSeries` after its
-            own rounds).
+        width: beta_T^{1/2} of the theorem. If it does not grow (`EvenSeries` after its own rounds), take the largest of
+            the T rounds.
         information_gain: gamma_T, or an upper bound of it.
-        noise: sigma, the standard deviation of the noise; lambda is sigma^2 in this theorem.
-        compact: for Theorem 2, which adds 2 for what the discretisation leaves out.
-        prior_variance: the largest k(x, x), 1 in the paper; C1 = 8 s / log(1 + s / sigma^2) for another s.
+        noise: sigma, the standard deviation of the noise. In this theorem lambda is sigma^2.
+        compact: True for Theorem 2, which adds 2 for the error of the discretisation.
+        prior_variance: s, the largest k(x, x), 1 in the paper. For another s, C1 = 8 s / log(1 + s / sigma^2).
     """
     sigma = number("noise", noise, low=LEAST**0.5, high=LARGEST_REWARD, why="It is a standard deviation.")
     # sqrt(C1 T beta gamma) is twice the width times the bound of the sum of deviations: Lemmas 5.2 and 5.4.
@@ -73,16 +75,16 @@ def igp_ucb_regret_bound(
     regularization: float | None = None,
     prior_variance: float = 1.0,
 ) -> float:
-    """Chowdhury & Gopalan 2017, proof of Theorem 3: R_T <= 2 beta_T sum sigma_{t-1}(x_t).
+    """Returns the bound of Chowdhury & Gopalan 2017, proof of Theorem 3: R_T <= 2 beta_T sum sigma_{t-1}(x_t).
 
     Args:
         rounds: T.
         width: beta_T = B + R sqrt(2 (gamma_{T-1} + 1 + ln(1/delta))).
-        information_gain: gamma_T for the ridge in use, or an upper bound of it.
-        regularization: None for the paper's lambda = 1 + 2/T, whose sum is at most sqrt(4 (T + 2) gamma_T) (Lemma 4);
-            for another lambda the sum is bounded by `sum_of_deviations_bound`, and the width must hold for it.
-        prior_variance: c, the largest k(x, x), 1 in the paper. Above 1 the sum is that of `sum_of_deviations_bound`;
-            the paper's remark (section 2) has the whole bound c times larger, which is more.
+        information_gain: gamma_T for the current ridge, or an upper bound of it.
+        regularization: None for the paper's lambda = 1 + 2/T, whose sum is at most sqrt(4 (T + 2) gamma_T) (Lemma 4).
+            For another lambda `sum_of_deviations_bound` bounds the sum, and the width must hold for that lambda.
+        prior_variance: c, the largest k(x, x), 1 in the paper. Above 1 the sum is that of `sum_of_deviations_bound`.
+            The paper's remark (section 2) makes the whole bound c times larger, which is more.
     """
     return 2.0 * _width(width) * _deviations(rounds, information_gain, regularization, prior_variance)
 
@@ -98,23 +100,24 @@ def gp_ts_regret_bound(
     regularization: float | None = None,
     prior_variance: float = 1.0,
 ) -> float:
-    """Chowdhury & Gopalan 2017, Lemma 13, the explicit form of Theorem 4.
+    """Returns the bound of Chowdhury & Gopalan 2017, Lemma 13, the explicit form of Theorem 4.
 
-    R_T <= (11 c_T / p) sum sigma_{t-1}(x_t) + (2 B + 1) pi^2 / 6 + ((4 B + 11) c_T / p) sqrt(2 T ln(2/delta)),
-    c_T = v_T (1 + sqrt(2 ln(|D_T| T^2))) (Definition 1) and p = 1 / (4 e sqrt(pi)) (Lemma 8).
+    R_T <= (11 c_T / p) sum sigma_{t-1}(x_t) + (2 B + 1) pi^2 / 6 + ((4 B + 11) c_T / p) sqrt(2 T ln(2/delta)), with c_T
+    = v_T (1 + sqrt(2 ln(|D_T| T^2))) (Definition 1) and p = 1 / (4 e sqrt(pi)) (Lemma 8).
 
     Args:
         rounds: T.
         width: v_T = B + R sqrt(2 (gamma_{T-1} + 1 + ln(2/delta))).
-        information_gain: gamma_T for the ridge in use, or an upper bound of it.
+        information_gain: gamma_T for the current ridge, or an upper bound of it.
         norm_bound: B.
         log_size: ln |D_T|: log of the number of arms, or d ln(B L r d T^2) for the theorem's grid of [0, r]^d.
         delta: failure probability, the same as in the width.
-        regularization: None for the paper's lambda = 1 + 2/T; see `igp_ucb_regret_bound`.
-        prior_variance: c, the largest k(x, x), 1 in the paper: |f| <= B c^{1/2} for B and sigma <= c^{1/2} for 1.
+        regularization: None for the paper's lambda = 1 + 2/T, see `igp_ucb_regret_bound`.
+        prior_variance: c, the largest k(x, x), 1 in the paper. |f| <= B c^{1/2} replaces B, and sigma <= c^{1/2}
+            replaces 1.
 
-    The proof of Lemma 10 divides by p - 1/t^2, which is negative for t <= 4; the regret of
-    those rounds is at most 8 B and is dwarfed by the rest.
+    The proof of Lemma 10 divides by p - 1/t^2, which is negative for t <= 4. The regret of those rounds is at most 8 B
+    and is small against the rest.
     """
     T, B = _rounds(rounds), number("norm_bound", norm_bound, low=0.0, high=LARGEST_REWARD)
     delta = number("delta", delta, low=LEAST_DELTA, high=1.0, open_high=True)
@@ -123,8 +126,8 @@ def gp_ts_regret_bound(
     B *= size  # |f(x)| <= ||f||_k k(x, x)^{1/2}
     c = _width(width) * (1.0 + math.sqrt(2.0 * (largest + 2.0 * math.log(T))))  # Definition 1
     p = ANTI_CONCENTRATION
-    # Steps of the martingale: |Y_t - Y_{t-1}| <= 2 B + 11 c/p + (2 B + 1)/t^2, which the paper bounds by the second
-    # term; for tiny B that fails and the first one is larger.
+    # Steps of the martingale are |Y_t - Y_{t-1}| <= 2 B + 11 c/p + (2 B + 1)/t^2, which the paper bounds by the second
+    # term. That fails for tiny B, where the first term is larger.
     step = max(4.0 * B + 1.0 + 11.0 * size * c / p, (4.0 * B + 11.0 * size) * c / p)
     mean = (
         11.0 * c / p * _deviations(T, information_gain, regularization, prior_variance)

@@ -1,10 +1,10 @@
-"""How delta is shared out over the rounds: the pi_t of Srinivas et al. 2010, Lemma 5.1.
+"""Shares of delta over the rounds: the pi_t of Srinivas et al. 2010, Lemma 5.1.
 
 | symbol | name | meaning |
 |---|---|---|
-| pi_t | `exp(series.log(t))` | round t may fail with probability delta / pi_t; sum_t 1 / pi_t = 1 |
+| pi_t | `exp(series.log(t))` | round t may fail with probability delta / pi_t, where sum_t 1 / pi_t = 1 |
 
-The lemma takes any such sequence and the theorems pi_t = pi^2 t^2 / 6. beta_t is 2 log(|D| pi_t / delta).
+The lemma takes any such sequence, and the theorems take pi_t = pi^2 t^2 / 6. beta_t is 2 log(|D| pi_t / delta).
 """
 
 from __future__ import annotations
@@ -19,27 +19,30 @@ from .._utils.serialize import described
 
 
 class Series(ABC):
-    """Numbers pi_t > 0 with sum over t >= 1 of 1 / pi_t at most 1."""
+    """A sequence pi_t > 0 with sum over t >= 1 of 1 / pi_t at most 1."""
 
     @abstractmethod
     def log(self, t: int) -> float:
-        """Log pi_t, t from 1."""
+        """Returns log pi_t for t from 1."""
 
 
 @final
 @described
 @dataclass(frozen=True)
 class PowerSeries(Series):
-    """pi_t = zeta(power) t^power: the theorems' own for 2. A smaller power is wider at first and narrower later."""
+    """pi_t = zeta(power) t^power, which is that of the theorems for 2.
+
+    A smaller power gives wider bounds at first and narrower ones later.
+    """
 
     power: float = 2.0
 
     def __post_init__(self) -> None:
         why = "Above 1 the sum of t^-power converges; near 1 its sum is large."
-        object.__setattr__(self, "power", number("power", self.power, low=1.001, high=100.0, why=why))
+        settle(self, power=number("power", self.power, low=1.001, high=100.0, why=why))
 
     def log(self, t: int) -> float:
-        """Log zeta(power) + power log t."""
+        """Returns log zeta(power) + power log t."""
         from scipy.special import zeta
 
         return math.log(float(zeta(self.power))) + self.power * math.log(t)
@@ -49,9 +52,9 @@ class PowerSeries(Series):
 @described
 @dataclass(frozen=True)
 class EvenSeries(Series):
-    """Rounds 1 to T share half of delta evenly (pi_t = 2 T), later ones the other half (pi_t = pi^2 (t - T)^2 / 3).
+    """Rounds 1 to T share half of delta evenly (pi_t = 2 T), later rounds the other half (pi_t = pi^2 (t - T)^2 / 3).
 
-    For runs whose length is about known: beta_t is the same in all T rounds.
+    This is for runs of about known length: beta_t is the same in all T rounds.
     """
 
     rounds: int  # T
@@ -60,7 +63,7 @@ class EvenSeries(Series):
         settle(self, rounds=integer("rounds", self.rounds, low=1, high=None))
 
     def log(self, t: int) -> float:
-        """Log 2 T up to round T."""
+        """Returns log 2 T up to round T."""
         if t <= self.rounds:
             return math.log(2.0) + math.log(self.rounds)
         return math.log(math.pi**2 / 3.0) + 2.0 * math.log(t - self.rounds)

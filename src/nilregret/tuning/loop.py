@@ -1,37 +1,58 @@
-"""The loop of every optimisation: ask, evaluate, tell. It may be stopped anywhere and go on later, from the record.
+"""The loop of every optimisation: ask, evaluate, tell. A run may be stopped anywhere and resumed from the record.
 
-A question is asked after each answer, in the order in which answers come: what is asked depends on that order and on
-nothing else. One evaluation at a time is the special case of an executor that has one worker, this thread.
+The loop asks for a trial after each answer, in the order in which answers arrive. The trials depend on that order and
+on nothing else. One evaluation at a time is an executor with one worker, which is the calling thread.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from contextlib import suppress
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, final
 from uuid import uuid4
 
-from .._utils.errors import NoRegretError, exception_text
+from .._utils.errors import NoRegretError, StorageError, TrialError, exception_text
 from ..storage.record import Trial
 from ..study.study import Study
-from .answers import Outcome
-from .limits import Task
+from .outcome import Outcome
+from .time_limit import Task
 
-HOPELESS = 10  # trials that fail before one has a value, or are lost one after the other: more would be, too
+HOPELESS = 10  # The run ends after this many failures before any value, or cancellations in a row.
 CANCELLED = "its evaluation was cancelled"
+STOPPED = "its worker was asked to end"
+RETRIES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # Seconds before an answer is told again that the storage did not take.
 
 
 @final
 class ThisThread(Executor):
-    """An executor that evaluates at once, where it is called; an interrupt goes to whoever called."""
+    """An executor that evaluates at once in the calling thread. Interrupts reach the caller."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """The answer, in a future that is done."""
+        """Returns the answer in a completed future."""
         future: Future[Any] = Future()
         future.set_result(fn(*args, **kwargs))
         return future
+
+
+@final
+@dataclass(frozen=True)
+class Lease:
+    """A worker's claim on its trials, for a study that several workers share by its storage alone.
+
+    Attributes:
+        seconds: after which a trial counts as abandoned. Longer than an evaluation takes.
+        say: called with a line where another process answered a trial first.
+        wait: called with the seconds to wait before an answer is told again.
+    """
+
+    seconds: float
+    say: Callable[[str], object]
+    wait: Callable[[float], object] = time.sleep
 
 
 @final
@@ -39,12 +60,15 @@ class Loop:
     """Evaluations of a study's trials.
 
     Args:
-        study: whose trials they are.
-        task: from where to evaluate (a dict of parameters, or a point `(d,)`) to what came of it.
-        trials: how many there shall be in all, those on record and those that fail included.
-        ended: called after each answer; a word that it returns stops the run, which is no error.
+        study: the study that has the trials.
+        task: a function from parameters (a dict) or a point `(d,)` to the outcome of an evaluation.
+        trials: how many there shall be in all. Trials on record and failed ones count, and without a lease abandoned
+            ones. Workers that ask at the same moment may make as many more as there are others.
+        ended: called after each answer. A returned reason stops the run without an error.
         executor: where evaluations run.
-        in_flight: how many at once.
+        in_flight: how many evaluations run at once.
+        lease: if other workers share the study. Their pending trials are left to them, and an interrupt abandons
+            those of this worker.
     """
 
     def __init__(
@@ -56,24 +80,27 @@ class Loop:
         ended: Callable[[Trial], str | None],
         executor: Executor | None = None,
         in_flight: int = 1,
+        lease: Lease | None = None,
     ) -> None:
         self._study, self._task, self._wanted, self._ended = study, task, trials, ended
-        self._executor, self._in_flight = executor or ThisThread(), in_flight
+        self._executor, self._in_flight, self._lease = executor or ThisThread(), in_flight, lease
         known = list(study.trials)
-        # A run that was stopped left trials pending: the same points are evaluated now, under the same numbers. What
-        # has a lease belongs to a worker of its own, which answers or loses it.
-        self._left = deque(trial for trial in known if trial.state == "pending" and trial.lease_until is None)
-        self._answered = any(trial.state == "observed" for trial in known)
-        self._failed = 0  # in this run, before any answer
-        self._lost = 0  # since the last answer
-        self._token = uuid4().hex  # of this run
+        # A stopped run left trials pending, which are evaluated first. Trials with a lease belong to other workers.
+        resumed = [trial for trial in known if trial.state == "pending" and trial.lease_until is None]
+        self._resumed = deque(resumed if lease is None else [])
+        self._has_value = any(trial.state == "observed" for trial in known)
+        self._failed = 0  # Failures in this run before any value.
+        self._cancelled = 0  # Cancellations since the last answer.
+        self._token = uuid4().hex  # It identifies this run.
+        self._asked: dict[int, Trial] = {}
         self._under_way: dict[Future[Any], Trial] = {}
         self._done: SimpleQueue[Future[Any]] = SimpleQueue()
+        self.evaluated = 0
 
     def run(self) -> str | None:
-        """Go on until there are as many trials as wanted; returns why it stopped before, or None.
+        """Evaluates until there are as many trials as wanted. Returns the reason for an earlier end, or None.
 
-        Whatever stops it, trials that have no answer yet stay pending.
+        Trials without an answer stay pending, except that an interrupted worker with a lease abandons its trials.
         """
         try:
             for _ in range(self._in_flight):
@@ -84,28 +111,38 @@ class Loop:
                     return reason
                 self._begin()
         except BrokenExecutor as error:
-            if not self._answered:
+            if not self._has_value:
                 raise NoRegretError(
                     f"The executor broke before any trial had a value: {exception_text(error)}. Usually a worker was "
                     "killed, ran out of memory, or cannot load the objective: define it in a module that workers can "
                     "import."
                 ) from error
             return f"the executor broke: {exception_text(error)}"
+        except KeyboardInterrupt:
+            self._release()
+            raise
         finally:
             for future in self._under_way:
-                future.cancel()  # those that have not begun
+                future.cancel()  # It has an effect on evaluations that have not begun.
         return None
 
+    def _next(self) -> Trial | None:
+        """Returns the next trial to evaluate, or None if there are enough."""
+        if self._resumed:
+            return self._resumed.popleft()
+        if self._lease is None:
+            return self._study.ask() if len(self._study.trials) < self._wanted else None
+        count = sum(trial.state != "abandoned" for trial in self._study.trials)
+        return self._study.ask(lease=self._lease.seconds) if count < self._wanted else None
+
     def _begin(self) -> None:
-        """Evaluate the next trial, if there is one."""
-        if self._left:
-            trial = self._left.popleft()
-        elif len(self._study.trials) < self._wanted:
-            trial = self._study.ask()
-        else:
+        """Submits the next trial to the executor, if there is one."""
+        trial = self._next()
+        if trial is None:
             return
+        self._asked[trial.number] = trial
         try:
-            # Dask evaluates what it takes for the same call once; the trials of one point are evaluations of their own.
+            # Dask evaluates equal calls once. The token makes the calls of equal points different.
             future = self._executor.submit(_evaluated, self._task, where(trial), f"{self._token}-{trial.number}")
         except (BrokenExecutor, NoRegretError):
             raise
@@ -113,47 +150,76 @@ class Loop:
             raise NoRegretError(
                 f"The executor takes no more work ({error}). Usually it was shut down, as at the end of its `with`."
             ) from error
-        except Exception as error:  # whatever somebody's executor raises that has lost its workers
+        except Exception as error:  # An executor that lost its workers may raise anything.
             raise BrokenExecutor(exception_text(error)) from error
         self._under_way[future] = trial
         future.add_done_callback(self._done.put)
 
     def _finish(self, future: Future[Any]) -> str | None:
+        """Records the outcome of an evaluation. Returns a reason to stop, or None."""
         trial, outcome = self._under_way.pop(future), _outcome(future)
-        if outcome is None:
-            return self._given_up(trial)
-        self._lost = 0
-        if outcome.value is not None:
-            trial = self._study.tell(trial, outcome.value, constraints=outcome.constraints)
-            self._answered = True
-        else:
-            trial = self._study.fail(trial, outcome.reason or "it gave no reason")
-            self._failed += 1
+        reason = self._abandon(trial) if outcome is None else self._record(trial, outcome)
+        self._asked.pop(trial.number, None)
+        return reason
+
+    def _record(self, trial: Trial, outcome: Outcome) -> str | None:
+        self._cancelled = 0
+        self.evaluated += 1
+        try:
+            trial = self._tell(trial, outcome)
+        except TrialError as error:
+            if self._lease is None:
+                raise
+            self._lease.say(f"trial {trial.number}: {error}")  # Another process answered first, and that holds.
+            return None
+        self._has_value = self._has_value or outcome.value is not None
+        self._failed += outcome.value is None
         reason = self._ended(trial)
-        if not self._answered and self._failed >= HOPELESS:
+        if not self._has_value and self._failed >= HOPELESS and self._lease is None:
             raise NoRegretError(nothing_works(self._failed, trial)) from outcome.error
         return reason
 
-    def _given_up(self, trial: Trial) -> str | None:
-        """Nobody evaluates it any more, which says nothing of its point."""
+    def _tell(self, trial: Trial, outcome: Outcome) -> Trial:
+        """Tells the study the outcome. A worker with a lease retries while the storage is away."""
+        for seconds in () if self._lease is None else RETRIES:
+            try:
+                return _told(self._study, trial, outcome)
+            except StorageError:
+                self._lease.wait(seconds)  # type: ignore[union-attr]  # There are retries with a lease only.
+        return _told(self._study, trial, outcome)
+
+    def _abandon(self, trial: Trial) -> str | None:
+        """Records that an evaluation was cancelled, which tells nothing about its point."""
         reason = self._ended(self._study.abandon(trial, CANCELLED))
-        self._lost += 1
-        if reason is None and self._lost >= HOPELESS:
-            return f"the executor cancelled {self._lost} evaluations one after the other"
+        self._cancelled += 1
+        if reason is None and self._cancelled >= HOPELESS:
+            return f"the executor cancelled {self._cancelled} evaluations one after the other"
         return reason
 
+    def _release(self) -> None:
+        """Abandons the trials of an interrupted worker that has a lease."""
+        for trial in self._asked.values() if self._lease is not None else ():
+            with suppress(TrialError):  # The answer may be on record already.
+                self._study.abandon(trial, STOPPED)
 
-def _evaluated(task: Task, at: Any, token: str) -> Outcome:  # noqa: ARG001 - by the token calls are told apart
+
+def _told(study: Study, trial: Trial, outcome: Outcome) -> Trial:
+    if outcome.value is None:
+        return study.fail(trial, outcome.reason or "it gave no reason")
+    return study.tell(trial, outcome.value, constraints=outcome.constraints)
+
+
+def _evaluated(task: Task, at: Any, token: str) -> Outcome:  # noqa: ARG001 - Calls are told apart by the token.
     return task(at)
 
 
 def where(trial: Trial) -> Any:
-    """What an objective is given of a trial, and may do with as it likes: its parameters, or else its point `(d,)`."""
+    """Returns the argument of an objective: a copy of the trial's parameters, or else of its point `(d,)`."""
     return trial.point.copy() if trial.settings is None else trial.parameters
 
 
 def nothing_works(failed: int, last: Trial) -> str:
-    """What to say where every trial fails."""
+    """Returns the error sentence for a run in which every trial failed."""
     many = f"All {failed} trials" if failed > 1 else "The only trial"
     return (
         f"{many} failed, the last one with {last.reason!r}. Usually the objective has a mistake that its arguments "
@@ -163,13 +229,13 @@ def nothing_works(failed: int, last: Trial) -> str:
 
 
 def _outcome(future: Future[Any]) -> Outcome | None:
-    """What came of an evaluation, None if it was cancelled; an error that is not the objective's own is a reason."""
+    """Returns the outcome of an evaluation, or None if it was cancelled. Other errors of the executor are reasons."""
     error = None if future.cancelled() else future.exception()
     if isinstance(error, BrokenExecutor | KeyboardInterrupt):
         raise error
     if future.cancelled() or isinstance(error, CancelledError):
         return None
-    if error is not None:  # it could not be sent to a worker, or back, or killed one after the other
+    if error is not None:  # The call or its answer could not be sent, or its worker was killed.
         return Outcome(reason=exception_text(error), error=error)
     outcome: Outcome = future.result()
     return outcome

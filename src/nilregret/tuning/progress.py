@@ -1,11 +1,12 @@
-"""One line that says how far a run is and what the best value is; failed trials are said above it."""
+"""A progress bar that shows the number of trials and the best value, below lines about the trials."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from operator import gt, lt
 from types import TracebackType
-from typing import Self, final
+from typing import Self, TextIO, final
 
 from tqdm import tqdm
 
@@ -14,25 +15,49 @@ from ..study.study import Study
 from .result import briefly
 
 
+def failure(trial: Trial, best: str) -> str | None:  # noqa: ARG001 - Other lines say the best value.
+    """Returns a line about a failed or abandoned trial, None about any other."""
+    if trial.state == "failed":
+        return f"trial {trial.number} failed: {trial.reason}"
+    if trial.state == "abandoned" and trial.abandoned is not None:
+        return f"trial {trial.number} was abandoned: {trial.abandoned.reason}"
+    return None
+
+
 @final
 class Bar:
-    """A progress bar on stderr where somebody looks, in a terminal or notebook; failures are said wherever it goes.
+    """A progress bar in a terminal or notebook. Lines about trials appear wherever the output goes.
 
     Args:
-        name: of the study.
-        trials: wanted in all.
-        goal: of the study.
-        show: whether to say anything.
+        name: name of the study.
+        trials: number of trials wanted in all.
+        goal: goal of the study.
+        show: whether to show anything.
+        file: where to write, stderr unless given.
+        leave: whether the bar stays when the run has ended.
+        line: returns the line about a trial, or None. It is called with the trial and the best value in words.
     """
 
-    def __init__(self, name: str, trials: int, *, goal: str, show: bool) -> None:
-        self._show = show and sys.stderr is not None
-        self._ended = self._unmet = 0
+    def __init__(
+        self,
+        name: str,
+        trials: int,
+        *,
+        goal: str,
+        show: bool = True,
+        file: TextIO | None = None,
+        leave: bool = True,
+        line: Callable[[Trial, str], str | None] = failure,
+    ) -> None:
+        self._file = sys.stderr if file is None else file
+        self._show = show and self._file is not None
+        self._line = line
+        self._ended = self._infeasible = 0
         self._best: float | None = None
         self._better = gt if goal == "maximize" else lt
-        looked_at = self._show and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+        visible = self._show and (self._file.isatty() or "ipykernel" in sys.modules)
         self._bar = tqdm(
-            total=trials, desc=name, unit="trial", file=sys.stderr, disable=not looked_at, dynamic_ncols=True
+            total=trials, desc=name, unit="trial", file=self._file, disable=not visible, leave=leave, dynamic_ncols=True
         )
 
     def __enter__(self) -> Self:
@@ -44,24 +69,34 @@ class Bar:
         self._bar.close()
 
     def begun(self, study: Study) -> None:
-        """Show where the study stands before anything is evaluated."""
+        """Shows the trials on record before the first evaluation."""
         for trial in study.trials:
-            self._take(trial)
-        self._bar.initial = self._ended  # what was evaluated in an earlier run took none of this one's time
+            self._count(trial)
+        self._bar.initial = self._ended  # Trials of an earlier run took no time of this one.
         self._refresh()
 
     def ended(self, trial: Trial) -> None:
-        """Show one trial more."""
-        self._take(trial)
-        if trial.state == "failed":
-            self.say(f"trial {trial.number} failed: {trial.reason}")
-        elif trial.state == "abandoned" and trial.abandoned is not None:
-            self.say(f"trial {trial.number} was abandoned: {trial.abandoned.reason}")
+        """Shows one more trial."""
+        self._count(trial)
+        line = self._line(trial, self._best_text)
+        if line is not None:
+            self.say(line)
         self._refresh()
 
-    def _take(self, trial: Trial) -> None:
+    def say(self, text: str) -> None:
+        """Writes a line above the bar."""
+        if self._show:
+            tqdm.write(text, file=self._file)
+            self._file.flush()
+
+    @property
+    def _best_text(self) -> str:
+        none = "nothing feasible yet" if self._infeasible else "no value yet"
+        return none if self._best is None else f"best {briefly(self._best)}"
+
+    def _count(self, trial: Trial) -> None:
         self._ended += trial.state != "pending"
-        self._unmet += trial.feasible is False
+        self._infeasible += trial.feasible is False
         if trial.feasible is False or trial.reward is None:
             return
         if self._best is None or self._better(trial.reward, self._best):
@@ -69,10 +104,4 @@ class Bar:
 
     def _refresh(self) -> None:
         self._bar.n = self._ended
-        none = "nothing feasible yet" if self._unmet else "no value yet"
-        self._bar.set_postfix_str(none if self._best is None else f"best {briefly(self._best)}")
-
-    def say(self, text: str) -> None:
-        """A line of its own."""
-        if self._show:
-            tqdm.write(text, file=sys.stderr)
+        self._bar.set_postfix_str(self._best_text)

@@ -1,34 +1,35 @@
 """Points that fill a domain evenly, and points that differ from a good one in some parameters only.
 
-The unit cube here has one coordinate for each *parameter*: a choice of k options is floor(k u), a whole number too, so
-that options come up equally often. (In the encoded cube, which has a column for each option, the largest of k
-columns is a lottery.)
+The unit cube here has one coordinate for each *parameter*. A choice of k options is floor(k u), a whole number too, so
+that all options are equally frequent. (The encoded cube has a column for each option, and there the largest of k
+columns would be random.)
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray
 from ..domain import Arms, Box, Domain, Space
-from ..parameters import CHOSEN, Choice, Float, Int, Parameter
+from ..parameters import CHOSEN, Choice, Float, Int, Option, Parameter
 
-SMALLEST, LARGEST = 10.0**-2.5, 10.0**-0.5  # steps of a mutation, shares of a parameter's range
-MOST_LISTED = 2**16  # points of a space up to which all of them may be looked at
-MEAN_CHANGES = 2.0  # parameters that a mutation changes, on average, and at least a fifth of them
+SMALLEST, LARGEST = 10.0**-2.5, 10.0**-0.5  # steps of a mutation, as shares of a parameter's range
+MOST_LISTED = 2**16  # largest number of points of a space that are listed
+MEAN_CHANGES = 2.0  # mean number of parameters that a mutation changes, but at least a fifth of them
 
 
 def coordinates(domain: Domain) -> int:
-    """Coordinates of the cube: parameters of a space, columns of a box or of arms."""
+    """Returns the number of coordinates of the cube: parameters of a space, or columns of a box or of arms."""
     return len(domain.parameters) if isinstance(domain, Space) else domain.dimension
 
 
 def from_cube(domain: Box | Space, cube: Array) -> Array:
-    """The points `(n, d)` behind coordinates `(n, parameters)` in [0, 1)."""
+    """Returns the points `(n, d)` of coordinates `(n, parameters)` in [0, 1)."""
     if isinstance(domain, Box):
         return domain.lower + cube * (domain.upper - domain.lower)
     points = np.zeros((len(cube), domain.dimension))
@@ -45,7 +46,7 @@ def from_cube(domain: Box | Space, cube: Array) -> Array:
 
 
 def sobol(domain: Box | Space, count: int, rng: np.random.Generator) -> Array:
-    """At least `count` scrambled Sobol points (a power of two), `(m, d)`."""
+    """Returns at least `count` scrambled Sobol points (a power of two), `(m, d)`."""
     from scipy.stats import qmc  # slow to import, and arms need none of it
 
     power = max(count - 1, 1).bit_length()
@@ -53,20 +54,23 @@ def sobol(domain: Box | Space, count: int, rng: np.random.Generator) -> Array:
 
 
 def design(domain: Domain, count: int, rng: np.random.Generator) -> Array:
-    """Up to `count` distinct points of the domain, spread evenly, `(m, d)`; all of them where there are no more."""
+    """Returns up to `count` distinct points of the domain, spread evenly, `(m, d)`, or all if there are no more."""
     if isinstance(domain, Arms):
         return domain.points[_spread_arms(domain, count, rng)]
-    points = sobol(domain, 4 * count, rng)
-    points = _distinct(points)
+    points = _distinct(sobol(domain, 4 * count, rng))
     if len(points) < count and isinstance(domain, Space):
         points = _distinct(np.concatenate([points, _every(domain, rng)]))
     return points[:count]
 
 
 def within(points: Array, others: Array, least: Array, *, order: IndexArray) -> npt.NDArray[np.bool_]:
-    """Which points `(n, d)` differ from one of the others `(m, d)` by less than `least` `(d,)` everywhere, `(n,)`.
+    """Returns which points differ from one of the others by less than `least` in all columns, `(n,)`.
 
-    The columns are compared in this order, each for the pairs that are left.
+    Args:
+        points: `(n, d)`.
+        others: `(m, d)`.
+        least: `(d,)`.
+        order: order in which the columns are compared, each for the remaining pairs.
     """
     first, *rest = order
     one, other = np.nonzero(np.abs(points[:, first, None] - others[:, first]) < least[first])
@@ -79,13 +83,13 @@ def within(points: Array, others: Array, least: Array, *, order: IndexArray) -> 
 
 
 def _distinct(points: Array) -> Array:
-    """The first of each."""
+    """Returns the distinct points, in order of first occurrence."""
     _, first = np.unique(points, axis=0, return_index=True)
     return np.asarray(points[np.sort(first)])
 
 
 def _every(space: Space, rng: np.random.Generator) -> Array:
-    """Every point of a space in random order, some of them several times; none where there are too many."""
+    """Returns all points of a space in random order, with repeats, or none if there are too many."""
     values = [_values(parameter) for parameter in space.parameters.values()]
     if math.prod(len(each) for each in values) > MOST_LISTED or not all(values):
         return np.zeros((0, space.dimension))
@@ -94,18 +98,17 @@ def _every(space: Space, rng: np.random.Generator) -> Array:
 
 
 def _values(parameter: Parameter) -> list[list[float]]:
-    """The columns of every value that a parameter may have; none of a real one, or of one with too many."""
-    if isinstance(parameter, Choice):
-        return (
-            [parameter.encode(option) for option in parameter.options] if len(parameter.options) <= MOST_LISTED else []
-        )
-    if isinstance(parameter, Float) or parameter.count > MOST_LISTED:
+    """Returns the columns of every value of a parameter, or none for a real one or one with too many."""
+    if isinstance(parameter, Float):
         return []
-    return [parameter.encode(value) for value in range(parameter.low, parameter.high + 1, parameter.step)]
+    values: Sequence[Option] = (
+        parameter.options if isinstance(parameter, Choice) else range(parameter.low, parameter.high + 1, parameter.step)
+    )
+    return [parameter.encode(value) for value in values] if len(values) <= MOST_LISTED else []
 
 
 def _spread_arms(arms: Arms, count: int, rng: np.random.Generator) -> IndexArray:
-    """Arms nearest to Sobol points of the box around them; others at random where several points have one arm."""
+    """Returns the arms nearest to Sobol points of the box around them, completed by random arms."""
     if len(arms) <= count:
         return rng.permutation(len(arms))
     low, high = arms.points.min(axis=0), arms.points.max(axis=0)
@@ -124,18 +127,11 @@ def _spread_arms(arms: Arms, count: int, rng: np.random.Generator) -> IndexArray
     return np.array(chosen)
 
 
-def parameters(domain: Box | Space) -> list[tuple[Parameter, slice]]:
-    """Each parameter with its columns; of a box, each side as a real one."""
-    if isinstance(domain, Space):
-        return domain.columns()
-    return [(Float(0.0, 1.0), slice(i, i + 1)) for i in range(domain.dimension)]
-
-
 def mutated(domain: Box | Space, centres: Array, count: int, rng: np.random.Generator) -> Array:
-    """`count` points that differ from one of the centres `(m, d)` in a few parameters, by steps of all sizes."""
+    """Returns `count` points that differ from a centre of `(m, d)` in a few parameters, by steps of all sizes."""
     low, span = domain.lower, domain.upper - domain.lower
     unit = ((centres - low) / span)[np.arange(count) % len(centres)]
-    known = parameters(domain)
+    known = domain.columns()
     changed = rng.uniform(size=(count, len(known))) < max(0.2, min(1.0, MEAN_CHANGES / len(known)))
     changed[np.arange(count), rng.integers(len(known), size=count)] = True
     steps = _steps(count, rng)
@@ -147,25 +143,24 @@ def mutated(domain: Box | Space, centres: Array, count: int, rng: np.random.Gene
         else:
             moved = unit[rows, columns.start] + steps[rows] * rng.standard_normal(len(rows))
             unit[rows, columns.start] = np.clip(moved, 0.0, 1.0)
-    return _inside(domain, low + unit * span)
+    return clipped(domain, low + unit * span)
 
 
 def one_changed(domain: Box | Space, centre: Array, which: int, count: int, rng: np.random.Generator) -> Array:
-    """Points that differ from the centre `(d,)` in one parameter alone: every option, or `count` steps of all sizes."""
-    parameter, columns = parameters(domain)[which]
+    """Returns points that differ from the centre `(d,)` in one parameter.
+
+    The points have every option of a choice, or `count` steps of all sizes.
+    """
+    parameter, columns = domain.columns()[which]
     if isinstance(parameter, Choice):
         points = np.repeat(centre[None], len(parameter.options), axis=0)
         points[:, columns] = CHOSEN * np.eye(len(parameter.options))
-        return _inside(domain, points)
-    at, low, side = (
-        columns.start,
-        domain.lower[columns.start],
-        domain.upper[columns.start] - domain.lower[columns.start],
-    )
+        return clipped(domain, points)
+    at = columns.start
+    low, side = domain.lower[at], domain.upper[at] - domain.lower[at]
     points = np.repeat(centre[None], count, axis=0)
-    points[:, at] = low + side * np.clip(
-        (centre[at] - low) / side + _steps(count, rng) * rng.standard_normal(count), 0, 1
-    )
+    moved = (centre[at] - low) / side + _steps(count, rng) * rng.standard_normal(count)
+    points[:, at] = low + side * np.clip(moved, 0, 1)
     if isinstance(parameter, Int):
         here = parameter.decode(centre[columns])
         near = [here + step * parameter.step for step in (-2, -1, 1, 2)]
@@ -173,36 +168,36 @@ def one_changed(domain: Box | Space, centre: Array, which: int, count: int, rng:
         extra = np.repeat(centre[None], len(values), axis=0)
         extra[:, at] = [parameter.encode(value)[0] for value in values]
         points = np.concatenate([points, extra])
-    return _inside(domain, points)
+    return clipped(domain, points)
 
 
 def _steps(count: int, rng: np.random.Generator) -> Array:
-    """Sizes of steps, log-uniform."""
+    """Returns sizes of steps, log-uniform."""
     return np.asarray(np.exp(rng.uniform(math.log(SMALLEST), math.log(LARGEST), size=count)))
 
 
-def _inside(domain: Box | Space, points: Array) -> Array:
-    points = np.clip(points, domain.lower, domain.upper)
-    return domain.snap(points) if isinstance(domain, Space) else points
+def clipped(domain: Box | Space, points: Array) -> Array:
+    """Returns the nearest valid points of the domain, `(n, d)`."""
+    return domain.snap(np.clip(points, domain.lower, domain.upper))
 
 
 def neighbours(domain: Box | Space, point: Array) -> Array:
-    """Points that differ in one whole number (by a step, by an eighth of the range, at the ends) or one choice.
+    """Returns points that differ in one choice or one whole number.
 
-    What begins to count thereby begins at the middle of its range.
+    A whole number changes by a step, by an eighth of the range, or to an end. Parameters that become active are at the
+    middle of their range.
     """
     rows = []
-    if isinstance(domain, Space):
-        counting = domain.active(point[None])
-        for parameter, columns in domain.columns():
-            if counting is not None and not counting[0, columns.start]:
-                continue
-            for value in _other_values(parameter, point[columns]):
-                row = point.copy()
-                row[columns] = parameter.encode(value)
-                rows.append(row)
+    active = domain.active(point[None])
+    for parameter, columns in domain.columns():
+        if active is not None and not active[0, columns.start]:
+            continue
+        for value in _other_values(parameter, point[columns]):
+            row = point.copy()
+            row[columns] = parameter.encode(value)
+            rows.append(row)
     points = np.array(rows).reshape(len(rows), domain.dimension)
-    return domain.snap(points) if isinstance(domain, Space) and domain.conditions is not None else points
+    return points if active is None else domain.snap(points)
 
 
 def _other_values(parameter: Float | Int | Choice, columns: Array) -> list[object]:

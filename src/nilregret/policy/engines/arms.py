@@ -18,9 +18,9 @@ from ...gp import (
     AveragedArms,
     BankPosterior,
     DriftingPosterior,
+    OutOfSequencePosterior,
     RatePosterior,
-    Retraced,
-    Several,
+    RepeatedPlays,
     TableBelief,
 )
 from ...gp.choice import posterior_on_arms
@@ -31,7 +31,7 @@ from ...storage.record import Trial
 from ..availability import Available
 from .base import Decision, Engine, Limits, Prior, Question, Units, best_admitted, moved, multiple, none_left, table
 
-OnArms = ArmPosterior | AveragedArms | Retraced | RatePosterior
+OnArms = ArmPosterior | AveragedArms | OutOfSequencePosterior | RatePosterior
 
 
 @final
@@ -67,8 +67,8 @@ class ArmEngine(Engine[TableBelief]):
             return posterior_on_arms(self._table, kernel, regularization)
         if isinstance(drift, tuple):
             several = BankPosterior(self._table, kernel, regularization, rates=drift, noise_variance=noise_variance)
-            return Retraced(several)
-        return Retraced(DriftingPosterior(self._table, kernel, regularization, rate=drift))
+            return OutOfSequencePosterior(several)
+        return OutOfSequencePosterior(DriftingPosterior(self._table, kernel, regularization, rate=drift))
 
     def cell(self, trial: Trial) -> int:
         """Returns the index in the table."""
@@ -78,11 +78,11 @@ class ArmEngine(Engine[TableBelief]):
             return trial.arm
         return self._row(trial.context) * len(self.domain) + trial.arm
 
-    def entry(self, trial: Trial) -> int | Several:
-        """Returns the index in the table, with the round if f drifts (`Retraced.entry`)."""
+    def entry(self, trial: Trial) -> int | RepeatedPlays:
+        """Returns the index in the table, with the round if f drifts (`OutOfSequencePosterior.entry`)."""
         cell = self.cell(trial)
         if trial.repeats > 1:
-            return Several(cell, trial.times, trial.scatter)
+            return RepeatedPlays(cell, trial.times, trial.scatter)
         return cell + trial.number * len(self._table) if self.drifts else cell
 
     def cell_now(self, trial: Trial) -> int:
@@ -212,7 +212,7 @@ class _Table(TableView):
         self.norm_growth = question.norm_growth
         self.points = engine.domain.points if arms is None else engine.domain.points[arms]
         if question.limits is not None:
-            self.books, self.context = question.limits.dual, question.context
+            self.dual_state, self.context = question.limits.dual, question.context
             self.limit_sizes = np.array(
                 [each.belief.answered.prior.size * each.units.unit for each in question.limits.each]
             )

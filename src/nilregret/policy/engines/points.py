@@ -19,7 +19,7 @@ from ...domains.domain import Arms, Box, Domain, Space, enclosing_box
 from ...domains.search.acquisition import AcquisitionFunction
 from ...domains.search.arms import best_arm, checked_scores
 from ...domains.search.boxes import Found, PointSearch, real_columns
-from ...gp import AtPoints, AveragedPoints, PointBelief, PointPosterior, Several, Standing, Terms
+from ...gp import AtPoints, AveragedPoints, CandidateMoments, PointBelief, PointPosterior, RepeatedPlays, Terms
 from ...gp.choice import posterior_at_points
 from ...kernels import Kernel, Matern
 from ...slots.envelope import Bounds, Envelope
@@ -66,7 +66,7 @@ class PointEngine(Engine[PointBelief]):
         self.domain, self.context, self.search = domain, context, search
         self._seed, self._terms = seed, None if sketch is None else sketch(seed)
         self._failed: dict[bytes, Array] = {}
-        self._standing: dict[PointPosterior, Standing] = {}  # predictions at the candidates, by posterior
+        self._standing: dict[PointPosterior, CandidateMoments] = {}  # predictions at the candidates, by posterior
         self._kernels = 1  # largest number of kernels of one output
         self._candidates: Array | None = None
         self.found: Found | None = None
@@ -102,10 +102,10 @@ class PointEngine(Engine[PointBelief]):
         """Returns the row of a trial."""
         return row_of(trial)
 
-    def entry(self, trial: Trial) -> Array | Several:
+    def entry(self, trial: Trial) -> Array | RepeatedPlays:
         """Returns the row of a trial, after its round if f drifts."""
         if trial.repeats > 1:
-            return Several(row_of(trial), trial.times, trial.scatter)
+            return RepeatedPlays(row_of(trial), trial.times, trial.scatter)
         return row_of(trial) if not self.drifts else np.concatenate([[float(trial.number)], row_of(trial)])
 
     def cell_now(self, trial: Trial) -> Array:
@@ -177,7 +177,7 @@ class PointEngine(Engine[PointBelief]):
         self.found = self.search.maximize(
             surface,
             domain,
-            standing=points,
+            candidates=points,
             scores=scores,
             incumbents=self._incumbents(belief, question),
             rng=lambda: question.randomness.generator,
@@ -187,7 +187,7 @@ class PointEngine(Engine[PointBelief]):
             placed = limits.rule.placed(placed, surface, view)
         if self.search.apart and self.context is None and (limits is None or limits.rule.movable):
             placed = self.search.moved_apart(
-                placed, surface, domain, standing=points, scores=scores,
+                placed, surface, domain, candidates=points, scores=scores,
                 tried=belief.asked.points[:, self.before :], noisy=belief.answered.noisy,
                 rng=lambda: question.randomness.generator,
             )  # fmt: skip
@@ -255,7 +255,7 @@ class PointEngine(Engine[PointBelief]):
     def _search_candidates(self, domain: Box | Space) -> Array:
         """Returns the candidates with which the search begins."""
         if self._candidates is None:
-            self._candidates = self.search.standing(domain, self._seed)
+            self._candidates = self.search.candidate_points(domain, self._seed)
         return self._candidates
 
     def predict_candidates(self, posterior: AtPoints | AveragedPoints, points: Array) -> tuple[Array, Array]:
@@ -271,7 +271,7 @@ class PointEngine(Engine[PointBelief]):
         if posterior not in self._standing:
             if len(self._standing) > 2 * self.outputs * self._kernels - 1:
                 self._standing = {}  # this drops posteriors that a fit or a restart has replaced
-            self._standing[posterior] = Standing(posterior, points)
+            self._standing[posterior] = CandidateMoments(posterior, points)
         return self._standing[posterior].predict()
 
     def _incumbents(self, belief: PointBelief, question: Question) -> Array:

@@ -77,7 +77,7 @@ class PointRound(PointView):
         rows = self._engine.rows(self._question.context, self.points[:1])
         priors = [float(each.belief.answered.kernel.diagonal(rows)[0]) for each in limits.each]
         units = [each.units.unit for each in limits.each]
-        self.books, self.context = limits.dual, self._question.context
+        self.dual_state, self.context = limits.dual, self._question.context
         self.limit_sizes = np.maximum(np.sqrt(priors) * units, 1e-100)
         self.limits_symmetric = all(each.bounds.pointwise and each.bounds.width is not None for each in limits.each)
 

@@ -1,7 +1,7 @@
-"""Studies that a decision service keeps (`nilregret serve`), for programs that are elsewhere: the verbs of `Study`.
+"""Client of a decision service (`nilregret serve`) with the verbs of `Study`. Needs the extra `nilregret[client]`.
 
-Nothing is installed for it: HTTP is the standard library's. What is sent again after a failed connection is never done
-twice: every question carries an `Idempotency-Key`, and an answer that is told again is the same answer.
+Retries are idempotent: every request for a decision carries an `Idempotency-Key`, and a reward that is sent again is
+the same reward.
 """
 
 from .awaited import AsyncClient, AsyncRemoteStudy

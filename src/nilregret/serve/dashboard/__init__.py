@@ -1,7 +1,7 @@
-"""Pages to watch studies with, written by the server: `ROUTES`. They look and change nothing.
+"""The dashboard: read-only pages about studies, rendered by the server (`ROUTES`).
 
-Everything that a page needs is beside this file; it asks nobody else for anything, and runs under a policy that forbids
-scripts and styles within a page (`Content-Security-Policy: default-src 'self'`).
+A page loads nothing from other hosts. The header `Content-Security-Policy: default-src 'self'` forbids scripts and
+styles within a page, so all of them are files in `static/`.
 """
 
 from .pages import ROUTES

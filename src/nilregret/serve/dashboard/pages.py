@@ -1,4 +1,4 @@
-"""The pages: what each address shows. All of them look at a study in a thread, and change nothing."""
+"""Endpoints of the pages and their parts. Each reads a study in a thread and changes nothing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from functools import partial, wraps
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -21,24 +22,24 @@ from ..problems import Problem, problem_of
 from ..worker import StudyWorker
 from . import files
 from .rendering import caller_of, page
-from .views.beliefs import beliefs
-from .views.budgets import budgets, is_limited
 from .views.changes import changes
+from .views.constraints import constraints_view, has_constraints
+from .views.delays import delays
+from .views.posterior import posterior_view
 from .views.progress import progress
-from .views.standing import described, standing, summed_up, unchanged
-from .views.trials import listed, one, reasons
-from .views.waits import waits
-from .views.worth import worth
+from .views.status import description, is_unchanged, status, status_of_summary
+from .views.trials import explanation_view, trial_record, trials_page
+from .views.value_of_learning import value_view
 
 R = TypeVar("R")
-LONGEST_NUMBER = 10  # digits of one that is typed
-EXPLAINING = 2  # replays at once: of the threads that look some are left for those who look at less
+LONGEST_NUMBER = 10  # digits of a typed number
+EXPLAINING = 2  # concurrent replays, so that some reading threads stay free for cheaper pages
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def shown(endpoint: Endpoint) -> Endpoint:
-    """An endpoint whose errors are pages, too."""
+def with_error_pages(endpoint: Endpoint) -> Endpoint:
+    """Returns the endpoint with its errors rendered as pages."""
 
     @wraps(endpoint)
     async def answer(request: Request) -> Response:
@@ -52,14 +53,14 @@ def shown(endpoint: Endpoint) -> Endpoint:
     return answer
 
 
-async def _look(request: Request, see: Callable[[Study], R]) -> R:
-    """What is seen of the study that the address names."""
-    return await (await _desk(request)).look(see)
+async def _read(request: Request, read: Callable[[Study], R]) -> R:
+    """Returns the result of a function of the study that the address names, called in a reading thread."""
+    return await (await _worker(request)).read(read)
 
 
-async def _desk(request: Request) -> StudyWorker:
-    desk: StudyWorker = await request.app.state.desks.of(caller_of(request).tenant, _name(request))
-    return desk
+async def _worker(request: Request) -> StudyWorker:
+    worker: StudyWorker = await request.app.state.workers.get(caller_of(request).tenant, _name(request))
+    return worker
 
 
 def _name(request: Request) -> str:
@@ -67,78 +68,78 @@ def _name(request: Request) -> str:
 
 
 async def home(_: Request) -> Response:
-    """The first page is the list of studies."""
+    """Redirects to the list of studies."""
     return RedirectResponse("/studies", 303)
 
 
-@shown
+@with_error_pages
 async def studies(request: Request) -> Response:
-    """All studies of the caller; what each has come to is looked at when its row is on the screen."""
+    """Shows all studies of the caller. Each row loads its content when it becomes visible."""
     names = await _names(request)
-    return page(request, "studies.html", names=names, known=_stamp(names), again=False)
+    return page(request, "studies.html", names=names, known=_hash(names), again=False)
 
 
-@shown
+@with_error_pages
 async def studies_list(request: Request) -> Response:
-    """The list, again; nothing where there are the same studies as before. Rows look for themselves what is new."""
+    """Shows the list again, or answers 204 if the studies are the same. Rows refresh by themselves."""
     names = await _names(request)
-    known = _stamp(names)
+    known = _hash(names)
     if request.query_params.get("known") == known:
         return Response(status_code=204)
     return page(request, "list_again.html", names=names, known=known, again=True)
 
 
 async def _names(request: Request) -> list[str]:
-    desks, tenant = request.app.state.desks, caller_of(request).tenant
-    return list(await desks.quickly(own_names, desks.storage, tenant, tenant=tenant))
+    workers, tenant = request.app.state.workers, caller_of(request).tenant
+    return list(await workers.lookup(own_names, workers.storage, tenant, tenant=tenant))
 
 
-def _stamp(names: list[str]) -> str:
+def _hash(names: list[str]) -> str:
     return hashlib.sha256("\0".join(names).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 async def row(request: Request) -> Response:
-    """A line of that list; nothing where it says the same as before, and the reason where it cannot be told."""
+    """Shows a row of the list with its status or error, or answers 204 if nothing has changed."""
     name, known = _name(request), request.query_params.get("known", "")
 
-    def see(given: Study) -> dict[str, Any] | None:
+    def read(opened: Study) -> dict[str, Any] | None:
         now = time.time()
-        return None if unchanged(given, known, now=now) else standing(given, now=now)
+        return None if is_unchanged(opened, known, now=now) else status(opened, now=now)
 
     try:
-        desks, tenant = request.app.state.desks, caller_of(request).tenant
-        stored = await desks.summary(tenant, name)
-        found = await _look(request, see) if stored is None else summed_up(*stored, now=time.time())
+        workers, tenant = request.app.state.workers, caller_of(request).tenant
+        stored = await workers.summary(tenant, name)
+        found = await _read(request, read) if stored is None else status_of_summary(*stored, now=time.time())
     except (Problem, NoRegretError) as error:
         problem = problem_of(error)
         return page(request, "row.html", status=problem.status, name=name, at=None, sentence=problem.sentence)
     return Response(status_code=204) if found is None else page(request, "row.html", name=name, at=found)
 
 
-@shown
+@with_error_pages
 async def study(request: Request) -> Response:
-    """A study: its head and its progress at once, the rest as soon as it is there."""
+    """Shows a study with its status and its progress. The other parts load afterwards."""
     query = dict(request.query_params)
 
-    def see(given: Study) -> dict[str, Any]:
+    def read(opened: Study) -> dict[str, Any]:
         return {
-            "at": standing(given, now=time.time()), "facts": described(given), "picture": progress(given),
-            "limited": is_limited(given),
+            "at": status(opened, now=time.time()), "facts": description(opened), "picture": progress(opened),
+            "limited": has_constraints(opened),
         }  # fmt: skip
 
-    return page(request, "study.html", name=_name(request), query=_again(query), **await _look(request, see))
+    return page(request, "study.html", name=_name(request), query=urlencode(query), **await _read(request, read))
 
 
-@shown
+@with_error_pages
 async def head(request: Request) -> Response:
-    """The head of a study's page, again; nothing where it says the same as before."""
+    """Shows the status of a study again, or answers 204 if nothing has changed."""
     known = request.query_params.get("known", "")
 
-    def see(given: Study) -> dict[str, Any] | None:
+    def read(opened: Study) -> dict[str, Any] | None:
         now = time.time()
-        return None if unchanged(given, known, now=now) else {"at": standing(given, now=now)}
+        return None if is_unchanged(opened, known, now=now) else {"at": status(opened, now=now)}
 
-    found = await _look(request, see)
+    found = await _read(request, read)
     if found is None:
         return Response(status_code=204)
     moved = known.partition("_")[0] != found["at"]["known"].partition("_")[0]
@@ -146,24 +147,18 @@ async def head(request: Request) -> Response:
     return page(request, "head.html", headers=headers, name=_name(request), **found)
 
 
-@shown
-async def progress_part(request: Request) -> Response:
-    """How it went."""
-    return page(request, "figure.html", key="progress", picture=await _look(request, progress))
-
-
-@shown
+@with_error_pages
 async def worth_part(request: Request) -> Response:
-    """What learning cost, and what it is worth."""
+    """Shows what learning has cost and gained."""
     text = request.query_params.get("baseline", "")
 
-    def see(given: Study) -> dict[str, Any]:
+    def read(opened: Study) -> dict[str, Any]:
         try:
-            return worth(given, baseline=_baseline(text)) | {"refused": ""}
-        except InvalidInput as error:  # the form stays, and says so
-            return worth(given) | {"refused": str(error)}
+            return value_view(opened, baseline=_baseline(text)) | {"refused": ""}
+        except InvalidInput as error:  # The form stays on the page and shows the error.
+            return value_view(opened) | {"refused": str(error)}
 
-    found = await _look(request, see)
+    found = await _read(request, read)
     return page(
         request, "worth.html", status=422 if found["refused"] else 200, name=_name(request), baseline=text, **found
     )
@@ -175,67 +170,46 @@ def _baseline(text: str) -> int | None:
     return int(text) if text else None
 
 
-@shown
+@with_error_pages
 async def beliefs_part(request: Request) -> Response:
-    """The posterior, through a point and under a context that the form chooses."""
+    """Shows the posterior through a point and under a context, both chosen by a form."""
     query = dict(request.query_params)
-    found = await _look(request, partial(beliefs, query=query))
+    found = await _read(request, partial(posterior_view, query=query))
     template = "pictures.html" if request.headers.get("hx-target") == "beliefs-pictures" else "beliefs.html"
     return page(request, template, name=_name(request), **found)
 
 
-@shown
-async def waits_part(request: Request) -> Response:
-    """Pending and late answers."""
-    found = await _look(request, partial(waits, now=time.time()))
-    return page(request, "waits.html", name=_name(request), **found)
-
-
-@shown
-async def changes_part(request: Request) -> Response:
-    """Restarts and the evidence."""
-    return page(request, "changes.html", name=_name(request), changes=await _look(request, changes))
-
-
-@shown
-async def budgets_part(request: Request) -> Response:
-    """What constraints have used, and what violating them costs."""
-    return page(request, "budgets.html", name=_name(request), budgets=await _look(request, budgets))
-
-
-@shown
-async def trials(request: Request) -> Response:
-    """The list of trials."""
-    found = await _look(request, partial(listed, query=dict(request.query_params)))
-    return page(request, "trials.html", name=_name(request), **found)
-
-
-@shown
+@with_error_pages
 async def trial(request: Request) -> Response:
-    """One trial: what is on record of it, and room for the reasons."""
+    """Shows the record of a trial."""
     number = request.path_params["number"]
-    found = await _look(request, lambda given: (one(given, number), len(given.trials)))
+    found = await _read(request, lambda opened: (trial_record(opened, number), len(opened.trials)))
     if found[0] is None:
         raise Problem(404, "no_trial", f"There is no trial {number}: this study has {found[1]:,}, numbered from 0.")
     return page(request, "trial.html", name=_name(request), trial=found[0])
 
 
-@shown
+@with_error_pages
 async def why(request: Request) -> Response:
-    """Why it was chosen; that takes as long as playing the record again up to there."""
+    """Shows why a trial was chosen, which takes a replay of the record up to this trial."""
     number, state = request.path_params["number"], request.app.state
     if not hasattr(state, "explaining"):
         state.explaining = asyncio.Semaphore(EXPLAINING)
     async with state.explaining:
-        found = await (await _desk(request)).explained(number)
-    return page(request, "why.html", **reasons(found))
+        found = await (await _worker(request)).explain(number)
+    return page(request, "why.html", **explanation_view(found))
 
 
-def _again(query: dict[str, str]) -> str:
-    """A query as it came, for the parts of the page."""
-    from urllib.parse import urlencode
+def _part(template: str, view: Callable[[Study, dict[str, str]], dict[str, Any]]) -> Endpoint:
+    """Returns an endpoint that shows a view of a study, given the query of the address."""
 
-    return urlencode(query)
+    @with_error_pages
+    async def endpoint(request: Request) -> Response:
+        query = dict(request.query_params)
+        found = await _read(request, lambda opened: view(opened, query))
+        return page(request, template, name=_name(request), **found)
+
+    return endpoint
 
 
 ROUTES = [
@@ -245,13 +219,16 @@ ROUTES = [
     Route("/studies/{name}", study),
     Route("/studies/{name}/row", row),
     Route("/studies/{name}/head", head),
-    Route("/studies/{name}/progress", progress_part),
+    Route(
+        "/studies/{name}/progress",
+        _part("figure.html", lambda opened, _: {"key": "progress", "picture": progress(opened)}),
+    ),
     Route("/studies/{name}/worth", worth_part),
     Route("/studies/{name}/beliefs", beliefs_part),
-    Route("/studies/{name}/waits", waits_part),
-    Route("/studies/{name}/changes", changes_part),
-    Route("/studies/{name}/budgets", budgets_part),
-    Route("/studies/{name}/trials", trials),
+    Route("/studies/{name}/waits", _part("waits.html", lambda opened, _: delays(opened, now=time.time()))),
+    Route("/studies/{name}/changes", _part("changes.html", lambda opened, _: {"changes": changes(opened)})),
+    Route("/studies/{name}/budgets", _part("budgets.html", lambda opened, _: {"budgets": constraints_view(opened)})),
+    Route("/studies/{name}/trials", _part("trials.html", trials_page)),
     Route("/studies/{name}/trials/{number:int}", trial),
     Route("/studies/{name}/trials/{number:int}/why", why),
     Route("/static/{file:path}", files.static),

@@ -1,10 +1,9 @@
-"""From data to pages: templates that escape whatever they are given."""
+"""Rendering of pages by templates, which escape all values."""
 
 from __future__ import annotations
 
 import json
 import time
-from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -13,12 +12,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from ..._utils.checks import counted
+from ...study.formatting import moment as date_or_number
 from ..addresses import segment
 from ..auth.caller import Caller
 from ..auth.caller import caller_of as of_scope
 from ..auth.tenants import reachable
 from . import files
-from .views.pictures import in_words, many, short
+from .views.pictures import duration, many, short
 
 
 @cache
@@ -29,7 +29,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     made.filters |= {
         "short": short, "moment": moment, "iso": iso, "part": segment, "hexadecimal": hexadecimal,
-        "reachable": reachable, "in_words": in_words, "as_json": as_json,
+        "reachable": reachable, "duration": duration, "as_json": as_json,
         "many": many, "counted": counted,
     }  # fmt: skip
     made.globals |= {"address": files.address}
@@ -37,40 +37,36 @@ def _environment() -> Environment:
 
 
 def caller_of(request: Request) -> Caller:
-    """Who looks, as the gate has found out."""
+    """Returns the caller that the middleware has authenticated."""
     return of_scope(request.scope)
 
 
 def hexadecimal(name: str) -> str:
-    """A name as part of an id."""
+    """Returns a name in hexadecimal digits, which may be part of an HTML id."""
     return name.encode("utf-8", "surrogatepass").hex()
 
 
 def as_json(value: Any) -> str:
-    """For an attribute, which is escaped like any other text."""
+    """Returns a value as JSON for an attribute, which the template escapes like all text."""
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
 def moment(seconds: float | None) -> str:
-    """Unix seconds as a date and a time of day, UTC; what is no date as a number."""
-    said = iso(seconds)
-    return said.replace("T", " ").removesuffix("Z") + " UTC" if said.endswith("Z") else said
+    """Returns Unix seconds as a date and a time of day in UTC, or as a number if no date fits."""
+    text = date_or_number(seconds)
+    return f"{text} UTC" if ":" in text else text
 
 
 def iso(seconds: float | None) -> str:
-    """The same for machines."""
-    if seconds is None:
-        return ""
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (OverflowError, OSError, ValueError):  # a clock of the user's own counts from anywhere
-        return f"{seconds:g} s"
+    """Returns Unix seconds in ISO 8601, or as a number if no date fits."""
+    text = date_or_number(seconds)
+    return text.replace(" ", "T") + "Z" if ":" in text else text
 
 
 def page(
     request: Request, template: str, *, status: int = 200, headers: dict[str, str] | None = None, **data: Any
 ) -> Response:
-    """A page, or a part of one, of a template."""
+    """Returns a page, or a part of a page, rendered by a template."""
     caller = caller_of(request)
     text = (
         _environment()

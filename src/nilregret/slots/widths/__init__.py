@@ -1,1 +1,1 @@
-"""Widths: how far the bounds lie from the mean, one class for each theorem."""
+"""Widths of bounds: multipliers of the standard deviation, one class for each theorem."""

@@ -1,13 +1,13 @@
-"""Widths where answers are late: censored (Verma, Dai & Low 2022, eq. 2 and 3) or hallucinated (Desautels et al. 2014).
+"""Widths for late rewards: censored (Verma, Dai & Low 2022, eq. 2, 3) or hallucinated (Desautels et al. 2014).
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| m | `window` | how long an answer is waited for, rounds or seconds | scalar |
+| m | `window` | time within which a reward must come, rounds or seconds | scalar |
 | B_y | `reward_bound` | bound on the rewards above the minimum, reward units | scalar |
 | B_f | `norm_bound` | bound on ||f - minimum||_k, reward units | scalar |
 | R | `noise` | sub-Gaussian constant of the noise, reward units | scalar |
-| beta_t, nu_t | | width without and with what is missing | scalar |
-| C | `least` | bound of what unanswered trials tell given the answered ones, nats | scalar |
+| beta_t, nu_t | | width without and with the missing rewards | scalar |
+| C | `least` | bound on the information in pending trials given the observed ones, nats | scalar |
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ import numpy as np
 from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, flag, integer, number, settle, shown
 from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
-from ..base import Combination
+from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Progress, Width, Window, checked_delta
 from .gains import Gain, RealisedGain, checked_gain
 
-LARGEST_GAIN = 300.0  # nats; exp of it is as good as infinite and still a number
+LARGEST_GAIN = 300.0  # nats, whose exponential is practically infinite and still a number
 
 
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
 class CensoredWidth(Width):
-    """nu_t = B_y sum_{s=t-m}^{t-1} sigma_{t-1}(x_s) + beta_t, the sum over the last m trials, answered or not.
+    """nu_t = B_y sum_{s=t-m}^{t-1} sigma_{t-1}(x_s) + beta_t, the sum over the last m trials, observed or not.
 
     beta_t = B_f + (R + B_y) sqrt(2 (gamma_{t-1} + 1 + log(parts / delta))), with `parts` 2 for GP-UCB-SDF and 4 for
-    GP-TS-SDF, or a constant `beta` (1 in the paper's experiments). By Theorem 1 rho_m f lies within nu_t sigma of mu,
-    rho_m the probability of an answer within the window, for lambda >= 1.
+    GP-TS-SDF, or a constant `beta` (1 in the paper's experiments). By Theorem 1, rho_m f lies within nu_t sigma of mu
+    for lambda >= 1. Here rho_m is the probability of a reward within the window.
 
-    For lambda < 1 its proof leaves factors that it else bounds by 1: 1 / lambda before the sum (eq. 5 and the remark
-    after it) and 1 / sqrt(lambda) before R + B_y (eq. 9; Chowdhury & Gopalan's Theorem 2, used in eq. 6, is applied to
-    the kernel k / lambda with a ridge of 1, under which f has the norm sqrt(lambda) B_f). They belong to the theorem,
+    For lambda < 1 the proof leaves factors that it otherwise bounds by 1. They are 1 / lambda before the sum (eq. 5 and
+    the remark after it) and 1 / sqrt(lambda) before R + B_y (eq. 9). Eq. 6 uses Chowdhury & Gopalan's Theorem 2 for the
+    kernel k / lambda with a ridge of 1, under which f has the norm sqrt(lambda) B_f. The factors belong to the theorem,
     and a constant `beta` has none.
 
     Attributes:
@@ -79,21 +79,21 @@ class CensoredWidth(Width):
 
     @property
     def recent(self) -> Window:
-        """The trials of the sum."""
+        """Window of the trials in the sum."""
         return Window(self.window, self.in_time)
 
     @property
     def valid_for(self) -> str:
-        """What Theorem 1 covers is "rho_m f", not f itself; `Policy.valid_for` asks for its censoring too."""
+        """Claim "rho_m f" of Theorem 1, which is not f itself. `Policy.valid_for` also checks the censoring."""
         ridge_known = self.ridge_large or self.ridge < 1.0
         return "rho_m f" if self.beta is None and self.gain.proved and ridge_known else "none"
 
-    def suits(self, policy: Combination) -> bool:
-        """Lambda >= `ridge`, and noise no larger than R."""
-        return policy.regularization >= self.ridge and policy.noise <= self.noise
+    def suits(self, policy: Policy) -> bool:
+        """Returns True if lambda >= `ridge` and the noise is at most R."""
+        return bool(policy.regularization >= self.ridge and policy.noise <= self.noise)
 
     def width(self, t: int, progress: Progress) -> float:
-        """nu_t of eq. 2 (or 3)."""
+        """Returns nu_t of eq. 2 (or 3)."""
         missing = 0.0 if progress.recent is None else self.reward_bound * float(progress.recent().sum())
         return missing / self.ridge + self._beta(t, progress) if self.beta is None else missing + self.beta
 
@@ -108,27 +108,26 @@ class CensoredWidth(Width):
 @described
 @dataclass(frozen=True, kw_only=True)
 class CensoredBounds(Confidence):
-    """Bounds of rho_m f that know which answers are missing, never wider than those of `CensoredWidth`.
+    """Bounds of rho_m f that use which rewards are missing. They are never wider than those of `CensoredWidth`.
 
-    Rewards, less the minimum, lie in [0, B_y]. Let w_s = y_s 1{d_s <= m}, what trial s counts as once it is settled,
-    and mu* the posterior mean of all w_s at once, which nobody can compute yet.
+    Rewards, minus the minimum, lie in [0, B_y]. Let w_s = y_s 1{d_s <= m} be the final value of trial s. Let mu* be the
+    posterior mean given all w_s at once, which is not computable yet.
 
-    (a) Given everything up to question s, w_s has the mean rho_m f(x_s), since the delay has nothing to do with y_s,
-    and lies in [0, B_y]: its deviation is B_y/2-sub-Gaussian (Hoeffding's lemma). That x_s was chosen knowing only
-    some of the earlier w does not matter: it is a function of them. One self-normalised bound (Abbasi-Yadkori 2012,
-    Corollary 3.6, for any lambda > 0) for the function rho_m f, of norm at most B_f, takes the place of the two of eq.
-    6:
+    (a) Given everything up to trial s, w_s has the mean rho_m f(x_s), since the delay does not depend on y_s. It lies
+    in [0, B_y], so its deviation is B_y/2-sub-Gaussian (Hoeffding's lemma). As x_s is a function of the earlier w, it
+    does not matter that it used only some of them. One self-normalised bound for the function rho_m f replaces the two
+    of eq. 6 (Abbasi-Yadkori 2012, Corollary 3.6, for any lambda > 0). The norm of rho_m f is at most B_f:
 
         |mu*(x) - rho_m f(x)| <= beta_t sigma(x),
         beta_t = B_f + B_y / (2 sqrt(lambda)) sqrt(2 (gamma_{t-1} + log(1 / delta))).
 
-    (b) What counts now is w_s, but for trials of the last m whose answers have not come: these count as 0, and w_s is
-    somewhere in [0, B_y]. The mean is linear in them, with d mu(x) / d y_s = k_t(x, x_s) / lambda, so that in place of
-    eq. 5
+    (b) The current value is w_s, except for pending trials of the last m. These count as 0, and their w_s is somewhere
+    in [0, B_y]. The mean is linear in the values, with d mu(x) / d y_s = k_t(x, x_s) / lambda. This replaces eq. 5 by
 
         -(B_y / lambda) sum max(0, -k_t(x, x_s)) <= mu*(x) - mu(x) <= (B_y / lambda) sum max(0, k_t(x, x_s)),
 
-    sums over these trials alone. As |k_t(x, x_s)| <= sigma(x) sigma(x_s), neither sum exceeds that of nu_t sigma(x).
+    with sums over these trials alone. As |k_t(x, x_s)| <= sigma(x) sigma(x_s), neither sum exceeds that of nu_t
+    sigma(x).
 
     Attributes:
         ridge: lambda, or less.
@@ -151,20 +150,20 @@ class CensoredBounds(Confidence):
 
     @property
     def recent(self) -> Window:
-        """The trials of the sums, where they are not answered."""
+        """Window of the trials in the sums."""
         return Window(self.window, self.in_time)
 
     @property
     def valid_for(self) -> str:
-        """As Theorem 1, "rho_m f"."""
+        """Claim "rho_m f", as in Theorem 1."""
         return "rho_m f" if self.gain.proved else "none"
 
-    def suits(self, policy: Combination) -> bool:
-        """Lambda >= `ridge`."""
-        return policy.regularization >= self.ridge
+    def suits(self, policy: Policy) -> bool:
+        """Returns True if lambda >= `ridge`."""
+        return bool(policy.regularization >= self.ridge)
 
     def bounds(self, t: int, progress: Progress) -> MissingAnswers:
-        """(a) and (b)."""
+        """Returns the bounds of (a) and (b)."""
         spread = math.sqrt(2.0 * (self.gain(t - 1, progress) - math.log(self.delta)))
         noise = 0.5 * self.reward_bound / math.sqrt(self.ridge)
         return MissingAnswers(self.norm_bound + noise * spread, self.reward_bound, progress.pull)
@@ -172,7 +171,7 @@ class CensoredBounds(Confidence):
 
 @final
 class MissingAnswers(Bounds):
-    """mean +- beta * std, and what answers that are missing could still add or take."""
+    """Bounds mean +- beta * std, widened by the possible effect of missing rewards."""
 
     pointwise: ClassVar[bool] = False
     moves: ClassVar[bool] = True
@@ -181,7 +180,7 @@ class MissingAnswers(Bounds):
         self._beta, self._reward_bound, self._pull = beta, reward_bound, pull
 
     def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:
-        """At n points."""
+        """Returns the envelope at n points."""
         lower, upper = mean - self._beta * std, mean + self._beta * std
         if self._pull is not None:
             pull = self._reward_bound * self._pull(rows)
@@ -194,18 +193,18 @@ class MissingAnswers(Bounds):
 @described
 @dataclass(frozen=True, kw_only=True)
 class Inflated(Width):
-    """exp(C) times another width, for a variance that counts unanswered trials as answered (GP-BUCB).
+    """exp(C) times another width, for a variance that counts pending trials as observed (GP-BUCB).
 
     Desautels, Krause & Burdick 2014, the regret theorem of GP-BUCB: beta_t = exp(2 C) times that of GP-UCB, where
-    I(f(x); y_unanswered | y_answered) <= C for all x. The deviation given the answered trials alone is exp of that
-    information times the one given all, at every x, so that the bounds of f are those of the answered trials or wider.
-    The information about all of f at once is known (half a difference of log determinants) and no smaller: C is taken
-    as that, or as `least` where that is larger, so that the condition always holds. Nothing unanswered, `least` = 0: no
-    factor.
+    `I(f(x); y_unanswered | y_answered)` <= C for all x. The deviation given the observed trials alone is exp of that
+    information times the deviation given all, at every x. The bounds of f are then those given the observed trials, or
+    wider. The information about all of f at once is known (half a difference of log determinants) and no smaller. C is
+    this information, or `least` if that is larger, so the condition always holds. Without pending trials and with
+    `least` = 0 there is no factor.
     """
 
     base: Width
-    least: float = 0.0  # the theorem's constant C
+    least: float = 0.0  # constant C of the theorem
     delta: float = field(init=False)
 
     hallucinated: ClassVar[bool] = True
@@ -216,39 +215,39 @@ class Inflated(Width):
                 f"`base` is {shown(self.base)}: it must be a width.", advice="Widths are in `nilregret.slots.envelope`."
             )
         why = "It bounds an information gain, in nats; exp of it multiplies the width."
-        object.__setattr__(self, "least", number("least", self.least, low=0.0, high=LARGEST_GAIN, why=why))
-        object.__setattr__(self, "delta", self.base.delta)
+        settle(self, least=number("least", self.least, low=0.0, high=LARGEST_GAIN, why=why))
+        settle(self, delta=self.base.delta)
 
     @property
     def recent(self) -> Window | None:
-        """Those of the other width."""
+        """Window of the other width."""
         return self.base.recent
 
     @property
     def valid_for(self) -> str:
-        """What the other width is valid for; delays must have nothing to do with the rewards."""
+        """Claim of the other width. Delays must not depend on the rewards."""
         return self.base.valid_for
 
-    def suits(self, policy: Combination) -> bool:
-        """As the other width."""
+    def suits(self, policy: Policy) -> bool:
+        """Returns True if the other width suits the policy."""
         return self.base.suits(policy)
 
     @property
     def sub_gaussian(self) -> bool:
-        """As the other width."""
+        """True if the other width is for sub-Gaussian noise."""
         return self.base.sub_gaussian
 
     @property
     def for_all_at_once(self) -> bool:
-        """As the other width."""
+        """True if the other width holds for all functions at once."""
         return self.base.for_all_at_once
 
     def for_noise(self, noise: float | None, regularization: float) -> Inflated:
-        """Of the other width for this noise."""
+        """Returns the factor times the other width for this noise."""
         return replace(self, base=cast("Width", self.base.for_noise(noise, regularization)))
 
     def width(self, t: int, progress: Progress) -> float:
-        """exp(C) beta_t^{1/2}."""
+        """Returns exp(C) beta_t^{1/2}."""
         answers = progress.posterior if progress.answers is None else progress.answers
         gain = progress.posterior.information_gain - answers.information_gain  # I(f; y_unanswered | y_answered)
         return math.exp(min(max(gain, self.least), LARGEST_GAIN)) * self.base.width(t, progress)

@@ -1,9 +1,9 @@
-"""Which information gain a width is made of: the one realised, a bound on the largest possible one, or a rate.
+"""Information gains for widths: the realised gain, a bound on the largest possible gain, or a rate.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | gamma_t | | maximum information gain after t observations, nats | scalar |
-| I(y_A; f) | `posterior.information_gain` | gain of the observations there are, 1/2 log det(I + K / lambda) | scalar |
+| I(y_A; f) | `posterior.information_gain` | gain of the observations so far, 1/2 log det(I + K / lambda) | scalar |
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from ..envelope import Progress
 class Gain(ABC):
     """An information gain after `count` observations, nats."""
 
-    proved: bool  # whether a theorem may use it: a constant that nobody knows may not
+    proved: bool  # True if a theorem may use the gain. A constant of unknown size may not be used.
 
     @abstractmethod
     def __call__(self, count: int, progress: Progress) -> float:
-        """The gain after `count` observations."""
+        """Returns the gain after `count` observations."""
 
 
 @final
 @described
 @dataclass(frozen=True)
 class RealisedGain(Gain):
-    """1/2 log det(I + K / lambda) of the observations there are, at most gamma_t.
+    """The gain 1/2 log det(I + K / lambda) of the observations so far, at most gamma_t.
 
-    The self-normalised inequality of Chowdhury & Gopalan 2017, Theorem 1, is about this determinant itself, so their
-    widths hold with it and are tighter than with gamma_t.
+    The self-normalised inequality of Chowdhury & Gopalan 2017, Theorem 1, is about this determinant itself. Their
+    widths therefore hold with it, and are narrower than with gamma_t.
     """
 
     proved = True
 
-    def __call__(self, count: int, progress: Progress) -> float:  # noqa: ARG002 - of whatever was observed
-        """The posterior's running sum (Srinivas et al. 2010, Lemma 5.3)."""
+    def __call__(self, count: int, progress: Progress) -> float:  # noqa: ARG002
+        """Returns the posterior's running sum (Srinivas et al. 2010, Lemma 5.3)."""
         return progress.posterior.information_gain
 
 
@@ -56,7 +56,7 @@ class GreedyGain(Gain):
     proved = True
 
     def __call__(self, count: int, progress: Progress) -> float:
-        """The bound on gamma_count, over the arms (and contexts) of the domain."""
+        """Returns the bound on gamma_count, over the arms (and contexts) of the domain."""
         if progress.design is None:
             raise InvalidInput("The greedy bound needs finitely many arms: use `information_gain` 'realised'.")
         return progress.design().bound(count)
@@ -68,13 +68,13 @@ class GreedyGain(Gain):
 class RateGain(Gain):
     """The growth rate of gamma_t with a constant chosen by hand (Srinivas et al. 2010, Theorem 5).
 
-    The theorem leaves the constant open, so nothing is proved with it; the experiments of Chowdhury & Gopalan 2017
-    use such a rate.
+    The theorem leaves the constant open, so nothing is proved with it. The experiments of Chowdhury & Gopalan 2017 use
+    such a rate.
 
     Attributes:
-        kernel: whose rate.
+        kernel: kernel of the rate.
         dimension: d, of the points.
-        constant: what multiplies the rate.
+        constant: multiplier of the rate.
     """
 
     kernel: Kernel
@@ -89,10 +89,10 @@ class RateGain(Gain):
             constant=number("constant", self.constant, low=0.0, high=LARGEST_REWARD),
             dimension=integer("dimension", self.dimension, low=1),
         )
-        information_gain_rate(self.kernel, self.dimension, 2.0)  # is there a rate for this kernel?
+        information_gain_rate(self.kernel, self.dimension, 2.0)  # Raises an error for a kernel without a rate.
 
-    def __call__(self, count: int, progress: Progress) -> float:  # noqa: ARG002 - whatever was observed
-        """The rate after `count` observations."""
+    def __call__(self, count: int, progress: Progress) -> float:  # noqa: ARG002
+        """Returns the rate after `count` observations."""
         return information_gain_rate(self.kernel, self.dimension, count, constant=self.constant)
 
 
@@ -107,15 +107,15 @@ class ConstantGain(Gain):
     proved = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", number("information_gain", self.value, low=0.0, high=LARGEST_REWARD))
+        settle(self, value=number("information_gain", self.value, low=0.0, high=LARGEST_REWARD))
 
-    def __call__(self, count: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
-        """The number given."""
+    def __call__(self, count: int, progress: Progress) -> float:  # noqa: ARG002
+        """Returns the given number."""
         return self.value
 
 
 def checked_gain(value: object) -> Gain:
-    """Refuse what is no gain."""
+    """Returns a valid gain, or raises `InvalidInput`."""
     if not isinstance(value, Gain):
         raise InvalidInput(
             f"`gain` must be a bound of the information gain, not {shown(value)}.",

@@ -1,73 +1,75 @@
-"""Bounds from the likelihood of clicks, counts and bounded rewards themselves, which need no constant of their noise.
+"""Bounds from the likelihood of clicks, counts and bounded rewards, which need no constant of their noise.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| p | | expected rewards; of bounded ones their place between the bounds | (N,) |
-| B | `norm_bound` | bound on ||p - m||_k, reward units; m the prior mean | scalar |
-| n, ybar | | rewards of each arm, and their average | (N,) |
-| q_s | `_guesses` | what was predicted of p before reward s, by two rules | (2, N) |
-| rho | `_radius` | how far the likelihood of p may lie below the largest one, nats | scalar |
-| V | | the largest variance of a reward between ybar and what p may be | (N,) |
+| p | | expected rewards, scaled to [0, 1] for bounded rewards | (N,) |
+| B | `norm_bound` | bound on ||p - m||_k, reward units, with m the prior mean | scalar |
+| n, ybar | | number of rewards of each arm, and their average | (N,) |
+| q_s | `_predictions` | predictions of p before reward s, by two rules | (2, N) |
+| rho | `_radius` | bound on the log likelihood of p below the largest one, nats | scalar |
+| V | | largest variance of a reward between ybar and the possible p | (N,) |
 
 Emmenegger, Mutny & Krause 2023 (Likelihood ratio confidence sets for sequential decision making), with weights 1. With
-any q_s that was known before y_s, prod_s L(y_s; q_s) / L(y_s; p) is a supermartingale at the true p: of expectation 1
-for clicks (L = p^y (1 - p)^(1 - y)) and counts (L = p^y e^-p / y!), and at most 1 for rewards in [0, 1], as L is then
-convex in y and so below its chord. So is the average over two rules and over
-priors of each rate by itself (the third). With probability 1 - delta it stays below
-1 / delta (Ville), in all rounds; as max_p L is that of the averages,
+any q_s that was known before y_s, prod_s L(y_s, q_s) / L(y_s, p) is a supermartingale at the true p. Its expectation is
+1 for clicks (L = p^y (1 - p)^(1 - y)) and counts (L = p^y e^-p / y!). It is at most 1 for rewards in [0, 1], as L is
+then convex in y and so below its chord. The average over two rules and over independent priors of each rate (the third
+rule) is such a supermartingale, too. With probability 1 - delta it stays below 1 / delta in all rounds (Ville). As
+max_p L is attained at the averages,
 
-    sum_i n_i d(ybar_i, p_i) <= rho = ln(1 / delta) + ln max_p prod L(y_s; p) - ln (1/3) sum_rules prod L(y_s; q_s),
+    sum_i n_i d(ybar_i, p_i) <= rho = ln(1 / delta) + ln max_p prod L(y_s, p) - ln (1/3) sum_rules prod L(y_s, q_s),
 
-d(a, b) the Kullback-Leibler divergence. Each term by itself bounds one p_i. And d(a, b) is the integral of
-(a - u) / v(u) from b to a, v(u) the variance u (1 - u) or u: it is at least (a - b)^2 / 2 V. So p lies in the ellipsoid
-sum_i (n_i / V_i) (ybar_i - p_i)^2 <= 2 rho as well as in the ball of radius B, and as of the dual mixture
+with d(a, b) the Kullback-Leibler divergence. Each term alone bounds one p_i. d(a, b) is also the integral of (a - u) /
+v(u) from b to a, with v(u) the variance u (1 - u) or u. Hence d(a, b) >= (a - b)^2 / 2 V. So p lies in the ellipsoid
+sum_i (n_i / V_i) (ybar_i - p_i)^2 <= 2 rho as well as in the ball of radius B. As for the dual mixture
 (`widths.mixtures`), for every alpha,
 
     |p(x) - mu_alpha(x)| <= s_alpha(x) sqrt((2 rho + alpha B^2 - q(alpha)) / alpha),
 
-mu, s and q those of noise variances V / n and the regularization alpha. V comes of the bounds of the round before,
-which hold at the same time. All bounds hold in all rounds, so they are made anew only for `STALE` more rewards.
+with mu, s and q for noise variances V / n and the regularization alpha. V comes from the bounds of the round before,
+which hold at the same time. All bounds hold in all rounds, so they are computed again only after a share `STALE` of new
+rewards.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self, cast, final
+from typing import Any, ClassVar, NamedTuple, cast, final
 
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, settle
+from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ...gp import Posterior, RatePosterior
 from ...gp.factorization import pivoted_cholesky, tolerance
 from ...gp.spectrum import Spectrum, spectrum_of_features, spectrum_of_points
-from ..base import Combination
+from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, checked_delta
 from ..rewards import KnownReward
 from .self_normalized import checked_bound
 
-STALE = 0.02  # share of the rewards that may have come since bounds were made
-RATIOS = np.geomspace(0.003, 300.0, 11)  # alpha B^2 / 2 rho
-PASSES = 2  # the second with the variances that the first leaves possible
-STEPS = 9  # of Newton, when a divergence is inverted
-LEAST = 0.2  # of the average: what is predicted is not below that share of it
-FEATURES = 128  # beyond so many the arms themselves are fewer numbers
-EDGE = 1e-12  # predictions stay so far from certainty
+STALE = 0.02  # share of new rewards after which bounds are computed again
+RATIOS = np.geomspace(0.003, 300.0, 11)  # values of alpha B^2 / 2 rho
+PASSES = 2  # The second pass uses the variances that remain after the first.
+STEPS = 9  # Newton steps for the inverse of a divergence
+LEAST = 0.2  # share of the average rate, lower limit of predictions
+FEATURES = 128  # largest rank of features, beyond which the kernel matrix of the arms is used
+EDGE = 1e-12  # distance of predictions from 0 and 1
 
 
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
 class LikelihoodRatio(Confidence):
-    """The rewards' likelihood against that of what was predicted of them, within a ball of the kernel's RKHS.
+    """Bounds from the likelihood of the rewards against that of their predictions, within a ball of the kernel's RKHS.
 
-    For finitely many arms (and contexts) under `reward=`. Where no p satisfies both, `norm_bound` was too small: it is
-    raised, `study.norm_bounds` says so, and nothing counts as proved from then on.
+    They are for finitely many arms (and contexts) under `reward=`. If no p satisfies both, `norm_bound` was too small.
+    It is then raised, `study.norm_bounds` shows the new value, and nothing counts as proved from then on.
 
     Attributes:
-        guessed: `norm_bound` is only a first guess.
+        guessed: True if `norm_bound` is only a first guess.
     """
 
     norm_bound: float  # B
@@ -82,8 +84,8 @@ class LikelihoodRatio(Confidence):
             guessed=flag("guessed", self.guessed),
         )
 
-    def check(self, policy: Combination) -> None:
-        """Rewards of known likelihood on finitely many arms."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` unless rewards have a known likelihood on finitely many arms."""
         super().check(policy)
         reward = policy.objective.learned(policy)
         if reward is None:
@@ -96,7 +98,7 @@ class LikelihoodRatio(Confidence):
         high = math.inf if reward.counts else low + width
         high = high if top is None else min(high, top)
         center = -policy.prior_mean if reward.losses else policy.prior_mean
-        if not low <= center <= high:  # a ball about what cannot be has bounds beside all that can
+        if not low <= center <= high:  # Bounds from a ball around an impossible mean would exclude all possible means.
             raise InvalidInput(
                 f"`prior_mean` is {center:g}, and no expected reward lies there: of {reward} they are in [{low:g}, "
                 f"{high:g}]. Usually it was left at 0, or is in other units than the rewards. Give a typical reward: "
@@ -105,31 +107,31 @@ class LikelihoodRatio(Confidence):
 
     @property
     def valid_for(self) -> str:
-        """Valid for f, unless the norm was guessed."""
+        """Claim "f", unless the norm was guessed."""
         return "none" if self.guessed else "f"
 
     @property
     def likelihood(self) -> bool:
-        """Yes."""
+        """True."""
         return True
 
     def guess(self) -> LikelihoodSet:
-        """What was predicted of each reward; and of the norm bound, also where it was given."""
+        """Returns a set without rewards. It also tests a norm bound that was given."""
         return LikelihoodSet(self)
 
-    def bounds(self, t: int, progress: Progress) -> LikelihoodBounds:  # noqa: ARG002 - by what was observed alone
-        """The bounds of this round."""
-        watch = progress.guess if isinstance(progress.guess, LikelihoodSet) else self.guess()
+    def bounds(self, t: int, progress: Progress) -> LikelihoodBounds:  # noqa: ARG002
+        """Returns the bounds of this round."""
+        found = progress.guess if isinstance(progress.guess, LikelihoodSet) else self.guess()
         posterior = progress.posterior if progress.answers is None else progress.answers
-        return LikelihoodBounds(*watch.bounds(cast("RatePosterior", posterior)))
+        return LikelihoodBounds(*found.bounds(cast("RatePosterior", posterior)))
 
 
 @final
 class LikelihoodBounds(Bounds):
-    """The bounds of all arms, made before.
+    """Bounds of all arms, computed before.
 
     Args:
-        lower, upper: reward units, `(N,)`.
+        lower, upper: bounds in reward units, `(N,)`.
     """
 
     pointwise: ClassVar[bool] = False
@@ -138,21 +140,21 @@ class LikelihoodBounds(Bounds):
         self._lower, self._upper = lower, upper
 
     def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:
-        """Those of some arms, or of all."""
+        """Returns the bounds of some arms, or of all."""
         some = slice(None) if rows is None else rows
         return Envelope(mean, std, lower=self._lower[some].copy(), upper=self._upper[some].copy())
 
 
 class _Model(NamedTuple):
-    """The prior on all arms."""
+    """Prior on all arms."""
 
-    features: Array | None  # (N, r), or None where they are too many
+    features: Array | None  # (N, r), or None if the rank is too large
     left_out: Array  # (N,)
-    gram: Array | None  # (N, N) then
+    gram: Array | None  # (N, N) without features
 
     def spectrum(self, weights: Array, average: Array) -> Spectrum:
-        """Of averages `(N,)` of variance 1 / weights; 0 where nothing was seen."""
-        plays = cast("IndexArray", weights)  # as if so many had been observed, each with variance 1
+        """Returns the spectrum of averages `(N,)` with variance 1 / weights, and weight 0 without rewards."""
+        plays = cast("IndexArray", weights)  # Weights act as numbers of rewards with variance 1.
         if self.features is not None:
             return spectrum_of_features(self.features, self.left_out, plays, average, 0.0)
         seen, gram = np.flatnonzero(weights), cast("Array", self.gram)
@@ -172,93 +174,93 @@ def _model(posterior: RatePosterior) -> _Model:
     return _Model(found.features if found.complete else None, left, whole)
 
 
-class _Seen(NamedTuple):
+class _Rewards(NamedTuple):
     plays: IndexArray
-    total: Array  # of p: between 0 and 1, but of counts
+    total: Array  # sum of rewards in units of p, which lies in [0, 1] except for counts
 
 
 @final
-class LikelihoodSet(Guess):
-    """What was predicted of rewards before they were seen, and the set of p that this leaves.
+class LikelihoodSet(Copyable, Guess):
+    """Predictions of rewards before they came, and the set of p that they leave.
 
     Attributes:
-        bound: B in force.
-        history: (round, B): the first, and every one that replaced another.
+        bound: current B.
+        history: (round, B) of the first value and of each replacement.
     """
+
+    OWNED = ("history", "_log_likelihoods")
 
     def __init__(self, confidence: LikelihoodRatio) -> None:
         self._confidence, self.bound = confidence, confidence.norm_bound
         self.history: list[tuple[int, float]] = [(0, self.bound)]
-        self._seen: _Seen | None = None
-        self._guesses = np.zeros((2, 0))
-        self._gained = np.zeros(2)  # log likelihood of the predictions of each rule
-        self._found: tuple[Array, Array] | None = None  # bounds of p
+        self._rewards: _Rewards | None = None
+        self._predictions = np.zeros((2, 0))
+        self._log_likelihoods = np.zeros(2)  # log likelihood of each rule's predictions
+        self._bounds_of_p: tuple[Array, Array] | None = None  # bounds of p
         self._due = 0
         self._model: _Model | None = None
 
     def check(self, rounds: int, posterior: Posterior) -> None:
-        """Score what was predicted of new rewards, predict the next, and raise B where no p is left."""
+        """Adds the predictions of new rewards, predicts the next ones, and raises B if no p is left."""
         known = cast("RatePosterior", posterior)
-        seen = self._take(known)
+        seen = self._record(known)
         if known.count >= self._due:
             self._due = known.count + max(1, int(STALE * known.count))
             self._bound(rounds, known, seen)
 
     def bounds(self, posterior: RatePosterior) -> tuple[Array, Array]:
-        """Lower and upper bounds of f, as targets are learned, in reward units, `(N,)` each."""
+        """Returns lower and upper bounds of f, in the sign of the targets, in reward units, `(N,)` each."""
         reward, low, width = _likelihood_of(posterior)
-        if self._found is None:  # before the first reward: the ball alone, and nothing is noted of who only looks
+        if self._bounds_of_p is None:  # Before the first reward there is the ball alone. Reads change nothing.
             far, sign = self.bound * np.sqrt(posterior.prior.variance), -1.0 if reward.losses else 1.0
             lower = np.maximum(sign * posterior.center - far, low)
             upper = sign * posterior.center + far
             top = math.inf if reward.top is None else reward.top
             lower, upper = np.minimum(lower, top), np.maximum(np.minimum(upper, top), low)
         else:
-            lower, upper = (low + width * each for each in self._found)
+            lower, upper = (low + width * each for each in self._bounds_of_p)
         return (-upper, -lower) if reward.losses else (lower, upper)
 
-    def copy(self) -> Self:
-        """An independent copy; arrays are replaced here, never written to, but for what was gained."""
-        other = type(self)(self._confidence)
-        other.__dict__.update(self.__dict__)
-        other.history, other._gained = self.history.copy(), self._gained.copy()
-        return other
-
-    def _take(self, posterior: RatePosterior) -> _Seen:
+    def _record(self, posterior: RatePosterior) -> _Rewards:
         reward, low, width = _likelihood_of(posterior)
         average = posterior.averages
         average = ((-average if reward.losses else average) - low) / width
         plays = posterior.plays.copy()
-        seen, before = _Seen(plays, plays * average), self._seen
-        if before is None or (plays < before.plays).any():  # the first, or some were forgotten: from the beginning
-            before, self._gained = _Seen(np.zeros_like(plays), np.zeros(len(plays))), np.zeros(2)
+        seen, before = _Rewards(plays, plays * average), self._rewards
+        # Without earlier or with dropped rewards the set begins again.
+        if before is None or (plays < before.plays).any():
+            before, self._log_likelihoods = _Rewards(np.zeros_like(plays), np.zeros(len(plays))), np.zeros(2)
             start = np.full(len(plays), 0.5)
-            self._guesses, self._found = np.stack([start, start]), None
+            self._predictions, self._bounds_of_p = np.stack([start, start]), None
         new = np.flatnonzero(plays != before.plays)
         if len(new):
             gained = seen.total[new] - before.total[new]
             many = plays[new] - before.plays[new]
-            self._gained += _log_likelihood(gained, many, self._guesses[:, new], counts=reward.counts).sum(axis=1)
-        self._seen = seen
-        self._guesses = self._predicted(posterior, seen, reward, (low, width))
+            self._log_likelihoods += _log_likelihood(gained, many, self._predictions[:, new], counts=reward.counts).sum(
+                axis=1
+            )
+        self._rewards = seen
+        self._predictions = self._predicted(posterior, seen, reward, (low, width))
         return seen
 
-    def _predicted(self, posterior: RatePosterior, seen: _Seen, reward: KnownReward, at: tuple[float, float]) -> Array:
-        """By the average of all arms, and by the posterior."""
+    def _predicted(
+        self, posterior: RatePosterior, seen: _Rewards, reward: KnownReward, at: tuple[float, float]
+    ) -> Array:
+        """Returns predictions by the average of all arms, and by the posterior."""
         pooled = (float(seen.total.sum()) + 0.5) / (posterior.count + 1.0)
         mean = posterior.reward_means
         mean = ((-mean if reward.losses else mean) - at[0]) / at[1]
         guesses = np.stack([np.full(len(mean), pooled), np.maximum(mean, LEAST * pooled)])
         return np.asarray(np.clip(guesses, EDGE, LARGEST_REWARD if reward.counts else 1.0 - EDGE))
 
-    def _radius(self, seen: _Seen, average: Array, *, counts: bool) -> float:
+    def _radius(self, seen: _Rewards, average: Array, *, counts: bool) -> float:
         best = float(_log_likelihood(seen.total, seen.plays, average, counts=counts).sum())
-        rules = [*self._gained, _mixed(seen, counts=counts)]
+        rules = [*self._log_likelihoods, _mixed(seen, counts=counts)]
         together = float(np.logaddexp.reduce(rules)) - math.log(len(rules))
         return math.log(1.0 / self._confidence.delta) + max(best - together, 0.0)
 
-    def _bound(self, rounds: int, posterior: RatePosterior, seen: _Seen) -> None:
-        """The bounds of p, from `seen` and B."""
+    def _bound(self, rounds: int, posterior: RatePosterior, seen: _Rewards) -> None:
+        """Computes the bounds of p from `seen` and B."""
         reward, low, width = _likelihood_of(posterior)
         counts = reward.counts
         average = np.divide(seen.total, seen.plays, out=np.zeros(len(seen.plays)), where=seen.plays > 0)
@@ -266,36 +268,39 @@ class LikelihoodSet(Guess):
         lower, upper = _inverted(average, seen.plays, radius, counts=counts)
         if reward.top is not None:
             upper = np.minimum(upper, (reward.top - low) / width)
-        if self._found is not None:
-            lower, upper = np.maximum(lower, self._found[0]), np.minimum(upper, self._found[1])
+        if self._bounds_of_p is not None:
+            lower, upper = np.maximum(lower, self._bounds_of_p[0]), np.minimum(upper, self._bounds_of_p[1])
         center = ((-posterior.center if reward.losses else posterior.center) - low) / width
         for _ in range(PASSES if seen.plays.any() else 0):
             found = self._smooth(rounds, posterior, seen, average, (lower, upper), (center, radius))
-            if found is None:  # B was raised: of what was known before nothing is left
-                self._found = None
+            if found is None:  # B was raised, so earlier bounds of p do not hold.
+                self._bounds_of_p = None
                 self._bound(rounds, posterior, seen)
                 return
             lower, upper = found
-        crossed = lower > upper  # of an empty set, or by rounding
-        self._found = np.where(crossed, upper, lower), np.where(crossed, lower, upper)
+        crossed = lower > upper  # for an empty set, or by rounding
+        self._bounds_of_p = np.where(crossed, upper, lower), np.where(crossed, lower, upper)
 
     def _smooth(
         self,
         rounds: int,
         posterior: RatePosterior,
-        seen: _Seen,
+        seen: _Rewards,
         average: Array,
         sides: tuple[Array, Array],
         about: tuple[float, float],  # m and rho
     ) -> tuple[Array, Array] | None:
-        """What the ball about m leaves of `sides`, the bounds of each p by itself; None where it has to be larger."""
+        """Returns the part of `sides` inside the ball around m, or None if the ball has to grow.
+
+        `sides` are the bounds of each p by its own rewards.
+        """
         reward, _, width = _likelihood_of(posterior)
         center, radius = about
         if self._model is None:
             self._model = _model(posterior)
         largest = _largest_variance(np.minimum(sides[0], average), np.maximum(sides[1], average), counts=reward.counts)
         weights = np.divide(seen.plays, largest, out=np.zeros(len(average)), where=seen.plays > 0)
-        # In reward units, as the kernel and B are.
+        # The kernel and B are in reward units.
         spectrum = self._model.spectrum(weights / width**2, (average - center) * width)
         ridges = RATIOS * 2.0 * radius / self.bound**2
         slack = 2.0 * radius - spectrum.misfit(ridges)
@@ -311,13 +316,13 @@ class LikelihoodSet(Guess):
 
 
 def _likelihood_of(posterior: RatePosterior) -> tuple[KnownReward, float, float]:
-    """What rewards are, and low and width of what is between 0 and 1; of counts 0 and 1."""
+    """Returns the reward model, with low and width of the rewards scaled to [0, 1], or 0 and 1 for counts."""
     reward = cast("KnownReward", posterior.rates)
     return reward, *reward.span
 
 
 def _log_likelihood(total: Array, plays: IndexArray, rate: Array, *, counts: bool) -> Array:
-    """Of rewards that add up to `total`, but for what does not depend on the rate."""
+    """Returns the log likelihood of rewards with sum `total`, without terms that do not depend on the rate."""
     with np.errstate(divide="ignore", invalid="ignore"):
         won = np.where(total > 0.0, total * np.log(rate), 0.0)
         if counts:
@@ -326,26 +331,29 @@ def _log_likelihood(total: Array, plays: IndexArray, rate: Array, *, counts: boo
         return np.asarray(won + np.where(lost > 0.0, lost * np.log1p(-rate), 0.0))
 
 
-def _mixed(seen: _Seen, *, counts: bool) -> float:
-    """Log likelihood on average over rates of each arm from Jeffreys' priors: of rewards that came all at once, too."""
-    from scipy.special import betaln, gammaln  # slow to import, and for this alone
+def _mixed(seen: _Rewards, *, counts: bool) -> float:
+    """Returns the log likelihood averaged over Jeffreys' priors of each arm's rate.
 
-    if counts:  # gamma distributions of shape 1/2 and rate 1
+    It covers rewards that came all at once, too.
+    """
+    from scipy.special import betaln, gammaln  # slow to import
+
+    if counts:  # The priors are gamma distributions of shape 1/2 and rate 1.
         shape = seen.total + 0.5
         return float((gammaln(shape) - shape * np.log1p(seen.plays) - gammaln(0.5)).sum())
     return float((betaln(seen.total + 0.5, seen.plays - seen.total + 0.5) - betaln(0.5, 0.5)).sum())
 
 
 def _divergence(a: Array, b: Array, *, counts: bool) -> Array:
-    """D(a, b) of one reward, nats."""
+    """Returns d(a, b) of one reward, nats."""
     one = np.ones(1, dtype=np.int64)
     return _log_likelihood(a, one, a, counts=counts) - _log_likelihood(a, one, b, counts=counts)
 
 
 def _inverted(average: Array, plays: IndexArray, radius: float, *, counts: bool) -> tuple[Array, Array]:
-    """The interval of n d(ybar, p) <= radius, a little too wide, `(N,)` each.
+    """Returns the interval n d(ybar, p) <= radius, slightly too wide, `(N,)` each.
 
-    Newton's steps from outside stay there. Where they begin follows from d(a, b) >= (a - b)^2 / 2 V.
+    Newton's steps from outside stay outside. The first point follows from d(a, b) >= (a - b)^2 / 2 V.
     """
     arms = len(plays)
     share = np.divide(radius, plays, out=np.full(arms, 1e9), where=plays > 0)
@@ -357,7 +365,7 @@ def _inverted(average: Array, plays: IndexArray, radius: float, *, counts: bool)
     ends, start = np.concatenate([np.maximum(low, EDGE), high]), np.concatenate([average, average])
     for _ in range(STEPS):
         excess = _divergence(start, ends, counts=counts) - np.concatenate([share, share])
-        # In ln p, or ln p / (1 - p), where d is convex as well and nearly straight far out: its slope there is p - a.
+        # In ln p, or ln p / (1 - p), d is convex as well and nearly straight far out. Its slope there is p - a.
         beyond = ends - start
         step = np.divide(excess, beyond, out=np.zeros(2 * arms), where=(excess > 0.0) & (beyond != 0.0))
         odds = ends * np.exp(-step) if counts else ends / (1.0 - ends) * np.exp(-step)
@@ -371,7 +379,7 @@ def _inverted(average: Array, plays: IndexArray, radius: float, *, counts: bool)
 
 
 def _largest_variance(low: Array, high: Array, *, counts: bool) -> Array:
-    """The largest v(u) for low <= u <= high."""
+    """Returns the largest v(u) for low <= u <= high."""
     if counts:
         return np.asarray(high)
     nearest = np.clip(0.5, low, high)

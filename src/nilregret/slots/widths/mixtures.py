@@ -5,25 +5,26 @@
 | B | `norm_bound` | bound on ||f||_k, of f - prior_mean, reward units | scalar |
 | R | `noise` | sub-Gaussian constant of the noise, reward units | scalar |
 | lambda, alpha0 | `regularization` | of the policy: R^2 / c, c the scale of the mixture | reward units^2 |
-| LD_t | | log det(I + K_t / lambda) of what was observed | nats |
+| LD_t | | log det(I + K_t / lambda) of the observations | nats |
 | q_t(alpha) | `Spectrum.misfit` | min_f ||f_t - y||^2 + alpha ||f||_k^2 = y^T (I + K_t / alpha)^{-1} y | |
 | Rad_t^2 | | q_t(alpha0) + R^2 (LD_t + 2 ln(1 / delta)) | reward units^2 |
 
-Flynn & Reeb 2025 (Tighter confidence bounds for sequential kernel regression). For g_t ~ N(0, c K_t) the average over
-g of exp(-(||f_t - y||^2 - ||g_t - y||^2) / 2 R^2) is a supermartingale at the true f with R-sub-Gaussian noise, so that
+Flynn & Reeb 2025 (Tighter confidence bounds for sequential kernel regression). Take the average of exp(-(||f_t - y||^2
+- ||g_t - y||^2) / 2 R^2) over g_t ~ N(0, c K_t). It is a supermartingale at the true f with R-sub-Gaussian noise. So
 with probability 1 - delta, in all rounds,
 
     ||f_t - y||^2 <= y^T (I + c K_t / R^2)^{-1} y + R^2 log det(I + c K_t / R^2) + 2 R^2 ln(1 / delta) = Rad_t^2.
 
-f lies in {||f_t - y|| <= Rad_t, ||f||_k <= B}. For every alpha > 0 such an f has ||f_t - y||^2 + alpha ||f||_k^2 <=
-Rad_t^2 + alpha B^2. Completing the square, the left is q_t(alpha) + ||f - mu_alpha||^2 in a norm of which the dual norm
-of the evaluation at x is s_alpha(x) / sqrt(alpha): hence, for all alpha at once, without another share of delta,
+f lies in {||f_t - y|| <= Rad_t, ||f||_k <= B}. For every alpha > 0 such an f satisfies ||f_t - y||^2 + alpha ||f||_k^2
+<= Rad_t^2 + alpha B^2. Completing the square, the left side is q_t(alpha) + ||f - mu_alpha||^2 in a norm. In this norm
+the dual norm of the evaluation at x is s_alpha(x) / sqrt(alpha). Hence, for all alpha at once, without another share of
+delta,
 
     |f(x) - mu_alpha(x)| <= s_alpha(x) sqrt((Rad_t^2 + alpha B^2 - q_t(alpha)) / alpha).                         (DMM)
 
-At alpha = alpha0 the q cancel, which leaves s(x) sqrt(B^2 + (R^2 / lambda) (LD_t + 2 ln(1 / delta))), AMM; and
-sqrt(a^2 + b^2) <= a + b makes it AY, the bound of Abbasi-Yadkori 2013 for any lambda.
-A negative root proves that no such f exists: B (or R) was too small.
+At alpha = alpha0 the q cancel, which leaves s(x) sqrt(B^2 + (R^2 / lambda) (LD_t + 2 ln(1 / delta))), AMM. With
+sqrt(a^2 + b^2) <= a + b it becomes AY, the bound of Abbasi-Yadkori 2013 for any lambda. A negative root proves that no
+such f exists: B (or R) was too small.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ...gp import ArmPosterior, AtPoints, Posterior
 from ...gp.spectrum import Spectrum
-from ..base import Combination
+from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, Window, checked_delta
 from .self_normalized import DoubledNorm, NormWidth, checked_bound, noise_or_none
 from .unknown_noise import bounded_noise
 
-RATIOS = np.array([1.0, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0, 100.0])  # alpha / alpha0; the first is AMM
+RATIOS = np.array([1.0, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0, 100.0])  # values of alpha / alpha0, of which the first is AMM
 
 
 def _settle(part: Any) -> None:
@@ -62,36 +63,43 @@ def _settle(part: Any) -> None:
     )
 
 
-def _suits(part: Any, policy: Combination) -> bool:
+def _suits(part: Any, policy: Policy) -> bool:
     return bool(policy.regularization == part.regularization and (part.noise is None or policy.noise <= part.noise))
 
 
+@dataclass(frozen=True, kw_only=True)
 class _MixtureWidth(NormWidth):
     """A multiple of the standard deviation for any lambda that is fixed beforehand."""
 
-    regularization: float
-    parts: int
+    grows: ClassVar[bool] = True
+
+    norm_bound: float  # B
+    noise: float | None  # R, or None if it is unknown, as in `SelfNormalized`
+    regularization: float  # lambda, which is alpha0
+    parts: int = 1
+    delta: float = 0.1
+    guessed: bool = False
 
     def __post_init__(self) -> None:
         _settle(self)
-        object.__setattr__(self, "parts", integer("parts", self.parts, low=1))
+        settle(self, parts=integer("parts", self.parts, low=1))
 
     @property
     def valid_for(self) -> str:
-        """Valid for f, unless the norm was guessed."""
+        """Claim "f", unless the norm was guessed."""
         return "none" if self.guessed else "f"
 
     @property
     def sub_gaussian(self) -> bool:
-        """Yes, but where R is not known: what bounds it is for Gaussian noise."""
+        """True if R is known. The bound of an unknown R is for Gaussian noise."""
         return self.noise is not None
 
-    def suits(self, policy: Combination) -> bool:
-        """Lambda as said, and noise no larger than R."""
+    def suits(self, policy: Policy) -> bool:
+        """Returns True if lambda is as stated and the noise is at most R."""
         return _suits(self, policy)
 
-    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - by what was observed alone
-        """The multiplier of the standard deviation."""
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
+        """Returns the multiplier of the standard deviation."""
         bound = progress.norm(self.norm_bound) * (1.0 + progress.posterior.shortfall)
         noise, delta = bounded_noise(self.noise, self.delta, progress)
         spread = progress.posterior.log_determinant_ratio + 2.0 * math.log(self.parts / delta)
@@ -99,7 +107,7 @@ class _MixtureWidth(NormWidth):
 
     @abstractmethod
     def _combined(self, bound: float, noise: float) -> float:
-        """From what the norm and what the noise allows."""
+        """Returns the width from the terms of the norm and of the noise."""
 
 
 @final
@@ -108,26 +116,22 @@ class _MixtureWidth(NormWidth):
 class AnyRidge(_MixtureWidth):
     """AY: B + (R / sqrt(lambda)) sqrt(LD_t + 2 ln(parts / delta)), for any lambda (Abbasi-Yadkori 2013).
 
-    Of a `Sketch` B (1 + rho) + ..., rho its `shortfall`, and LD_t its upper bound (`posterior.inducing`, 3).
+    With a `Sketch` it is B (1 + rho) + ..., with rho its `shortfall` and LD_t its upper bound (`nilregret.gp.inducing`,
+    3).
 
     Attributes:
-        parts: 1; for Thompson samples 2, as in `SelfNormalized`.
-        guessed: `norm_bound` is only the first guess (`NormGuess`).
+        parts: 1, or 2 for Thompson samples, as in `SelfNormalized`.
+        guessed: True if `norm_bound` is only the first guess (`NormGuess`).
     """
 
     sketched: ClassVar[bool] = True
-    grows: ClassVar[bool] = True
-
-    norm_bound: float  # B
-    noise: float | None  # R; None where it is not known, as in `SelfNormalized`
-    regularization: float  # lambda
-    parts: int = 1
-    delta: float = 0.1
-    guessed: bool = False
 
     @property
     def for_all_at_once(self) -> bool:
-        """Yes: the self-normalised inequality is about the noise alone. But where that is bounded by what is told."""
+        """True if R is known: the self-normalised inequality is about the noise alone.
+
+        The bound of an unknown R comes from the rewards.
+        """
         return self.noise is not None
 
     def _combined(self, bound: float, noise: float) -> float:
@@ -138,21 +142,12 @@ class AnyRidge(_MixtureWidth):
 @described
 @dataclass(frozen=True, kw_only=True)
 class AnalyticMixture(_MixtureWidth):
-    """AMM: sqrt(B^2 + (R^2 / lambda) (LD_t + 2 ln(parts / delta))): the analytic bound of Flynn & Reeb 2025.
+    """AMM: sqrt(B^2 + (R^2 / lambda) (LD_t + 2 ln(parts / delta))), the analytic bound of Flynn & Reeb 2025.
 
     Attributes:
-        parts: as of `AnyRidge`.
-        guessed: likewise.
+        parts: as in `AnyRidge`.
+        guessed: as in `AnyRidge`.
     """
-
-    grows: ClassVar[bool] = True
-
-    norm_bound: float  # B
-    noise: float | None  # R; None where it is not known, as in `SelfNormalized`
-    regularization: float  # lambda = alpha0
-    parts: int = 1
-    delta: float = 0.1
-    guessed: bool = False
 
     def _combined(self, bound: float, noise: float) -> float:
         return math.hypot(bound, noise)
@@ -162,14 +157,14 @@ class AnalyticMixture(_MixtureWidth):
 @described
 @dataclass(frozen=True, kw_only=True)
 class DualMixture(Confidence):
-    """DMM: the best of the bounds above over a grid of alpha: the dual bound of Flynn & Reeb 2025.
+    """DMM: the best of these bounds over a grid of alpha, the dual bound of Flynn & Reeb 2025.
 
-    They are no multiple of the standard deviation, and no wider than AMM's. The cost is one eigendecomposition of what
-    was observed a round. Where the set that they bound is empty, `norm_bound` was too small (or `noise`): it is raised
-    (`EmptySet`), `study.norm_bounds` says so, and nothing counts as proved from then on.
+    The bounds are no multiple of the standard deviation, and no wider than AMM's. A round costs one eigendecomposition
+    of the observations. If the bounded set is empty, `norm_bound` was too small (or `noise`). It is then raised
+    (`EmptySet`), `study.norm_bounds` shows the new value, and nothing counts as proved from then on.
 
     Attributes:
-        guessed: `norm_bound` is only a first guess.
+        guessed: True if `norm_bound` is only a first guess.
     """
 
     norm_bound: float  # B
@@ -182,8 +177,8 @@ class DualMixture(Confidence):
         number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why="The set that it bounds is made of it.")
         _settle(self)
 
-    def check(self, policy: Combination) -> None:
-        """A kernel that is given, of a function that stays as it is."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if the kernel is fitted or f drifts."""
         super().check(policy)
         if policy.refit is not None:
             raise InvalidInput(
@@ -198,31 +193,34 @@ class DualMixture(Confidence):
 
     @property
     def valid_for(self) -> str:
-        """Valid for f, unless the norm was guessed."""
+        """Claim "f", unless the norm was guessed."""
         return "none" if self.guessed else "f"
 
     @property
     def sub_gaussian(self) -> bool:
-        """Yes."""
+        """True."""
         return True
 
-    def suits(self, policy: Combination) -> bool:
-        """Lambda as said, and noise no larger than R."""
+    def suits(self, policy: Policy) -> bool:
+        """Returns True if lambda is as stated and the noise is at most R."""
         return _suits(self, policy)
 
     def guess(self) -> EmptySet:
-        """Of the norm bound, also where it was given: an empty set refutes it."""
+        """Returns a guess of the norm bound. An empty set refutes it even if the bound was given."""
         return EmptySet(self)
 
-    def bounds(self, t: int, progress: Progress) -> DualBounds:  # noqa: ARG002 - by what was observed alone
-        """The bounds of this round."""
+    def bounds(self, t: int, progress: Progress) -> DualBounds:  # noqa: ARG002
+        """Returns the bounds of this round."""
         posterior = _whole(progress.posterior if progress.answers is None else progress.answers)
         bound = progress.norm(self.norm_bound)
         ridges, slack = self.slack(posterior.spectrum(), progress.noise_factor)
         return DualBounds(posterior, ridges, np.sqrt(np.maximum(slack / ridges + bound**2, 0.0)))
 
     def slack(self, spectrum: Spectrum, noise_factor: float = 1.0) -> tuple[Array, Array]:
-        """Alpha and Rad_t^2 - q_t(alpha), each `(J,)`; the set is empty if this is below -alpha B^2 for any of them."""
+        """Returns alpha and Rad_t^2 - q_t(alpha), each `(J,)`.
+
+        The set is empty if the second is below -alpha B^2 for any alpha.
+        """
         ridges, variance = self.regularization * RATIOS, (noise_factor * self.noise) ** 2
         misfit = spectrum.misfit(ridges)
         spread = spectrum.log_determinant_ratio(self.regularization) + 2.0 * math.log(1.0 / self.delta)
@@ -233,11 +231,11 @@ class DualMixture(Confidence):
 class DualBounds(Bounds):
     """DMM at the points of one round.
 
-    Given mean and std may be in other units, or the std of more questions than were answered: bounds are moved and
-    stretched with them.
+    The given mean may be in other units, and the given std may count pending trials. The bounds are shifted and scaled
+    accordingly.
 
     Args:
-        posterior: of what was answered.
+        posterior: posterior of the observed trials.
         ridges: alpha, `(J,)`.
         radii: sqrt((Rad_t^2 + alpha B^2 - q_t(alpha)) / alpha), `(J,)`.
     """
@@ -250,31 +248,31 @@ class DualBounds(Bounds):
         self._ridges = np.append(ridges, posterior.regularization)
 
     def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:
-        """The tightest of them at each point."""
+        """Returns the tightest bounds at each point."""
         means, stds = self._spectrum.moments(rows, self._ridges)
         own_mean, own_std = means[-1], stds[-1]
         half = self._radii * stds[:-1]
         upper, lower = (means[:-1] + half).min(axis=0) - own_mean, (means[:-1] - half).max(axis=0) - own_mean
-        # Of an empty set, which no alpha of the grid shows, they would cross.
+        # The bounds of an empty set, which no alpha of the grid reveals, would cross.
         lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
         stretch = np.divide(std, own_std, out=np.ones_like(std), where=own_std > 0.0)
         return Envelope(mean, std, lower=mean + lower * stretch, upper=mean + upper * stretch)
 
 
 @final
-class EmptySet(DoubledNorm[DualMixture]):
-    """B, raised where {||f_t - y|| <= Rad_t, ||f||_k <= B} is empty: with a true B that has probability delta at most.
+class EmptySet(DoubledNorm):
+    """B, raised if {||f_t - y|| <= Rad_t, ||f||_k <= B} is empty, which a true B allows with probability delta at most.
 
-    It is doubled until it is twice the least B of which no alpha shows the set to be empty: what was seen needs that B,
-    and what was not seen more. If half of the true norm was told, what follows is the true one at least.
+    B is doubled until it is twice the least B for which no alpha proves the set empty. The observations need that least
+    B, and the rest of f needs more. If half of the true norm was stated, the result is at least the true norm.
 
     Attributes:
-        bound: B in force.
-        history: (round, B): the first, and every one that replaced another.
+        bound: current B.
+        history: (round, B) of the first value and of each replacement.
     """
 
     def check(self, rounds: int, posterior: Posterior) -> None:
-        """Raise B where some alpha shows that the set is empty."""
+        """Raises B if some alpha proves that the set is empty."""
         ridges, slack = self._confidence.slack(_whole(posterior).spectrum())
         needed = math.sqrt(max(float((-slack / ridges).max()), 0.0))
         if needed > self.bound:
@@ -282,16 +280,16 @@ class EmptySet(DoubledNorm[DualMixture]):
 
 
 def _whole(posterior: Posterior) -> ArmPosterior | AtPoints:
-    return cast("ArmPosterior | AtPoints", posterior)  # `DualMixture.check` refuses the others
+    return cast("ArmPosterior | AtPoints", posterior)  # `DualMixture.check` refuses other posteriors.
 
 
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
 class Intersection(Confidence):
-    """What lies inside several bounds at once: the largest lower and the smallest upper one.
+    """The intersection of several bounds: the largest lower and the smallest upper one.
 
-    They hold together with probability 1 - delta, delta the sum of theirs.
+    They hold together with probability 1 - delta, where delta is the sum of theirs.
 
     Attributes:
         parts: the bounds, two or more.
@@ -309,56 +307,56 @@ class Intersection(Confidence):
         settle(self, parts=tuple(parts))
 
     @property
-    def delta(self) -> float:  # type: ignore[override]  # of parts that have their own
-        """The sum of the parts'."""
+    def delta(self) -> float:  # type: ignore[override]   # a property here, a field in other parts
+        """Sum of the failure probabilities of the parts."""
         return min(sum(part.delta for part in self.parts), 1.0)
 
-    def check(self, policy: Combination) -> None:
-        """Each by itself."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if some part does not fit the policy."""
         super().check(policy)
         for part in self.parts:
             part.check(policy)
 
     @property
     def recent(self) -> Window | None:
-        """Of the first whose width depends on one."""
+        """Window of the first part that has one."""
         return next((part.recent for part in self.parts if part.recent is not None), None)
 
     @property
     def valid_for(self) -> str:
-        """What all of them are valid for."""
+        """Common claim of all parts."""
         claims = {part.valid_for for part in self.parts}
         return claims.pop() if len(claims) == 1 and self.delta < 1.0 else "none"
 
     @property
     def for_all_at_once(self) -> bool:
-        """If all do."""
+        """True if it is true of all parts."""
         return all(part.for_all_at_once for part in self.parts)
 
     @property
     def sub_gaussian(self) -> bool:
-        """If all do."""
+        """True if it is true of all parts."""
         return all(part.sub_gaussian for part in self.parts)
 
     @property
     def likelihood(self) -> bool:
-        """If all are."""
+        """True if it is true of all parts."""
         return all(part.likelihood for part in self.parts)
 
-    def suits(self, policy: Combination) -> bool:
-        """If all do."""
+    def suits(self, policy: Policy) -> bool:
+        """Returns True if all parts suit the policy."""
         return all(part.suits(policy) for part in self.parts)
 
     def guess(self) -> Guess | None:
-        """Of the first that guesses; a norm bound that is refuted is so for all."""
+        """Returns the guess of the first part that has one. A refuted norm bound is refuted for all parts."""
         return next((guess for part in self.parts if (guess := part.guess()) is not None), None)
 
     def for_noise(self, noise: float | None, regularization: float) -> Intersection:
-        """Each for this noise."""
+        """Returns the intersection of the parts for this noise."""
         return replace(self, parts=tuple(part.for_noise(noise, regularization) for part in self.parts))
 
     def bounds(self, t: int, progress: Progress) -> Intersected:
-        """The bounds of this round."""
+        """Returns the bounds of this round."""
         return Intersected([part.bounds(t, progress) for part in self.parts])
 
 
@@ -372,7 +370,7 @@ class Intersected(Bounds):
         self._each = each
 
     def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:
-        """At each point."""
+        """Returns the intersection at each point."""
         found = [bounds(mean, std, rows) for bounds in self._each]
         lower = np.max([envelope.lower for envelope in found], axis=0)
         upper = np.min([envelope.upper for envelope in found], axis=0)

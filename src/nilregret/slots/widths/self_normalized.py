@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, Protocol, Self, TypeVar, final
+from typing import Any, ClassVar, final
 
 from ..._utils.checks import LARGEST_REWARD, flag, integer, number, settle
+from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ...gp import Posterior
-from ..base import Combination
+from ..base import Policy
 from ..envelope import Guess, Progress, Width, checked_delta, checked_scale, is_matched
 from .gains import Gain, RealisedGain, checked_gain
 from .unknown_noise import bounded_noise
@@ -26,24 +27,13 @@ NO_GUESS_WITH_FITS = "A norm can be guessed for a kernel that is given, not for 
 
 
 def checked_bound(value: object) -> float:
-    """A bound on a norm, or a clear error."""
+    """Returns a valid bound on a norm, or raises `InvalidInput`."""
     why = "It bounds the norm of f in the kernel's RKHS, in the units of the reward."
     return number("norm_bound", value, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
 
 
-class OfNorm(Protocol):
-    """Bounds for functions of bounded norm."""
-
-    @property
-    def norm_bound(self) -> float:
-        """B, reward units."""
-
-
-C = TypeVar("C", bound=OfNorm)
-
-
 def noise_or_none(value: object, *, guessed: bool) -> float | None:
-    """R, None where it is not known, or a clear error."""
+    """Returns a valid R, or None if it is unknown, or raises `InvalidInput`."""
     if value is None and guessed:
         raise InvalidInput(
             "Neither norm nor noise is known: what contradicts a guess of the norm is more than the noise explains. "
@@ -53,7 +43,7 @@ def noise_or_none(value: object, *, guessed: bool) -> float | None:
 
 
 class NormWidth(Width):
-    """A width for functions of bounded norm, which may be guessed. Concrete ones are dataclasses with these fields."""
+    """A width for functions of bounded norm, which may be guessed. Subclasses are dataclasses with these fields."""
 
     norm_bound: float
     noise: float | None
@@ -65,10 +55,10 @@ class NormWidth(Width):
         return self.norm_bound
 
     @final
-    def check(self, policy: Combination) -> None:
-        """A norm is guessed for a kernel that is given."""
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if norm or noise is to be found under a kernel that is not given."""
         super().check(policy)
-        # What contradicts a guess depends on the kernel then, and a replay makes the last fit alone.
+        # The test of a guess depends on the kernel, and a replay computes only the last fit.
         if self.guessed and policy.refit is not None:
             raise InvalidInput(NO_GUESS_WITH_FITS)
         if self.noise is None:
@@ -88,7 +78,7 @@ class NormWidth(Width):
 
     @final
     def guess(self) -> NormGuess | None:
-        """Of the norm bound."""
+        """Returns a guess of the norm bound, or None if it is known."""
         return NormGuess(self) if self.guessed else None
 
 
@@ -98,22 +88,23 @@ class NormWidth(Width):
 class SelfNormalized(NormWidth):
     """Chowdhury & Gopalan 2017, Theorem 2: B + R sqrt(2 (gamma_{t-1} + 1 + ln(parts / delta))).
 
-    IGP-UCB has `parts` = 1. GP-TS has 2: half of delta is left to the samples drawn (its section 4.2, v_t). Holds at
-    all points and rounds with probability at least 1 - delta (delta / parts), for noise that is R-sub-Gaussian and
-    lambda >= 1: the paper takes lambda = 1 + 2/T. With a smaller lambda (its experiments use R^2) nothing is proved.
+    IGP-UCB has `parts` = 1. GP-TS has 2, since half of delta is left to the samples drawn (its section 4.2, v_t). The
+    bounds hold at all points and rounds with probability at least 1 - delta (delta / parts), for R-sub-Gaussian noise
+    and lambda >= 1. The paper takes lambda = 1 + 2/T. With a smaller lambda (its experiments use R^2) nothing is
+    proved.
 
     Attributes:
-        noise: R; None where the noise is Gaussian of a standard deviation that nobody knows: it is bounded by what is
-            told (`nilregret.slots.widths.unknown_noise`), which takes half of delta.
-        guessed: `norm_bound` is only the first guess, doubled whenever the data contradict it (`NormGuess`); nothing
-            is proved before the guess has grown beyond the truth.
+        noise: R, or None for Gaussian noise of unknown standard deviation. The rewards then bound it
+            (`nilregret.slots.widths.unknown_noise`), which takes half of delta.
+        guessed: True if `norm_bound` is only the first guess, which is doubled whenever the data contradict it
+            (`NormGuess`). Nothing is proved before the guess has grown beyond the true norm.
     """
 
     own_ridge: ClassVar[bool] = True
     grows: ClassVar[bool] = True
 
     norm_bound: float  # B
-    noise: float | None  # R; None where it is not known
+    noise: float | None  # R, or None if it is unknown
     gain: Gain = field(default_factory=RealisedGain)
     parts: int = 1
     delta: float = 0.1
@@ -121,8 +112,8 @@ class SelfNormalized(NormWidth):
     guessed: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "norm_bound", checked_bound(self.norm_bound))
-        object.__setattr__(self, "noise", noise_or_none(self.noise, guessed=self.guessed))
+        settle(self, norm_bound=checked_bound(self.norm_bound))
+        settle(self, noise=noise_or_none(self.noise, guessed=self.guessed))
         settle(
             self,
             gain=checked_gain(self.gain),
@@ -134,28 +125,28 @@ class SelfNormalized(NormWidth):
 
     @property
     def valid_for(self) -> str:
-        """Valid for f where every assumption is known to hold."""
+        """Claim "f" if every assumption is known to hold."""
         return "f" if self.gain.proved and self.ridge_large and not self.guessed else "none"
 
-    def suits(self, policy: Combination) -> bool:
-        """Lambda >= 1, and noise no larger than R."""
+    def suits(self, policy: Policy) -> bool:
+        """Returns True if lambda >= 1 and the noise is at most R."""
         return policy.regularization >= 1.0 and (self.noise is None or policy.noise <= self.noise)
 
     @property
     def sub_gaussian(self) -> bool:
-        """Yes, but where R is not known: what bounds it is for Gaussian noise."""
+        """True if R is known. The bound of an unknown R is for Gaussian noise."""
         return self.noise is not None
 
     @property
     def for_all_at_once(self) -> bool:
-        """Yes: Theorem 1 is about the noise alone, which is bounded once for all f with ||f||_k <= B.
+        """True if R is known: Theorem 1 is about the noise alone, which is bounded once for all f with ||f||_k <= B.
 
-        But where R is not known: an f that was chosen after the noise may hide some of it, and so make its bound small.
+        If R is unknown, an f that was chosen after the noise may hide some of it, and so make its bound small.
         """
         return self.noise is not None
 
     def width(self, t: int, progress: Progress) -> float:
-        """beta_t of Theorem 2 (IGP-UCB), v_t of section 3.2 (GP-TS)."""
+        """Returns beta_t of Theorem 2 (IGP-UCB), v_t of section 3.2 (GP-TS)."""
         bound = progress.norm(self.norm_bound)
         gamma = self.gain(t - 1, progress)
         noise, delta = bounded_noise(self.noise, self.delta, progress)
@@ -166,14 +157,14 @@ class SelfNormalized(NormWidth):
 @described
 @dataclass(frozen=True, kw_only=True)
 class BoundedNoise(NormWidth):
-    """Srinivas et al. 2010, Theorem 3: beta_t = scale * (2 B^2 + 300 gamma_t log^3(t / delta)); width its root.
+    """Srinivas et al. 2010, Theorem 3: beta_t = scale * (2 B^2 + 300 gamma_t log^3(t / delta)). The width is its root.
 
-    For noise bounded by sigma, lambda = sigma^2, and gamma_t the maximum information gain or a bound on it. The paper
-    writes ||f||_k^2 <= B; here B bounds the norm itself, hence its square.
+    It is for noise bounded by sigma and lambda = sigma^2. gamma_t is the maximum information gain or a bound on it. The
+    paper writes ||f||_k^2 <= B. Here B bounds the norm itself, hence its square.
 
     Attributes:
         guessed: see `SelfNormalized`.
-        noise: sigma, which the test of a guess needs; noise bounded by sigma is sigma-sub-Gaussian (Hoeffding's lemma).
+        noise: sigma, for the test of a guess. Noise bounded by sigma is sigma-sub-Gaussian (Hoeffding's lemma).
     """
 
     grows: ClassVar[bool] = True
@@ -182,12 +173,12 @@ class BoundedNoise(NormWidth):
     gain: Gain
     delta: float = 0.1
     scale: float = 1.0
-    noise_matched: bool = True  # whether lambda is sigma^2
+    noise_matched: bool = True  # True if lambda is sigma^2
     guessed: bool = False
     noise: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "norm_bound", checked_bound(self.norm_bound))
+        settle(self, norm_bound=checked_bound(self.norm_bound))
         settle(
             self,
             gain=checked_gain(self.gain),
@@ -200,16 +191,19 @@ class BoundedNoise(NormWidth):
 
     @property
     def valid_for(self) -> str:
-        """Valid for f with a bound on gamma_t; the gain realised is none (the proof needs a number known before)."""
+        """Claim "f" with a bound on gamma_t.
+
+        The realised gain is no such bound, as the proof needs a number known before.
+        """
         bounded = self.gain.proved and not isinstance(self.gain, RealisedGain) and not self.guessed
         return "f" if bounded and self.scale >= 1.0 and self.noise_matched else "none"
 
-    def suits(self, policy: Combination) -> bool:
-        """Lambda = sigma^2."""
+    def suits(self, policy: Policy) -> bool:
+        """Returns True if lambda = sigma^2."""
         return is_matched(policy)
 
     def width(self, t: int, progress: Progress) -> float:
-        """beta_t^{1/2} of Theorem 3."""
+        """Returns beta_t^{1/2} of Theorem 3."""
         gamma = self.gain(t, progress)
         bound = progress.norm(self.norm_bound)
         beta = 2.0 * bound**2 + 300.0 * gamma * math.log(t / self.delta) ** 3
@@ -222,7 +216,7 @@ class BoundedNoise(NormWidth):
 class KernelUcb(Width):
     """Valko et al. 2013: eta / sqrt(lambda), the same in every round (Chowdhury & Gopalan 2017, section 3.1).
 
-    Their bounds hold for one point given observations that do not depend on each other, not along a run.
+    Their bounds hold for one point given independent observations, not along a run.
     """
 
     grows: ClassVar[bool] = True
@@ -232,60 +226,51 @@ class KernelUcb(Width):
     delta: float = 0.1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eta", number("eta", self.eta, low=0.0, high=LARGEST_REWARD))
+        settle(self, eta=number("eta", self.eta, low=0.0, high=LARGEST_REWARD))
         ridge = number("regularization", self.regularization, low=0.0, open_low=True)
-        object.__setattr__(self, "regularization", ridge)
-        object.__setattr__(self, "delta", checked_delta(self.delta))
+        settle(self, regularization=ridge)
+        settle(self, delta=checked_delta(self.delta))
 
-    @property
-    def valid_for(self) -> str:
-        """Nothing holds along a run."""
-        return "none"
-
-    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
-        """Eta / sqrt(lambda)."""
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
+        """Returns eta / sqrt(lambda)."""
         return self.eta / math.sqrt(self.regularization)
 
 
-class DoubledNorm(Guess, Generic[C]):
-    """A norm bound, doubled where data contradict it."""
+class DoubledNorm(Copyable, Guess):
+    """A norm bound that is doubled if data contradict it."""
 
-    def __init__(self, confidence: C) -> None:
+    OWNED = ("history",)
+
+    def __init__(self, confidence: Any) -> None:
         self._confidence = confidence
         self.bound = confidence.norm_bound
         self.history: list[tuple[int, float]] = [(0, self.bound)]
 
     @final
     def _double(self, rounds: int, least: float) -> None:
-        """Up to this at least."""
+        """Doubles the bound until it is at least this number."""
         self.bound *= 2.0 ** math.ceil(math.log2(least / self.bound))
         self.history.append((rounds, self.bound))
 
-    @final
-    def copy(self) -> Self:
-        """An independent copy."""
-        other = type(self)(self._confidence)
-        other.bound, other.history = self.bound, self.history.copy()
-        return other
-
 
 @final
-class NormGuess(DoubledNorm[NormWidth]):
+class NormGuess(DoubledNorm):
     """Guess and doubling for an unknown norm bound (Srinivas et al. 2010, after Theorem 3, leave the test open).
 
-    The test used here: with V = Phi^T Phi + lambda I, the posterior mean is V^{-1} Phi^T (Phi f + eps), so that
-    ||mu||_k <= ||f||_k + ||Phi^T eps||_{V^{-1}} / sqrt(lambda), and by Chowdhury & Gopalan 2017, Theorem 1, the last
-    term is at most (R / sqrt(lambda)) sqrt(2 (gain + 1 + ln(1 / delta))) in all rounds with probability 1 - delta.
-    A mean of larger norm than a guess of ||f||_k allows contradicts the guess, which is then doubled until it does not.
+    The test is this. With V = Phi^T Phi + lambda I, the posterior mean is V^{-1} Phi^T (Phi f + eps). So ||mu||_k <=
+    ||f||_k + ||Phi^T eps||_{V^{-1}} / sqrt(lambda). By Chowdhury & Gopalan 2017, Theorem 1, the last term is at most (R
+    / sqrt(lambda)) sqrt(2 (gain + 1 + ln(1 / delta))) in all rounds with probability 1 - delta. A mean of larger norm
+    than a guess of ||f||_k allows contradicts the guess. The guess is then doubled until it does not.
 
     Attributes:
-        bound: the guess in force.
-        history: (round, guess): the first, and every one that replaced another.
+        bound: current guess.
+        history: (round, guess) of the first guess and of each replacement.
     """
 
     def check(self, rounds: int, posterior: Posterior) -> None:
-        """Double the guess while the posterior mean, after that many rounds, contradicts it."""
-        noise = (self._confidence.noise or 0.0) / math.sqrt(posterior.regularization)  # known, where norms are guessed
+        """Doubles the guess while the posterior mean, after that many rounds, contradicts it."""
+        # The noise is known if the norm is guessed.
+        noise = (self._confidence.noise or 0.0) / math.sqrt(posterior.regularization)
         spread = 2.0 * (posterior.information_gain + 1.0 + math.log(1.0 / self._confidence.delta))
         excess = posterior.mean_norm - noise * math.sqrt(spread)
         if excess > self.bound:

@@ -1,13 +1,14 @@
-"""How steep samples of a Gaussian process are: the constants a and b of Srinivas et al. 2010, Theorem 2.
+"""Slopes of samples of a Gaussian process: the constants a and b of Srinivas et al. 2010, Theorem 2.
 
 The theorem needs P(sup_x |df/dx_j| > L) <= a exp(-(L / b)^2) and leaves a and b to the reader. They are derived here
-from the kernel. g = df/dx_j is itself a Gaussian process, whose variance is at most s^2, and g(x) - g(x') has standard
-deviation at most Lambda |x - x'|, Lambda^2 = sum_i sup Var d^2 f / dx_i dx_j: both come from the kernel, by its own
-`derivatives`, for sums, products and kernels on some of the columns too (`nilregret.kernels.derivatives`).
+from the kernel. g = df/dx_j is itself a Gaussian process, with variance at most s^2. The standard deviation of g(x) -
+g(x') is at most Lambda |x - x'|, with Lambda^2 = sum_i sup Var d^2 f / dx_i dx_j. Both come from the kernel's own
+`derivatives`, also for sums, products and kernels on some columns (`nilregret.kernels.derivatives`).
 
-1. E sup g <= m by Dudley's entropy integral with the constant of Boucheron, Lugosi and Massart (2013), Corollary 13.2:
-   m = 12 int_0^s sqrt(log N(u)) du, N(u) <= prod_i (1 + sqrt(d) Lambda r_i / (2 u)) balls of radius u covering the box;
-2. P(sup |g| > L) <= 2 exp(-(L - m)^2 / (2 s^2)) for L > m, by the Borell-TIS inequality (their Theorem 5.8);
+1. E sup g <= m by Dudley's entropy integral with the constant of Boucheron, Lugosi and Massart (2013), Corollary 13.2.
+   Here m = 12 int_0^s sqrt(log N(u)) du, where N(u) <= prod_i (1 + sqrt(d) Lambda r_i / (2 u)) balls of radius u cover
+   the box.
+2. P(sup |g| > L) <= 2 exp(-(L - m)^2 / (2 s^2)) for L > m, by the Borell-TIS inequality (their Theorem 5.8).
 3. (L - m)^2 >= L^2 / 2 - m^2, hence a = 2 exp(m^2 / (2 s^2)) and b = 2 s, valid for every L > 0.
 
 a enters beta_t only through log log, so that a loose m costs almost nothing.
@@ -24,18 +25,21 @@ from ..._utils.checks import Array, shown
 from ..._utils.errors import InvalidInput
 from ...kernels import Kernel
 
-CLOSE = 1e-3  # share of a side between points whose slope is taken for a derivative
+CLOSE = 1e-3  # share of a side, the step of finite differences
 
 
 class Tail(NamedTuple):
-    """P(sup |df/dx_j| > L) <= a exp(-(L / b)^2) for every j. `log_a` because a itself may overflow."""
+    """P(sup |df/dx_j| > L) <= a exp(-(L / b)^2) for every j. It holds `log_a`, because a itself may overflow."""
 
     log_a: float
     b: float
 
 
 def derivative_tail(kernel: Kernel, lower: Array, upper: Array) -> Tail | None:
-    """A valid pair (a, b) for a kernel on a box; None where it has none, as samples are too rough (Matern nu <= 2)."""
+    """Returns a valid pair (a, b) for a kernel on a box, or None.
+
+    There is no pair if samples are too rough (Matern nu <= 2).
+    """
     sides = upper - lower
     try:
         with np.errstate(over="raise", divide="raise", under="ignore"):
@@ -44,17 +48,18 @@ def derivative_tail(kernel: Kernel, lower: Array, upper: Array) -> Tail | None:
         raise _out_of_proportion() from None
     if np.isinf(at_most.second).any():
         return None
-    with np.errstate(over="ignore", under="ignore", divide="ignore"):  # what comes of it is checked in `_tail`
-        # Along columns that the kernel does not see the slope is 0; where it sees none `_tail` says so.
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):  # `_tail` checks the result
+        # The slope is 0 along columns that the kernel does not see. If it sees none, `_tail` raises an error.
         columns = np.flatnonzero(at_most.first) if at_most.first.any() else range(len(sides))
         tails = [_tail(float(at_most.first[j]), float(at_most.second[j].sum()), sides) for j in columns]
     return Tail(max(tail.log_a for tail in tails), max(tail.b for tail in tails))
 
 
 def assumed_tail(kernel: Kernel, lower: Array, upper: Array) -> Tail:
-    """A pair (a, b) for a kernel that has none: a = 2, and b twice the std of a slope between points close together.
+    """Returns a pair (a, b) for a kernel without a valid one: a = 2, and b twice the std of a slope.
 
-    The points are a thousandth of each side apart, at both ends and in the middle of the box. Nothing is proved.
+    The slope is between points a thousandth of each side apart, at both ends and in the middle of the box. Nothing is
+    proved.
     """
     steps = np.diag(CLOSE * (upper - lower))
     steepest = 0.0
@@ -67,10 +72,12 @@ def assumed_tail(kernel: Kernel, lower: Array, upper: Array) -> Tail:
 
 
 def lipschitz_constant(kernel: Kernel, lower: Array, upper: Array) -> float:
-    """L = sup_x max_j (d^2 k(p, q) / dp_j dq_j)^{1/2} at p = q = x (Chowdhury & Gopalan 2017, section 4.2).
+    """Returns L = sup_x max_j (d^2 k(p, q) / dp_j dq_j)^{1/2} at p = q = x (Chowdhury & Gopalan 2017, section 4.2).
 
-    Then |f(x) - f(x')| <= ||f||_k L |x - x'|_1. An upper bound of it for products with a linear kernel; errors where
-    the kernel is too rough (Matern nu <= 1).
+    Then |f(x) - f(x')| <= ||f||_k L |x - x'|_1. For products with a linear kernel the result is an upper bound of L.
+
+    Raises:
+        InvalidInput: if the kernel is too rough (Matern nu <= 1).
     """
     with np.errstate(over="ignore", divide="ignore"):
         L = math.sqrt(float(kernel.derivatives(lower, upper).first.max()))

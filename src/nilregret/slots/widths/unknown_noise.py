@@ -1,30 +1,31 @@
-"""How large Gaussian noise of an unknown standard deviation may be, by what was told: an upper bound for all rounds.
+"""Upper bound, in all rounds, on the standard deviation of Gaussian noise.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | R | | standard deviation of the noise, the same everywhere, reward units | scalar |
-| e_t | | what was told in round t less what was predicted before, from the rounds before | reward units |
+| e_t | | reward of round t minus its prediction from the rounds before | reward units |
 | w_t | | a weight in (0, 1] that is known before round t | |
 | s | `SCALES` | half of a fixed factor on 1 / R^2 | (J,) |
 
-Whatever was predicted, given the past e_t is normal around some number with variance R^2, so that e_t^2 is no smaller,
-in distribution, than R^2 times a chi-square of one degree of freedom. Hence E[exp(-s w_t e_t^2 / R^2) | past] <=
-(1 + 2 s w_t)^{-1/2}, and for every s > 0
+Whatever the prediction, given the past e_t is normal around some number with variance R^2. So e_t^2 is no smaller, in
+distribution, than R^2 times a chi-square of one degree of freedom. Hence E[exp(-s w_t e_t^2 / R^2) | past] <= (1 + 2 s
+w_t)^{-1/2}, and for every s > 0
 
     exp(-s sum w_t e_t^2 / R^2) prod (1 + 2 s w_t)^{1/2}
 
-is a supermartingale however the points were chosen: with probability 1 - delta it stays below 1 / delta in all rounds
-(Ville), which says R^2 <= 2 s sum w_t e_t^2 / (sum ln(1 + 2 s w_t) - 2 ln(1 / delta)). For J values of s and two
-predictions delta is shared out evenly. Both sums are functions of what a posterior keeps anyway:
+is a supermartingale however the points were chosen. With probability 1 - delta it stays below 1 / delta in all rounds
+(Ville). This says R^2 <= 2 s sum w_t e_t^2 / (sum ln(1 + 2 s w_t) - 2 ln(1 / delta)). For J values of s and two
+predictions, delta is divided evenly. Both sums are functions of numbers that a posterior has anyway:
 
-- prediction by the posterior mean, w_t = lambda / v_t, v_t = lambda + sigma_{t-1}^2(x_t): sum w_t e_t^2 = lambda y^T
-  (K + lambda I)^{-1} y, sum ln(v_t / lambda) = LD, and ln(1 + 2 s e^{-u}) is convex in u, so that
-  sum ln(1 + 2 s w_t) >= n ln(1 + 2 s e^{-LD / n});
-- prediction by the mean of the k - 1 answers of the same arm before, w_t = (k - 1) / k: sum w_t e_t^2 is the squared
-  deviations of the answers from the mean of their arm, and with q = 2 s / (1 + 2 s) the other is, over arms of n plays,
-  sum over k = 2, ..., n of ln(1 + 2 s) + ln(1 - q / k), a difference of log gammas.
+- Prediction by the posterior mean, with w_t = lambda / v_t and v_t = lambda + sigma_{t-1}^2(x_t). Then sum w_t e_t^2 =
+  lambda y^T (K + lambda I)^{-1} y and sum ln(v_t / lambda) = LD. As ln(1 + 2 s e^{-u}) is convex in u, sum ln(1 + 2 s
+  w_t) >= n ln(1 + 2 s e^{-LD / n}).
+- Prediction by the mean of the k - 1 earlier rewards of the same arm, with w_t = (k - 1) / k. Then sum w_t e_t^2 is the
+  sum of squared deviations of the rewards from the mean of their arm. With q = 2 s / (1 + 2 s), the other sum is over
+  arms of n plays. For each it is the sum over k = 2, ..., n of ln(1 + 2 s) + ln(1 - q / k), a difference of log gammas.
 
-Answers that come together are predicted from what had come before them; which are answered must not depend on rewards.
+Rewards that come together are predicted from those that came before them. The choice of rewards that come must not
+depend on their values.
 """
 
 from __future__ import annotations
@@ -39,15 +40,17 @@ from ...gp import ArmPosterior, Posterior
 from ...gp.protocol import RevisablePosterior
 from ..envelope import Progress
 
-SCALES = 2.0 ** np.array([-5, -4, -3, -2, -1, 0, 1, 2, 4, 6, 9, 14, 20, 40])  # the large ones for the first answers
-UNKNOWN = 1e50  # reward units: a bound where nothing is known, beyond any reward
+SCALES = 2.0 ** np.array([-5, -4, -3, -2, -1, 0, 1, 2, 4, 6, 9, 14, 20, 40])  # the large ones serve the first rewards
+UNKNOWN = 1e50  # reward units, the bound without any information
 
 
 def noise_bound(posterior: Posterior, delta: float) -> float:
-    """R is at most that, in all rounds with probability 1 - delta; 0 before any answer, when there is no noise yet.
+    """Returns an upper bound of R that holds in all rounds with probability 1 - delta.
+
+    Before the first reward it is 0, when there is no noise yet.
 
     Args:
-        posterior: of the answers.
+        posterior: posterior of the rewards.
         delta: failure probability.
     """
     if not isinstance(posterior, RevisablePosterior) or not posterior.count:
@@ -62,7 +65,7 @@ def noise_bound(posterior: Posterior, delta: float) -> float:
 
 
 def bounded_noise(noise: float | None, delta: float, progress: Progress) -> tuple[float, float]:
-    """R, or a bound of what is learned, and what that leaves of delta: half, where R is not known."""
+    """Returns R, or its bound, for the targets, and the remaining delta, which is half if R is unknown."""
     if noise is not None:
         return progress.noise_factor * noise, delta
     answers = progress.posterior if progress.answers is None else progress.answers
@@ -70,13 +73,13 @@ def bounded_noise(noise: float | None, delta: float, progress: Progress) -> tupl
 
 
 def _least(squares: float, rest: Array) -> float:
-    """The least bound on R^2 over the scales that say anything."""
+    """Returns the least bound on R^2 over the informative scales."""
     said = rest > 0.0
     return float((2.0 * SCALES[said] * max(squares, 0.0) / rest[said]).min()) if said.any() else UNKNOWN**2
 
 
 def _of_replicates(plays: npt.NDArray[np.int64]) -> Array:
-    """Sum of ln(1 + 2 s (k - 1) / k) over k = 2, ..., n of arms of n plays, `(J,)`."""
+    """Returns the sum of ln(1 + 2 s (k - 1) / k) over k = 2, ..., n of arms of n plays, `(J,)`."""
     from scipy.special import gammaln
 
     counts, arms = np.unique(plays, return_counts=True)

@@ -1,4 +1,4 @@
-"""Algorithm 1 of Avanesov's GP-UCB-CPD: has the function changed between two halves of some pairs?
+"""Algorithm 1 of Avanesov's GP-UCB-CPD: a test for a change between two halves of some pairs.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -31,14 +31,14 @@ from .schedules import Schedule, default_ridge, default_threshold, schedule_valu
 @final
 @dataclass(frozen=True, slots=True)
 class ChangeTest:
-    """What a test found; true in an `if` when it found a change.
+    """Result of a test, which is true in an `if` if the test found a change.
 
     Attributes:
-        changed: whether `distance` exceeds `threshold`.
+        changed: True if `distance` exceeds `threshold`.
         distance: Delta^2, averaged (or integrated) over the domain, reward units squared.
         threshold: theta_n, in the same units.
-        half: n, the pairs in each half; 0 where there were too few for any test.
-        error: standard error of `distance` where it is quasi-Monte Carlo; 0 where it is exact.
+        half: n, the pairs in each half, or 0 if there were too few for any test.
+        error: standard error of `distance` if it is quasi-Monte Carlo, 0 if it is exact.
     """
 
     changed: bool
@@ -63,7 +63,7 @@ class Schedules:
     least_ridge: float
 
     def at(self, n: int) -> tuple[float, float]:
-        """(theta_n, n rho_n), checked."""
+        """Returns (theta_n, n rho_n), checked."""
         ridge = schedule_value("ridge", self.ridge, n)
         if not self.least_ridge <= ridge < math.inf:
             raise InvalidInput(
@@ -76,7 +76,7 @@ class Schedules:
 def make_schedules(
     geometry: Geometry, *, dimension: int, threshold: Schedule | None, ridge: Schedule | None, distance: str
 ) -> Schedules:
-    """What is given, and Theorem 3.1's schedules with the constants of `schedules` for what is not."""
+    """Returns the given schedules, and for missing ones those of Theorem 3.1 with the constants of `schedules`."""
     kernel, size = geometry.kernel, geometry.variance
     alpha = smoothness(kernel)
     if threshold is None:
@@ -97,25 +97,25 @@ def detect_change(
     distance: str = "average",
     weights: npt.ArrayLike | None = None,
 ) -> ChangeTest:
-    """Algorithm 1 of Avanesov: whether the function changed between the first and the second half of 2n pairs.
+    """Tests whether the function changed between the first and the second half of 2n pairs (Avanesov, Algorithm 1).
 
     Args:
-        points: `(2n, d)`, in the order in which they were played; the theory asks for points drawn uniformly.
-        rewards: `(2n,)`; subtract what is expected of them beforehand, the prior mean is 0.
+        points: `(2n, d)`, in the order in which they were played. The theory needs points drawn uniformly.
+        rewards: `(2n,)`. Subtract their prior mean beforehand, since the prior mean is 0 here.
         kernel: prior covariance.
-        domain: where the two means are compared.
-        threshold: theta_n, reward units squared: a number or a function of n (`PowerLaw`). Default: 2.6 * prior
-            variance * n^{-(2 alpha + d) / (2 alpha + d + 1)}, the one of the paper's experiments; a kernel other than
-            `Matern` and `SquaredExponential` has no default.
-        ridge: n rho_n, in units of the kernel: a number or a function of n. Default: c * prior variance *
-            n^{1 / (2 alpha + d + 1)} with c = 2 for the average and 10 for the integral.
+        domain: domain over which the two means are compared.
+        threshold: theta_n, reward units squared: a number or a function of n (`PowerLaw`). The default is that of the
+            paper's experiments, 2.6 * prior variance * n^{-(2 alpha + d) / (2 alpha + d + 1)}. Kernels other than
+            `Matern` and `SquaredExponential` have no default.
+        ridge: n rho_n, in units of the kernel: a number or a function of n. The default is c * prior variance * n^{1 /
+            (2 alpha + d + 1)} with c = 2 for the average and 10 for the integral.
         distance: "average" (1 / abs(D) times the integral) or "integral" (as eq. 2.4 has it).
-        weights: quadrature weights of arms, `(N,)`; all the same by default.
+        weights: quadrature weights of arms, `(N,)`, equal by default.
 
     Returns:
-        A `ChangeTest`. `distance` is exact to rounding on arms, and on boxes for `SquaredExponential`, `Linear`,
-        `Matern` of half-integer nu in one dimension, and products of these on columns of their own; elsewhere it is
-        quasi-Monte Carlo with the standard error `error`.
+        A `ChangeTest`. `distance` is exact to rounding on arms. On boxes it is exact for `SquaredExponential`,
+        `Linear`, `Matern` of half-integer nu in one dimension, and products of these on separate columns. Elsewhere it
+        is quasi-Monte Carlo with the standard error `error`.
 
     Raises:
         InvalidInput: for an odd number of pairs or fewer than two, and values that are not finite or out of the domain.
@@ -136,7 +136,7 @@ def detect_change(
 
 
 def mean_weights(matrix: Array, rewards: Array) -> Array:
-    """The weights a = (K + ridge I)^{-1} y `(n,)` of the posterior mean sum_i a_i k(., x_i), eq. 2.2.
+    """Returns the weights a = (K + ridge I)^{-1} y `(n,)` of the posterior mean sum_i a_i k(., x_i), eq. 2.2.
 
     Args:
         matrix: K + ridge I, `(n, n)`.

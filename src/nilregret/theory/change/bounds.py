@@ -1,10 +1,10 @@
-"""What Theorem 3.1 of Avanesov promises for GP-UCB-CPD: eq. 3.9, (A.7), and the pairs that a detection takes, (C.13).
+"""Theorem 3.1 of Avanesov for GP-UCB-CPD: eq. 3.9, (A.7), and the pairs needed for a detection, (C.13).
 
 | symbol | name | meaning | unit |
 |---|---|---|---|
 | T_i | `periods` | lengths of the K stationary periods; T is their sum | rounds |
 | alpha, d | `alpha`, `dimension` | smoothness of the kernel, coordinates of a point | |
-| Delta^2 | `distance` | smallest squared L2 distance of two functions that follow each other, eq. 3.3 | reward^2 |
+| Delta^2 | `distance` | smallest squared L2 distance of two consecutive functions, eq. 3.3 | reward^2 |
 | n* | `pairs` | pairs after a change with which it is detected | |
 | F, g | `norm_bound`, `noise` | bound on the norms of the functions, sub-Gaussian constant | reward |
 | xi | `exploration` | | |
@@ -22,22 +22,25 @@ from .schedules import detection_exponent, ucb_regularization
 
 
 def regret_exponent(alpha: float, dimension: int) -> float:
-    """(2 alpha + 3 d(d+1)) / (4 alpha + 2 d(d+1)), the power of each period's length in the regret; 1/2 at infinity."""
+    """Returns (2 alpha + 3 d(d+1)) / (4 alpha + 2 d(d+1)), the power of each period's length in the regret.
+
+    It is 1/2 for infinite alpha.
+    """
     detection_exponent(alpha, dimension)  # checks both
     pairs = dimension * (dimension + 1)
     return 0.5 + pairs / (2.0 * alpha + pairs)
 
 
 def pairs_to_detect(distance: float, *, alpha: float, dimension: int, level: float) -> float:
-    """n* = 2 (level / Delta^2)^{1 + 1 / (2 alpha + d)}, (C.13): pairs in each half from which on a change is detected.
+    """Returns n* = 2 (level / Delta^2)^{1 + 1 / (2 alpha + d)}, (C.13): pairs in each half that detect a change.
 
     At n* the threshold of eq. 3.6 is 2^{-(2 alpha + d) / (2 alpha + d + 1)} Delta^2.
 
     Args:
-        distance: Delta^2, reward units squared, averaged or integrated as the detector does it.
-        alpha: smoothness of the kernel; may be infinite.
+        distance: Delta^2, reward units squared, averaged or integrated as in the detector.
+        alpha: smoothness of the kernel, possibly infinite.
         dimension: d.
-        level: C (F^2 + x^2 g^2), the constant of the threshold (`threshold_level`, or what was calibrated).
+        level: C (F^2 + x^2 g^2), the constant of the threshold (`threshold_level`, or a calibrated one).
     """
     squared = number("distance", distance, low=0.0, open_low=True, why="Equal functions cannot be told apart.")
     ratio = number("level", level, low=0.0, open_low=True) / squared
@@ -47,17 +50,17 @@ def pairs_to_detect(distance: float, *, alpha: float, dimension: int, level: flo
 def gp_ucb_cpd_regret_rate(
     periods: Sequence[int], *, alpha: float, dimension: int, distance: float, constant: float = 1.0
 ) -> float:
-    """The order of E[R_T] in eq. 3.9: Delta^{-(2 + 2 / (2 alpha + d))} sum_i T_i^e log^3 T, times `constant`.
+    """Returns the order of E[R_T] in eq. 3.9, times `constant`: Delta^{-(2 + 2 / (2 alpha + d))} sum_i T_i^e log^3 T.
 
-    e is `regret_exponent`. For K equal periods the sum is the second line of eq. 3.9, K^{1 - e} T^e, the largest that
-    K periods can make of it. The theorem hides the constant, so nothing is proved about the size.
+    e is `regret_exponent`. For K equal periods the sum is the second line of eq. 3.9, K^{1 - e} T^e, the largest sum
+    for K periods. The theorem hides the constant, so nothing is proved about the size.
 
     Args:
         periods: T_1, ..., T_K.
-        alpha: smoothness of the kernel; may be infinite.
+        alpha: smoothness of the kernel, possibly infinite.
         dimension: d.
         distance: Delta^2, reward units squared.
-        constant: what the order is multiplied with.
+        constant: multiplier of the order.
     """
     lengths, exponent = _lengths(periods), regret_exponent(alpha, dimension)
     squared = number("distance", distance, low=0.0, open_low=True, why="Equal functions cannot be told apart.")
@@ -78,24 +81,28 @@ def gp_ucb_cpd_regret_bound(
     constant: float = 1.0,
     largest_regret: float | None = None,
 ) -> float:
-    """The bound (A.7) on R_T, with probability at least 1 - 7/T (the paper's 6 comes of the slip in `PeriodRkhs`).
+    """Returns the bound (A.7) on R_T, with probability at least 1 - 7/T.
 
-    sqrt(8 D log^3 T / log(1 + sigma^{-2})) sum_i T_i^e + l (xi + 2 n* (2/xi + 1/xi^2)) sum_i sqrt(T_i), with sigma^2 of
-    eq. 3.4, e = `regret_exponent` and l the most that a round may lose. k(x, x) <= 1 is assumed. As printed: line 6 of
-    Algorithm 2 may play one more uniform round in a period than xi sqrt(T_i), which is another l for each.
+    (The paper's 6 comes from the slip described in `PeriodRkhs`.) The bound is sqrt(8 D log^3 T / log(1 + sigma^{-2}))
+    sum_i T_i^e + l (xi + 2 n* (2/xi + 1/xi^2)) sum_i sqrt(T_i). It has sigma^2 of eq. 3.4, e = `regret_exponent` and l
+    the largest regret of a round. k(x, x) <= 1 is assumed. It is given as printed, although line 6 of Algorithm 2 may
+    play one more uniform round in a period than xi sqrt(T_i). That is another l for each.
 
     Args:
-        periods: T_1, ..., T_K. An error where (A.6) does not hold, n* (2/xi + 1/xi^2) sqrt(2 max T_i) <= min T_i: then
-            a period may end before the change at its beginning was seen, and the theorem says nothing.
-        alpha: smoothness of the kernel; may be infinite.
+        periods: T_1, ..., T_K. They must satisfy (A.6), n* (2/xi + 1/xi^2) sqrt(2 max T_i) <= min T_i. Otherwise a
+            period may end before the change at its beginning was detected, and the theorem says nothing.
+        alpha: smoothness of the kernel, possibly infinite.
         dimension: d.
         noise: g, the sub-Gaussian constant of the noise, reward units.
         norm_bound: F.
         pairs: n*, from `pairs_to_detect`.
         exploration: xi.
         constant: D.
-        largest_regret: l, reward units; 2 F unless given. The paper has F (A.8), which bounds abs(f), and so the regret
-            of a round where rewards are never negative.
+        largest_regret: l, reward units, by default 2 F. The paper has F (A.8), which bounds abs(f), and so the regret
+            of a round if rewards are never negative.
+
+    Raises:
+        InvalidInput: if the periods break (A.6).
     """
     lengths, exponent = _lengths(periods), regret_exponent(alpha, dimension)
     T, F = sum(lengths), number("norm_bound", norm_bound, low=0.0)

@@ -1,10 +1,10 @@
-"""The constant of the threshold by simulation, as Remark 3.1 of Avanesov asks: large enough for stationary data.
+"""Calibration of the threshold by simulation of stationary runs, as Remark 3.1 of Avanesov asks.
 
-For each simulated run of m uniform pairs of one function, S = max over all tests of Delta^2_n n^e: the least constant
-with which theta_n = constant * n^{-e} raises no false alarm in that run. The constant is the k-th smallest of R such
-S, k = ceil((1 - rate)(R + 1)). A further run of the same kind exceeds it with probability (R + 1 - k) / (R + 1) <= rate
-on average over the calibration, and given the calibration with a Beta(R + 1 - k, k) probability, whatever the
-distribution of S (if continuous).
+For each simulated run of m uniform pairs of one function, let S = max over all tests of Delta^2_n n^e. S is the least
+constant with which theta_n = constant * n^{-e} raises no false alarm in that run. The constant is the k-th smallest of
+R such S, with k = ceil((1 - rate)(R + 1)). A further run of the same kind exceeds it with probability (R + 1 - k) / (R
++ 1) <= rate on average over the calibration. Given the calibration, this probability has the distribution Beta(R + 1 -
+k, k), for any continuous distribution of S.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from ...kernels import Kernel, check_kernel
 from .detector import ChangeDetector
 from .schedules import STEEPEST, PowerLaw, Schedule, detection_exponent, smoothness, uniform_count
 
-MOST_RUNS, MOST_PAIRS = 1_000_000, 10_000  # simulated; a run of m pairs costs O(m^3)
+MOST_RUNS, MOST_PAIRS = 1_000_000, 10_000  # limits of the simulation, where a run of m pairs takes O(m^3)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """A threshold and how well it is known.
+    """A threshold and its precision.
 
     Attributes:
-        threshold: constant * n^{-e}, to be given to a detector.
-        rate: the false-alarm probability asked for, of a whole run.
-        rate_error: standard deviation, over calibrations, of the probability that the threshold has.
-        lower: from here to `upper` lies, with 95% confidence, the constant of exactly `rate`.
-        upper: see `lower`; infinite where the runs were too few to say.
+        threshold: constant * n^{-e}, for a detector.
+        rate: false-alarm probability of a whole run, as requested.
+        rate_error: standard deviation, over calibrations, of the threshold's actual probability.
+        lower: lower end of a 95% confidence interval for the constant of exactly `rate`.
+        upper: upper end, infinite if the runs were too few.
         count: uniform pairs in a run.
         maxima: S of every run, sorted, `(runs,)`.
     """
@@ -52,7 +52,7 @@ class Calibration:
 
     @property
     def constant(self) -> float:
-        """The constant of the threshold, reward units squared."""
+        """Constant of the threshold, reward units squared."""
         return self.threshold.constant
 
 
@@ -72,25 +72,26 @@ def calibrate_threshold(
     distance: str = "average",
     weights: npt.ArrayLike | None = None,
 ) -> Calibration:
-    """A threshold that stationary runs exceed with probability `rate`.
+    """Returns a threshold that stationary runs exceed with probability `rate`.
 
-    The runs are samples of the prior (functions with a reward of 0 everywhere would not do: most of Delta^2 comes from
-    what the two halves saw of the function, not from the noise), points drawn uniformly, Gaussian noise.
+    The runs are samples of the prior, with points drawn uniformly and Gaussian noise. Functions with reward 0
+    everywhere would not do: most of Delta^2 comes from the function values in the two halves, not from the noise.
 
     Args:
         kernel: prior covariance, also of the simulated functions.
-        domain: where.
+        domain: domain of the points.
         noise: standard deviation of the noise, reward units.
-        count: uniform pairs of a run; or
-        horizon: rounds without a change, of which Algorithm 2 plays some uniformly (`exploration` is its xi).
-        exploration: xi.
+        count: uniform pairs of a run. Give this or `horizon`.
+        horizon: rounds without a change, of which Algorithm 2 plays some uniformly.
+        exploration: xi of Algorithm 2.
         rate: false-alarm probability of a run.
-        runs: R; at least 1 / rate - 1.
-        seed: of the simulation; run i uses `default_rng([seed, i])`.
-        exponent: -e. Default: Theorem 3.1's, with that of infinite alpha, -1, for kernels that state no smoothness.
-        ridge: as of `detect_change`, and as the detector will have it.
-        distance: likewise.
-        weights: likewise.
+        runs: R, at least 1 / rate - 1.
+        seed: seed of the simulation. Run i uses `default_rng([seed, i])`.
+        exponent: -e. The default is Theorem 3.1's, with -1 (that of infinite alpha) for kernels that state no
+            smoothness.
+        ridge: ridge of the detector, as in `detect_change`.
+        distance: distance of the detector, as in `detect_change`.
+        weights: weights of the detector, as in `detect_change`.
     """
     check_domain("domain", domain)
     check_kernel("kernel", kernel)
@@ -98,12 +99,7 @@ def calibrate_threshold(
     level = number("rate", rate, low=1.0 / MOST_RUNS, high=1.0, open_high=True)
     noise = number("noise", noise, low=0.0, high=LARGEST_REWARD, why="It is a standard deviation.")
     runs, seed = integer("runs", runs, low=1, high=MOST_RUNS), integer("seed", seed, low=0, high=LARGEST_SEED)
-    k = math.ceil((1.0 - level) * (runs + 1) - 1e-9)
-    if k > runs:
-        raise InvalidInput(
-            f"{many(runs, 'run')} cannot show a false-alarm rate of {level:g}: it takes at least "
-            f"{math.ceil(1 / level - 1)}, and ten times as many for a reliable constant."
-        )
+    k = _rank(level, runs)
     if exponent is None:
         alpha = smoothness(kernel)
         exponent = -detection_exponent(math.inf if alpha is None else alpha, domain.dimension)
@@ -114,15 +110,8 @@ def calibrate_threshold(
     growth = np.arange(1.0, m // 2 + 1) ** -exponent
     maxima = np.sort(np.array([_largest(detector, domain, m, noise, growth, [seed, run]) for run in range(runs)]))
     lower, upper = _interval(maxima, level)
-    return Calibration(
-        PowerLaw(float(maxima[k - 1]), exponent),
-        level,
-        _beta_deviation(runs + 1 - k, k),
-        lower,
-        upper,
-        m,
-        frozen(maxima),
-    )
+    threshold, error = PowerLaw(float(maxima[k - 1]), exponent), _beta_deviation(runs + 1 - k, k)
+    return Calibration(threshold, level, error, lower, upper, m, frozen(maxima))
 
 
 def _count(count: int | None, horizon: int | None, exploration: float) -> int:
@@ -134,10 +123,21 @@ def _count(count: int | None, horizon: int | None, exploration: float) -> int:
     return integer("count", count, low=2, high=MOST_PAIRS, why="A test needs two pairs.")
 
 
+def _rank(rate: float, runs: int) -> int:
+    """Returns k, the place of the constant among the maxima of R runs."""
+    k = math.ceil((1.0 - rate) * (runs + 1) - 1e-9)
+    if k > runs:
+        raise InvalidInput(
+            f"{many(runs, 'run')} cannot show a false-alarm rate of {rate:g}: it takes at least "
+            f"{math.ceil(1 / rate - 1)}, and ten times as many for a reliable constant."
+        )
+    return k
+
+
 def _largest(
     detector: ChangeDetector, domain: Domain, count: int, noise: float, growth: Array, key: list[int]
 ) -> float:
-    """S of one run."""
+    """Returns S of one run."""
     rng = np.random.default_rng(key)
     points = uniform_points(domain, count, rng)
     rewards = _prior_sample(detector, points, rng) + noise * rng.standard_normal(count)
@@ -150,13 +150,16 @@ def _largest(
 
 
 def _prior_sample(detector: ChangeDetector, points: Array, rng: np.random.Generator) -> Array:
-    """A sample of the Gaussian process at the points, `(n,)`."""
+    """Returns a sample of the Gaussian process at the points, `(n,)`."""
     root = covariance_root(detector.covariances(points))
     return np.asarray(root @ rng.standard_normal(root.shape[1]))
 
 
 def uniform_points(domain: Domain, count: int, rng: np.random.Generator) -> Array:
-    """Points `(count, d)` drawn uniformly (of a space: uniformly in the encoding, then snapped)."""
+    """Returns points `(count, d)` drawn uniformly.
+
+    In a space they are drawn uniformly in the encoding, then rounded to valid points.
+    """
     if isinstance(domain, Arms):
         return np.asarray(domain.points[rng.integers(len(domain), size=count)])
     points = rng.uniform(domain.lower, domain.upper, (count, domain.dimension))
@@ -168,7 +171,7 @@ def _beta_deviation(a: int, b: int) -> float:
 
 
 def _interval(maxima: Array, rate: float) -> tuple[float, float]:
-    """Order statistics between which the (1 - rate) quantile lies with probability at least 0.95."""
+    """Returns order statistics between which the (1 - rate) quantile lies with probability at least 0.95."""
     from scipy.stats import binom
 
     runs = len(maxima)

@@ -4,12 +4,12 @@
 |---|---|---|---|
 | m | `count` | pairs so far | |
 | n | | half-size of a test, 1 .. floor(m / 2) | |
-| a_{j,n} | `_kept[j][n - 1]` | weights of the mean fitted on the n pairs that end with pair j | (n,) |
+| a_{j,n} | `_fits[j][n - 1]` | weights of the mean fitted on the n pairs that end with pair j | (n,) |
 | V | | row n: -a_{m-n,n} and a_{m,n} at the pairs they belong to | (floor(m / 2), m) |
 
-The ridge depends on n, so no factorisation of one size serves another; windows are what can be shared. The second half
-of size n at time m is the first half of size n at time m + n: each is fitted once. With them, the distances of all
-half-sizes are the diagonal of V g V^T, two matrix products.
+The ridge depends on n, so no factorisation of one size serves another. Windows can be shared, however: the second half
+of size n at time m is the first half of size n at time m + n. Each half is fitted once. The distances of all half-sizes
+are then the diagonal of V g V^T, two matrix products.
 """
 
 from __future__ import annotations
@@ -20,29 +20,32 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import LARGEST_REWARD, Array, finite_array, frozen, number, shown
+from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput
 from ...domains.coordinates import named_points
 from ...domains.domain import Domain
 from ...kernels import Kernel
 from .algorithm import NO_TEST, ChangeTest, make_schedules, mean_weights
 from .geometry import make_geometry
-from .grams import GrowingGrams
+from .gram_matrices import GramMatrices
 from .schedules import Schedule
 
-LARGEST_KEPT = 192  # larger halves are fitted again when they are needed: what is kept stays below 30 MB
+LARGEST_CACHED = 192  # largest half whose fit is cached, which limits the cache to 30 MB
 
 
 @final
-class ChangeDetector:
-    """Has the function changed? Asked after every pair, of all even-sized tails, reusing what earlier tests computed.
+class ChangeDetector(Copyable):
+    """A change test after every pair, of all even-sized tails, that reuses the results of earlier tests.
 
-    Its state is a function of the pairs since the last `reset` alone: the same pairs give the same results bit for bit.
+    Its state is a function of the pairs since the last `reset` alone. The same pairs give the same results to the bit.
 
     >>> import nilregret as nr
     >>> detector = nr.theory.ChangeDetector(nr.Matern(2.5), domain=nr.Arms.grid(0, 5, 101))
     >>> bool(detector.add(1.0, 0.3)), detector.count
     (False, 1)
     """
+
+    OWNED = ("_values", "_grams", "_fits")
 
     def __init__(
         self,
@@ -54,15 +57,15 @@ class ChangeDetector:
         distance: str = "average",
         weights: npt.ArrayLike | None = None,
     ) -> None:
-        """Arguments as of `detect_change`; `threshold=math.inf` never detects anything."""
+        """Makes a detector with the arguments of `detect_change`. With `threshold=math.inf` it detects nothing."""
         geometry = make_geometry(kernel, domain, distance=distance, weights=weights)
         self._schedules = make_schedules(
             geometry, dimension=domain.dimension, threshold=threshold, ridge=ridge, distance=distance
         )
-        self._values: list[tuple[float, float]] = []  # theta_n and n rho_n; what has been asked for so far
-        self._values_for(1)  # a schedule that is no good says so here
-        self._grams = GrowingGrams(geometry)
-        self._kept: dict[int, list[Array]] = {}
+        self._values: list[tuple[float, float]] = []  # theta_n and n rho_n, as far as they were needed
+        self._values_for(1)  # Errors of schedules are raised here.
+        self._grams = GramMatrices(geometry)
+        self._fits: dict[int, list[Array]] = {}
         self._distances: Array = frozen(np.zeros(0))
 
     @property
@@ -76,21 +79,21 @@ class ChangeDetector:
         return self._distances
 
     def covariances(self, points: npt.ArrayLike) -> Array:
-        """The prior covariance between points of the domain, `(n, n)`."""
+        """Returns the prior covariance between points of the domain, `(n, n)`."""
         geometry = self._grams.geometry
         places = geometry.place("points", points)
         return geometry.covariances(places, places)
 
     def add(self, point: Any, reward: float) -> ChangeTest:
-        """Append a uniformly drawn pair, then test every tail of 2n pairs, n = 1 .. floor(count / 2).
+        """Adds a uniformly drawn pair, then tests every tail of 2n pairs, n = 1 .. floor(count / 2).
 
         Args:
-            point: `(d,)`; for arms that of an arm, for a space also a dict.
-            reward: minus the prior mean, if there is one.
+            point: `(d,)`, for arms that of an arm, for a space also a dict.
+            reward: reward minus the prior mean.
 
         Returns:
-            The test of the smallest n that found a change; else the one that came closest. With fewer than two pairs
-            nothing is tested: `half` is 0. After a detection it is for the caller to `reset`.
+            The test of the smallest n that found a change, else the one that came closest. With fewer than two pairs
+            nothing is tested, and `half` is 0. After a detection the caller calls `reset`.
         """
         geometry = self._grams.geometry
         one = point if named_points(point) is not None else finite_array("point", point)[None]
@@ -112,17 +115,10 @@ class ChangeDetector:
         return ChangeTest(bool(above.size), float(self._distances[best]), float(thresholds[best]), best + 1, error)
 
     def reset(self) -> None:
-        """Forget all pairs (lines 13-14); kernel, domain and schedules stay."""
-        self._grams = GrowingGrams(self._grams.geometry)
-        self._kept = {}
+        """Drops all pairs (lines 13-14). Kernel, domain and schedules stay."""
+        self._grams = GramMatrices(self._grams.geometry)
+        self._fits = {}
         self._distances = frozen(np.zeros(0))
-
-    def copy(self) -> ChangeDetector:
-        """An independent detector in the same state. Cheap: memory is shared until one of the two adds a pair."""
-        other = ChangeDetector.__new__(ChangeDetector)
-        other._schedules, other._values = self._schedules, self._values.copy()
-        other._grams, other._kept, other._distances = self._grams.copy(), self._kept.copy(), self._distances
-        return other
 
     def _values_for(self, halves: int) -> list[tuple[float, float]]:
         for n in range(len(self._values) + 1, halves + 1):
@@ -130,25 +126,25 @@ class ChangeDetector:
         return self._values[:halves]
 
     def _differences(self, halves: int) -> Array:
-        """The rows of V for n = 1 .. `halves`; keeps the second halves for later."""
+        """Returns the rows of V for n = 1 .. `halves` and caches the second halves."""
         m, y, K = self.count, self._grams.rewards, self._grams.covariances.copy()
         variances, diagonal = K.diagonal().copy(), K.reshape(-1)[:: m + 1]
         V, seconds = np.zeros((halves, m)), []
         for n in range(1, halves + 1):
             start, cut, row = m - 2 * n, m - n, V[n - 1]
             np.add(variances, self._values[n - 1][1], out=diagonal)
-            known, second = self._kept.get(cut, ()), mean_weights(K[cut:, cut:], y[cut:])
+            known, second = self._fits.get(cut, ()), mean_weights(K[cut:, cut:], y[cut:])
             first = known[n - 1] if n <= len(known) else mean_weights(K[start:cut, start:cut], y[start:cut])
             np.negative(first, out=row[start:cut])
             row[cut:] = second
-            if n <= LARGEST_KEPT:
+            if n <= LARGEST_CACHED:
                 seconds.append(second)
-        self._kept[m] = seconds
-        for j in [j for j, windows in self._kept.items() if j + len(windows) <= m]:
-            del self._kept[j]  # no later test begins with any of them
+        self._fits[m] = seconds
+        for j in [j for j, windows in self._fits.items() if j + len(windows) <= m]:
+            del self._fits[j]  # No later test begins with any of these windows.
         return V
 
     def _squared_norms(self, differences: Array) -> Array:
-        """Delta^2 (eq. 2.4) of every row."""
+        """Returns Delta^2 (eq. 2.4) of every row."""
         squares = np.einsum("ij,ij->i", differences @ self._grams.overlaps, differences)
         return np.asarray(np.maximum(squares, 0.0))

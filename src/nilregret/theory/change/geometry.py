@@ -1,4 +1,4 @@
-"""The squared distance of mean functions over a domain.
+"""Squared distances of mean functions over a domain.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -6,10 +6,10 @@
 | a | `weights` | of a mean function, or of the difference of two | (n,) |
 | g(u, v) | `overlaps` | integral over the domain of k(x, u) k(x, v), or 1 / abs(D) times it | (n, m) |
 | | `places` | points as the geometry handles them: arm numbers, or coordinates | (n,), (n, d) |
-| | `traces` | what overlaps are made of: k(., u) at nodes, or u itself | (n, q) |
+| | `traces` | factors of overlaps: k(., u) at nodes, or u itself | (n, q) |
 
 The squared L2 distance of two mean functions is a^T g a, with a the weights of one and minus those of the other. It is
-exact on arms, and on boxes where `closed` knows g; elsewhere it is quasi-Monte Carlo with a standard error.
+exact on arms, and on boxes if `box_averages` knows g. Elsewhere it is quasi-Monte Carlo with a standard error.
 """
 
 from __future__ import annotations
@@ -25,59 +25,59 @@ from ..._utils.errors import InvalidInput
 from ...domains.domain import Arms, Box, Domain, Space, check_domain, enclosing_box
 from ...domains.parameters import Float
 from ...kernels import ALL, Kernel, check_kernel
-from .closed import Average, product_average
+from .box_averages import Average, product_average
 
-SCRAMBLES = 8  # independent sets of nodes, whose spread tells the error
-NODES = 512  # in each of them, a power of two
-SEED = 20210  # of the scrambles: always the same nodes
+SCRAMBLES = 8  # number of independent sets of nodes, whose spread gives the error
+NODES = 512  # number of nodes in each set, a power of two
+SEED = 20210  # seed of the scrambles, which keeps the nodes the same
 
 Places = Array | IndexArray
 
 
 class Geometry(ABC):
-    """A kernel over a domain, and what integrals over it need."""
+    """A kernel over a domain, with the integrals of its products."""
 
     kernel: Kernel
-    volume: float  # what averages are multiplied with: 1, or abs(D)
-    exact: bool  # to rounding, or with a standard error
+    volume: float  # factor of averages: 1, or abs(D)
+    exact: bool  # True if exact to rounding, False with a standard error
 
     @property
     @abstractmethod
     def variance(self) -> float:
-        """The prior variance, averaged over the domain."""
+        """Prior variance, averaged over the domain."""
 
     @abstractmethod
     def place(self, name: str, points: Any) -> Places:
-        """Places of points, checked."""
+        """Returns the places of points, checked."""
 
     @abstractmethod
     def covariances(self, first: Places, second: Places) -> Array:
-        """The kernel between places, `(n, m)`."""
+        """Returns the kernel between places, `(n, m)`."""
 
     @abstractmethod
     def traces(self, places: Places) -> Array:
-        """Traces of places, `(n, q)`."""
+        """Returns the traces of places, `(n, q)`."""
 
-    @abstractmethod
     def overlaps(self, first: Array, second: Array) -> Array:
-        """The overlaps g between the places of two sets of traces, `(n, m)`."""
+        """Returns the overlaps g between the places of two sets of traces, `(n, m)`."""
+        return np.asarray(first @ second.T)
 
     @abstractmethod
     def squared_norm(self, weights: Array, traces: Array) -> tuple[float, float]:
-        """a^T g a, and its standard error (0 where it is exact to rounding)."""
+        """Returns a^T g a and its standard error, which is 0 if it is exact to rounding."""
 
 
 def make_geometry(
     kernel: Kernel, domain: Domain, *, distance: str = "average", weights: npt.ArrayLike | None = None
 ) -> Geometry:
-    """The geometry that suits kernel and domain.
+    """Returns the geometry for a kernel and a domain.
 
     Args:
         kernel: prior covariance.
-        domain: where the distance is taken.
+        domain: domain of the distance.
         distance: "average" (1 / abs(D) times the integral) or "integral". Arms without weights stand for the box around
-            them; the volume of a `Space` is 1.
-        weights: of the arms, `(N,)`, nonnegative: a quadrature rule. "average" divides by their sum.
+            them. The volume of a `Space` is 1.
+        weights: weights of the arms as nodes of a quadrature rule, `(N,)`, nonnegative. "average" divides by their sum.
     """
     check_domain("domain", domain)
     check_kernel("kernel", kernel)
@@ -110,44 +110,57 @@ def _arm_weights(domain: Arms, weights: npt.ArrayLike | None, *, integral: bool)
 
 @final
 class ArmGeometry(Geometry):
-    """Arms: the integral is a weighted sum over them. Places are arm numbers."""
+    """Arms, over which the integral is a weighted sum. Places are arm numbers."""
 
     def __init__(self, kernel: Kernel, domain: Arms, weights: Array) -> None:
         self.kernel, self.domain, self.volume, self.exact = kernel, domain, float(weights.sum()), True
         self._roots = np.sqrt(weights)
-        variances = kernel.arm_variances(domain.points)  # also checks that the kernel fits the arms
+        variances = kernel.arm_variances(domain.points)  # Raises an error if the kernel does not fit the arms.
         self._variance = float(variances @ (weights / weights.sum()))
 
     @property
     def variance(self) -> float:
-        """The prior variance, averaged over the arms."""
+        """Prior variance, averaged over the arms."""
         return self.kernel.variance or self._variance
 
-    def place(self, name: str, points: Any) -> Places:  # noqa: ARG002 - an error about arms needs no other name
-        """Which arms the points are."""
+    def place(self, name: str, points: Any) -> Places:  # noqa: ARG002 - errors about arms need no other name
+        """Returns the numbers of the arms."""
         return self.domain.index(points)
 
     def covariances(self, first: Places, second: Places) -> Array:
-        """The kernel between arms."""
+        """Returns the kernel between arms."""
         return self.kernel.between_arms(self.domain.points, first.astype(np.intp), second.astype(np.intp))
 
     def traces(self, places: Places) -> Array:
-        """sqrt(weight) * k(., u) at all arms, `(n, N)`."""
+        """Returns sqrt(weight) * k(., u) at all arms, `(n, N)`."""
         return (self._roots[:, None] * self.kernel.between_arms(self.domain.points, ALL, places.astype(np.intp))).T
 
-    def overlaps(self, first: Array, second: Array) -> Array:
-        """Weighted sums of products."""
-        return np.asarray(first @ second.T)
-
     def squared_norm(self, weights: Array, traces: Array) -> tuple[float, float]:
-        """A sum of squares."""
+        """Returns a sum of squares, which is exact."""
         values = weights @ traces
         return float(values @ values), 0.0
 
 
+class _PointGeometry(Geometry):
+    """A geometry whose places are points of a box or a space."""
+
+    domain: Box | Space
+
+    def place(self, name: str, points: Any) -> Places:
+        """Returns the points, checked."""
+        return self.domain.inside(name, points)
+
+    def covariances(self, first: Places, second: Places) -> Array:
+        """Returns the kernel between points."""
+        return self.kernel(first, second)
+
+
 @final
-class ClosedGeometry(Geometry):
-    """A box or a space of `Float`s, and a kernel whose products have closed integrals. Places and traces are points."""
+class ClosedGeometry(_PointGeometry):
+    """A box or a space of `Float`s, with a kernel whose products have closed integrals.
+
+    Places and traces are points.
+    """
 
     def __init__(self, kernel: Kernel, domain: Box | Space, average: Average, volume: float) -> None:
         self.kernel, self.domain, self.volume, self.exact = kernel, domain, volume, True
@@ -155,33 +168,28 @@ class ClosedGeometry(Geometry):
 
     @property
     def variance(self) -> float:
-        """The prior variance, averaged over quasi-random points where it is not the same everywhere."""
+        """Prior variance, averaged over quasi-random points if it varies."""
         return self.kernel.variance or float(self.kernel.diagonal(_nodes(self.domain)).mean())
 
-    def place(self, name: str, points: Any) -> Places:
-        """Points of the domain."""
-        return self.domain.inside(name, points)
-
-    def covariances(self, first: Places, second: Places) -> Array:
-        """The kernel between points."""
-        return self.kernel(first, second)
-
     def traces(self, places: Places) -> Array:
-        """The points."""
+        """Returns the points."""
         return places.astype(np.float64)
 
     def overlaps(self, first: Array, second: Array) -> Array:
-        """Closed forms."""
+        """Returns the closed forms."""
         return self.volume * self._average(first, second)
 
     def squared_norm(self, weights: Array, traces: Array) -> tuple[float, float]:
-        """A quadratic form; never negative."""
+        """Returns the quadratic form, never negative, which is exact."""
         return max(float(weights @ self.overlaps(traces, traces) @ weights), 0.0), 0.0
 
 
 @final
-class SampledGeometry(Geometry):
-    """Everything else: quasi-Monte Carlo with several scrambled Sobol sets (snapped to valid points in a space)."""
+class SampledGeometry(_PointGeometry):
+    """Quasi-Monte Carlo with several scrambled Sobol sets, for all other cases.
+
+    In a space the nodes are rounded to valid points.
+    """
 
     def __init__(self, kernel: Kernel, domain: Box | Space, volume: float) -> None:
         self.kernel, self.domain, self.volume, self.exact = kernel, domain, volume, False
@@ -190,35 +198,23 @@ class SampledGeometry(Geometry):
 
     @property
     def variance(self) -> float:
-        """The prior variance, averaged over the nodes."""
+        """Prior variance, averaged over the nodes."""
         return self._variance
 
-    def place(self, name: str, points: Any) -> Places:
-        """Points of the domain."""
-        return self.domain.inside(name, points)
-
-    def covariances(self, first: Places, second: Places) -> Array:
-        """The kernel between points."""
-        return self.kernel(first, second)
-
     def traces(self, places: Places) -> Array:
-        """sqrt(volume / nodes) * k(., u) at all nodes, `(n, SCRAMBLES * NODES)`."""
+        """Returns sqrt(volume / nodes) * k(., u) at all nodes, `(n, SCRAMBLES * NODES)`."""
         return float(np.sqrt(self.volume / len(self._nodes))) * self.kernel(places, self._nodes)
 
-    def overlaps(self, first: Array, second: Array) -> Array:
-        """Sums of products."""
-        return np.asarray(first @ second.T)
-
     def squared_norm(self, weights: Array, traces: Array) -> tuple[float, float]:
-        """The mean over the scrambles, and its standard error by their spread."""
+        """Returns the mean over the scrambles, and its standard error by their spread."""
         values = (weights @ traces).reshape(SCRAMBLES, NODES)
         each = SCRAMBLES * np.einsum("ij,ij->i", values, values)
         return float(each.mean()), float(each.std(ddof=1)) / SCRAMBLES**0.5
 
 
 def _nodes(domain: Box | Space) -> Array:
-    """Scrambled Sobol points of the domain, one set after the other, `(SCRAMBLES * NODES, d)`."""
-    from scipy.stats import qmc  # slow to import, and arms need none of it
+    """Returns scrambled Sobol points of the domain, one set after the other, `(SCRAMBLES * NODES, d)`."""
+    from scipy.stats import qmc  # slow to import, and not needed on arms
 
     unit = np.concatenate(
         [

@@ -7,14 +7,14 @@
 | d | `dimension` | coordinates of a point | |
 | g | `noise` | sub-Gaussian constant of the noise | reward |
 | T | `horizon` | rounds in all | |
-| n rho_n | ridge | what the detector adds to the diagonal of k(x_i, x_j) | as k |
+| n rho_n | ridge | added by the detector to the diagonal of k(x_i, x_j) | as k |
 | theta_n | threshold | distance above which a change is reported | reward^2 |
 | c, C, D | constants | of the ridge, the threshold, beta_t; Theorem 3.1 leaves them to the practitioner | |
 
-What the paper's experiments use (Matern alpha = 5/2, d = 1, lengthscale 1 on [0, 5], g = 0.05): D = 0.02 and
-theta_n = 2.6 n^{-6/7}. They state the product C (F^2 + ...) = 2.6 only, neither C nor F, and no c. So the default
-`level` is 2.6. c = 2 with distances averaged over the domain, or 10 with integrated ones, are the values with which
-false alarms are as rare as the paper's figures show them (`docs/change.md`). Both are in units of the prior variance.
+The paper's experiments (Matern alpha = 5/2, d = 1, lengthscale 1 on [0, 5], g = 0.05) use D = 0.02 and theta_n = 2.6
+n^{-6/7}. They state only the product C (F^2 + ...) = 2.6, neither C nor F, and no c. So the default `level` is 2.6. c
+is 2 with distances averaged over the domain, and 10 with integrated ones. With these values false alarms are as rare as
+in the paper's figures (`docs/change.md`). Both are in units of the prior variance.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, integer, number, one_of, shown
+from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, integer, number, one_of, settle, shown
 from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ...kernels import Kernel
@@ -33,9 +33,9 @@ LEVEL = 2.6  # theta_1 in the paper's experiments, for prior variance 1
 RIDGE_CONSTANT = {"average": 2.0, "integral": 10.0}  # c, for prior variance 1
 BETA_CONSTANT = 0.02  # D in the paper's experiments
 
-STEEPEST = 6.0  # exponent of a power law: n beyond a million to this power is beyond everything
+STEEPEST = 6.0  # largest exponent of a power law
 MOST_LOG_POWER = 50.0
-MOST_ROUNDS = 10_000_000  # that are gone through one by one
+MOST_ROUNDS = 10_000_000  # largest number of rounds in a loop
 
 Schedule = float | Callable[[int], float]
 
@@ -44,24 +44,24 @@ Schedule = float | Callable[[int], float]
 @described
 @dataclass(frozen=True)
 class PowerLaw:
-    """n -> constant * n^exponent, for n = 1, 2, ...: `PowerLaw(2.6, -6 / 7)` is the paper's threshold."""
+    """A map n -> constant * n^exponent, for n = 1, 2, ... `PowerLaw(2.6, -6 / 7)` is the paper's threshold."""
 
     constant: float
     exponent: float = 0.0
 
     def __post_init__(self) -> None:
         constant = number("constant", self.constant, low=0.0, high=LARGEST_VARIANCE, open_low=True)
-        object.__setattr__(self, "constant", constant)
+        settle(self, constant=constant)
         exponent = number("exponent", self.exponent, low=-STEEPEST, high=STEEPEST, why="It is the power of n.")
-        object.__setattr__(self, "exponent", exponent)
+        settle(self, exponent=exponent)
 
     def __call__(self, n: int) -> float:
-        """The value at n."""
+        """Returns the value at n."""
         return self.constant * math.pow(n, self.exponent)
 
 
 def schedule_value(name: str, schedule: Schedule, n: int) -> float:
-    """The value of a number (the same for every n) or of a function of n: positive, and possibly infinite."""
+    """Returns the value at n of a number or of a function of n, positive and possibly infinite."""
     value = schedule(n) if callable(schedule) else schedule
     if isinstance(value, float) and value == math.inf:
         return value
@@ -70,7 +70,7 @@ def schedule_value(name: str, schedule: Schedule, n: int) -> float:
 
 
 def checked_schedule(name: str, schedule: float | PowerLaw | None) -> float | PowerLaw | None:
-    """A schedule that can be stored: a positive number, possibly infinite, a `PowerLaw`, or None for the default."""
+    """Returns a schedule that can be stored: a positive number, possibly infinite, a `PowerLaw`, or None."""
     if schedule is None or isinstance(schedule, PowerLaw):
         return schedule
     if callable(schedule):
@@ -83,37 +83,40 @@ def checked_schedule(name: str, schedule: float | PowerLaw | None) -> float | Po
 
 
 def smoothness(kernel: Kernel) -> float | None:
-    """alpha: nu of a Matern kernel, infinite for a squared exponential one, None where nothing is stated."""
+    """Returns alpha: nu of a Matern kernel, infinity for a squared exponential one, or None if it is not stated."""
     return kernel.smoothness
 
 
 def detection_exponent(alpha: float, dimension: int) -> float:
-    """(2 alpha + d) / (2 alpha + d + 1), the rate of eq. 3.5 and 3.6; 1 for infinite alpha."""
+    """Returns (2 alpha + d) / (2 alpha + d + 1), the rate of eq. 3.5 and 3.6, or 1 for infinite alpha."""
     alpha, d = _alpha(alpha), integer("dimension", dimension, low=1)
     return 1.0 - 1.0 / (2.0 * alpha + d + 1.0)
 
 
 def detection_ridge(alpha: float, dimension: int, *, constant: float) -> PowerLaw:
-    """The schedule n rho_n = c n^{1 / (2 alpha + d + 1)}, eq. 3.5: the ridge of each half's fit, in units of k."""
+    """Returns the schedule n rho_n = c n^{1 / (2 alpha + d + 1)}, eq. 3.5: the ridge of each half, in units of k."""
     return PowerLaw(constant, 1.0 - detection_exponent(alpha, dimension))
 
 
 def detection_threshold(alpha: float, dimension: int, *, level: float = LEVEL) -> PowerLaw:
-    """theta_n = level * n^{-(2 alpha + d) / (2 alpha + d + 1)}, eq. 3.6; see `threshold_level` for its constant."""
+    """Returns theta_n = level * n^{-(2 alpha + d) / (2 alpha + d + 1)}, eq. 3.6.
+
+    See `threshold_level` for its constant.
+    """
     return PowerLaw(level, -detection_exponent(alpha, dimension))
 
 
 def threshold_level(
     *, norm_bound: float, noise: float, horizon: int, constant: float = 1.0, noise_power: float = 2.0
 ) -> float:
-    """C (F^2 + g^2 log^2 T), the constant of eq. 3.6 as its proof has it (A.5, C.12).
+    """Returns C (F^2 + g^2 log^2 T), the constant of eq. 3.6 as its proof has it (A.5, C.12).
 
     Args:
         norm_bound: F, which bounds the RKHS norm of every period's function.
         noise: g, reward units.
         horizon: T.
-        constant: C; it depends on the kernel and on c, and the paper gives no value for it.
-        noise_power: the power of g. Eq. 3.6 prints g itself (1), which would depend on the unit of the rewards.
+        constant: C, which depends on the kernel and on c. The paper gives no value for it.
+        noise_power: power of g. Eq. 3.6 prints g itself (1), which would depend on the unit of the rewards.
     """
     F = number("norm_bound", norm_bound, low=0.0, high=LARGEST_REWARD)
     g = number("noise", noise, low=0.0, high=LARGEST_REWARD)
@@ -123,15 +126,18 @@ def threshold_level(
 
 
 def ucb_regularization(*, noise: float, horizon: int) -> float:
-    """sigma^2 = 6 g^2 log T, eq. 3.4: the ridge of the bandit's posterior (t rho_t of eq. 3.5), reward units^2."""
+    """Returns sigma^2 = 6 g^2 log T, eq. 3.4, reward units^2.
+
+    It is the ridge of the bandit's posterior (t rho_t of eq. 3.5).
+    """
     return 6.0 * number("noise", noise, low=0.0, high=LARGEST_REWARD, open_low=True) ** 2 * _log(horizon)
 
 
 def ucb_rho(t: int, *, noise: float, horizon: int) -> float:
-    """rho_t = sigma^2 / t of the bandit, eq. 3.5, reward units^2, after t pairs: t rho_t, its ridge, is always sigma^2.
+    """Returns rho_t = sigma^2 / t of the bandit after t pairs, eq. 3.5, reward units^2.
 
-    With it the prior sigma^2 / (t rho_t) k of eq. 2.1 is k itself (appendix B). Another sequence has no theorem, and
-    its ridge would differ from round to round.
+    Its ridge t rho_t is always sigma^2. The prior sigma^2 / (t rho_t) k of eq. 2.1 is then k itself (appendix B).
+    Another sequence has no theorem, and its ridge would differ from round to round.
     """
     return ucb_regularization(noise=noise, horizon=horizon) / integer("t", t, low=1)
 
@@ -139,15 +145,17 @@ def ucb_rho(t: int, *, noise: float, horizon: int) -> float:
 def ucb_beta(
     t: int, *, alpha: float, dimension: int, horizon: int, constant: float = BETA_CONSTANT, log_power: float = 3.0
 ) -> float:
-    """beta_t = D t^{d(d+1) / (2 alpha + d(d+1))} log^p T, eq. 3.7; its square root multiplies the standard deviation.
+    """Returns beta_t = D t^{d(d+1) / (2 alpha + d(d+1))} log^p T, eq. 3.7.
+
+    Its square root multiplies the standard deviation.
 
     Args:
         t: length of the history since the last restart, at least 1.
-        alpha: smoothness; infinite gives the power 0 of t.
+        alpha: smoothness. Infinity gives the power 0 of t.
         dimension: d.
         horizon: T, at least 2.
         constant: D.
-        log_power: p. Eq. 3.7 prints 4; with 3, which the proof's eq. A.3 has too, the paper's figures come out.
+        log_power: p. Eq. 3.7 prints 4. With 3, as in the proof's eq. A.3, the results match the paper's figures.
     """
     t, d = integer("t", t, low=1), integer("dimension", dimension, low=1)
     pairs = d * (d + 1)
@@ -158,7 +166,10 @@ def ucb_beta(
 
 
 def uniform_count(rounds: int, *, exploration: float = 3**0.5) -> int:
-    """How many of the first rounds after a restart Algorithm 2 plays uniformly: those with |uniform| <= xi sqrt(t)."""
+    """Returns how many of the first rounds after a restart are uniform in Algorithm 2.
+
+    These are the rounds with |uniform| <= xi sqrt(t).
+    """
     rounds = integer("rounds", rounds, low=0, high=MOST_ROUNDS)
     xi, played = number("exploration", exploration, low=0.0), 0
     for t in range(rounds):
@@ -167,7 +178,11 @@ def uniform_count(rounds: int, *, exploration: float = 3**0.5) -> int:
 
 
 def default_threshold(alpha: float | None, dimension: int, size: float, *, kernel: Kernel) -> PowerLaw:
-    """The threshold where none is given; errors for kernels of no stated smoothness. `size` is the prior variance."""
+    """Returns the default threshold for a prior variance of `size`.
+
+    Raises:
+        InvalidInput: for kernels that state no smoothness.
+    """
     if alpha is None:
         raise InvalidInput(
             f"The {type(kernel).__name__} kernel states no smoothness alpha, and the threshold of Theorem 3.1 hangs on "
@@ -178,7 +193,7 @@ def default_threshold(alpha: float | None, dimension: int, size: float, *, kerne
 
 
 def default_ridge(alpha: float | None, dimension: int, size: float, *, distance: str) -> PowerLaw:
-    """The ridge where none is given; a kernel of no stated smoothness gets the limit of infinite alpha, a constant."""
+    """Returns the default ridge. A kernel without stated smoothness gets the limit of infinite alpha, a constant."""
     constant = RIDGE_CONSTANT[one_of("distance", distance, RIDGE_CONSTANT)]
     return detection_ridge(math.inf if alpha is None else alpha, dimension, constant=constant * size)
 

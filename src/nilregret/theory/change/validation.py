@@ -1,13 +1,13 @@
-"""The ridge by cross-validation, as Remark 3.1 of Avanesov has it.
+"""Choice of the ridge by cross-validation, as in Remark 3.1 of Avanesov.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | K, y | | kernel matrix and rewards of the uniform pairs | (n, n), (n,) |
-| lambda = n rho | `ridge` | what is added to the diagonal of K | |
+| lambda = n rho | `ridge` | added to the diagonal of K | |
 | e_i | | y_i minus the mean fitted on all other pairs, at x_i | (n,) |
 
-With M = (K + lambda I)^{-1} the leave-one-out residuals are e_i = (M y)_i / M_ii (Rasmussen & Williams 2006, eq. 5.12):
-one eigendecomposition of K serves all candidates.
+With M = (K + lambda I)^{-1} the leave-one-out residuals are e_i = (M y)_i / M_ii (Rasmussen & Williams 2006, eq. 5.12).
+One eigendecomposition of K serves all candidates.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RidgeChoice:
     Attributes:
         ridge: n rho, in units of k: a bandit's `regularization`.
         pairs: n.
-        candidates: what was tried, ascending, `(c,)`.
+        candidates: ridges tried, ascending, `(c,)`.
         errors: mean squared leave-one-out error of each, reward units squared, `(c,)`.
     """
 
@@ -52,7 +52,7 @@ class RidgeChoice:
         return self.ridge / self.pairs
 
     def schedule(self, alpha: float, dimension: int) -> PowerLaw:
-        """The detector's n -> n rho_n of eq. 3.5 through this ridge: c = ridge / n^{1 / (2 alpha + d + 1)}."""
+        """Returns the detector's n -> n rho_n of eq. 3.5 through this ridge: c = ridge / n^{1 / (2 alpha + d + 1)}."""
         exponent = 1.0 - detection_exponent(alpha, dimension)
         return PowerLaw(self.ridge / self.pairs**exponent, exponent)
 
@@ -65,15 +65,15 @@ def cross_validate_ridge(
     domain: Domain,
     candidates: npt.ArrayLike | None = None,
 ) -> RidgeChoice:
-    """The ridge that predicts left-out rewards best (Avanesov, Remark 3.1: on the uniformly sampled pairs).
+    """Returns the ridge that predicts left-out rewards best (Avanesov, Remark 3.1: on the uniformly sampled pairs).
 
     Args:
         points: `(n, d)`, n >= 2, of the domain.
-        rewards: `(n,)`; subtract what is expected of them beforehand, the prior mean is 0.
+        rewards: `(n,)`. Subtract their prior mean beforehand, since the prior mean is 0 here.
         kernel: prior covariance.
-        domain: where the points come from.
-        candidates: ridges to choose from, in units of k; 25 from 1e-4 to 100 prior variances unless given. Of equally
-            good ones the largest is taken.
+        domain: domain of the points.
+        candidates: ridges to choose from, in units of k, by default 25 from 1e-4 to 100 prior variances. Ties go to the
+            largest.
 
     Raises:
         InvalidInput: for fewer than two pairs, values that are not finite, ridges that are not positive.

@@ -1,7 +1,8 @@
-"""What the pages show, as plain data: pure functions of a study, which touch no request and write no markup.
+"""Data of the pages: pure functions of a study, which read no request and write no markup.
 
-A picture is a dict that JSON can hold. Of lines: `title`, `summary` (the same in a sentence), `x` and `y` (labels,
-`log`, and `names` where places are categories), `layers` (each an `x` of its own and `series`), `bands` between two
-series of a layer, `dots`, vertical `marks`, and a `table` with the figures for those who do not see it. Of maps: `x`
-and `y` with `values`, `mean` and `half` by row of y. Numbers that are not known are None.
+A picture is a dict that JSON can hold. All pictures have a `title`, a `summary` in a sentence and a `table` for screen
+readers. The axes `x` and `y` have a label, `log`, and `names` if places are categories. Unknown numbers are None.
+
+A picture of lines has `layers`, each with its own `x` and `series`. It also has `bands` between two series of a layer,
+`dots` and vertical `marks`. A map has `values` of its axes, and `mean`, `lower` and `upper` by row of y.
 """

@@ -1,4 +1,4 @@
-"""When the memory was cut and why, and how much speaks for a change now."""
+"""Restarts of the memory with their reasons, and the present evidence of a change."""
 
 from __future__ import annotations
 
@@ -9,14 +9,28 @@ import numpy as np
 
 from ....policy.policy import Policy
 from ....study.study import Study
-from .pictures import COLUMNS, ROWS, Picture, axis, empty, line, many, short, spread_evenly, table, thinned
+from .pictures import (
+    COLUMNS,
+    ROWS,
+    Picture,
+    axis,
+    empty,
+    layer,
+    line,
+    lines_picture,
+    many,
+    short,
+    spread_evenly,
+    table,
+    thinned,
+)
 from .progress import restart_marks
 
 EVIDENCE = "Evidence of a change"
 
 
 def changes(study: Study) -> dict[str, Any]:
-    """Restarts with their reasons and times, and the evidence answer by answer."""
+    """Returns restarts with their reasons and times, and a picture of the evidence."""
     trials = study.trials
     pairs = zip(study.restarts, study.restart_reasons, strict=True)
     cuts = [
@@ -53,17 +67,17 @@ def _evidence(study: Study) -> Picture:
     kept, places = thinned(values, COLUMNS), np.asarray(found.trials, dtype=np.float64)
     rows = spread_evenly(len(values), ROWS).tolist()
     order = kept[np.argsort(places[kept], kind="stable")]
-    xs = places[order]
-    series = [
+    now, enough = float(values[-1]), float(found.threshold)
+    summary = (
+        f"The evidence for a change is {short(now)} now; at {short(enough)} the policy starts anew. Where nothing "
+        f"changes, chance alone is to bring that about in at most {math.exp(-enough):.2%} of runs."
+    )
+    drawn = layer(
+        places[order],
         line("evidence for a change", values[order], "main"),
         line("enough to start anew", np.full(len(order), found.threshold), "warn"),
-    ]
-    now, enough = float(values[-1]), float(found.threshold)
-    return {
-        "kind": "lines", "title": EVIDENCE,
-        "summary": f"The evidence for a change is {short(now)} now; at {short(enough)} the policy starts anew. Where "
-        f"nothing changes, chance alone is to bring that about in at most {math.exp(-enough):.2%} of runs.",
-        "x": axis("trial"), "y": axis("evidence, natural log"), "layers": [{"x": xs.tolist(), "series": series}],
-        "bands": [], "dots": [], "marks": restart_marks(study),
-        "table": table(["trial", "evidence"], [(int(places[i]), values[i]) for i in rows]),
-    }  # fmt: skip
+    )
+    return lines_picture(
+        EVIDENCE, summary, x=axis("trial"), y=axis("evidence, natural log"), layers=[drawn], marks=restart_marks(study),
+        table=table(["trial", "evidence"], [(int(places[i]), values[i]) for i in rows]),
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Domains in words."""
+"""Descriptions of domains in words."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ....domains.domain import Box, Domain, Space
 from ....domains.parameters import Choice, Int, Parameter
 from .pictures import many, short
 
-MOST_NAMED = 12  # parameters, options or sides that are listed
+MOST_NAMED = 12  # parameters, options or sides in a list
 
 
-def in_words_of(domain: Domain) -> str:
-    """What there is to choose from, as people say it."""
+def domain_text(domain: Domain) -> str:
+    """Returns a description of a domain, such as the range of each parameter."""
     if isinstance(domain, Space):
         return _space(domain)
     if isinstance(domain, Box):

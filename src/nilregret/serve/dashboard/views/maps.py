@@ -1,4 +1,4 @@
-"""The posterior over two axes, the others held: means as colours, the ends of the bounds where one points."""
+"""Maps of the posterior mean over two axes, with the other axes fixed."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from ....domains.domain import Arms, Space
 from ....domains.parameters import Choice
 from ....study.axes import Axis, agrees, value_at
 from ....study.study import Study
+from .chosen_point import ChosenPoint
 from .pictures import MOST_DOTS, Picture, axis, numbers, short, spread_evenly, table
-from .places import ChosenPoint
 
-MOST_SIDE, FEWEST_SIDE = 41, 11  # of a map, cells
-MOST_ARM_SIDE = 120  # likewise, of arms on a grid
-FEWEST_SHARE = 0.5  # of the cells of a grid that are arms; of fewer no map is made
-ROWS = 6  # of the table, each way
-WORK = 2e9  # multiplications that a map may take
+MOST_SIDE, FEWEST_SIDE = 41, 11  # cells along an axis of a map
+MOST_ARM_SIDE = 120  # cells along an axis of a grid of arms
+FEWEST_SHARE = 0.5  # of the cells of a grid must be arms, or no map is drawn
+ROWS = 6  # rows and columns of the table
+WORK = 2e9  # multiplications for a map
 
 
-def dear(study: Study) -> bool:
-    """Whether a posterior costs more the more answers there are: on arms it is at hand."""
+def is_expensive(study: Study) -> bool:
+    """Returns True if the cost of a prediction grows with the number of rewards, which it does not on arms."""
     policy = study.policy
     contexts = getattr(policy, "context", None)
     return not (isinstance(policy.domain, Arms) and (contexts is None or isinstance(contexts, Arms)))
 
 
-def belief_map(
-    study: Study, at: ChosenPoint, pair: tuple[Axis, Axis], look: Callable[[Array], Any], *, name: str, low: bool
+def posterior_map(
+    study: Study, at: ChosenPoint, pair: tuple[Axis, Axis], predict: Callable[[Array], Any], *, name: str, low: bool
 ) -> Picture | None:
-    """A map of the mean; None where the arms are on no grid.
+    """Returns a map of the posterior mean, or None if the arms lie on no grid.
 
     Args:
-        study: with a posterior.
-        at: the point and context through which it goes.
-        pair: its axes.
-        look: gives mean and bounds at points.
-        name: of what is drawn.
-        low: whether less of it is better.
+        study: a study with a posterior.
+        at: the point and context that fix the other axes.
+        pair: the two axes.
+        predict: returns mean and bounds at points `(n, d)`.
+        name: name of the drawn quantity.
+        low: True if lower means are better.
     """
     across, up = pair
     domain = study.policy.domain
-    found = _arms(domain, at, pair) if isinstance(domain, Arms) else _grid(study, at, pair)
-    if found is None:
+    grid = _arms(domain, at, pair) if isinstance(domain, Arms) else _grid(study, at, pair)
+    if grid is None:
         return None
-    xs, ys, points, cells = found  # cells: (row, column) of each point
-    seen = look(points)
+    xs, ys, points, cells = grid  # cells: (row, column) of each point
+    found = predict(points)
     shape = (len(ys), len(xs))
     mean, lower, upper = (np.full(shape, np.nan) for _ in range(3))
-    mean[cells], lower[cells], upper[cells] = seen.mean, seen.lower, seen.upper
+    mean[cells], lower[cells], upper[cells] = found.mean, found.lower, found.upper
     better = np.nanargmin if low else np.nanargmax
     row, column = (int(i) for i in np.unravel_index(int(better(mean)), shape))
     return {
@@ -64,7 +64,7 @@ def belief_map(
         ),
         "x": _side(across, xs), "y": _side(up, ys), "mean": [numbers(each) for each in mean],
         "lower": [numbers(each) for each in lower], "upper": [numbers(each) for each in upper],
-        "dots": _chosen(study, pair, xs, ys),
+        "dots": _tried_cells(study, pair, xs, ys),
         "here": _cell_of(domain, at.point, pair, xs, ys), "table": _figures(pair, xs, ys, mean),
     }  # fmt: skip
 
@@ -80,7 +80,7 @@ def _side(along: Axis, values: list[Any]) -> dict[str, Any]:
 def _grid(
     study: Study, at: ChosenPoint, pair: tuple[Axis, Axis]
 ) -> tuple[list[Any], list[Any], Array, tuple[Any, Any]] | None:
-    """Of a continuous domain: as fine as is affordable."""
+    """Returns a grid on a continuous domain, as fine as the work allows."""
     domain = study.policy.domain
     answers = sum(trial.reward is not None for trial in study.trials)
     cells = WORK / max(1.0, float(answers) ** 2)
@@ -102,7 +102,7 @@ def _grid(
 def _arms(
     arms: Arms, at: ChosenPoint, pair: tuple[Axis, Axis]
 ) -> tuple[list[Any], list[Any], Array, tuple[Any, Any]] | None:
-    """Of arms: those that agree with the point in everything else, where they lie on a grid."""
+    """Returns the grid of the arms that agree with the point on all other axes, or None if they form none."""
     across, up = pair
     points = arms.points[agrees(arms, arms.points, at.point, pair)]
     xs, columns = _places(arms, points, across)
@@ -113,7 +113,7 @@ def _arms(
 
 
 def _places(arms: Arms, points: Array, along: Axis) -> tuple[list[Any], Any]:
-    """The values along an axis, none where they are too many, and which of them each point has."""
+    """Returns the values along an axis (none if there are too many) and the index of the value at each point."""
     encoded = points[:, along.columns]
     if isinstance(along.parameter, Choice):
         return list(along.parameter.options), encoded.argmax(axis=1)
@@ -123,8 +123,8 @@ def _places(arms: Arms, points: Array, along: Axis) -> tuple[list[Any], Any]:
     return [value_at(arms, points[i], along) for i in first.tolist()], where
 
 
-def _nearest(values: list[Any], value: Any, along: Axis) -> float | None:
-    """Where a value lies among those of a side, in cells; between two of them where it is a number."""
+def _position(values: list[Any], value: Any, along: Axis) -> float | None:
+    """Returns the position of a value along an axis in cells. Numbers between two values are interpolated."""
     if isinstance(along.parameter, Choice):
         return float(values.index(value)) if value in values else None
     known = np.array(values, dtype=np.float64)
@@ -135,12 +135,12 @@ def _nearest(values: list[Any], value: Any, along: Axis) -> float | None:
 
 def _cell_of(domain: Any, point: Array, pair: tuple[Axis, Axis], xs: list[Any], ys: list[Any]) -> list[float] | None:
     sides = zip(pair, (xs, ys), strict=True)
-    places = [_nearest(values, value_at(domain, point, along), along) for along, values in sides]
+    places = [_position(values, value_at(domain, point, along), along) for along, values in sides]
     return None if None in places else [round(place, 3) for place in places if place is not None]
 
 
-def _chosen(study: Study, pair: tuple[Axis, Axis], xs: list[Any], ys: list[Any]) -> list[list[float]]:
-    """Where trials were, the latest ones, each place once."""
+def _tried_cells(study: Study, pair: tuple[Axis, Axis], xs: list[Any], ys: list[Any]) -> list[list[float]]:
+    """Returns the distinct cells of the latest trials."""
     domain = study.policy.domain
     recent = study.trials[-10 * MOST_DOTS :]
     if not len(recent):
@@ -149,13 +149,13 @@ def _chosen(study: Study, pair: tuple[Axis, Axis], xs: list[Any], ys: list[Any])
     cells = [
         _cell_of(domain, point, pair, xs, ys)
         for point in points[np.argsort(last)][:MOST_DOTS]
-        if _counts(domain, point, pair)
+        if _is_active(domain, point, pair)
     ]
     return [cell for cell in cells if cell is not None]
 
 
-def _counts(domain: Any, point: Array, pair: tuple[Axis, Axis]) -> bool:
-    """Whether both axes count at a point."""
+def _is_active(domain: Any, point: Array, pair: tuple[Axis, Axis]) -> bool:
+    """Returns True if the parameters of both axes are active at a point."""
     mask = domain.active(point[None]) if isinstance(domain, Space) else None
     return mask is None or all(mask[0, along.columns.start] for along in pair)
 

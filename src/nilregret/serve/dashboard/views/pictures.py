@@ -1,4 +1,4 @@
-"""Pieces of pictures: numbers in few digits, fewer points than trials, a table for those who do not see the picture."""
+"""Elements of pictures: rounded numbers, thinned series, axes, lines, dots and tables."""
 
 from __future__ import annotations
 
@@ -14,20 +14,18 @@ from ....storage.trial import Answer, Trial
 
 Picture = dict[str, Any]
 
-FEWEST_COLUMNS, MOST_COLUMNS = 100, 2000  # of pixels that a picture is made for
-COLUMNS = 800
-ROWS = 12  # of a table beside a picture
-MOST_DOTS = 600  # drawn in a picture of the posterior: the latest
-
+COLUMNS = 800  # pixels that a series is thinned to
+ROWS = 12  # rows of the table of a picture
+MOST_DOTS = 600  # latest trials in a picture of the posterior
 
 MINUS = "\N{MINUS SIGN}"
 BILLION = 1e9
-SMALLEST = 1e-12  # of ranges whose digits are told from those of the estimate
-ROUNDING = 1e-9
+SMALLEST = 1e-12  # relative width of a range, below which it does not limit the digits of the estimate
+ROUNDING = 1e-9  # slack before an end of a range is rounded outwards
 
 
 def short(value: object) -> str:
-    """A value as people read it: four digits, thousands apart, a minus that is one."""
+    """Returns a value as text: four digits, thousands separators and a true minus sign."""
     if value is None:
         return "-"
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
@@ -44,7 +42,9 @@ def short(value: object) -> str:
 
 
 def measured(value: float, half: float) -> tuple[str, str]:
-    """An estimate and its range in no more digits than are known, two of half its width; ends are rounded outwards.
+    """Returns an estimate and its range as text, with the digits that the range justifies.
+
+    Half the width of the range gets two digits. Its ends are rounded outwards.
 
     Args:
         value: the estimate.
@@ -54,7 +54,7 @@ def measured(value: float, half: float) -> tuple[str, str]:
     largest = max(abs(low), abs(high))
     if not (half > 0.0 and SMALLEST < largest < BILLION * BILLION and half > SMALLEST * largest):
         return short(value), f"{short(low)} to {short(high)}"
-    # At most six digits in all: more are nobody's business, however narrow the range.
+    # More than six digits are not readable, however narrow the range is.
     digits = min(1 - math.floor(math.log10(half)), 5 - math.floor(math.log10(largest)))
     unit = 10.0**-digits
     ends = math.floor(low / unit + ROUNDING) * unit, math.ceil(high / unit - ROUNDING) * unit
@@ -62,24 +62,19 @@ def measured(value: float, half: float) -> tuple[str, str]:
 
 
 def _fixed(value: float, digits: int) -> str:
-    rounded = round(value, digits) + 0.0  # of -0.0 the sign is gone
+    rounded = round(value, digits) + 0.0  # turns -0.0 into 0.0
     if digits > 6 or abs(rounded) >= BILLION:
         return short(rounded)
     return f"{rounded:,.{max(digits, 0)}f}".replace("-", MINUS)
 
 
-def signed(value: float) -> str:
-    """With a plus where it is one."""
-    return ("+" if value > 0 else "") + short(float(value))
-
-
 def many(count: int, what: str) -> str:
-    """1 trial, 2 trials, 12,000 studies."""
+    """Returns a count with its noun: "1 trial", "2 trials", "12,000 studies"."""
     return f"{short(count)} {counted(count, what)}"
 
 
-def in_words(seconds: float) -> str:
-    """A duration: 0.2 s, 3 min, 5 h, 12 days."""
+def duration(seconds: float) -> str:
+    """Returns a duration as text: "0.2 s", "3 min", "5 h", "12 days"."""
     for size, name, most in ((1.0, "s", 120.0), (60.0, "min", 120.0), (3600.0, "h", 72.0)):
         if seconds < most * size:
             return f"{seconds / size:.2g} {name}" if seconds < 10 * size else f"{seconds / size:.0f} {name}"
@@ -87,17 +82,17 @@ def in_words(seconds: float) -> str:
 
 
 def numbers(values: npt.ArrayLike) -> list[float | None]:
-    """As JSON has them, in the digits that a screen can show; None for what is not finite."""
+    """Returns values for JSON with six digits, and None for values that are not finite."""
     array = np.asarray(values, dtype=np.float64)
     return [float(f"{value:.6g}") if math.isfinite(value) else None for value in array.tolist()]
 
 
 def thinned(values: Array, columns: int) -> IndexArray:
-    """Which of `(n,)` values to draw: in each column of pixels the lowest and the highest; all where there is room.
+    """Returns the indices of the values to draw: the lowest and the highest in each column of pixels.
 
     Args:
-        values: in the order in which they are drawn, evenly spaced.
-        columns: of pixels.
+        values: evenly spaced values in the order of the drawing, `(n,)`. All are drawn if 2 `columns` hold them.
+        columns: number of columns of pixels.
     """
     count = len(values)
     if count <= 2 * columns:
@@ -113,19 +108,19 @@ def thinned(values: Array, columns: int) -> IndexArray:
 
 
 def spread_evenly(count: int, most: int) -> IndexArray:
-    """At most so many of 0 .. count - 1, evenly, the first and the last among them."""
+    """Returns at most `most` evenly spaced indices from 0 to count - 1, with the first and the last."""
     if count <= most:
         return np.arange(count)
     return np.unique(np.linspace(0, count - 1, most).round().astype(np.intp))
 
 
 def running_mean(values: Array, window: int, times: Array | None = None) -> Array:
-    """The mean of the last `window` values, of fewer at the beginning, `(n,)`.
+    """Returns the mean of the last `window` values, and of fewer at the beginning, `(n,)`.
 
     Args:
         values: `(n,)`.
-        window: how many.
-        times: how often each counts, `(n,)`; once unless given.
+        window: number of values.
+        times: weight of each value, `(n,)`. The default is 1.
     """
     if times is None or not (times > 1.0).any():
         total = np.concatenate([[0.0], np.cumsum(values)])
@@ -134,43 +129,62 @@ def running_mean(values: Array, window: int, times: Array | None = None) -> Arra
         return np.asarray((total[ends] - total[starts]) / (ends - starts))
     counts = np.concatenate([[0.0], np.cumsum(times)])
     total = np.concatenate([[0.0], np.cumsum(values * times)])
-    since = np.maximum(counts[1:] - window, 0.0)  # within a run, whose plays count as their mean
+    # A window may begin within a run, whose plays all count as the mean of the run.
+    since = np.maximum(counts[1:] - window, 0.0)
     return np.asarray((total[1:] - np.interp(since, counts, total)) / (counts[1:] - since))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> dict[str, Any]:
-    """The figures of a picture, in text."""
+    """Returns the numbers of a picture as a table of text."""
     return {"head": list(head), "rows": [[short(value) for value in row] for row in rows]}
 
 
-def told(trial: Trial | Answer) -> str:
-    """The reward, and of how many plays it is the mean; "" of a trial without one."""
+def reward_text(trial: Trial | Answer) -> str:
+    """Returns the reward of a trial and the number of its plays as text, or "" if there is no reward."""
     if trial.reward is None:
         return ""
     return short(trial.reward) + ("" if trial.plays is None else f" (mean of {many(trial.plays.times, 'play')})")
 
 
 def axis(label: str, *, log: bool = False, names: Sequence[object] | None = None) -> dict[str, Any]:
-    """What is said of an axis.
+    """Returns the description of an axis.
 
     Args:
-        label: in words.
-        log: whether it is logarithmic.
-        names: of places 0, 1, 2, ... where it has categories.
+        label: name of the axis.
+        log: True for a logarithmic axis.
+        names: names of the places 0, 1, 2, ... if the axis has categories.
     """
     return {"label": label, "log": log, "names": None if names is None else [str(name) for name in names]}
 
 
 def line(name: str, values: npt.ArrayLike, color: str, *, style: str = "line") -> dict[str, Any]:
-    """A series of a layer: `style` is "line", "step" or "hidden" (of a border of a band)."""
+    """Returns a series of a layer. `style` is "line", "step", or "hidden" for the border of a band."""
     return {"name": name, "values": numbers(values), "color": color, "style": style}
 
 
 def dots(name: str, x: npt.ArrayLike, y: npt.ArrayLike, color: str, *, shape: str = "dot") -> dict[str, Any]:
-    """Places that are marked: `shape` is "dot", "cross" or "tick" (at the lower edge; then y is not used)."""
+    """Returns marked places. `shape` is "dot", "cross", "ring", "bar" or "tick" (at the lower edge, without y)."""
     return {"name": name, "x": numbers(x), "y": numbers(y), "color": color, "shape": shape}
 
 
+def lines_picture(title: str, summary: str, *, x: dict[str, Any], y: dict[str, Any], **more: Any) -> Picture:
+    """Returns a picture of lines. `more` are `layers`, `bands`, `dots`, `marks`, `table`, `zero` and the like."""
+    lists: Picture = {"layers": [], "bands": [], "dots": [], "marks": [], "table": None}
+    return lists | {"kind": "lines", "title": title, "summary": summary, "x": x, "y": y} | more
+
+
+def layer(x: npt.ArrayLike, *series: dict[str, Any]) -> dict[str, Any]:
+    """Returns a layer of series over the same places, `(n,)`."""
+    return {"x": np.asarray(x, dtype=np.float64).tolist(), "series": list(series)}
+
+
+def band_layer(x: npt.ArrayLike, lower: Array, upper: Array, middle: dict[str, Any], name: str) -> dict[str, Any]:
+    """Returns the entries `layers` and `bands` of a picture of a line with a band in its colour, `(n,)`."""
+    borders = [line(name, each, middle["color"], style="hidden") for each in (lower, upper)]
+    band = {"layer": 0, "low": 0, "high": 1, "color": middle["color"], "name": name}
+    return {"layers": [layer(x, *borders, middle)], "bands": [band]}
+
+
 def empty(title: str, why: str) -> Picture:
-    """Instead of a picture, the reason why there is none."""
+    """Returns a picture that only says why there is nothing to draw."""
     return {"kind": "none", "title": title, "summary": why}

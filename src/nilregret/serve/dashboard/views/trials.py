@@ -1,4 +1,4 @@
-"""The list of trials, page by page, and why one of them was chosen."""
+"""The list of trials by page, the record of a trial, and why it was chosen."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from ...._utils.errors import InvalidInput
 from ....storage.record import Trial
 from ....study.direction import on_average
 from ....study.explanation import Candidate, Explanation
-from ....study.export import record_of
 from ....study.formatting import where
 from ....study.study import Study
-from .pictures import many, short, told
-from .standing import short_context
+from ....study.trial_json import trial_json
+from .pictures import many, reward_text, short
+from .status import short_context
 
 PER_PAGE = 50
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 STATES = ("observed", "pending", "failed", "abandoned")
 
 
-def listed(study: Study, query: Mapping[str, str]) -> dict[str, Any]:
-    """A page of the trials, the latest first.
+def trials_page(study: Study, query: Mapping[str, str]) -> dict[str, Any]:
+    """Returns a page of the trials, the latest first.
 
     Args:
-        study: of any kind.
-        query: "state", one of `STATES` or "" for all; "page", from 1.
+        study: a study with any policy.
+        query: "state" is one of `STATES` or "" for all. "page" counts from 1.
     """
     state, text = query.get("state", ""), query.get("page", "1") or "1"
     if state and state not in STATES:
@@ -46,7 +46,7 @@ def listed(study: Study, query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _row(study: Study, trial: Trial) -> dict[str, Any]:
-    record = record_of(trial)
+    record = trial_json(trial)
     limits = record["constraints"]
     marks = (
         [f"to be played {many(trial.repeats, 'time')}"] * (trial.repeats > 1)
@@ -56,22 +56,22 @@ def _row(study: Study, trial: Trial) -> dict[str, Any]:
     )
     return {
         "number": trial.number, "state": trial.state, "where": where(trial), "context": short_context(trial),
-        "reward": told(trial), "reason": record["reason"] or "",
+        "reward": reward_text(trial), "reason": record["reason"] or "",
         "constraints": "" if limits is None else ", ".join(short(value) for value in limits),
         "violates": trial.feasible is False and not on_average(study.policy), "asked_at": trial.asked_at,
         "told_at": trial.told_at, "marks": marks,
-        "asked": trial.righted().told_order != trial.asked_order,
+        "asked": trial.as_corrected().told_order != trial.asked_order,
     }  # fmt: skip
 
 
-def one(study: Study, number: int) -> dict[str, Any] | None:
-    """What is on record of a trial; None where there is none of that number."""
+def trial_record(study: Study, number: int) -> dict[str, Any] | None:
+    """Returns the record of a trial, or None if no trial has this number."""
     trials = study.trials
     if not 0 <= number < len(trials):
         return None
     trial = trials[number]
     earlier = [
-        {"reward": told(answer) if answer.reward is not None else f"failed: {answer.reason}", "at": answer.time}
+        {"reward": reward_text(answer) if answer.reward is not None else f"failed: {answer.reason}", "at": answer.time}
         for answer in trial.corrected
     ]
     return _row(study, trial) | {
@@ -80,8 +80,8 @@ def one(study: Study, number: int) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def reasons(found: Explanation) -> dict[str, Any]:
-    """An explanation as a page shows it: a sentence, the candidates side by side, and facts."""
+def explanation_view(found: Explanation) -> dict[str, Any]:
+    """Returns an explanation as a sentence, a table of the candidates and further facts."""
     candidates = [("chosen", found.chosen), ("runner-up", found.runner_up)]
     shown = [(name, each) for name, each in candidates if each is not None]
     return {
@@ -98,7 +98,7 @@ def _candidate(name: str, each: Candidate) -> dict[str, str]:
 
 
 def _bars(shown: list[tuple[str, Candidate]]) -> list[dict[str, Any]]:
-    """Bounds as bars, from 0 to 100 of the width that all of them take."""
+    """Returns bounds as bars, in percent of their common range."""
     known = [
         (name, each.lower, each.mean, each.upper)
         for name, each in shown
@@ -106,10 +106,8 @@ def _bars(shown: list[tuple[str, Candidate]]) -> list[dict[str, Any]]:
     ]
     if not known:
         return []
-    low, high = (
-        min(min(each[1:]) for each in known),
-        max(max(each[1:]) for each in known),
-    )  # of a skew belief the mean, too
+    # The mean of a skew posterior may lie outside its bounds.
+    low, high = min(min(each[1:]) for each in known), max(max(each[1:]) for each in known)
     scale = 100.0 / (high - low) if high > low else 0.0
     return [
         {

@@ -1,0 +1,185 @@
+"""Tables of a TOML file or a request, checked against the signature of the function or class that they describe."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from inspect import Parameter, signature, unwrap
+from operator import or_
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, final, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from .._utils.errors import InvalidInput
+from .definition import Slots
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Inner = dict[str, Any]  # A table within a table has a reader of its own.
+SCALARS = (float, int, str, bool)
+
+
+@final
+@dataclass(frozen=True)
+class Schema:
+    """The entries of a table, derived from the arguments of the function or class that the table describes.
+
+    Attributes:
+        make: called with the entries as keyword arguments. Entries that are left out have its defaults.
+        types: types of entries (as of `msgspec.convert`) that differ from the annotations, or are no argument.
+        without: arguments that are no entries.
+        required: entries that a table must have although the argument has a default.
+        optional: entries that a table may leave out although the argument has no default.
+        refused: names that a user may well try, and why they are no entries.
+        where: the place of the table, for errors.
+    """
+
+    make: Callable[..., Any]
+    types: Mapping[str, Any] = field(default_factory=dict)
+    without: Sequence[str] = ()
+    required: Sequence[str] = ()
+    optional: Sequence[str] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    where: str = "in a file"
+
+    @cached_property
+    def needed(self) -> dict[str, Any]:
+        """The entries that must be there, each with its type."""
+        return {name: kind for name, (kind, needed) in self._entries.items() if needed}
+
+    @cached_property
+    def allowed(self) -> dict[str, Any]:
+        """The entries that may be left out, each with its type."""
+        return {name: kind for name, (kind, needed) in self._entries.items() if not needed}
+
+    @property
+    def entries(self) -> list[str]:
+        """The names of all entries."""
+        return [*self.needed, *self.allowed]
+
+    def check(self, table: Mapping[str, Any], named: str = "") -> dict[str, Any]:
+        """Returns the entries of a table, of the right types.
+
+        Args:
+            table: from the file, without the entry that says which table this is.
+            named: that entry, for errors.
+        """
+        for name in table:
+            if name in self.refused:
+                raise InvalidInput(f"`{name}` cannot be set {self.where}: {self.refused[name]}.")
+        unknown = [name for name in table if name not in self.entries]
+        missing = [name for name in self.needed if name not in table]
+        if unknown or missing:
+            wrong = [f"missing {', '.join(missing)}"] * bool(missing)
+            wrong += [f"unknown {', '.join(unknown)}"] * bool(unknown)
+            hint = nearest(unknown[0], self.entries) if unknown else ""
+            of = f" of {named}" if named else ""
+            raise InvalidInput(f"{'; '.join(wrong)}.{hint} The entries{of} are: {', '.join(self.entries) or 'none'}.")
+        read: dict[str, Any] = msgspec.structs.asdict(convert(dict(table), self._struct))
+        return {name: value for name, value in read.items() if value is not msgspec.UNSET}
+
+    @cached_property
+    def _entries(self) -> dict[str, tuple[Any, bool]]:
+        """Each entry with its type and whether a table must have it."""
+        arguments = signature(self.make).parameters
+        omitted = {*self.without, *self.refused}
+        found: dict[str, tuple[Any, bool]] = {n: (kind, True) for n, kind in self.types.items() if n not in arguments}
+        names = [name for name in arguments if name not in omitted]
+        hints = {} if set(names) <= set(self.types) else _hints(self.make)
+        for name in names:
+            kind = self.types[name] if name in self.types else entry_type(hints[name])
+            needed = arguments[name].default is Parameter.empty and name not in self.optional
+            found[name] = (kind, needed or name in self.required)
+        return found
+
+    @cached_property
+    def _struct(self) -> type[msgspec.Struct]:
+        optional = [(name, kind | msgspec.UnsetType, msgspec.UNSET) for name, kind in self.allowed.items()]
+        return msgspec.defstruct("Section", [*self.needed.items(), *optional], forbid_unknown_fields=True)
+
+
+def _hints(make: Callable[..., Any]) -> dict[str, Any]:
+    """Returns the annotations of a class or a function, and those of the slots that algorithms share."""
+    return get_type_hints(Slots) | get_type_hints(make if isinstance(make, type) else unwrap(make))
+
+
+def entry_type(hint: Any) -> Any:
+    """Returns the type of a file's entry for an annotation: numbers, texts, lists of them, and tables for parts.
+
+    >>> entry_type(float | tuple[float, ...] | None)
+    float | list[float]
+    """
+    if hint in SCALARS or hint is Any:
+        return hint
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        kinds = [entry_type(each) for each in arguments if each is not NoneType and each.__module__ != "datetime"]
+        return reduce(or_, dict.fromkeys(kinds))
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return list[entry_type(arguments[0])]  # type: ignore[misc]  # a type made at run time
+    return Inner
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Returns a question with the most similar known name, or an empty text."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def one_named(entry: str, name: object, known: Mapping[str, T], refused: Mapping[str, str] | None = None) -> T:
+    """Returns the thing of this name.
+
+    Args:
+        entry: the entry that holds the name, for errors.
+        name: as read, of any type.
+        known: things by name.
+        refused: names that a user may well try, each with the end of the error sentence.
+    """
+    if isinstance(name, str) and refused and name in refused:
+        raise InvalidInput(f"`{entry}` {name!r} {refused[name]}")
+    if not isinstance(name, str) or name not in known:
+        hint = nearest(str(name), known)
+        found = "missing" if name is None else repr(name)
+        raise InvalidInput(f"`{entry}` is {found}: it must be one of {', '.join(map(repr, known))}.{hint}")
+    return known[name]
+
+
+def within(entry: str, read: Callable[..., R], *arguments: Any) -> R:
+    """Returns `read(*arguments)`. Its errors name the entry of the file."""
+    try:
+        return read(*arguments)
+    except InvalidInput as error:
+        raise error.within(entry) from error
+
+
+def convert(data: Any, kind: Any, place: str = "") -> Any:
+    """Returns `data` as a checked structure.
+
+    Raises:
+        InvalidInput: names the entry, the fault, and the nearest name if the entry is misspelt.
+    """
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        message = (
+            re.sub(r"^Object missing required field (`.*?`)", r"the entry \1 is missing", str(error))
+            .replace("Object", "the table")
+            .replace("`object`", "a table")
+            .replace("`str | object`", "a name or a table")
+            .replace("`$", f"`{place or 'file'}")
+            .replace("`file.", "`")
+        )
+        unknown = re.search(r"unknown field `([^`]*)`", message)
+        if unknown:
+            structs = getattr(kind, "__args__", (kind,))
+            fields = [name for struct in structs for name in struct.__struct_fields__]
+            close = difflib.get_close_matches(unknown.group(1), fields, n=1)
+            message += (
+                f". Did you mean `{close[0]}`?" if close else f". The fields are: {', '.join(dict.fromkeys(fields))}."
+            )
+        raise InvalidInput(message) from None

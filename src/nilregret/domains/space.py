@@ -1,0 +1,353 @@
+"""Spaces of named parameters, and finite sets of arms such as their grids."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from .._utils.checks import Array, IndexArray, finite_array, frozen, integer, many, number, points_array, shown
+from .._utils.errors import InvalidInput
+from .._utils.serialize import described_by, entries, to_plain
+from .conditions import Conditional, Conditions, Mask
+from .coordinates import MOST_ARMS, as_rows, check_count, check_size, inside_box, named_points
+from .lookup import PointLookup
+from .parameters import CHOSEN, Choice, Float, Int, Parameter
+
+
+def _decode_space(data: dict[str, Any]) -> Space:
+    (parameters,) = entries(data, parameters=list)
+    return Space(**_named(parameters))
+
+
+def _named(pairs: list[Any]) -> dict[str, Any]:
+    """Returns the dict of a decoded list of (name, value)."""
+    result = {name: value for name, value in pairs if isinstance(name, str)}
+    if len(result) < len(pairs):
+        raise InvalidInput("its names are not all text, or one of them is there twice")
+    return result
+
+
+def _meant(given: object) -> str:
+    """Returns a sentence with the probable meaning of a plain value in place of a parameter."""
+    if isinstance(given, tuple) and len(given) == 2 and all(type(end) in (int, float) for end in given):
+        low, high = given
+        kind = "Int" if type(low) is type(high) is int else "Float"
+        return f"Numbers from {low!r} to {high!r} are nr.{kind}({low!r}, {high!r})."
+    if isinstance(given, list | tuple) and given:
+        return f"One of several is a choice: nr.Choice({shown(given[0])}, ...)."
+    return ""
+
+
+@described_by(encode=lambda space: {"parameters": to_plain(list(space.declared.items()))}, decode=_decode_space)
+class Space:
+    """Named parameters: `Space(C=Float(1e-2, 1e3, log=True), kernel=Choice("rbf", "linear"))`.
+
+    Parameters that count only if others have certain values are declared with `when`.
+
+    Attributes:
+        declared: name to parameter or conditional parameter, in the order given.
+        parameters: name to `Float`, `Int` or `Choice`, conditional ones included.
+        conditions: of conditional parameters, or None if there are none.
+        dimension: number of columns of an encoded point.
+    """
+
+    def __init__(self, /, **parameters: Parameter | Conditional) -> None:
+        if not parameters:
+            raise InvalidInput("A space needs at least one named parameter.", advice="Such as Space(x=Float(0, 1)).")
+        for name, parameter in parameters.items():
+            if not isinstance(parameter, Float | Int | Choice | Conditional):
+                raise InvalidInput(
+                    f"Parameter `{name}` is {shown(parameter)}: it must be a Float, Int or Choice.",
+                    advice=_meant(parameter),
+                )
+        conditions = Conditions(parameters)
+        self.declared: Mapping[str, Parameter | Conditional] = parameters
+        self.parameters: Mapping[str, Parameter] = conditions.parameters
+        self.conditions = conditions if conditions.needs else None
+        self.dimension = sum(parameter.columns for parameter in self.parameters.values())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Space) and list(self.declared.items()) == list(other.declared.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.declared.items()))
+
+    def __repr__(self) -> str:
+        return f"Space({', '.join(f'{name}={parameter!r}' for name, parameter in self.declared.items())})"
+
+    def encode(self, parameters: Mapping[str, Any]) -> Array:
+        """Returns the point `(d,)` in the unit cube of a dict with every parameter (or every active one)."""
+        if not isinstance(parameters, Mapping):
+            raise InvalidInput(
+                f"Parameters are a dict such as {{'{next(iter(self.parameters))}': ...}}, not {shown(parameters)}."
+            )
+        given, known = {str(name) for name in parameters}, set(self.parameters)
+        if self.conditions is not None and given <= known:
+            return np.array(self.conditions.encode(parameters))
+        if given != known:
+            wrong = {"missing": sorted(known - given), "unknown": sorted(given - known)}
+            said = ", ".join(f"{word} {shown(names)}" for word, names in wrong.items() if names)
+            raise InvalidInput(
+                f"The parameters do not fit the space: {said}. The space has {', '.join(self.parameters)}."
+            )
+        columns: list[float] = []
+        for name, parameter in self.parameters.items():
+            try:
+                columns += parameter.encode(parameters[name])
+            except InvalidInput as error:
+                raise error.after(f"Parameter `{name}`: ") from None
+        return np.array(columns)
+
+    def decode(self, point: npt.ArrayLike) -> dict[str, Any]:
+        """Returns the parameters of an encoded point `(d,)`, or the active ones if some are conditional."""
+        (row,) = as_rows(
+            "point", finite_array("point", point).reshape(1, -1), self.dimension
+        )  # a point, whatever shape
+        if self.conditions is not None:
+            return self.conditions.decode(row)
+        result, start = {}, 0
+        for name, parameter in self.parameters.items():
+            result[name] = parameter.decode(row[start : start + parameter.columns])
+            start += parameter.columns
+        return result
+
+    @property
+    def lower(self) -> Array:
+        """Lower corner of the encoded points, `(d,)`."""
+        return np.zeros(self.dimension)
+
+    @property
+    def upper(self) -> Array:
+        """Upper corner of the encoded points, `(d,)`."""
+        return np.concatenate(
+            [np.full(p.columns, CHOSEN if isinstance(p, Choice) else 1.0) for p in self.parameters.values()]
+        )
+
+    def columns(self) -> list[tuple[Parameter, slice]]:
+        """Returns each parameter with its columns of an encoded point."""
+        ends = np.cumsum([parameter.columns for parameter in self.parameters.values()]).tolist()
+        starts = [0, *ends[:-1]]
+        return [(p, slice(i, j)) for p, i, j in zip(self.parameters.values(), starts, ends, strict=True)]
+
+    def snap(self, points: Array) -> Array:
+        """Returns the nearest encoded points `(n, d)` that are valid parameters (whole numbers, one option)."""
+        result = points.copy()
+        for parameter, columns in self.columns():
+            if isinstance(parameter, Choice):
+                chosen = points[:, columns].argmax(axis=1)[:, None] == np.arange(parameter.columns)
+                result[:, columns] = np.where(chosen, CHOSEN, 0.0)
+            elif isinstance(parameter, Int):
+                values = [parameter.encode(parameter.decode(row)) for row in points[:, columns]]
+                result[:, columns] = np.reshape(values, (len(points), 1))
+        result = np.clip(result, self.lower, self.upper)
+        return result if self.conditions is None else self.conditions.centre_inactive(result)
+
+    def active(self, points: Array) -> Mask | None:
+        """Returns the active columns of encoded points `(n, d)`, or None if all are always active."""
+        return None if self.conditions is None else self.conditions.active(points)
+
+    def inside(self, name: str, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Array:
+        """Returns checked encoded points `(n, d)` of parameters or encoded points.
+
+        Args:
+            name: of the argument, for errors.
+            points: dicts of parameters, a table with a column for each parameter, one of its rows, or encoded
+                points.
+        """
+        named = named_points(points)
+        if named is not None:
+            return np.array([self.encode(point) for point in named])
+        try:
+            return self.snap(inside_box(name, cast("npt.ArrayLike", points), self.lower, self.upper))
+        except InvalidInput as error:
+            raise InvalidInput(
+                f"{error.what} In a Space numbers are shares of the ranges, as the kernel sees them; values are given "
+                f"by name: {{{next(iter(self.parameters))!r}: ...}}."
+            ) from error
+
+    def grid(self, per_dimension: int | Mapping[str, int] | None = None, *, most: int = MOST_ARMS) -> Arms:
+        """Returns arms at every combination of `per_dimension` values of each number and all options of each choice.
+
+        Args:
+            per_dimension: one number for all, or one for each numeric parameter by name. Spaces of choices need
+                none.
+            most: largest number of arms. A larger grid is refused before it is made.
+        """
+        names = [name for name, parameter in self.parameters.items() if not isinstance(parameter, Choice)]
+        if per_dimension is None and names:
+            raise InvalidInput(f"`per_dimension` is missing: of how many values of {', '.join(names)} is the grid?")
+        given = {} if per_dimension is None else per_dimension
+        counts = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names, given)
+        if set(counts) != set(names):
+            raise InvalidInput(
+                f"`per_dimension` names {sorted(map(str, counts))}, but the numeric parameters are {names}."
+            )
+        for name, count in counts.items():
+            counts[name] = integer(f"per_dimension[{name}]", count, low=1)
+        if self.conditions is not None:
+            return Arms(self._settled(counts, self.conditions, most), space=self, counts=tuple(counts.items()))
+        check_count(math.prod(_count_of_values(p, counts.get(name, 0)) for name, p in self.parameters.items()), most)
+        columns = [
+            np.array([parameter.encode(value) for value in parameter.values(counts.get(name, 0))])
+            for name, parameter in self.parameters.items()
+        ]
+        # The last column varies fastest.
+        places = np.indices([len(column) for column in columns]).reshape(len(columns), -1)
+        rows = np.concatenate([column[place] for column, place in zip(columns, places, strict=True)], axis=1)
+        return Arms(rows, space=self, counts=tuple(counts.items()))
+
+    def _settled(self, counts: Mapping[str, int], conditions: Conditions, most: int) -> Array:
+        """Returns every combination of active values once, `(n, d)`.
+
+        Inactive parameters do not multiply the combinations. Parents come first.
+        """
+        rows = conditions.middle[None]
+        for (name, parameter), (_, columns) in zip(self.parameters.items(), self.columns(), strict=True):
+            values = np.array([parameter.encode(value) for value in parameter.values(counts.get(name, 0))])
+            active = conditions.active(rows)[:, columns.start]
+            check_count(len(rows) + int(active.sum()) * (len(values) - 1), most)
+            repeats = np.where(active, len(values), 1)
+            of_value = np.concatenate([np.arange(count) for count in repeats])
+            rows, active = np.repeat(rows, repeats, axis=0), np.repeat(active, repeats)
+            rows[active, columns] = values[of_value[active]]
+        return rows
+
+
+def _count_of_values(parameter: Parameter, count: int) -> int:
+    """Returns the number of values of `parameter.values(count)`, or an upper bound."""
+    if isinstance(parameter, Choice):
+        return len(parameter.options)
+    return min(count, parameter.count) if isinstance(parameter, Int) else count
+
+
+def _encode_arms(arms: Arms) -> dict[str, Any]:
+    if arms.space is not None and arms.counts is not None:  # counts are short, however large the grid
+        return {"space": to_plain(arms.space), "counts": to_plain(arms.counts)}
+    return {"points": to_plain(arms.points), "space": to_plain(arms.space)}
+
+
+def _decode_arms(data: dict[str, Any]) -> Arms:
+    if "counts" in data:
+        space, counts = entries(data, space=Space, counts=list)
+        return cast("Arms", space.grid(_named(counts)))
+    points, space = entries(data, points=list, space=Space | None)
+    return Arms(points, space=space)
+
+
+@described_by(encode=_encode_arms, decode=_decode_arms)
+@dataclass(frozen=True, eq=False)
+class Arms:
+    """A finite decision set: the rows of `points`, an `(N, d)` array (or `(N,)` for one dimension).
+
+    Arms may coincide. With `space`, the points are encoded parameters and `parameters(arm)` decodes them.
+    """
+
+    points: Array
+    space: Space | None = field(default=None, kw_only=True)
+    # Of a grid, the number of values of each parameter.
+    counts: tuple[tuple[str, int], ...] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.space, Space | None):
+            raise InvalidInput(f"`space` must be a Space, not {shown(self.space)}.")
+        points = points_array("points", self.points, dimension=None if self.space is None else self.space.dimension)
+        if points.shape[0] == 0 or points.shape[1] == 0:
+            raise InvalidInput(f"Arms needs at least one arm of at least one dimension; `points` is {points.shape}.")
+        check_size("points", points)
+        object.__setattr__(self, "points", frozen(points + 0.0))  # turns -0.0 into 0.0, for equal bytes
+
+    @staticmethod
+    def grid(lower: float, upper: float, count: int) -> Arms:
+        """Returns `count` evenly spaced arms on [lower, upper], ends included, in one dimension."""
+        lower, upper = number("lower", lower), number("upper", upper)
+        count = integer("count", count, low=1, high=MOST_ARMS)
+        if lower >= upper and count > 1:
+            raise InvalidInput(f"A grid needs lower < upper, not {lower:g} and {upper:g}.")
+        return Arms(np.linspace(lower, upper, count))
+
+    def __len__(self) -> int:
+        return int(self.points.shape[0])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Arms) and self.space == other.space and np.array_equal(self.points, other.points)
+
+    def __hash__(self) -> int:
+        return hash((self.points.tobytes(), self.space))
+
+    def __repr__(self) -> str:
+        space, arms = "" if self.space is None else f" in {self.space}", many(len(self), "arm")
+        return f"Arms({arms} of dimension {self.dimension}{space})"
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of a point."""
+        return int(self.points.shape[1])
+
+    def parameters(self, arm: int) -> dict[str, Any]:
+        """Returns the named parameters of an arm, or raises an error if the arms have no `space`."""
+        if self.space is None:
+            raise InvalidInput(
+                "These arms have no named parameters, as those of a grid of a space have.",
+                advice="Make them with `Space(...).grid(...)`.",
+            )
+        if integer("arm", arm, low=0) >= len(self):
+            raise InvalidInput(f"There is no arm {arm}: these are arms 0 .. {len(self) - 1}.")
+        return self.space.decode(self.points[arm])
+
+    @cached_property
+    def _lookup(self) -> PointLookup:
+        return PointLookup(self.points)
+
+    def index(self, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> IndexArray:
+        """Returns the arm of each row of `points` `(n, d)`.
+
+        With `space`, points may also be a dict of parameters, a list of them, a table's row or a table.
+
+        Raises:
+            InvalidInput: a point is no arm, to 1e-9 of the arms' extent.
+        """
+        named = named_points(points, columns=self.space is not None)
+        if named is not None:
+            if self.space is None:
+                raise InvalidInput("These arms have no named parameters: give points, not dicts.")
+            points = self.space.inside("points", named)
+        rows = as_rows("points", cast("npt.ArrayLike", points), self.dimension)
+        return np.array([self._find(row) for row in rows], dtype=np.intp)
+
+    def inside(
+        self,
+        name: str,  # noqa: ARG002 - of every domain's `inside`; an error about arms needs no other name
+        points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    ) -> Array:
+        """Returns the arms' own points `(n, d)` for points that are arms (see `index`)."""
+        return np.asarray(self.points[self.index(points)])
+
+    def _find(self, row: Array) -> int:
+        arm = self._lookup.find(row)
+        if arm is not None:
+            return arm
+        arm = self._lookup.nearest(row)
+        raise InvalidInput(
+            f"{self._named(row)} is not one of the arms; the nearest is arm {arm} at {self._named(self.points[arm])}. "
+            "A posterior on arms knows only the arms: use one of them, or add this point to them."
+            + ("" if self._coded(row) else " Numbers without names are from 0 to 1 here: give parameters by name."),
+            advice="They are `domain.points` (of contexts, `context.points`).",
+        )
+
+    def _named(self, row: Array) -> str:
+        """Returns a point as an error shows it: by its parameters, if it has any."""
+        return shown(self.space.decode(row) if self.space is not None and self._coded(row) else row.tolist())
+
+    def _coded(self, row: Array) -> bool:
+        """Returns True if a point may be an encoded point of the space, or if there is no space."""
+        return self.space is None or bool(((row >= 0.0) & (row <= 1.0)).all())
+
+    def coinciding(self, arms: IndexArray) -> IndexArray:
+        """Returns all arms at the points of some arms, `(n,)`."""
+        return self._lookup.coinciding(arms)

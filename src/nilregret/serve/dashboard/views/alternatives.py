@@ -1,0 +1,199 @@
+"""Estimated rewards of one choice in the place of every trial, such as the first choice or the best choice of now.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| n | | answered trials since the last change of the reward function | |
+| m | `mean` | expected reward of the choice in the place of each trial | (n,) |
+| s | `std` | standard deviation of that expectation | (n,) |
+| e | `sampled` | variance of the error of taking the context of another trial for this one's | (n,) |
+
+If the policy has a posterior of the reward, the estimates come from this posterior, under the contexts of the trials.
+Otherwise they come from the rewards told at the very point of the choice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...._utils.checks import Array, IndexArray
+from ...._utils.errors import TrialError
+from ....policy.policy import Policy
+from ....storage.record import Trial
+from ....study.direction import has_channels
+from ....study.study import Study
+from .maps import is_expensive
+from .pictures import spread_evenly
+
+MOST_CONTEXTS = 48  # contexts with predictions of their own, evenly spread in time
+MOST_UNDER_LIMITS = 16  # contexts under constraints, where `study.best` searches all trials for each context
+MOST_CANDIDATES = 24  # choices tried most often, among which the best one under each context is chosen
+FEWEST_REPEATS = 10  # repeated rewards at the same points that suffice to estimate the noise
+WORK = 3e8  # multiplications for all predictions
+
+
+class Alternative(NamedTuple):
+    """Expected rewards of a choice in the place of each answered trial (see the table of the module)."""
+
+    name: str
+    mean: Array
+    std: Array
+    sampled: Array
+
+    @property
+    def total(self) -> float:
+        """Sum of the expected rewards."""
+        return float(self.mean.sum())
+
+    @property
+    def error(self) -> float:
+        """Standard deviation of the total. Deviations of the posterior add up, because they are of one function."""
+        return math.hypot(float(self.std.sum()), math.sqrt(float(self.sampled.sum())))
+
+
+def in_plays(choice: Alternative | None, plays: IndexArray) -> Alternative | None:
+    """Returns the choice in the place of trials with these numbers of plays, `(n,)`."""
+    if choice is None:
+        return None
+    return Alternative(choice.name, choice.mean * plays, choice.std * plays, choice.sampled * plays**2)
+
+
+def has_posterior(study: Study) -> bool:
+    """Returns True if the policy has a posterior of the reward itself."""
+    return isinstance(study.policy, Policy) and (not study.policy.constraint_count or has_channels(study.policy))
+
+
+def counted_from(study: Study, asked: int) -> int:
+    """Returns the number of the first trial since the last restart or within the window of the memory."""
+    since = study.restarts[-1] if study.restarts else 0
+    policy = study.policy
+    return max(since, policy.memory.first_counted(since, asked)) if isinstance(policy, Policy) else since
+
+
+def noise_of(study: Study, answered: Sequence[Trial]) -> float:
+    """Returns the standard deviation of rewards about the mean at their point.
+
+    If few points were repeated, or if rewards are means of plays, this is the noise of the policy. For a policy without
+    a noise, this is the standard deviation of all rewards.
+    """
+    rewards = np.array([trial.reward for trial in answered], dtype=np.float64)
+    known: dict[tuple[bytes, bytes], int] = {}
+    group = np.array([known.setdefault(_place(trial), len(known)) for trial in answered], dtype=np.intp)
+    counts = np.bincount(group)
+    freedom = len(rewards) - len(counts)
+    if freedom >= FEWEST_REPEATS and all(trial.plays is None for trial in answered):
+        means = np.bincount(group, rewards) / counts
+        return float(math.sqrt(float(((rewards - means[group]) ** 2).sum()) / freedom))
+    if isinstance(study.policy, Policy):
+        return study.policy.noise
+    return float(rewards.std()) if len(rewards) else 0.0
+
+
+def _place(trial: Trial) -> tuple[bytes, bytes]:
+    return trial.point.tobytes(), b"" if trial.context is None else trial.context.tobytes()
+
+
+def if_kept(study: Study, choice: Trial, answered: Sequence[Trial], name: str) -> Alternative | None:
+    """Returns the estimates for one choice, or None if nothing is known of it.
+
+    Args:
+        study: the study of the trials.
+        choice: a trial at the point of the choice.
+        answered: answered trials that count.
+        name: name of the choice.
+    """
+    if not has_posterior(study):
+        return _from_rewards(study, choice, answered, name)
+    if choice.context is None:
+        mean, std = study.predict(choice.point[None])
+        return _everywhere(name, float(mean[0]), float(std[0]), len(answered))
+    representatives = _representatives(study, answered, MOST_CONTEXTS)
+    found = [study.predict(choice.point[None], context=answered[i].context) for i in representatives.places]
+    return representatives.alternative(name, [float(mean[0]) for mean, _ in found], [float(std[0]) for _, std in found])
+
+
+def _everywhere(name: str, mean: float, std: float, count: int) -> Alternative:
+    """Returns a choice with the same estimate in the place of every trial."""
+    return Alternative(name, np.full(count, mean), np.full(count, std), np.zeros(count))
+
+
+def best_now(study: Study, answered: Sequence[Trial], name: str) -> Alternative | None:
+    """Returns the choice that now looks best, with contexts the best one under each context, or None if none does."""
+    try:
+        if study.policy.context is None:
+            return if_kept(study, study.best(), answered, name)
+        return _best_by_context(study, answered, name)
+    except TrialError:  # No trial satisfies the constraints, or no reward was told since the restart.
+        return None
+
+
+def _best_by_context(study: Study, answered: Sequence[Trial], name: str) -> Alternative | None:
+    limited = bool(study.policy.constraint_count)
+    representatives = _representatives(study, answered, MOST_UNDER_LIMITS if limited else MOST_CONTEXTS)
+    tried = Counter(trial.point.tobytes() for trial in answered).most_common(MOST_CANDIDATES)
+    candidates = np.array([np.frombuffer(key) for key, _ in tried])
+    means, stds = [], []
+    for i in representatives.places:
+        context = answered[i].context
+        points = study.best(context=context).point[None] if limited else candidates
+        mean, std = study.predict(points, context=context)
+        at = int(mean.argmax() if study.goal == "maximize" else mean.argmin())
+        means.append(float(mean[at]))
+        stds.append(float(std[at]))
+    return representatives.alternative(name, means, stds)
+
+
+class _Representatives(NamedTuple):
+    """Trials whose contexts represent those of all answered trials.
+
+    Attributes:
+        places: indices of the representatives among the answered trials.
+        of_each: index of the representative of each answered trial, `(n,)`.
+        exact: True if each representative has the very contexts of its trials.
+    """
+
+    places: list[int]
+    of_each: IndexArray
+    exact: bool
+
+    def alternative(self, name: str, means: list[float], stds: list[float]) -> Alternative:
+        """Returns the estimates for all trials from those for the representatives.
+
+        A representative of w trials, itself among them, counts w times. If rewards differ between contexts with
+        variance s^2, the sum of these w trials has an error with variance w (w - 1) s^2.
+        """
+        others = np.bincount(self.of_each)[self.of_each] - np.ones(len(self.of_each))
+        apart = 0.0 if self.exact else float(np.var(means, ddof=1))
+        return Alternative(name, np.array(means)[self.of_each], np.array(stds)[self.of_each], apart * others)
+
+
+def _representatives(study: Study, answered: Sequence[Trial], most: int) -> _Representatives:
+    """Returns one trial for each context, or trials evenly spread in time if there are too many contexts."""
+    per_context = float(len(answered)) ** 2 * MOST_CANDIDATES
+    affordable = max(4, int(WORK / max(per_context, 1.0))) if is_expensive(study) else most
+    most, first = min(most, affordable), dict[bytes, int]()
+    keys = [b"" if trial.context is None else trial.context.tobytes() for trial in answered]
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)
+    if len(first) <= most:
+        order = {key: place for place, key in enumerate(first)}
+        return _Representatives(list(first.values()), np.array([order[key] for key in keys], dtype=np.intp), exact=True)
+    places = spread_evenly(len(answered), most)
+    borders = (places[1:] + places[:-1]) / 2.0
+    of_each = np.searchsorted(borders, np.arange(len(answered))).astype(np.intp)
+    return _Representatives(places.tolist(), of_each, exact=False)
+
+
+def _from_rewards(study: Study, choice: Trial, answered: Sequence[Trial], name: str) -> Alternative | None:
+    """Returns the mean of the rewards told at the point of the choice."""
+    point = choice.point.tobytes()
+    there = [trial.reward for trial in answered if trial.point.tobytes() == point]
+    told = np.array(there, dtype=np.float64)
+    if not len(told):
+        return None
+    error = noise_of(study, answered) / math.sqrt(len(told))
+    return _everywhere(name, float(told.mean()), error, len(answered))

@@ -1,0 +1,175 @@
+"""The point and the context of the pictures of the posterior, and the form fields that choose them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ...._utils.checks import Array, shown
+from ...._utils.errors import InvalidInput, TrialError
+from ....domains.domain import Arms, Box, Domain, Space, sides
+from ....domains.parameters import Choice, Int, Parameter
+from ....study.axes import Axis, axes, space_of, value_at
+from ....study.study import Study
+from .pictures import short
+
+MOST_LISTED = 60  # values of a coordinate of arms in a list. If there are more, the user types a number.
+MOST_FIELDS = 12  # fields of a form
+LONGEST = 40  # characters of a typed number
+Kind = Literal["p", "c"]  # A field of an address is "p" (point) or "c" (context) and the number of the axis.
+
+
+class ChosenPoint(NamedTuple):
+    """A point `(d,)`, a context `(c,)` or None, and the form fields of both. `is_best`: the point is recommended."""
+
+    point: Array
+    context: Array | None
+    fields: list[dict[str, Any]]
+    context_fields: list[dict[str, Any]]
+    is_best: bool
+
+
+def chosen_point(study: Study, query: Mapping[str, str]) -> ChosenPoint:
+    """Returns the point and context of an address. Defaults are the best point and the latest context.
+
+    Args:
+        study: the study of the picture.
+        query: "p0", "p1", ... for axes of the domain and "c0", ... for axes of the contexts. Each value is a number,
+            or the index of an option.
+
+    Raises:
+        InvalidInput: a value does not fit its axis.
+    """
+    domain, contexts = study.policy.domain, study.policy.context
+    context: Array | None = None
+    context_fields: list[dict[str, Any]] = []
+    if contexts is not None:
+        trials = study.trials
+        last = trials[-1].context if len(trials) else None
+        context, context_fields = _chosen(contexts, _middle(contexts) if last is None else last, query, "c")
+    best = _best_point(study, context)
+    base = _middle(domain) if best is None else best
+    point, fields = _chosen(domain, base, query, "p")
+    is_best = best is not None and bool(np.allclose(point, best, rtol=1e-5, atol=1e-9))
+    return ChosenPoint(point, context, fields if len(fields) > 1 else [], context_fields, is_best)
+
+
+def _best_point(study: Study, context: Array | None) -> Array | None:
+    try:
+        return study.best(context=context).point
+    except TrialError:
+        return None
+
+
+def _middle(domain: Domain) -> Array:
+    """Returns a default point: the middle of each range, the first option, or the first arm."""
+    if isinstance(domain, Arms):
+        return np.asarray(domain.points[0], dtype=np.float64)
+    if isinstance(domain, Box):
+        return np.asarray((domain.lower + domain.upper) / 2.0)
+    values: dict[str, Any] = {}
+    for name, parameter in domain.parameters.items():
+        if domain.conditions is None or domain.conditions.is_active(name, values):
+            values[name] = _middle_value(parameter)
+    return domain.encode(values)
+
+
+def _middle_value(parameter: Parameter) -> Any:
+    return parameter.options[0] if isinstance(parameter, Choice) else parameter.decode(np.array([0.5]))
+
+
+def _chosen(domain: Domain, base: Array, query: Mapping[str, str], kind: Kind) -> tuple[Array, list[dict[str, Any]]]:
+    """Returns the point of the address, and a field for each axis that is active there."""
+    listed = axes(domain)[:MOST_FIELDS]
+    if isinstance(domain, Space):
+        return _of_space(domain, listed, base, query, kind)
+    point = base.copy()
+    for i, axis in enumerate(listed):
+        text = query.get(f"{kind}{i}", "")
+        if text:
+            point[axis.columns] = _columns(domain, axis, text)
+    if isinstance(domain, Arms):  # The nearest arm is taken.
+        gaps = (((domain.points - point) / sides(domain)) ** 2).sum(axis=1)
+        point = domain.points[int(gaps.argmin())]
+    else:
+        point = np.clip(point, domain.lower, domain.upper)
+    return point, [_field(domain, axis, point, f"{kind}{i}") for i, axis in enumerate(listed)]
+
+
+def _of_space(
+    space: Space, listed: list[Axis], base: Array, query: Mapping[str, str], kind: Kind
+) -> tuple[Array, list[dict[str, Any]]]:
+    """Reads parents first, because their values decide which parameters are active."""
+    there = space.decode(base)
+    values: dict[str, Any] = {}
+    fields: dict[str, Axis] = {}
+    for name, parameter in space.parameters.items():
+        if space.conditions is None or space.conditions.is_active(name, values):
+            values[name] = there.get(name, _middle_value(parameter))
+            at = next((i for i, axis in enumerate(listed) if axis.name == name), None)
+            if at is not None:
+                text = query.get(f"{kind}{at}", "")
+                if text:
+                    values[name] = _value(listed[at], text)
+                fields[f"{kind}{at}"] = listed[at]
+    point = space.encode(values)
+    return point, [_field(space, axis, point, key) for key, axis in fields.items()]
+
+
+def _columns(domain: Domain, axis: Axis, text: str) -> Any:
+    value = _value(axis, text)
+    return axis.parameter.encode(value) if space_of(domain) is not None else [value]
+
+
+def _value(axis: Axis, text: str) -> Any:
+    """Returns the value of a field, where an option is given by its index."""
+    parameter = axis.parameter
+    if isinstance(parameter, Choice):
+        if text.isdecimal() and len(text) < LONGEST and int(text) < len(parameter.options):
+            return parameter.options[int(text)]
+        raise InvalidInput(f"`{axis.name}` has no option number {shown(text)}: choose one that is listed.")
+    try:
+        value = float(text[:LONGEST])
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InvalidInput(f"`{axis.name}` is {shown(text)}: type a number.")
+    value = min(max(value, float(parameter.low)), float(parameter.high))
+    if isinstance(parameter, Int):
+        return parameter.low + round((value - parameter.low) / parameter.step) * parameter.step
+    return value
+
+
+def _field(domain: Domain, axis: Axis, point: Array, key: str) -> dict[str, Any]:
+    """Returns the description of a form field."""
+    value, parameter = value_at(domain, point, axis), axis.parameter
+    field = {"key": key, "name": axis.name, "value": value, "options": None, "low": None, "high": None, "step": None}
+    if isinstance(parameter, Choice):
+        at = parameter.options.index(value)
+        named = enumerate(map(str, parameter.options))
+        return field | {"options": [{"value": str(i), "text": text, "chosen": i == at} for i, text in named]}
+    if isinstance(domain, Arms):
+        present = np.unique(domain.points[:, axis.columns.start])
+        if len(present) <= MOST_LISTED:
+            return field | {"options": _listed(domain, axis, present, float(point[axis.columns.start]))}
+    return field | {
+        "value": _plain(value), "low": _plain(parameter.low), "high": _plain(parameter.high),
+        "low_said": short(parameter.low), "high_said": short(parameter.high),
+        "step": str(parameter.step) if isinstance(parameter, Int) else "any",
+    }  # fmt: skip
+
+
+def _listed(domain: Arms, axis: Axis, present: Array, at: float) -> list[dict[str, Any]]:
+    named = domain.space is not None
+    values: list[Any] = [axis.parameter.decode(np.array([each])) if named else each for each in present.tolist()]
+    return [
+        {"value": _plain(value), "text": short(value), "chosen": each == at}
+        for value, each in zip(values, present.tolist(), strict=True)
+    ]
+
+
+def _plain(value: float) -> str:
+    return str(value) if isinstance(value, int) else repr(float(f"{value:.6g}"))

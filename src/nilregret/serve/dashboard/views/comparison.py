@@ -1,0 +1,142 @@
+"""Comparison of the rewards of a study with those of its first choice and of its best choice, kept throughout."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from ...._utils.checks import Array, IndexArray
+from ...._utils.errors import InvalidInput, TrialError
+from ....storage.record import Trial
+from ....study.formatting import where
+from ....study.study import Study
+from .alternatives import Alternative, best_now, counted_from, if_kept, in_plays, noise_of
+from .pictures import many
+
+SIDES = 2.0  # standard deviations on either side of an estimate, a range of 95% if the model is right
+FEWEST = 2  # rewards of a comparison
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Gains and losses of a study, in the units told. Gains are positive if better, also if rewards are losses.
+
+    Attributes:
+        since: number of the first trial that counts.
+        trials: numbers of the answered trials, `(n,)`.
+        places: positions on the axis: numbers of trials, or plays so far if some trials are runs of plays, `(n,)`.
+        plays: rewards told of all trials, which is more than n if some trials are runs of plays (`switching`).
+        total: sum of the rewards.
+        first: the first choice in the place of every trial, or None if nothing is known of it.
+        best: the best choice of now in the place of every trial, or None if there is none.
+        gained: cumulative gain over the first choice, `(n,)`, empty if it is not known.
+        gained_half: half the width of the range of `gained`, `(n,)`.
+        missed: cumulative loss against the best choice, `(n,)`, empty if it is not known.
+        missed_half: half the width of the range of `missed`, `(n,)`.
+        recent: number of the latest trials in `recent_cost`.
+        recent_cost: loss of one play against the best choice in the latest trials, with half the width of its range.
+    """
+
+    since: int
+    trials: Array
+    places: Array
+    plays: int
+    total: float
+    first: Alternative | None
+    best: Alternative | None
+    gained: Array
+    gained_half: Array
+    missed: Array
+    missed_half: Array
+    recent: int
+    recent_cost: tuple[float, float] | None
+
+    @property
+    def in_runs(self) -> bool:
+        """True if some trial was played more than once."""
+        return self.plays > len(self.trials)
+
+    @property
+    def cost(self) -> tuple[float, float] | None:
+        """Total loss against the best choice with half the width of its range, or None if it is not known."""
+        return (float(self.missed[-1]), float(self.missed_half[-1])) if len(self.missed) else None
+
+
+def compare(study: Study, *, baseline: int | None = None) -> Comparison | None:
+    """Returns the comparison of a study, or None before there are two rewards.
+
+    Args:
+        study: a study with any policy.
+        baseline: number of the trial whose choice is the first one. The default is the first answered trial.
+    """
+    trials = study.trials
+    asked = len(trials)
+    since = counted_from(study, asked)
+    choice = _baseline(trials, baseline)
+    answered = [trial for trial in trials[since:asked] if trial.reward is not None]
+    if choice is None or len(answered) < FEWEST:
+        return None
+    sign = 1.0 if study.goal == "maximize" else -1.0
+    plays = np.array([1 if trial.plays is None else trial.plays.times for trial in answered], dtype=np.int64)
+    rewards = plays * np.array([trial.reward for trial in answered], dtype=np.float64)
+    noise = noise_of(study, answered)
+    first = in_plays(if_kept(study, choice, answered, where(choice)), plays)
+    best = in_plays(best_now(study, answered, _best_name(study)), plays)
+    recent = min(len(answered), max(20, len(answered) // 10))
+    numbers = np.array([trial.number for trial in answered], dtype=np.float64)
+    total = int(plays.sum())
+    none = np.zeros(0)
+    return Comparison(
+        since=since, trials=numbers, plays=total, total=float(rewards.sum()), first=first, best=best, recent=recent,
+        places=np.cumsum(plays).astype(np.float64) if total > len(answered) else numbers,
+        gained=none if first is None else sign * np.cumsum(rewards - first.mean),
+        gained_half=none if first is None else _half_widths(first, noise, plays),
+        missed=none if best is None else np.cumsum(sign * (best.mean - rewards)),
+        missed_half=none if best is None else _half_widths(best, noise, plays),
+        recent_cost=None if best is None else _recent_cost(best, sign * (best.mean - rewards), noise, plays, recent),
+    )  # fmt: skip
+
+
+def _half_widths(alternative: Alternative, noise: float, plays: IndexArray) -> Array:
+    """Returns half the widths of the ranges of cumulative differences from an alternative, `(n,)`."""
+    # Deviations of one unknown function add up, while variances of the noise add up.
+    chance = np.sqrt(noise**2 * np.cumsum(plays) + np.cumsum(alternative.sampled))
+    return np.asarray(SIDES * np.hypot(np.cumsum(alternative.std), chance))
+
+
+def _recent_cost(best: Alternative, losses: Array, noise: float, plays: IndexArray, recent: int) -> tuple[float, float]:
+    """Returns the loss of one play in the latest trials, and half the width of its range."""
+    count = float(plays[-recent:].sum())
+    chance = math.sqrt(noise**2 * count + float(best.sampled[-recent:].sum()))
+    spread = math.hypot(float(best.std[-recent:].sum()), chance) / count
+    return float(losses[-recent:].sum()) / count, SIDES * spread
+
+
+def _baseline(trials: Sequence[Trial], number: int | None) -> Trial | None:
+    if number is not None:
+        if not 0 <= number < len(trials):
+            raise InvalidInput(
+                f"There is no trial {number} to compare with: this study has {many(len(trials), 'trial')}, numbered "
+                "from 0."
+            )
+        return trials[number]
+    answered = (trial for trial in trials if trial.reward is not None)
+    first = next(answered, None)
+    if first is None or first.feasible is not False:
+        return first
+    # A choice that violates constraints is no alternative.
+    return next((trial for trial in answered if trial.feasible), first)
+
+
+def _best_name(study: Study) -> str:
+    if study.policy.context is not None:
+        return "the best choice under each context"
+    try:
+        return where(study.best())
+    except TrialError:
+        return ""

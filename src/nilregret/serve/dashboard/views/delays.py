@@ -1,0 +1,101 @@
+"""Pending trials, late rewards, and the delays of rewards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....storage.record import Trial
+from ....study.answer_delays import answer_delays
+from ....study.formatting import where
+from ....study.study import Study
+from ...deadlines import Rule
+from .pictures import Picture, axis, dots, duration, empty, lines_picture, many, reward_text, short, table, thinned
+from .status import short_context
+
+LISTED = 12  # trials in a table
+COLUMNS = 400  # pixels that the delays are thinned to
+ALIKE = 1.2  # ratio of the longest to the shortest delay, below which no picture is drawn
+TITLE = "How long answers took"
+
+
+def delays(study: Study, *, now: float) -> dict[str, Any]:
+    """Returns pending and abandoned trials, late rewards, and a picture of the delays.
+
+    Args:
+        study: a study with any policy.
+        now: present time in Unix seconds.
+    """
+    trials = study.trials[: len(study.trials)]
+    pending = [trial for trial in trials if trial.state == "pending"]
+    abandoned = [trial for trial in trials if trial.state == "abandoned"]
+    rule = Rule.of(dict(study.about))
+    # A reward or failure that the service has set at the deadline is not an answer.
+    silent = {trial.number for trial in trials if rule.on_deadline in ("reward", "fail") and trial.late}
+    waited = [each for each in zip(*answer_delays(trials), strict=True) if each[0].number not in silent]
+    late = [(trial, int(count)) for trial, count, _ in waited if count > 0 or trial.late]
+    came, seconds = [each[0] for each in waited], np.array([max(0.0, each[2]) for each in waited])
+    too_late = {
+        trial.number for trial, count in late
+        if trial.state == "observed" and not study.policy.pending.counts(trial, lambda count=count: count)  # type: ignore[misc]
+    }  # fmt: skip
+    return {
+        "pending": [_row(trial, now) for trial in pending[:LISTED]], "pending_count": len(pending),
+        "abandoned": [_row(trial, now) for trial in abandoned[-LISTED:]], "abandoned_count": len(abandoned),
+        "late": [_late(trial, count, too_late) for trial, count in late[-LISTED:][::-1]], "late_count": len(late),
+        "too_late_count": len(too_late),
+        "sentence": _sentence(pending, late, too_late, seconds) + _of_silent(len(silent), rule),
+        "picture": _picture(came, seconds),
+    }  # fmt: skip
+
+
+def _of_silent(count: int, rule: Rule) -> str:
+    """Returns a sentence on the trials whose outcome was set at the deadline."""
+    if not count:
+        return ""
+    instead = "failed" if rule.on_deadline == "fail" else f"counted as {short(rule.default_reward)}"
+    return f" No answer came in time to {many(count, 'trial')}, and {'it' if count == 1 else 'they'} {instead}."
+
+
+def _row(trial: Trial, now: float) -> dict[str, Any]:
+    return {
+        "number": trial.number, "where": where(trial), "context": short_context(trial), "asked_at": trial.asked_at,
+        "waited": max(0.0, now - trial.asked_at), "lease_until": trial.lease_until,
+        "reason": "" if trial.abandoned is None else trial.abandoned.reason,
+    }  # fmt: skip
+
+
+def _late(trial: Trial, questions: int, too_late: set[int]) -> dict[str, Any]:
+    what = "counts" if trial.number not in too_late else "came too late to count"
+    return {
+        "number": trial.number, "where": where(trial), "questions": questions,
+        "waited": max(0.0, (trial.told_at or trial.asked_at) - trial.asked_at),
+        "reward": reward_text(trial) or "failed", "told_at": trial.told_at,
+        "what": what + (", after it had been given up" if trial.late else ""),
+    }  # fmt: skip
+
+
+def _sentence(pending: list[Trial], late: list[tuple[Trial, int]], too_late: set[int], seconds: Any) -> str:
+    count = len(pending)
+    waiting = f"{many(count, 'trial')} wait{'s' * (count == 1)} for an answer." if count else "No trial waits."
+    if not len(seconds):
+        return waiting
+    typical = f" Answers took {duration(float(np.median(seconds)))} (median), {duration(float(seconds.max()))} at most."
+    if not late:
+        return waiting + typical + " No answer came after a further question."
+    dropped = f", and {len(too_late):,} of them too late to count" if too_late else ""
+    return f"{waiting}{typical} {many(len(late), 'answer')} came after further questions{dropped}."
+
+
+def _picture(came: list[Trial], seconds: Any) -> Picture:
+    if not len(came) or not seconds.max() > ALIKE * seconds.min():
+        return empty(TITLE, "No answer has come yet." if not came else "All answers took the same time.")
+    kept = thinned(seconds, COLUMNS)
+    places = np.array([float(trial.number) for trial in came])
+    marked = [dots("time to the answer", places[kept], seconds[kept], "dot")]
+    shares = [(f"{share:.0%}", duration(float(np.quantile(seconds, share)))) for share in (0.1, 0.5, 0.9, 0.99, 1.0)]
+    return lines_picture(
+        TITLE, f"{many(len(came), 'answer')}, half of them within {shares[1][1]}.", x=axis("trial"), y=axis("seconds"),
+        dots=marked, table=table(["this share of the answers", "came within"], shares),
+    )  # fmt: skip

@@ -1,0 +1,322 @@
+"""The posterior and its bounds along each axis through a point, and over two axes as a map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...._utils.checks import Array
+from ...._utils.errors import InvalidInput
+from ....domains.domain import Arms
+from ....domains.parameters import Choice
+from ....policy.policy import Policy
+from ....storage.record import Trial
+from ....study.axes import Axis, active_axes, agrees, line_through, settings_at, space_of, value_at
+from ....study.direction import has_channels
+from ....study.formatting import settings
+from ....study.posterior_band import PosteriorBand
+from ....study.study import Study
+from .alternatives import counted_from
+from .chosen_point import ChosenPoint, chosen_point
+from .maps import is_expensive, posterior_map
+from .pictures import (
+    MOST_DOTS,
+    Picture,
+    axis,
+    band_layer,
+    dots,
+    empty,
+    line,
+    lines_picture,
+    many,
+    short,
+    spread_evenly,
+    table,
+)
+from .progress import reward_word
+
+TITLE = "What is believed"
+MOST_SLICES = 8  # pictures along an axis
+MOST_POINTS, FEWEST_POINTS = 101, 15  # along a real parameter
+MOST_ARMS = 2000  # arms along a line
+ROWS = 12  # rows of a table
+BINS = 50  # bars that count the trials at a place
+WORK = 1.5e9  # multiplications for all slices
+
+BANDS = {
+    "proved": "proved bounds", "policy": "the policy's bounds", "deviations": "two standard deviations to either side",
+}  # fmt: skip
+
+Predict = Callable[[Array], PosteriorBand]
+
+
+def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Returns pictures of the posterior, and the fields of the form that chooses their point.
+
+    Args:
+        study: a study with any policy.
+        query: "p0", ..., "c0", ... choose the point and the context (see `chosen_point`). "channel" is 0 for the
+            reward, or the number of a constraint. "x" and "y" are the numbers of the axes of the map.
+
+    Raises:
+        InvalidInput: a value of the query does not exist.
+    """
+    query = query or {}
+    policy = study.policy
+    if not isinstance(policy, Policy):
+        why = f"{policy.algorithm} goes by a script and keeps no posterior, so there is nothing to draw."
+        return _nothing(why)
+    at = chosen_point(study, query)
+    channel = _number(query, "channel", policy.constraint_count if has_channels(policy) else 0)
+    predict = partial(study.band, context=at.context, channel=channel)
+    lines = active_axes(policy.domain, at.point)
+    count = _points(study, len(lines))
+    made = [_slice(study, at, one, predict, channel, count) for one in lines[:MOST_SLICES]]
+    slices = [each for each in made if each is not None]
+    if isinstance(policy.domain, Arms) and not any(len(each["layers"][0]["x"]) > 2 for each in slices):
+        slices = [_ranked(study, predict, channel)]  # Arms without an order are ranked by their posterior mean.
+    pair = _pair(query, lines, slices)
+    drawn = (
+        None
+        if pair is None
+        else posterior_map(
+            study, at, pair, predict, name=_mean_of(study, channel), low=study.goal == "minimize" or channel > 0
+        )
+    )
+    return {
+        "slices": slices, "map": drawn, "fields": at.fields, "context_fields": at.context_fields,
+        "channels": _channels(study, channel), "axes": _axes_listed(lines, pair) if drawn is not None else [],
+        "where": _place_text(study, at), "left_out": max(0, len(lines) - MOST_SLICES), "why": "",
+    }  # fmt: skip
+
+
+def _nothing(why: str) -> dict[str, Any]:
+    return {
+        "slices": [], "map": None, "fields": [], "context_fields": [], "channels": [], "axes": [], "where": "",
+        "left_out": 0, "why": why,
+    }  # fmt: skip
+
+
+def _number(query: Mapping[str, str], key: str, most: int, default: int = 0) -> int:
+    text = query.get(key, "")
+    if not text:
+        return default
+    if not (text.isdecimal() and len(text) < 6 and int(text) <= most):
+        raise InvalidInput(f"There is no {key} number {text[:20]!r} here: it is a number from 0 to {most}.")
+    return int(text)
+
+
+# -- what is seen ------------------------------------------------------------------------------------------------
+
+
+def _points(study: Study, lines: int) -> int:
+    """Returns the number of points along an axis that the work allows."""
+    if not is_expensive(study):
+        return MOST_POINTS
+    answers = sum(trial.reward is not None for trial in study.trials)
+    return int(min(MOST_POINTS, max(FEWEST_POINTS, WORK / max(1.0, float(answers) ** 2 * lines))))
+
+
+def _slice(study: Study, at: ChosenPoint, along: Axis, predict: Predict, channel: int, count: int) -> Picture | None:
+    """Returns the posterior along one axis, or None if the axis has a single point."""
+    domain = study.policy.domain
+    values, points = line_through(domain, at.point, along, count=count)
+    if len(points) < 2:
+        return None
+    kept = spread_evenly(len(points), MOST_ARMS)
+    values, points = [values[i] for i in kept.tolist()], points[kept]
+    found = predict(points)
+    named = isinstance(along.parameter, Choice)
+    xs = np.arange(len(values), dtype=np.float64) if named else np.array(values, dtype=np.float64)
+    log = not named and along.parameter.log  # type: ignore[union-attr]
+    return _curve(study, f"Along {along.name}", along.name, xs, values, found, channel) | {
+        "x": axis(along.name, log=log, names=values if named else None),
+        "dots": _dots_along(study, at, along, values, channel), "discrete": named or len(values) <= 12,
+        "here": _marked_place(values, value_at(domain, at.point, along), named),
+        "here_name": "recommended" if at.is_best else "the point chosen",
+        "table": _table(along.name, values, found, _mean_of(study, channel)),
+    }  # fmt: skip
+
+
+def _curve(
+    study: Study, title: str, label: str, xs: Array, values: list[Any], found: PosteriorBand, channel: int
+) -> Picture:
+    mean_of, band, mean = _mean_of(study, channel), BANDS[found.band], found.mean
+    top = int(mean.argmax() if study.goal == "maximize" and not channel else mean.argmin())
+    extreme = "highest" if study.goal == "maximize" and not channel else "lowest"
+    summary = (
+        f"The {mean_of} lies between {short(float(mean.min()))} and {short(float(mean.max()))} "
+        f"along {label}; {extreme} at {short(values[top])}, with {band} from {short(float(found.lower[top]))} to "
+        f"{short(float(found.upper[top]))}."
+    )
+    if not np.ptp(mean):
+        summary = f"The {mean_of} is {short(float(mean[0]))} all along {label}: nothing tells it apart."
+    return lines_picture(
+        title, summary, x=axis(label), y=axis(_name(study, channel)), zero="the limit" if channel else None,
+        **band_layer(xs, found.lower, found.upper, line(mean_of, mean, "main"), band),
+    )  # fmt: skip
+
+
+def _ranked(study: Study, predict: Predict, channel: int) -> Picture:
+    """Returns the posterior of the arms in the order of its mean."""
+    arms = study.policy.domain
+    if not isinstance(arms, Arms):
+        return empty(TITLE, "")
+    found = predict(arms.points)
+    order = np.argsort(-found.mean if study.goal == "maximize" and not channel else found.mean, kind="stable")
+    kept = order[spread_evenly(len(order), MOST_ARMS)]
+    shown = PosteriorBand(found.mean[kept], found.lower[kept], found.upper[kept], found.band)
+    xs = np.arange(1.0, len(kept) + 1.0)
+    names = [f"arm {arm}" for arm in kept.tolist()]
+    picture = _curve(study, "Arms, the best first", "rank", xs, names, shown, channel)
+    best = int(kept[0])
+    picture["summary"] = (
+        f"{many(len(arms), 'arm')} in the order of the posterior mean. First is "
+        f"{settings(_settings_of(study, arms.points[best]), arms.points[best].tolist(), best)}, with "
+        f"{short(float(shown.mean[0]))}, {BANDS[shown.band]} from {short(float(shown.lower[0]))} to "
+        f"{short(float(shown.upper[0]))}."
+    )
+    table_ = _table("arm", names, shown, _mean_of(study, channel))
+    return picture | {"table": table_, "discrete": len(kept) <= 60, "here": None}
+
+
+def _settings_of(study: Study, point: Array) -> dict[str, Any] | None:
+    """Returns the parameters at a point, or None if the domain has no named parameters."""
+    found = settings_at(study.policy.domain, point)
+    return None if found is None else dict(found)
+
+
+def _marked_place(values: list[Any], value: Any, named: bool) -> float | None:
+    if named:
+        return float(values.index(value)) if value in values else None
+    return float(value)
+
+
+def _dots_along(study: Study, at: ChosenPoint, along: Axis, values: list[Any], channel: int) -> list[dict[str, Any]]:
+    """Returns the values told on this line, and how often each place of the axis was chosen."""
+    domain, trials = study.policy.domain, study.trials
+    named = isinstance(along.parameter, Choice)
+    places: dict[Any, float] = {value: float(i) for i, value in enumerate(values)} if named else {}
+    points = np.array([trial.point for trial in trials[: len(trials)]])
+    if not len(points):
+        return []
+    counts = _active_mask(study, points, along)
+    rows, where = np.unique(points[counts][:, along.columns], axis=0, return_inverse=True)
+    chosen: list[Any] = [along.parameter.decode(row) if space_of(domain) is not None else float(row[0]) for row in rows]
+    xs = np.array([places.get(value, np.nan) if named else float(value) for value in chosen])
+    found = [_count_bars(xs[where.reshape(-1)], named=named, log=not named and along.parameter.log)] if len(xs) else []  # type: ignore[union-attr]
+    recent = [trial for trial in trials[-10 * MOST_DOTS :] if _value_told(trial, channel) is not None]
+    if not recent:
+        return found
+    there = agrees(domain, np.array([trial.point for trial in recent]), at.point, (along,))
+    on = [t for t, is_there in zip(recent, there, strict=True) if is_there and _same_context(t, at)][-MOST_DOTS:]
+    since = counted_from(study, len(trials))
+    for name, shape, those in (
+        ("told here", "dot", [trial for trial in on if trial.number >= since]),
+        ("told here before, forgotten by now", "ring", [trial for trial in on if trial.number < since]),
+    ):
+        at_x = [value_at(domain, trial.point, along) for trial in those]
+        xs = np.array([places.get(value, np.nan) if named else float(value) for value in at_x])
+        if those:
+            found.append(dots(name, xs, [_value_told(trial, channel) or 0.0 for trial in those], "dot", shape=shape))
+    return found
+
+
+def _count_bars(xs: Array, *, named: bool, log: bool) -> dict[str, Any]:
+    """Returns bars of how often each place was chosen, in bins if there are many places."""
+    xs = xs[np.isfinite(xs)]
+    present, counts = np.unique(xs, return_counts=True)
+    bins = len(present)
+    if bins > BINS and not named:
+        scaled = np.log(xs) if log else xs
+        counts, ends = np.histogram(scaled, BINS)
+        middles = (ends[1:] + ends[:-1]) / 2.0
+        present = (np.exp(middles) if log else middles)[counts > 0]
+        bins, counts = BINS, counts[counts > 0]
+    return dots("how often chosen, of all trials", present, counts, "dot", shape="bar") | {"wide": max(bins, 8)}
+
+
+def _active_mask(study: Study, points: Array, along: Axis) -> Any:
+    """Returns the mask of the points `(n, d)` where the parameter of the axis is active, `(n,)`."""
+    space = space_of(study.policy.domain)
+    mask = None if space is None else space.active(points)
+    return np.ones(len(points), dtype=bool) if mask is None else mask[:, along.columns.start]
+
+
+def _same_context(trial: Trial, at: ChosenPoint) -> bool:
+    return at.context is None or (trial.context is not None and np.array_equal(trial.context, at.context))
+
+
+def _value_told(trial: Trial, channel: int) -> float | None:
+    if not channel:
+        return trial.reward
+    known = () if trial.constraints is None else trial.constraints.tolist()
+    return known[channel - 1] if len(known) >= channel else None
+
+
+def _table(label: str, values: list[Any], found: PosteriorBand, name: str) -> dict[str, Any]:
+    rows = spread_evenly(len(values), ROWS).tolist()
+    head = [label, name, "from", "to"]
+    return table(head, [(values[i], found.mean[i], found.lower[i], found.upper[i]) for i in rows])
+
+
+# -- the form ----------------------------------------------------------------------------------------------------
+
+
+def _pair(query: Mapping[str, str], lines: list[Axis], slices: list[Picture]) -> tuple[Axis, Axis] | None:
+    """Returns the two axes of the map: those of the query, or those along which the posterior varies most."""
+    if len(lines) < 2:
+        return None
+    moves = [_variation(slices, one) for one in lines]
+    ranked = sorted(range(len(lines)), key=lambda i: -moves[i])
+    first, second = sorted(ranked[:2])
+    x = _number(query, "x", len(lines) - 1, first)
+    y = _number(query, "y", len(lines) - 1, second)
+    if x == y:
+        y = next(i for i in (*ranked, 0) if i != x)
+    return lines[x], lines[y]
+
+
+def _variation(slices: list[Picture], one: Axis) -> float:
+    for picture in slices:
+        if picture["x"]["label"] == one.name:
+            values = [value for value in picture["layers"][0]["series"][2]["values"] if value is not None]
+            return max(values) - min(values) if values else 0.0
+    return -1.0
+
+
+def _axes_listed(lines: list[Axis], pair: tuple[Axis, Axis] | None) -> list[dict[str, Any]]:
+    x, y = (None, None) if pair is None else pair
+    return [{"value": str(i), "text": one.name, "x": one == x, "y": one == y} for i, one in enumerate(lines)]
+
+
+def _name(study: Study, channel: int) -> str:
+    """Returns the name of the drawn quantity."""
+    if channel:
+        return f"constraint {channel}"
+    word = reward_word(study)
+    charged = study.policy.constraint_count and not has_channels(study.policy)
+    sign = "less" if study.goal == "maximize" else "plus"
+    return f"{word} {sign} what violations are charged" if charged else word
+
+
+def _mean_of(study: Study, channel: int) -> str:
+    """Returns the name of the lines and colours."""
+    return "posterior mean of " + "the " * (not channel) + _name(study, channel)
+
+
+def _channels(study: Study, channel: int) -> list[dict[str, Any]]:
+    if not has_channels(study.policy):
+        return []
+    names = [reward_word(study), *(f"constraint {j + 1}" for j in range(study.policy.constraint_count))]
+    return [{"value": str(j), "text": name, "chosen": j == channel} for j, name in enumerate(names)]
+
+
+def _place_text(study: Study, at: ChosenPoint) -> str:
+    if study.policy.domain.dimension == 1:
+        return ""
+    named = settings(_settings_of(study, at.point), at.point.tolist(), None)
+    return ("Through the recommended point, " if at.is_best else "Through ") + named + "."

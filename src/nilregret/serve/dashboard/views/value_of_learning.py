@@ -1,0 +1,267 @@
+"""Cost and gain of learning, in the units of the rewards.
+
+The cost of learning is the difference from the choice that now looks best, had it been known from the start. The gain
+is the difference from the first choice, had it been kept. Both are estimates with a range.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...._utils.checks import Array
+from ....policy.policy import Policy
+from ....study.direction import on_average
+from ....study.study import Study
+from .alternatives import Alternative, has_posterior
+from .comparison import SIDES, Comparison, compare
+from .pictures import Picture, axis, band_layer, line, lines_picture, many, measured, short, spread_evenly, table
+from .progress import reward_word, runs_axis
+
+POINTS = 200  # points of a curve
+ROWS = 10  # rows of a table
+
+
+def value_view(study: Study, *, baseline: int | None = None) -> dict[str, Any]:
+    """Returns pictures of cost and gain, with a verdict, facts, sentences and notes.
+
+    Args:
+        study: a study with any policy.
+        baseline: see `compare`.
+    """
+    found = compare(study, baseline=baseline)
+    if found is None:
+        why = "There is nothing to compare yet: two answers are needed at least."
+        return {"pictures": [], "verdict": {"said": why, "tone": ""}, "facts": [], "sentences": [], "notes": []}
+    return {
+        "pictures": [picture for picture in (_cost(found), _gain(study, found)) if picture is not None],
+        "verdict": _verdict(study, found), "facts": _facts(study, found), "sentences": _sentences(study, found),
+        "notes": _notes(study, found),
+    }  # fmt: skip
+
+
+# -- the pictures ------------------------------------------------------------------------------------------------
+
+
+def _cost(found: Comparison) -> Picture | None:
+    """Returns a picture of the cost of learning by trial."""
+    if found.best is None or found.cost is None:
+        return None
+    value, between = measured(*found.cost)
+    return _curve(
+        found, found.missed, found.missed_half, color="best", title="What did it cost to learn?",
+        label="lost so far", name="lost against the best choice of now", zero="the best choice of now, from the start",
+        summary=f"Lost so far against the best choice of now, had it been known from the start: {value} ({between}). "
+        "Where the line is level, nothing is lost any more.",
+    )  # fmt: skip
+
+
+def _gain(study: Study, found: Comparison) -> Picture | None:
+    """Returns a picture of the gain over the first choice by trial."""
+    if not len(found.gained):
+        return None
+    better = "gained" if study.goal == "maximize" else "saved"
+    value, between = measured(float(found.gained[-1]), float(found.gained_half[-1]))
+    return _curve(
+        found, found.gained, found.gained_half, color="main", title="What is it worth?", label=f"{better} so far",
+        name=f"{better} against the first choice", zero="the first choice, kept",
+        summary=f"{better.capitalize()} so far against the first choice, had it been kept: {value} ({between}). "
+        "Above the dashed line is better than the first choice.",
+    )  # fmt: skip
+
+
+def _curve(
+    found: Comparison, values: Array, half: Array, *, color: str, title: str, label: str, name: str, zero: str,
+    summary: str,
+) -> Picture:  # fmt: skip
+    at = spread_evenly(len(values), POINTS)
+    x = runs_axis(found.places[at], found.trials[at]) if found.in_runs else axis("trial")
+    rows = [(int(found.trials[i]), values[i], values[i] - half[i], values[i] + half[i])
+            for i in spread_evenly(len(values), ROWS).tolist()]  # fmt: skip
+    return lines_picture(
+        title, summary, x=x, y=axis(label), zero=zero, table=table(["trial", label, "from", "to"], rows),
+        **band_layer(
+            found.places[at], (values - half)[at], (values + half)[at], line(name, values[at], color),
+            "range, right about 19 times in 20",
+        ),
+    )  # fmt: skip
+
+
+# -- in words ----------------------------------------------------------------------------------------------------
+
+
+def _verdict(study: Study, found: Comparison) -> dict[str, str]:
+    """Returns a sentence that says whether learning has paid, and its tone."""
+    if not len(found.gained):
+        return {"said": "Of the first choice too little is known to compare with it.", "tone": ""}
+    gain, half = float(found.gained[-1]), float(found.gained_half[-1])
+    value, between = measured(-gain if gain < -half else gain, half)
+    of = f"against the first choice ({between}), in {many(found.plays, 'answer')}{_since(found)}"
+    if gain > half:
+        done = "gained" if study.goal == "maximize" else "saved"
+        return {"said": f"Learning has paid: {value} {done} {of}.", "tone": "good"}
+    if gain < -half:
+        lost = f"{value} lost {of}"
+        return {"said": f"So far learning has cost more than it has brought: {lost}.{_pace(found)}", "tone": "bad"}
+    return {"said": f"Whether learning has paid cannot be told yet: {_plus(gain, half)} {of}.", "tone": "unsure"}
+
+
+def _since(found: Comparison) -> str:
+    return f" since trial {found.since}" if found.since else ""
+
+
+def _plus(value: float, half: float) -> str:
+    """Returns an estimate as text, with a plus sign if it is positive."""
+    return ("+" if value > 0 else "") + measured(value, half)[0]
+
+
+def _pace(found: Comparison) -> str:
+    """Returns a sentence that says when the loss will be made up for at the present rate."""
+    recent = found.recent
+    before = float(found.gained[-recent - 1]) if len(found.gained) > recent else 0.0
+    rate = (float(found.gained[-1]) - before) / recent
+    if rate <= 0.0:
+        return ""
+    more = math.ceil(-float(found.gained[-1]) / rate)
+    return f" As in the last {recent}, it makes up for that in about {short(more)} more."
+
+
+def _facts(study: Study, found: Comparison) -> list[dict[str, str]]:
+    """Returns numbers with their names and ranges."""
+    word, one = reward_word(study), _one(found)
+    count = f"in {many(found.plays, 'answer')}{_since(found)}"
+    facts = [_fact(f"{word.capitalize()} so far", short(found.total), count)]
+    if found.first is not None:
+        gain, half = float(found.gained[-1]), float(found.gained_half[-1])
+        name = "Gained" if study.goal == "maximize" else "Saved"
+        between = measured(gain, half)[1]
+        facts.append(_fact(f"{name} against the first choice", _plus(gain, half), between, _tone(gain, half)))
+    if found.best is not None and found.cost is not None and found.recent_cost is not None:
+        cost, between = _about(*found.cost)
+        facts.append(_fact("What learning cost", cost, f"{between}, against the best choice of now"))
+        each, between = _about(*found.recent_cost)
+        facts.append(_fact(f"Still lost a {one}", each, f"{between}, in the last {found.recent}"))
+        facts.append(_value_now(study, found, found.best))
+    return facts
+
+
+def _about(value: float, half: float) -> tuple[str, str]:
+    """Returns an estimate and its range as text. If the range contains 0, the estimate is "about 0"."""
+    said, between = measured(value, half)
+    return ("about 0" if abs(value) <= half else said), between
+
+
+def _one(found: Comparison) -> str:
+    """Returns the word for what brings one reward."""
+    return "play" if found.in_runs else "trial"
+
+
+def _value_now(study: Study, found: Comparison, best: Alternative) -> dict[str, str]:
+    mean, half = _each(best, found.plays)
+    one = _one(found)
+    if found.first is None:
+        value, between = measured(mean, half)
+        return _fact("Worth from now on", f"{value} a {one}", between)
+    sign = 1.0 if study.goal == "maximize" else -1.0
+    then, spread = _each(found.first, found.plays)
+    more, both = sign * (mean - then), half + spread
+    between = f"{measured(more, both)[1]}, {'more' if study.goal == 'maximize' else 'less'} than the first choice"
+    return _fact("Worth from now on", f"{_plus(more, both)} a {one}", between, _tone(more, both))
+
+
+def _each(alternative: Alternative, plays: int) -> tuple[float, float]:
+    """Returns the mean reward of one play over the contexts of the trials, and half the width of its range."""
+    return alternative.total / plays, SIDES * alternative.error / plays
+
+
+def _tone(value: float, half: float) -> str:
+    return "unsure" if abs(value) <= half else "good" if value > 0 else "bad"
+
+
+def _fact(name: str, value: str, note: str = "", tone: str = "") -> dict[str, str]:
+    return {"name": name, "value": value, "note": note, "tone": tone}
+
+
+def _sentences(study: Study, found: Comparison) -> list[str]:
+    """Returns the comparison in sentences."""
+    count = found.plays
+    brought, verb = ("brought", "bring") if study.goal == "maximize" else ("cost", "cost")
+    sentences = [f"{many(count, 'answer')} {brought} {short(found.total)} in all, {short(found.total / count)} each."]
+    if found.first is not None:
+        value, between = measured(found.first.total, SIDES * found.first.error)
+        sentences.append(
+            f"The first choice, {found.first.name}, kept throughout, would have {brought} about {value} ({between})."
+            + _difference(study, float(found.gained[-1]), float(found.gained_half[-1]))
+        )
+    if found.best is not None and found.cost is not None:
+        sentences += [_of_cost(found, found.best, brought, *found.cost), _now(found, found.best, verb)]
+    return sentences
+
+
+def _now(found: Comparison, best: Alternative, verb: str) -> str:
+    value, between = measured(*_each(best, found.plays))
+    said = f"From now on the best choice is expected to {verb} {value} a {_one(found)} ({between})"
+    if found.first is None:
+        return said + "."
+    then, around = measured(*_each(found.first, found.plays))
+    return f"{said}, the first one {then} ({around})."
+
+
+def _of_cost(found: Comparison, best: Alternative, brought: str, cost: float, half: float) -> str:
+    total = measured(best.total, SIDES * best.error)[0]
+    said = f"What looks best now, {best.name}, would have {brought} about {total} from the start. "
+    value, between = measured(cost, half)
+    if cost + half <= 0.0:
+        return said + f"What came in is better than that, by {measured(-cost, half)[0]}: learning has cost nothing."
+    if cost <= half:
+        return said + f"What not knowing it has cost is within what chance and doubt can do ({between})."
+    return said + f"Not to have known it cost {value} ({between}), {short(cost / found.plays)} a {_one(found)}."
+
+
+def _difference(study: Study, gain: float, half: float) -> str:
+    more, less = ("more than that came in", "less than that came in") if study.goal == "maximize" else ("saved", "lost")
+    if abs(gain) <= half:
+        return (
+            f" The difference, {_plus(gain, half)}, is within what chance and doubt can do ({measured(gain, half)[1]})."
+        )
+    value, between = measured(abs(gain), half)
+    return f" {value} {more if gain > 0 else less} ({between})."
+
+
+def _notes(study: Study, found: Comparison) -> list[str]:
+    """Returns assumptions and limits of the estimates."""
+    if has_posterior(study):
+        notes = [
+            "What came in is counted; what other choices would have brought is estimated by the model. Its ranges are "
+            "two standard deviations to either side, right about 19 times in 20 if kernel and noise are."
+        ]
+    else:
+        notes = [
+            "What other choices would have brought is the mean of the rewards told there, give or take two standard "
+            "errors."
+        ]
+    if found.since:
+        notes.append(f"Only trials from {found.since} on count: before, the world is taken to have been another.")
+    if isinstance(study.policy, Policy) and study.policy.memory.drift() is not None:
+        notes.append(
+            "The world is taken to drift, and the model speaks of now: what other choices would have brought in the "
+            "past is judged by what they bring today."
+        )
+    violating = sum(trial.feasible is False for trial in study.trials[found.since :])
+    if violating:
+        broke = "took more than a budget gives a trial" if on_average(study.policy) else "violated constraints"
+        notes.append(
+            f"What came in counts the {many(violating, 'trial')} that {broke}; the choices compared with "
+            "are the first that satisfied them, unless another is named, and the best of those that did."
+        )
+    if study.policy.context is not None and len(found.trials) > 1:
+        notes.append(
+            "Where there are many contexts the estimates are made for some trials, evenly spread, that stand for the "
+            "others; the ranges allow for that."
+        )
+    states = [trial.state for trial in study.trials]
+    silent, failed = states.count("pending") + states.count("abandoned"), states.count("failed")
+    if silent or failed:
+        left = [many(silent, "unanswered trial")] * bool(silent) + [f"{failed:,} that failed"] * bool(failed)
+        notes.append(f"Not counted: {' and '.join(left)}.")
+    return notes

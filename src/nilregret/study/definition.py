@@ -1,0 +1,119 @@
+"""The definition of a stored study (policy, goal, seed and facts), compared with that of a study that resumes it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .._utils.checks import shown
+from .._utils.errors import InvalidInput, StorageError
+from .._utils.serialize import plain_loads
+from ..policy.policy import Policy
+from ..storage.base import StoredStudy
+from .direction import Goal
+
+SHORT = 60  # Characters of a value that an error still shows.
+
+
+def check_facts(about: object) -> dict[str, Any]:
+    """Returns facts about a study as a storage will return them.
+
+    Raises:
+        InvalidInput: JSON cannot hold them.
+    """
+    try:
+        text = json.dumps(dict(about or {}), sort_keys=True, allow_nan=False)  # type: ignore[call-overload]
+        facts: dict[str, Any] = plain_loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"`about` must be a dict of facts that JSON can hold, such as {{'units': 'kg'}}: {error}."
+        ) from error
+    return facts
+
+
+def stored_facts(text: str, where: str) -> dict[str, Any]:
+    """Returns the facts of a stored study.
+
+    Args:
+        text: JSON.
+        where: the study in words, for errors.
+
+    Raises:
+        StorageError: the text is not a JSON object.
+    """
+    try:
+        facts = plain_loads(text)
+    except InvalidInput as error:
+        raise StorageError(f"{where} has been damaged: {error} Restore a copy.") from error
+    if not isinstance(facts, dict):
+        raise StorageError(f"{where} has been damaged: its facts are {shown(facts)}. Restore a copy.")
+    return facts
+
+
+def check_same(stored: StoredStudy, policy: str, goal: Goal, seed: int, about: str, url: str) -> None:
+    """Raises `InvalidInput` if a stored study was made with another policy, goal, seed or facts.
+
+    Args:
+        stored: the stored study.
+        policy: JSON of the policy that resumes it.
+        goal: that resumes it.
+        seed: that resumes it.
+        about: JSON of the facts.
+        url: of the storage, for errors.
+    """
+    where = f"Study {stored.name!r} in {url}"
+    differing = differences(stored, policy, goal, seed, about, where)
+    if differing:
+        raise InvalidInput(
+            f"{where} was made with another {', '.join(differing)}. A study keeps what it was "
+            "made with: put the old values back to continue it, or choose another name for a new study. Usually the "
+            "program was changed; where nilregret was upgraded, its changelog says which default was another one.",
+            advice=f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.",
+            topic="made",
+        )
+
+
+def differences(stored: StoredStudy, policy: str, goal: Goal, seed: int, about: str, where: str) -> list[str]:
+    """Returns the names of all fields in which a stored study differs, each once.
+
+    Args:
+        stored: the stored study.
+        policy: JSON of the other policy.
+        goal: the other goal.
+        seed: the other seed.
+        about: JSON of the other facts.
+        where: the study in words, for errors.
+    """
+    found = _differing(stored_facts(_as_of_now(stored.policy), where), json.loads(policy))
+    found += _differing({"goal": stored.goal, "seed": stored.seed}, {"goal": goal, "seed": seed})
+    found += _differing(stored_facts(stored.about, where), json.loads(about))
+    return list(dict.fromkeys(found))
+
+
+def _as_of_now(policy: str) -> str:
+    """Returns the JSON of a stored policy, with defaults for fields that an older version did not have."""
+    try:
+        return Policy.from_json(policy).to_json()
+    except InvalidInput:
+        return policy
+
+
+def _differing(old: dict[str, Any], new: dict[str, Any], inside: str = "") -> list[str]:
+    """Returns the names of the fields that differ, with both values if they are short."""
+    found = []
+    for name in sorted(old.keys() | new.keys()):
+        before, after = old.get(name), new.get(name)
+        if before == after:
+            continue
+        if isinstance(before, dict) and isinstance(after, dict) and before.get("type") == after.get("type"):
+            found += _differing(before, after, f"{inside}{name}.")
+        else:
+            values = [_shortly(value) for value in (before, after)]
+            short = all(len(value) <= SHORT for value in values)
+            found.append(f"{inside}{name}" + (f" ({values[0]} then, {values[1]} now)" if short else ""))
+    return found
+
+
+def _shortly(value: Any) -> str:
+    """Returns the class name of a part, or a value as JSON: two parts in one slot differ in their class."""
+    return str(value["type"]) if isinstance(value, dict) and "type" in value else json.dumps(value)

@@ -1,0 +1,68 @@
+"""A trial as plain values that JSON can hold: for files, the command line and the service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..storage.trial import Trial
+
+Json = dict[str, Any]
+
+
+def trial_json(trial: Trial) -> Json:
+    """Returns what is known of a trial.
+
+    `context` is a dict if contexts have named parameters, else a list of coordinates. Times are Unix seconds. If the
+    trial is to be played several times, there are three more entries. `repeats` is that number and `plays` the number
+    of rewards told. `scatter` is the sum of squared deviations of the rewards from their average.
+    """
+    record = {
+        "number": trial.number,
+        "state": trial.state,
+        "reward": trial.reward,
+        "reason": trial.abandoned.reason if trial.abandoned and trial.state == "abandoned" else trial.reason,
+        "parameters": trial.parameters,
+        "point": trial.point.tolist(),
+        "arm": trial.arm,
+        "context": context_json(trial),
+        "constraints": None if trial.constraints is None else trial.constraints.tolist(),
+        "explored": trial.explored,
+        "late": trial.late,
+        "asked_at": trial.asked_at,
+        "told_at": trial.told_at,
+    }
+    if trial.repeats > 1:
+        told = trial.reward is not None
+        record |= {
+            "repeats": trial.repeats,
+            "plays": trial.times if told else None,
+            "scatter": trial.scatter if told else None,
+        }
+    return record
+
+
+def with_fits(trial: Trial) -> Json:
+    """Returns `trial_json` with the fits that came into force with the trial, if there are any."""
+    fits = [fit._asdict() for fit in trial.fits or ()]
+    return trial_json(trial) | ({"fits": fits} if fits else {})
+
+
+def with_history(trial: Trial) -> Json:
+    """Returns `trial_json` with the lease, the reason for abandoning the trial, and its corrected answers."""
+    return trial_json(trial) | {
+        "lease_until": trial.lease_until,
+        "abandoned": None if trial.abandoned is None else trial.abandoned.reason,
+        "corrected": [
+            {"reward": before.reward, "reason": before.reason, "told_at": before.time}
+            | ({} if before.plays is None else before.plays._asdict())
+            for before in trial.corrected
+        ],
+    }
+
+
+def context_json(trial: Trial) -> Json | list[float] | None:
+    """Returns the context of a trial by names, else as a list of coordinates, or None without a context."""
+    if trial.context is None:
+        return None
+    named = trial.context_parameters
+    return trial.context.tolist() if named is None else named

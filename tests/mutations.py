@@ -1,0 +1,284 @@
+"""Defects put into the package by hand, each of which the tests of the README's command must find.
+
+    python -m tests.mutations                # all of them, one after the other
+    python -m tests.mutations gp/arms sqlite # those whose names hold one of these words
+
+Each defect is an exact replacement of text in a copy of the package in a temporary folder. The test files that should
+find the defect run against that copy, with the markers of the README's command. A defect is found when a test fails.
+Text that is not there, or is there twice, is an error: the defect must then be written anew. First the same tests run
+against a copy without a defect, where all of them must pass.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "nilregret"
+PASSED, FAILED, NONE_CHOSEN = 0, 1, 5  # what pytest returns
+
+
+class Defect(NamedTuple):
+    """A defect and the tests that should find it."""
+
+    module: str  # below the package, without `.py`
+    right: str  # text of the module that stands there once
+    wrong: str  # what replaces it
+    tests: str  # files below `tests`, with spaces between them
+    kind: str
+
+
+DEFECTS = (
+    Defect(
+        "kernels/stationary",
+        "differences = G @ ((second - origin) / unit) - G.sum(axis=1)[:, None] * ((first - origin) / unit)",
+        "differences = G @ ((second - origin) / unit) + G.sum(axis=1)[:, None] * ((first - origin) / unit)",
+        "conformance/test_kernels.py",
+        "a sign in the gradient",
+    ),
+    Defect(
+        "gp/arms",
+        "self._step(self._column(arm), (new - old) / self.regularization, 0.0)",
+        "self._step(self._column(arm), (old - new) / self.regularization, 0.0)",
+        "conformance/test_posteriors.py",
+        "a sign in the revision of a target",
+    ),
+    Defect(
+        "gp/points",
+        "            if position > i:\n",
+        "            if position > i + 1:\n",
+        "conformance/test_points.py",
+        "an index after a point was removed",
+    ),
+    Defect(
+        "gp/fitting",
+        "return value, -z / self.spread - 1.0",
+        "return value, -z / self.spread + 1.0",
+        "test_fitting.py",
+        "a sign in the gradient of the prior",
+    ),
+    Defect(
+        "gp/likelihood",
+        "u, repeats, scatter = len(data.means), float(np.sum(data.counts - 1.0)), float(data.scatters.sum())",
+        "u, repeats, scatter = len(data.means), float(np.sum(data.counts)), float(data.scatters.sum())",
+        "test_fitting.py",
+        "a count of repeats",
+    ),
+    Defect(
+        "slots/widths/self_normalized",
+        "2.0 * (gamma + 1.0 + math.log(self.parts / delta))",
+        "2.0 * (gamma + math.log(self.parts / delta))",
+        "test_widths.py",
+        "a term of the theorem",
+    ),
+    Defect(
+        "slots/memory",
+        "2 ** ((round_ // self.first).bit_length() - 1)",
+        "2 ** (round_ // self.first).bit_length()",
+        "test_late_theory.py",
+        "a restart that comes too early",
+    ),
+    Defect(
+        "slots/pending",
+        "        return asked_since() <= self.window\n",
+        "        return asked_since() < self.window\n",
+        "test_pending.py",
+        "the end of the window",
+    ),
+    Defect(
+        "slots/objective",
+        "return trial.reward - self.penalty_of(trial.constraints, multipliers)",
+        "return trial.reward + self.penalty_of(trial.constraints, multipliers)",
+        "test_constraints.py",
+        "a sign of the penalty",
+    ),
+    Defect(
+        "slots/safety_state",
+        "share = 0.0 if (self._start == trial.point).all(axis=1).any() else float(risk(limits())[0])",
+        "share = 0.0",
+        "test_safe.py",
+        "a risk that is not counted",
+    ),
+    Defect(
+        "slots/scores",
+        "self.growth * math.log(t) - 2.0 * math.log(randomness.uniform)",
+        "self.growth * math.log(t) + 2.0 * math.log(randomness.uniform)",
+        "conformance/test_policies.py",
+        "a sign in a random width",
+    ),
+    Defect(
+        "policy/rounds",
+        "return self.count - trial.number - 1 - len(self._added)",
+        "return self.count - trial.number - len(self._added)",
+        "test_pending.py",
+        "a count of rounds",
+    ),
+    Defect(
+        "policy/outputs",
+        "counted = [trial for trial in waiting if trial.number >= first]",
+        "counted = list(waiting)",
+        "test_channels.py",
+        "old trials that count after a restart",
+    ),
+    Defect(
+        "policy/pending_trials",
+        "        self.fresh = [trial for trial in self.fresh if trial.number >= first]\n        self.abandoned",
+        "        self.abandoned",
+        "test_pending.py attacks/test_sequences.py",
+        "old pending trials that count after a restart",
+    ),
+    Defect(
+        "policy/trained_posterior",
+        'return independent(self, ("entries", "_batches"), fresh=',
+        'return independent(self, ("_batches",), fresh=',
+        "attacks/test_sequences.py test_pending.py",
+        "trials that a copy shares",
+    ),
+    Defect(
+        "policy/memory_runner",
+        "        before, drift = data.posterior.predictions(trial), self._drift()\n        data.update([trial])\n",
+        "        data.update([trial])\n        before, drift = data.posterior.predictions(trial), self._drift()\n",
+        "extending/test_extending.py test_adaptive.py",
+        "a prediction that has seen the answer",
+    ),
+    Defect(
+        "domains/search/ascent",
+        "held = ((at <= 0.0) & (gradient <= 0.0)) | ((at >= 1.0) & (gradient >= 0.0))",
+        "held = ((at <= 0.0) & (gradient >= 0.0)) | ((at >= 1.0) & (gradient <= 0.0))",
+        "test_ascent.py",
+        "a sign at the sides of a box",
+    ),
+    Defect(
+        "domains/parameters",
+        "self.low + self.step * round((value - self.low) / self.step)",
+        "self.step * round((value - self.low) / self.step)",
+        "test_domain.py",
+        "an offset of whole numbers",
+    ),
+    Defect(
+        "slots/widths/gains",
+        "return progress.design().bound(count)",
+        "return progress.design().bound(max(count - 1, 0))",
+        "test_widths.py test_information.py",
+        "an index of the information gain",
+    ),
+    Defect(
+        "theory/change/detector",
+        "        self._kept = {}\n        self._distances = frozen(np.zeros(0))\n\n    def _values_for",
+        "        self._distances = frozen(np.zeros(0))\n\n    def _values_for",
+        "test_change.py",
+        "a cache that outlives a reset",
+    ),
+    Defect(
+        "storage/sqlite",
+        "                self._connection.rollback()\n                self._raw.rollback()\n",
+        "                self._raw.commit()\n",
+        "conformance/test_storages.py",
+        "a lost rollback of the database",
+    ),
+    Defect(
+        "study/replica",
+        "same = known.order > 0 and stamp == self.stamp",
+        "same = known.order > 0",
+        "conformance/test_storages.py",
+        "a stale record after another process has written",
+    ),
+    Defect(
+        "study/transaction",
+        "            self._written = notes\n",
+        "            pass\n",
+        "test_service_turns.py",
+        "a lost rollback of notes",
+    ),
+    Defect(
+        "serve/idempotency",
+        'hashlib.sha256(kind.encode() + b"\\0" + said)',
+        "hashlib.sha256(said)",
+        "test_service.py test_service_words.py",
+        "a key that is taken for that of another request",
+    ),
+    Defect(
+        "serve/auth/tokens",
+        "if found is None or self._clock() >= found.expires_at:",
+        "if found is None:",
+        "test_serve_tokens.py",
+        "a session that never ends",
+    ),
+    Defect(
+        "tuning/loop",
+        'if trial.state == "pending" and trial.lease_until is None]',
+        'if trial.state == "pending"]',
+        "test_maximize.py test_workers.py",
+        "a trial that two workers evaluate",
+    ),
+    Defect(
+        "simulation/metrics",
+        "own = cuts[(cuts >= start) & (cuts < end)]",
+        "own = cuts[(cuts > start) & (cuts < end)]",
+        "test_simulate.py test_changing.py",
+        "the first round of a period",
+    ),
+)
+
+
+def run(folder: Path, tests: str, *options: str) -> int:
+    """Runs test files against the package in a folder, and returns what pytest returned."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", *options]
+    files = [str(ROOT / "tests" / name) for name in tests.split()]
+    return subprocess.run([*command, *files], cwd=ROOT, env=environment, capture_output=True, check=False).returncode
+
+
+def found(defect: Defect, folder: Path) -> bool:
+    """Tells whether a test fails where this defect is in the copy, which is whole again afterwards."""
+    path = folder / "nilregret" / f"{defect.module}.py"
+    whole = path.read_text()
+    try:
+        path.write_text(whole.replace(defect.right, defect.wrong))
+        code = run(folder, defect.tests, "-x")
+    finally:
+        path.write_text(whole)
+    if code not in (PASSED, FAILED):
+        raise SystemExit(f"{defect.module}: pytest could not run {defect.tests} (exit code {code}).")
+    return code == FAILED
+
+
+def check_texts() -> None:
+    """Raises an error where the text of a defect does not stand in its module exactly once."""
+    for defect in DEFECTS:
+        path = PACKAGE / f"{defect.module}.py"
+        count = path.read_text().count(defect.right) if path.exists() else 0
+        if count != 1:
+            raise SystemExit(f"{defect.module}: {defect.right!r} is there {count} times. Write this defect anew.")
+
+
+def main(words: list[str]) -> int:
+    """Prints which defects are found; returns how many are missed."""
+    check_texts()
+    chosen = [defect for defect in DEFECTS if not words or any(word in defect.module for word in words)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(PACKAGE, folder / "nilregret", ignore=shutil.ignore_patterns("__pycache__"))
+        every = " ".join(dict.fromkeys(file for defect in chosen for file in defect.tests.split()))
+        if run(folder, every) != PASSED:
+            raise SystemExit(f"Without any defect some of these tests fail: {every}.")
+        missed = 0
+        for defect in chosen:
+            begun = time.monotonic()
+            there = found(defect, folder)
+            missed += not there
+            seconds = time.monotonic() - begun
+            print(f"{'found ' if there else 'MISSED'} {defect.module}: {defect.kind} ({seconds:.0f} s)", flush=True)
+    print(f"{len(chosen) - missed} of {len(chosen)} defects found.")
+    return missed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,67 @@
+"""Public names: few at the top, the others in modules, and every name of version 0.2 still found."""
+
+import pytest
+
+import nilregret as nr
+
+TOP = """
+    maximize minimize run Study Trial Result Space Float Int Choice when Arms Box auto gp_ucb irgp_ucb igp_ucb
+    gp_ts kernel_ucb gp_ucb_cpd gp_ucb_sdf gp_ts_sdf gp_bucb gp_ucb_noiseless_constraints
+    gp_ucb_noisy_constraints expected_improvement SquaredExponential Matern Linear kernel_for EveryRound
+    OnAverage Safe Environment simulate replicate information_gain Policy NoRegretError
+"""
+MODULES = ["kernels", "slots", "theory", "environments", "plots", "errors", "testing"]
+OLD = """
+    Active AllOf Arms Bernoulli Bounded Box Calibration Censored ChangeDetector ChangeTest Choice
+    CoordinateSearch Discount DriftBank EDetector Empirical Environment EvenSeries EveryRound Explanation
+    ExponentialPenalty Fit Float GreedyDesign Hallucinated Ignored Imputed InTurn InitialDesign Int InvalidInput
+    Kernel LateOrNever Lazy LengthscaleBank Linear Matern MissingData MissingExtra Mixture NearestMeans
+    NoRegretError NoRegretWarning OnAverage Overlap PenaltyFunction Periodic PointSearch Poisson Policy PowerLaw
+    PowerPenalty PowerSeries Product RationalQuadratic Refit RestartAt RestartDoubling RestartEvery
+    RestartOnChange Result Rewards RidgeChoice Rounded Run Safe ServiceError Sketch SlidingWindow Space Spectrum
+    SquaredExponential Standardization StorageError Study Sum Tied Trial TrialError __version__ admmbo asy_ts
+    auto bandit_oco calibrate_threshold conditional_gain_bound cross_validate_ridge detect_change
+    effective_dimension environments expected_improvement fit gp_bts gp_bucb gp_bucb_regret_bound gp_ts
+    gp_ts_regret_bound gp_ts_sdf gp_ts_sdf_regret_bound gp_ucb gp_ucb_cpd gp_ucb_cpd_regret_bound
+    gp_ucb_cpd_regret_rate gp_ucb_noiseless_constraints gp_ucb_noisy_constraints gp_ucb_regret_bound gp_ucb_sdf
+    gp_ucb_sdf_regret_bound greedy_mean greedy_variance igp_ucb igp_ucb_regret_bound information_gain
+    information_gain_rate irgp_ucb kernel_for kernel_ucb lb_gp_ucb least_slack log_marginal_likelihood maximize
+    minimize noiseless_constraints_bounds noisy_constraints_bounds plots probability_of_improvement replicate
+    run simulate when
+"""  # of version 0.2
+
+
+def test_dir_shows_the_few_public_names():
+    assert dir(nr) == sorted(TOP.split() + MODULES)
+    assert len(dir(nr)) <= 50
+
+
+@pytest.mark.parametrize("name", OLD.split())
+def test_names_of_version_0_2_are_found(name):
+    assert getattr(nr, name) is not None
+
+
+@pytest.mark.parametrize("name", [*MODULES, "algorithms"])
+def test_dir_of_a_module_shows_its_public_names_alone(name):
+    module = getattr(nr, name)
+    assert sorted(dir(module)) == sorted(module.__all__)
+    strangers = [
+        each
+        for each in module.__all__
+        if not getattr(getattr(module, each), "__module__", "nilregret").startswith(("nilregret", "builtins"))
+    ]
+    assert strangers == []
+
+
+@pytest.mark.parametrize(
+    ("misspelt", "meant"),
+    [("gp_ubc", "gp_ucb"), ("matern", "Matern"), ("DriftBanc", "DriftBank"), ("EveryRond", "EveryRound")],
+)
+def test_a_misspelt_name_gets_a_hint(misspelt, meant):
+    with pytest.raises(AttributeError, match=f"no attribute '{misspelt}'. Did you mean '{meant}'"):
+        getattr(nr, misspelt)
+
+
+def test_a_strange_name_gets_no_hint():
+    with pytest.raises(AttributeError, match=r"no attribute 'xyzzyx'$"):
+        _ = nr.xyzzyx
