@@ -111,7 +111,7 @@ def shares(rounds):
         state.receive((record.update(trial.answered(reward=reward, order=order + 2, time=0.0)),))
         order += 2
     decided = time.process_time() - before
-    posterior = State(POLICY, seed=0).reward.posterior.belief.answered
+    posterior = State(POLICY, seed=0).reward.posterior.belief.observed
     before = time.process_time()
     for arm, reward in zip(run.arms.tolist(), run.rewards.tolist(), strict=True):
         posterior.append(arm, reward)

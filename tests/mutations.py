@@ -159,7 +159,7 @@ DEFECTS = (
         "domains/parameters",
         "self.low + self.step * round((value - self.low) / self.step)",
         "self.step * round((value - self.low) / self.step)",
-        "test_domain.py",
+        "test_input.py",
         "an offset of whole numbers",
     ),
     Defect(

@@ -227,6 +227,20 @@ def test_the_detector_equals_algorithm_1_afresh(name):
     assert 0 < changes < 33  # both verdicts were compared
 
 
+def test_a_detector_that_was_reset_is_a_fresh_one():
+    """With as many pairs as before and others, so that halves kept from before would be seen."""
+    first, second = data(GRID, 20, 1), data(GRID, 20, 4)
+    again, fresh = (
+        nr.theory.ChangeDetector(nr.Matern(2.5, 0.7), domain=GRID, threshold=THETA, ridge=RIDGE) for _ in range(2)
+    )
+    for point, reward in zip(*first, strict=True):
+        again.add(point, reward)
+    again.reset()
+    for point, reward in zip(*second, strict=True):
+        assert again.add(point, reward) == fresh.add(point, reward)
+        np.testing.assert_array_equal(again.distances, fresh.distances)
+
+
 def test_halves_too_large_to_keep_are_fitted_again(monkeypatch):
     points, rewards = data(GRID, 40, 2)
 
@@ -234,7 +248,7 @@ def test_halves_too_large_to_keep_are_fitted_again(monkeypatch):
         made = nr.theory.ChangeDetector(nr.Matern(2.5), domain=GRID)
         for point, reward in zip(points, rewards, strict=True):
             made.add(point, reward)
-        return made.distances, sum(window.size for windows in made._kept.values() for window in windows)
+        return made.distances, sum(window.size for windows in made._fits.values() for window in windows)
 
     all_kept, memory = distances()
     monkeypatch.setattr(detector, "LARGEST_CACHED", 3)

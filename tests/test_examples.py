@@ -46,6 +46,7 @@ def test_three_studies_to_look_at_in_a_browser(tmp_path, monkeypatch, capsys):
     assert counts == {"shop": 24, "oven": 4, "router": 12}
 
 
+@pytest.mark.nightly
 def test_a_shop_in_which_everything_happens_at_once(tmp_path, monkeypatch, capsys):
     picture = tmp_path / "everything.png"
     monkeypatch.setattr(sys, "argv", ["everything.py", "--days", "24", "--seeds", "1", "--out", str(picture)])

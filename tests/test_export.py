@@ -13,6 +13,8 @@ import pytest
 import nilregret as nr
 from nilregret.study.export import rows
 
+from .marks import nightly
+
 MIXED = nr.Space(
     rate=nr.Float(1e-4, 1, log=True),
     layers=nr.Int(1, 9),
@@ -56,8 +58,14 @@ def arm_study():
 STUDIES = {"mixed": mixed_study, "limited": limited_study, "arms": arm_study}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *(("mixed", kind) for kind in KINDS),
+        *((name, KINDS[0]) for name in ("limited", "arms")),
+        *nightly(*((name, kind) for name in ("limited", "arms") for kind in KINDS[1:])),
+    ],
+)
 def test_a_file_read_again_tells_the_same(name, kind, tmp_path):
     study = STUDIES[name]()
     path = study.export(tmp_path / f"trials{kind}")

@@ -18,6 +18,7 @@ from nilregret.integrations.distributions import Translation
 from nilregret.integrations.observed_space import ObservedSpace, hull
 from nilregret.integrations.optuna import NoRegretSampler
 
+from .marks import nightly
 from .optuna_worker import SEED, loss, objective
 from .waiting import LONG
 
@@ -181,7 +182,7 @@ class TestRecord:
                 assert sampler.sample_relative(study, trial, DISTRIBUTIONS) == afresh
                 study.tell(trial.number, state=TrialState.FAIL)
 
-    @pytest.mark.parametrize("constrained", [False, True])
+    @pytest.mark.parametrize("constrained", [True, *nightly(False)])
     def test_so_it_is_where_parameters_come_and_go(self, constrained):
         rng, sampler = np.random.default_rng(1), NoRegretSampler(seed=7, failed="ignored")
         study, running = study_of(sampler), []

@@ -13,6 +13,8 @@ from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.widths.delayed import CensoredWidth
 from nilregret.storage.record import Record
 
+from .marks import nightly
+
 KERNEL = nr.SquaredExponential(0.2)
 ARMS = nr.Arms.grid(0, 1, 40)
 BOX = nr.Box([0.0], [1.0])
@@ -588,10 +590,9 @@ REFITS = {
     ("name", "refit"),
     [
         ("arms", "answered"),
-        ("arms", "own"),
         ("box", "no fits"),
         ("arms, contexts", "own"),
-        ("box, contexts", "answered"),
+        *nightly(("arms", "own"), ("box, contexts", "answered")),
     ],
 )
 def test_resuming_continues_exactly(pending, name, refit, tmp_path):

@@ -94,7 +94,7 @@ def test_many_at_once_are_as_one_by_one_to_the_bit(kind, known):
     rng = np.random.default_rng(known)
     if kind == "rates":
         policy = nr.auto(nr.Arms.grid(0, 1, 30), reward="bernoulli")
-        make = lambda: State(policy, seed=0).reward.posterior.belief.answered  # noqa: E731
+        make = lambda: State(policy, seed=0).reward.posterior.belief.observed  # noqa: E731
     else:
         kernel = nr.SquaredExponential(0.3) if kind == "features" else nr.Matern(0.5, 0.1)
         make = lambda: posterior_on_arms(nr.Arms.grid(0, 1, 30 if kind == "features" else 400), kernel, 0.1)  # noqa: E731

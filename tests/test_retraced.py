@@ -223,10 +223,10 @@ def test_rates_are_weighed_by_answers_alone(monkeypatch):
     assert [t.arm for t in one.trials] == [t.arm for t in other.trials]
     assert {t.number for t in counted(one)[1]} == {t.number for t in counted(other)[1]}
     answered, asked = (
-        other.replica.current().reward.posterior.belief.answered.chain,
-        other.replica.current().reward.posterior.belief.asked.chain,
+        other.replica.current().reward.posterior.belief.observed.chain,
+        other.replica.current().reward.posterior.belief.with_pending.chain,
     )
-    np.testing.assert_array_equal(answered.shares, one.replica.current().reward.posterior.belief.answered.chain.shares)
+    np.testing.assert_array_equal(answered.shares, one.replica.current().reward.posterior.belief.observed.chain.shares)
     np.testing.assert_array_equal(other.predict()[0], one.predict()[0])
     means = answered._means
     variances = answered.shares @ (asked._variances + (means - answered.shares @ means) ** 2)

@@ -76,6 +76,29 @@ class Watched:
 # -- before the transaction --------------------------------------------------------------------------------------------
 
 
+def test_a_call_that_fails_takes_its_notes_back_and_no_other_s(tmp_path):
+    study = opened(f"sqlite:///{tmp_path}/a.db")
+    study.storage.keep_notes()
+
+    def noting(key, error=None):
+        def act(transaction):
+            transaction.write_note(key, "said")
+            if error is not None:
+                raise error
+            return key
+
+        return act
+
+    acts = [noting("one"), noting("two", ValueError("no")), noting("three")]
+    one, two, three = study.group_commit(acts, seconds=60.0)
+    assert (one, str(two.error), three) == ("one", "no", "three")
+
+    def known(transaction):
+        return [transaction.read_note(key) for key in ("one", "two", "three")]
+
+    assert study.group_commit([known], keys=("one", "two", "three"), seconds=60.0) == [["said", None, "said"]]
+
+
 @DATABASES
 def test_no_decision_is_made_within_a_transaction(places, kind, monkeypatch):
     storage = SqlStorage(places(kind)())

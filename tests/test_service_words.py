@@ -288,7 +288,7 @@ NOT_SERVED = {
 OWN_PARTS = {
     "theory/change/detector.py", "theory/change/calibration.py", "policy/silence_values.py",
     "domains/search/arms.py", "theory/penalties.py",
-    "storage/sql.py", "study/export.py", "tuning/toml/workers.py", "tuning/toml/studies.py",
+    "storage/sql.py", "study/export.py", "tuning/toml/worker_pool.py", "tuning/toml/study_file.py",
     "tuning/toml/run.py", "study/replica.py",
     "serve/app.py", "serve/auth/tokens.py", "tuning/toml/shell.py", "tuning/toml/evaluation.py",
 }  # fmt: skip

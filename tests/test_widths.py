@@ -104,7 +104,7 @@ def test_the_norm_of_theorem_3_can_be_guessed():
     gamma = GreedyDesign(KERNEL, ARMS, 0.1**2).bound(16)
     beta = 2 * guess**2 + 300 * gamma * math.log(16 / 0.1) ** 3
     assert study.width == pytest.approx(math.sqrt(beta))
-    posterior = study.replica.current().reward.posterior.belief.answered
+    posterior = study.replica.current().reward.posterior.belief.observed
     spread = math.sqrt(2 * (posterior.information_gain + 1 + math.log(1 / 0.1)))  # R / sqrt(lambda) = 1
     assert guess / 2 < posterior.mean_norm - spread <= guess
 

@@ -125,6 +125,28 @@ def test_killed_processes_continue_the_identical_run(shared, deaths):
     assert work(shared) == work(None)
 
 
+def test_what_was_written_before_an_error_is_taken_back(url, monkeypatch):
+    from nilregret.storage import memory, sql
+
+    def failing(save):
+        def save_and_fail(*given, **more):
+            save(*given, **more)
+            raise KeyboardInterrupt
+
+        return save_and_fail
+
+    study = nr.Study(POLICY, seed=1, storage=url)
+    study.tell(study.ask(), 0.5)
+    known = list(study.trials)
+    with monkeypatch.context() as patch:
+        for writer in (sql._Turn, memory._Writer):
+            patch.setattr(writer, "save", failing(writer.save))
+        with pytest.raises(KeyboardInterrupt):
+            study.ask()
+    assert list(study.trials) == known
+    assert list(nr.Study.open(storage=url).trials) == known
+
+
 def test_a_write_that_fails_loses_nothing(url, monkeypatch):
     from nilregret.storage import memory, sql_writer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self, TypeVar
 
-import numpy as np
+from numpy import ndarray
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ def independent(
     attributes.update(original.__dict__)
     for name in owned:
         value = attributes[name]
-        if type(value) is np.ndarray:
+        if type(value) is ndarray:
             attributes[name] = value.copy("K")
         elif value is not None:
             attributes[name] = value.copy()

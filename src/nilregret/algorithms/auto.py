@@ -7,6 +7,7 @@ from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain, Space, check_domain
 from ..domains.parameters import Choice
 from ..domains.search.boxes import PointSearch
+from ..domains.typed import D
 from ..kernels import kernel_for
 from ..policy.policy import Policy
 from ..slots.change_detection import DriftBank, EDetector
@@ -38,7 +39,7 @@ OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
 
 def auto(
-    domain: Domain,
+    domain: D,
     *,
     context: Domain | None = None,
     noise: float | None = None,
@@ -48,7 +49,7 @@ def auto(
     world: str = "stationary",
     answers: str = "prompt",
     reward: str | KnownReward | None = None,
-) -> Policy:
+) -> Policy[D]:
     """Returns the recommended policy if nothing is known: units, kernel, noise and mean of the rewards are learned.
 
     It consists of ordinary parts, which `print` shows and `policy.using(...)` replaces:

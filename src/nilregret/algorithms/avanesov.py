@@ -9,6 +9,7 @@ from typing import Unpack
 from .._utils.checks import integer, many, number, one_of, shown
 from .._utils.errors import InvalidInput
 from ..domains.domain import Domain
+from ..domains.typed import D
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..slots.envelope import Confidence, DriftBayes
@@ -30,7 +31,7 @@ WIDTHS = ("power", "rkhs")
     switching="each trial is one play, at which a change may come",
 )
 def gp_ucb_cpd(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | None = None,
@@ -50,7 +51,7 @@ def gp_ucb_cpd(
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """GP-UCB-CPD (Avanesov, Algorithm 2), with log^3 T in beta_t where the paper prints log^4 T.
 
     Some rounds are uniform. A test for changes runs on them, and each detected change restarts the memory. The width

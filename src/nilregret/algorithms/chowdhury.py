@@ -1,4 +1,4 @@
-"""IGP-UCB and GP-TS (Chowdhury & Gopalan 2017), and KernelUCB (Valko et al. 2013), which they are compared with."""
+"""IGP-UCB and GP-TS (Chowdhury & Gopalan 2017)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from .._utils.checks import LARGEST_REWARD, flag, integer, number, one_of, shown
 from .._utils.errors import InvalidInput
 from ..domains.domain import Box, Domain, enclosing_box
+from ..domains.typed import D
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..slots.by_name import chosen_memory
@@ -17,7 +18,7 @@ from ..slots.scores import ThompsonSample, UpperConfidenceBound
 from ..slots.widths.gains import Gain
 from ..slots.widths.likelihood_ratio import LikelihoodRatio
 from ..slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture
-from ..slots.widths.self_normalized import KernelUcb, SelfNormalized
+from ..slots.widths.self_normalized import SelfNormalized
 from ..slots.widths.slopes import lipschitz_constant
 from ..theory.change.schedules import PowerLaw
 from .arguments import (
@@ -36,7 +37,7 @@ WIDTHS = ("igp", "ay", "amm", "dmm", "best", "lr")  # Each but the last lies wit
 
 @algorithm()
 def igp_ucb(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | str | None = None,
@@ -49,7 +50,7 @@ def igp_ucb(
     delta: float = 0.1,
     regularization: float | str | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """IGP-UCB (Chowdhury & Gopalan 2017, Algorithm 1) by the *realised* information gain, lambda = 1 without `horizon`.
 
     Each round plays argmax mu_{t-1} + beta_t sigma_{t-1}, with
@@ -106,7 +107,7 @@ def igp_ucb(
 
 @algorithm()
 def gp_ts(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | str | None = None,
@@ -122,7 +123,7 @@ def gp_ts(
     delta: float = 0.1,
     regularization: float | str | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """GP-TS (Chowdhury & Gopalan 2017) by the realised gain, no grid D_t, lambda = 1, unless told otherwise.
 
     Each round plays the argmax of a draw from GP(mu_{t-1}, v_t^2 k_{t-1}), with
@@ -161,36 +162,6 @@ def gp_ts(
     score = _decision_sets(lipschitz, grid, growth, bound, domain, kernel, context)
     std = math.sqrt(ridge) if known is None else known
     return build("gp_ts", domain, kernel, confidence, score, noise=std, regularization=ridge, **slots)
-
-
-@algorithm()
-def kernel_ucb(
-    domain: Domain,
-    kernel: Kernel,
-    *,
-    noise: float | None = None,
-    eta: float,
-    horizon: int | None = None,
-    delta: float = 0.1,
-    regularization: float | None = None,
-    **slots: Unpack[Slots],
-) -> Policy:
-    """KernelUCB: argmax mu_{t-1} + eta lambda^{-1/2} sigma_{t-1} (Valko et al. 2013, whose lambda is free, and 1 here).
-
-    Args:
-        domain, kernel, slots: see `gp_ucb`.
-        noise: R, reward units. The rule does not use it.
-        eta: exploration, reward units.
-        horizon: T, which sets lambda = 1 + 2/T.
-        delta: failure probability, which the rule does not use.
-        regularization: lambda, 1 + 2/T unless given, and 1 without a horizon.
-    """
-    noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
-    check_model(domain, slots.get("context"), kernel)
-    confidence = KernelUcb(eta=eta, regularization=ridge, delta=delta)
-    return build(
-        "kernel_ucb", domain, kernel, confidence, UpperConfidenceBound(), noise=noise, regularization=ridge, **slots
-    )
 
 
 def _width(

@@ -10,6 +10,7 @@ from typing import Any, TypedDict, TypeVar, Unpack, cast
 from .._utils.errors import InvalidInput
 from ..domains.domain import Domain
 from ..domains.search.boxes import PointSearch
+from ..domains.typed import D
 from ..kernels import Kernel
 from ..policy.policy import Policy
 from ..slots.by_name import chosen
@@ -149,7 +150,7 @@ def _unexpected(algorithm: str, keyword: str, known: Iterable[str], fills: dict[
 
 def build(
     algorithm: str,
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     confidence: Confidence,
     score: Score,
@@ -158,7 +159,7 @@ def build(
     regularization: float,
     objective: Objective | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """Returns a policy of these parts, with defaults for the slots that are not given."""
     filled: dict[str, Any] = {name: part for name, part in slots.items() if part is not None}
     objective = filled.pop("reward", objective)

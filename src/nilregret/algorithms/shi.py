@@ -8,6 +8,7 @@ from typing import Unpack
 from .._utils.checks import integer, one_of
 from .._utils.errors import InvalidInput
 from ..domains.domain import Domain
+from ..domains.typed import D
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..slots.check import part_of
@@ -36,7 +37,7 @@ MEMORIES = ("kept", "fresh")
     switching="each trial is one play, for which multipliers charge",
 )
 def gp_ucb_noiseless_constraints(
-    domain: Domain,
+    domain: D,
     kernel: Kernel | Sequence[Kernel],
     *,
     noise: float,
@@ -53,7 +54,7 @@ def gp_ucb_noiseless_constraints(
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[FreeSlots],
-) -> Policy:
+) -> Policy[D]:
     """Noiseless long-term constraints (Shi & Eryilmaz 2022, Algorithm 2), data kept over epochs, with realised gains.
 
     In each of L epochs of S rounds a bandit maximises f - sum_j kappa_j (psi(g_j) - 1). After each epoch, kappa_j is
@@ -112,7 +113,7 @@ def gp_ucb_noiseless_constraints(
     switching="each trial is one play, for which multipliers charge",
 )
 def gp_ucb_noisy_constraints(
-    domain: Domain,
+    domain: D,
     kernel: Kernel | Sequence[Kernel],
     *,
     noise: float,
@@ -127,7 +128,7 @@ def gp_ucb_noisy_constraints(
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[FreeSlots],
-) -> Policy:
+) -> Policy[D]:
     """Noisy long-term constraints (Shi & Eryilmaz 2022, Algorithm 3), data kept over epochs, with realised gains.
 
     In each of L epochs of S rounds a bandit maximises f - sum_j kappa_j g_j. Its noise constant is widened by

@@ -6,7 +6,7 @@ from typing import Unpack
 
 from .._utils.checks import flag
 from .._utils.errors import InvalidInput
-from ..domains.domain import Domain
+from ..domains.typed import D
 from ..kernels import Kernel
 from ..policy.policy import Policy
 from ..slots.envelope import Confidence
@@ -31,7 +31,7 @@ SMALL_MARGIN = 0.05  # Share of the prior standard deviation, for the probabilit
 
 @algorithm()
 def gp_ucb(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | None = None,
@@ -47,7 +47,7 @@ def gp_ucb(
     information_gain: str | float = "greedy",
     regularization: float | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """GP-UCB: argmax mu_{t-1}(x) + beta_t^{1/2} sigma_{t-1}(x) (Srinivas et al. 2010, Algorithm 1, eq. 6).
 
     beta_t is that of Theorem 1 for finitely many arms and contexts, and that of Theorem 2 elsewhere. `width` may say
@@ -171,7 +171,7 @@ def _norm_of_theorem_3(
 
 @algorithm()
 def expected_improvement(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | None = None,
@@ -181,7 +181,7 @@ def expected_improvement(
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """Expected improvement, EI (Mockus et al. 1978), on the highest posterior mean in place of the best reward.
 
     This is a baseline of Srinivas et al. 2010, section 6. Before the first reward the prior mean is the incumbent.
@@ -207,7 +207,7 @@ def expected_improvement(
 
 @algorithm()
 def probability_of_improvement(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | None = None,
@@ -217,7 +217,7 @@ def probability_of_improvement(
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """Most probable improvement, PI (Kushner 1964), by a 20th of the prior std on the highest posterior mean.
 
     This is the baseline "MPI" of Srinivas et al. 2010, section 6.
@@ -237,7 +237,7 @@ def probability_of_improvement(
 
 @algorithm()
 def greedy_mean(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | None = None,
@@ -245,7 +245,7 @@ def greedy_mean(
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """Exploitation alone, argmax mu_{t-1}(x) ("mean only" of Srinivas et al. 2010, section 6).
 
     Args:
@@ -259,7 +259,7 @@ def greedy_mean(
 
 @algorithm()
 def greedy_variance(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | None = None,
@@ -267,7 +267,7 @@ def greedy_variance(
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """Experimental design, argmax sigma_{t-1}(x) (Srinivas et al. 2010, eq. 4): learns f everywhere.
 
     The gathered information is at least (1 - 1/e) of the largest possible. Section 6 calls this rule "variance only".
@@ -283,7 +283,7 @@ def greedy_variance(
 
 def _rule(
     algorithm: str,
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     score: Score,
     *,
@@ -292,7 +292,7 @@ def _rule(
     delta: float,
     regularization: float | None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """Returns the policy of a rule that uses no confidence bounds."""
     noise, ridge = noise_and_ridge(domain, kernel, noise, regularization, slots)
     confidence = chosen_width(width, ["finite", "pointwise"], delta=delta)

@@ -18,6 +18,7 @@ from typing import Unpack, cast
 
 from .._utils.checks import one_of
 from ..domains.domain import Domain, count_of_points, enclosing_box
+from ..domains.typed import D
 from ..kernels import Kernel
 from ..policy.policy import Policy
 from ..slots.envelope import CompactBayes, Confidence
@@ -32,7 +33,7 @@ FEWEST = 10  # Least number of points along a side of a box, since a fit may fin
 
 @algorithm()
 def irgp_ucb(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | None = None,
@@ -43,7 +44,7 @@ def irgp_ucb(
     r: float | None = None,
     regularization: float | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """IRGP-UCB: argmax mu_{t-1} + zeta_t^{1/2} sigma_{t-1} with zeta_t drawn anew (Takeno, Inatsu & Karasuyama 2023).
 
     On N arms zeta_t = 2 log(N / 2) + E_t, with E_t exponential of mean 2. The mean regret over f, noise and draws is at

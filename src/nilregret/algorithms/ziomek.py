@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from .._utils.checks import listed
-from ..domains.domain import Domain, sides
+from ..domains.domain import sides
+from ..domains.typed import D
 from ..kernels import Kernel
 from ..policy.policy import Policy
 from ..slots.envelope import Confidence
@@ -27,7 +28,7 @@ CANDIDATES = 5  # The default number of lengthscales (section 5: "at least 5 can
     switching="each trial is one play, of the candidate whose turn it is",
 )
 def lb_gp_ucb(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float,
@@ -38,7 +39,7 @@ def lb_gp_ucb(
     delta: float = DELTA,
     regularization: float | None = None,
     **slots: Unpack[FreeSlots],
-) -> Policy:
+) -> Policy[D]:
     """LB-GP-UCB (Ziomek, Adachi & Osborne 2024, Alg. 1) with tighter widths, and candidates that do not grow in number.
 
     The algorithm is GP-UCB under several lengthscales, whose regret is balanced. In each round one candidate theta_j

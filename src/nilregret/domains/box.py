@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,10 @@ class Box:
 
     lower: Array
     upper: Array
+
+    if TYPE_CHECKING:  # arguments are converted
+
+        def __init__(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
         lower, upper = (np.atleast_1d(finite_array(name, getattr(self, name))) for name in ("lower", "upper"))

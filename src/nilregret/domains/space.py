@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -252,6 +252,16 @@ class Arms:
     space: Space | None = field(default=None, kw_only=True)
     # Of a grid, the number of values of each parameter.
     counts: tuple[tuple[str, int], ...] | None = field(default=None, kw_only=True)
+
+    if TYPE_CHECKING:  # arguments are converted
+
+        def __init__(
+            self,
+            points: npt.ArrayLike,
+            *,
+            space: Space | None = None,
+            counts: tuple[tuple[str, int], ...] | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space | None):

@@ -6,8 +6,8 @@ variance is taken from this one, and its samples are samples of f - mu.
 
 | symbol | name | meaning |
 |---|---|---|
-| mu | `answered` | posterior of the trials that have a value |
-| sigma | `asked` | posterior of all trials, pending ones included; equal to `answered` without pending trials |
+| mu | `observed` | posterior of the trials that have a value |
+| sigma | `with_pending` | posterior of all trials, pending ones included; equal to `observed` without pending trials |
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from .protocol import CountingPosterior, Posterior, RevisablePosterior
 P = TypeVar("P", bound=Posterior)
 
 
-def _of_questions(posterior: P, answered: P) -> P:
-    if isinstance(posterior, Averaged) and isinstance(answered, Averaged):
-        return cast(P, posterior.following(answered))
+def _variance_only(posterior: P, observed: P) -> P:
+    if isinstance(posterior, Averaged) and isinstance(observed, Averaged):
+        return cast(P, posterior.following(observed))
     if isinstance(posterior, OutOfSequencePosterior | RatePosterior):
         return cast(P, posterior.variance_only())
     return posterior.copy()
@@ -62,8 +62,8 @@ class Belief(ABC, Generic[P]):
     """
 
     def __init__(self, posterior: P, *, apart: bool = False) -> None:
-        self.answered = posterior
-        self.asked = _of_questions(posterior, posterior) if apart else posterior
+        self.observed = posterior
+        self.with_pending = _variance_only(posterior, posterior) if apart else posterior
         self.apart = apart
 
     @final
@@ -71,14 +71,14 @@ class Belief(ABC, Generic[P]):
         """Adds a trial at a cell, which is an arm of a table, a row, or repeated plays of one."""
         if type(cell) is RepeatedPlays:
             if self.apart:
-                cast(CountingPosterior, self.asked).append(cell.cell, 0.0, count=cell.times)
+                cast(CountingPosterior, self.with_pending).append(cell.cell, 0.0, count=cell.times)
             if value is not None:
                 self._append(cell, value)
             return
         if self.apart:
-            self.asked.append(cell, 0.0)
+            self.with_pending.append(cell, 0.0)
         if value is not None:
-            self.answered.append(cell, value)
+            self.observed.append(cell, value)
 
     def revise(self, cell: Any, old: float | None, new: float | None) -> None:
         """Replaces the target of a trial that was added with `old`."""
@@ -91,10 +91,10 @@ class Belief(ABC, Generic[P]):
                 self._append(cell, new)
             return
         if old is None and new is not None:
-            self.answered.append(cell, new)
+            self.observed.append(cell, new)
             return
         # Policies that revise targets are made only with a posterior that can.
-        known = cast(RevisablePosterior, self.answered)
+        known = cast(RevisablePosterior, self.observed)
         if new is None:
             known.forget(cell, cast(float, old))
         else:
@@ -109,29 +109,29 @@ class Belief(ABC, Generic[P]):
             elif before != after:
                 together.append((cell, before, after))
         if together:
-            cast(RevisablePosterior, self.answered).revise_all(*zip(*together, strict=True))
+            cast(RevisablePosterior, self.observed).revise_all(*zip(*together, strict=True))
 
     def drop(self, cell: Any, value: float | None) -> None:
         """Removes a trial that was added with this value."""
         if type(cell) is RepeatedPlays:
             if self.apart:
-                cast(CountingPosterior, self.asked).forget(cell.cell, 0.0, count=cell.times)
+                cast(CountingPosterior, self.with_pending).forget(cell.cell, 0.0, count=cell.times)
             if value is not None:
                 self._forget(cell, value)
             return
         if self.apart:
-            cast(RevisablePosterior, self.asked).forget(cell, 0.0)
+            cast(RevisablePosterior, self.with_pending).forget(cell, 0.0)
         if value is not None:
-            cast(RevisablePosterior, self.answered).forget(cell, value)
+            cast(RevisablePosterior, self.observed).forget(cell, value)
 
     @final
     def _append(self, run: RepeatedPlays, value: float) -> None:
-        known = cast(CountingPosterior, self.answered)
+        known = cast(CountingPosterior, self.observed)
         known.append(run.cell, value, count=run.times, scatter=run.scatter)
 
     @final
     def _forget(self, run: RepeatedPlays, value: float) -> None:
-        known = cast(CountingPosterior, self.answered)
+        known = cast(CountingPosterior, self.observed)
         known.forget(run.cell, value, count=run.times, scatter=run.scatter)
 
     @final
@@ -139,22 +139,22 @@ class Belief(ABC, Generic[P]):
     def spread(self) -> P:
         """Posterior that the variance is taken from."""
         # Without pending trials both posteriors have the same variance, and only the observed one rounds consistently.
-        if self.asked.count == self.answered.count:
-            return self.answered
-        if isinstance(self.asked, OutOfSequencePosterior | RatePosterior):
-            return cast(P, self.asked.deviations_from(cast(Any, self.answered)))
-        return self.asked
+        if self.with_pending.count == self.observed.count:
+            return self.observed
+        if isinstance(self.with_pending, OutOfSequencePosterior | RatePosterior):
+            return cast(P, self.with_pending.deviations_from(cast(Any, self.observed)))
+        return self.with_pending
 
     @final
     def copy(self) -> Self:
         """Returns an independent belief in the same state."""
-        other = independent(self, ("answered",))
-        other.asked = self._asked_beside(other.answered) if self.apart else other.answered
+        other = independent(self, ("observed",))
+        other.with_pending = self._copy_with_pending(other.observed) if self.apart else other.observed
         return other
 
-    def _asked_beside(self, answered: P) -> P:
-        known = self.asked
-        return _of_questions(known, answered) if isinstance(known, Averaged) else known.copy()
+    def _copy_with_pending(self, observed: P) -> P:
+        known = self.with_pending
+        return _variance_only(known, observed) if isinstance(known, Averaged) else known.copy()
 
     joins: ClassVar[bool] = False  # whether several calls of `put_all` may be made one, to the bit
 
@@ -192,9 +192,9 @@ class TableBelief(Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePos
     joins: ClassVar[bool] = True
 
     def put_all(self, cells: Sequence[int | RepeatedPlays], values: Sequence[float | None]) -> None:
-        """Take in several trials: as one by one, to the bit, and quicker where they are many."""
+        """Adds several trials, with the same result to the bit as one by one, and faster if they are many."""
         if len(cells) > 1 and not self.apart and all(type(cell) is int for cell in cells):
-            self.answered.append_all(cast("Sequence[int]", cells), cast("Sequence[float]", values))
+            self.observed.append_all(cast("Sequence[int]", cells), cast("Sequence[float]", values))
             return
         for cell, value in zip(cells, values, strict=True):
             self.put(cell, value)
@@ -206,33 +206,33 @@ class TableBelief(Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePos
 
     def predict(self, cells: ArmIndices | None = None) -> tuple[Array, Array]:
         """Returns mean and standard deviation of f at these cells, or at all."""
-        mean, std = self.answered.predict(cells)
-        if self.apart and (spread := self.spread) is not self.answered:
+        mean, std = self.observed.predict(cells)
+        if self.apart and (spread := self.spread) is not self.observed:
             std = spread.predict(cells)[1]
         return mean, std
 
     def mean(self, cells: ArmIndices) -> Array:
         """Returns the mean, `(n,)`."""
-        return self.answered.predict(cells)[0]
+        return self.observed.predict(cells)[0]
 
     def pull(self, cells: ArmIndices | None, others: Sequence[Any]) -> Array:
         """Returns the derivatives at these cells, or at all, `(n, k)`."""
-        known = self.answered
+        known = self.observed
         at = np.arange(len(known.prior.points)) if cells is None else cells
         return known.cross_covariance(at, np.asarray(others, dtype=np.intp)) / known.regularization
 
     def draw(self, rng: np.random.Generator, cells: ArmIndices | None, *, width: float) -> Array:
         """Returns a draw from GP(mu, width^2 cov), jointly at these cells or at all, `(n,)`."""
-        mean, _ = self.answered.predict(cells)
+        mean, _ = self.observed.predict(cells)
         spread = self.spread
         deviation = spread.sample(rng, cells)[0]
-        if spread is self.answered:  # Otherwise the mean of `spread` is 0.
+        if spread is self.observed:  # Otherwise the mean of `spread` is 0.
             deviation -= mean
         return np.asarray(mean + width * deviation)
 
     def advance(self, round_: int) -> None:
         """Sets the round of the trials that are asked for from now on, if f drifts."""
-        for posterior in (self.answered, self.asked) if self.apart else (self.answered,):
+        for posterior in (self.observed, self.with_pending) if self.apart else (self.observed,):
             if isinstance(posterior, OutOfSequencePosterior):
                 posterior.advance(round_)
 
@@ -250,7 +250,7 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
             return
         rows = np.array(cells)
         if self.apart:
-            self.asked.extend(rows, np.zeros(len(rows)))
+            self.with_pending.extend(rows, np.zeros(len(rows)))
         self._fill(rows, values)
 
     @with_one_thread
@@ -265,16 +265,16 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
     def _fill(self, rows: Array, values: Sequence[float | None]) -> None:
         valued = [i for i, value in enumerate(values) if value is not None]
         if valued:
-            self.answered.extend(rows[valued], [cast(float, values[i]) for i in valued])
+            self.observed.extend(rows[valued], [cast(float, values[i]) for i in valued])
 
     @with_one_thread
     def revise(self, cell: Any, old: float | None, new: float | None) -> None:
-        """Changes the value of a trial."""
+        """Replaces the value of a trial."""
         super().revise(cell, old, new)
 
     @with_one_thread
     def revise_all(self, cells: Sequence[Any], old: Sequence[float | None], new: Sequence[float | None]) -> None:
-        """Changes the values of several trials."""
+        """Replaces the values of several trials."""
         super().revise_all(cells, old, new)
 
     @with_one_thread
@@ -285,31 +285,31 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
     def predict(self, cells: Any = None) -> tuple[Array, Array]:
         """Returns mean and standard deviation of f at rows `(n, d)`."""
         spread = self.spread
-        if spread is self.answered:
+        if spread is self.observed:
             return spread.predict(cells)
-        return self.answered.mean(cells), spread.predict(cells)[1]
+        return self.observed.mean(cells), spread.predict(cells)[1]
 
     def mean(self, cells: Array) -> Array:
         """Returns the mean, `(n,)`."""
-        return self.answered.mean(cells)
+        return self.observed.mean(cells)
 
     def pull(self, cells: Array, others: Sequence[Any]) -> Array:
         """Returns the derivatives at rows `(n, d)` by the targets at k others, `(n, k)`."""
-        return self.answered.cross_covariance(cells, np.array(others)) / self.answered.regularization
+        return self.observed.cross_covariance(cells, np.array(others)) / self.observed.regularization
 
     def gradients(self, rows: Array) -> Gradients:
         """Returns mean and standard deviation at rows `(n, d)`, with their gradients."""
         spread = self.spread
         at = spread.gradients(rows)
-        if spread is self.answered:
+        if spread is self.observed:
             return at
-        mean, slope = self.answered.mean_gradient(rows)
+        mean, slope = self.observed.mean_gradient(rows)
         return at._replace(mean=mean, mean_gradient=slope)
 
     def path(self, rng: np.random.Generator, *, width: float) -> SampledFunction:
         """Returns a function drawn from GP(mu, width^2 cov)."""
         spread = self.spread
-        return SampledFunction(path_of(spread, rng, width), None if spread is self.answered else self.answered)
+        return SampledFunction(path_of(spread, rng, width), None if spread is self.observed else self.observed)
 
 
 @final

@@ -287,18 +287,18 @@ class RatePosterior(RevisablePosterior):
         other._learns = False
         return other
 
-    def deviations_from(self, answered: RatePosterior) -> RatePosterior:
+    def deviations_from(self, observed: RatePosterior) -> RatePosterior:
         """Returns the posterior of f less the mean of another posterior, so that its own mean is 0.
 
         Plays are those of this posterior, and learned parameters are those of the other one.
 
         Args:
-            answered: the other posterior.
+            observed: the other posterior.
         """
-        other = answered.copy()
+        other = observed.copy()
         other.plays, other.count = self.plays, self.count
         other._average = np.zeros(len(self.plays))
-        other._scales = answered._scales._replace(mean=0.0)
+        other._scales = observed._scales._replace(mean=0.0)
         other._build()
         return other
 

@@ -162,16 +162,16 @@ class Averaged(Posterior, Generic[P]):
         return which, shares[which] / shares[which].sum()
 
     @final
-    def following(self, answered: Self) -> Self:
+    def following(self, observed: Self) -> Self:
         """Returns a copy of this posterior of f less the mean of another one, whose shares and means it takes.
 
         Its mean is 0, and its samples are samples of this difference.
 
         Args:
-            answered: the other posterior.
+            observed: the other posterior.
         """
         other = self.copy()
-        other._followed = answered
+        other._followed = observed
         return other
 
     # -- predictions ---------------------------------------------------------------------------------------------

@@ -149,15 +149,15 @@ class OutOfSequencePosterior(Posterior):
         chain.append(*self._by_round[self.now])
         return chain
 
-    def deviations_from(self, answered: OutOfSequencePosterior) -> Chain:
+    def deviations_from(self, observed: OutOfSequencePosterior) -> Chain:
         """Returns the posterior of f less the mean of another posterior.
 
         Rates have the shares of the other posterior, since this one has targets of 0.
 
         Args:
-            answered: the other posterior.
+            observed: the other posterior.
         """
-        chain, other = self.chain, answered.chain
+        chain, other = self.chain, observed.chain
         if isinstance(chain, BankPosterior) and isinstance(other, BankPosterior):
             return chain.deviations_from(other)
         return chain

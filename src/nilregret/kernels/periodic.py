@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,12 @@ class Periodic(Spectral):
     period: float | tuple[float, ...] = 1.0
     lengthscale: float | tuple[float, ...] = 1.0
     scale: float = field(default=1.0, kw_only=True)
+
+    if TYPE_CHECKING:  # arguments are converted
+
+        def __init__(
+            self, period: npt.ArrayLike = 1.0, lengthscale: npt.ArrayLike = 1.0, *, scale: float = 1.0
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         why = "It is the distance after which the reward repeats, in the units of the points."

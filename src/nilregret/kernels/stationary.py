@@ -17,7 +17,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self, final
+from typing import TYPE_CHECKING, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -229,6 +229,10 @@ class SquaredExponential(Stationary):
     lengthscale: float | tuple[float, ...] = 1.0
     scale: float = field(default=1.0, kw_only=True)
 
+    if TYPE_CHECKING:  # arguments are converted
+
+        def __init__(self, lengthscale: npt.ArrayLike = 1.0, *, scale: float = 1.0) -> None: ...
+
     def profile(self, squares: Array) -> Profile:
         """Returns kappa = exp(-r^2 / 2) = g."""
         squares *= -0.5
@@ -263,6 +267,10 @@ class RationalQuadratic(Stationary):
     alpha: float = 1.0
     lengthscale: float | tuple[float, ...] = 1.0
     scale: float = field(default=1.0, kw_only=True)
+
+    if TYPE_CHECKING:  # arguments are converted
+
+        def __init__(self, alpha: float = 1.0, lengthscale: npt.ArrayLike = 1.0, *, scale: float = 1.0) -> None: ...
 
     def __post_init__(self) -> None:
         why = "The smaller it is, the more long lengthscales are in the mixture."
@@ -305,6 +313,10 @@ class Matern(Stationary):
     nu: float = 2.5
     lengthscale: float | tuple[float, ...] = 1.0
     scale: float = field(default=1.0, kw_only=True)
+
+    if TYPE_CHECKING:  # arguments are converted
+
+        def __init__(self, nu: float = 2.5, lengthscale: npt.ArrayLike = 1.0, *, scale: float = 1.0) -> None: ...
 
     def __post_init__(self) -> None:
         why = "It is the smoothness; 2.5 is a common choice, and beyond 1e100 use SquaredExponential."

@@ -26,7 +26,7 @@ from ..policy.policy import Policy
 from ..simulation.environments import Environment, even_changes, gp_sample
 from ..simulation.metrics import detections
 from ..simulation.results import Run
-from ..simulation.simulate import simulate
+from ..simulation.runner import simulate
 from ..study.curves import Curves, Interval, interval
 from .figure import Job, Paper, Result, Statement, kept_rounds
 from .power import PowerFit, fit_power

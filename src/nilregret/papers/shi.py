@@ -28,7 +28,7 @@ from ..kernels import Matern
 from ..policy.policy import Policy
 from ..simulation.environments import ConstrainedProblem, data_rates, small_feasible_region
 from ..simulation.metrics import violation
-from ..simulation.simulate import simulate
+from ..simulation.runner import simulate
 from ..study.curves import Boxes, Curves, Interval, interval, short
 from ..study.direction import AnyPolicy
 from .figure import Job, Paper, Result, Statement

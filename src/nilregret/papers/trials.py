@@ -17,7 +17,7 @@ from .._utils.errors import NoRegretWarning
 from .._utils.executors import results_of
 from ..simulation.environments import Environment
 from ..simulation.results import Run
-from ..simulation.simulate import IDLE, simulate
+from ..simulation.runner import IDLE, simulate
 from ..slots.objective import SATURATED
 from ..study.direction import AnyPolicy
 from .figure import Job, kept_rounds

@@ -155,7 +155,7 @@ class Balance(Copyable):
         self._steer(data)
 
     def _steer(self, data: TrainingData) -> None:
-        averaged = data.posterior.belief.answered
+        averaged = data.posterior.belief.observed
         if isinstance(averaged, Averaged):
             averaged.leader = self.leader
 

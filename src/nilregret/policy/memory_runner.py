@@ -134,7 +134,7 @@ class MemoryRunner:
 
     def _drift(self) -> float:
         """Returns the expected share of f that is new in each round, or 0 if f does not drift."""
-        drift, belief = self.policy.memory.drift(), self.outputs.reward.posterior.belief.answered
+        drift, belief = self.policy.memory.drift(), self.outputs.reward.posterior.belief.observed
         return (
             belief.mean_rate
             if isinstance(belief, OutOfSequencePosterior)

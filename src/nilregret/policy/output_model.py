@@ -96,7 +96,7 @@ class OutputModel:
     def check_guess(self) -> None:
         """Raises the guess of the norm bound if the data contradict it."""
         if self.guess is not None:
-            self.guess.check(self._rounds.count, self.posterior.belief.answered)
+            self.guess.check(self._rounds.count, self.posterior.belief.observed)
 
     def update_kernel(self, when: When) -> bool:
         """Makes or reads the fit that is due, or picks the likeliest lengthscale.
@@ -153,12 +153,12 @@ class OutputModel:
         belief, guess, balance = self.posterior.belief, self.guess, self.balance
         norm = None if balance is None else balance.norm()
         progress = Progress(
-            belief.asked,
+            belief.with_pending,
             norm if guess is None else guess.bound,
             self._greedy_design,
             self.charges.noise_factor,
             partial(self._recent_deviations, now) if self._windowed else None,
-            belief.answered,
+            belief.observed,
             partial(self._pull, now) if self._windowed else None,
             guess,
         )
@@ -236,7 +236,7 @@ class OutputModel:
         return Model(noise, partial(engine.prior_covariance, kernel), partial(engine.largest_variance, kernel))
 
     def _averaged(self) -> Averaged[Any] | None:
-        answered = self.posterior.belief.answered
+        answered = self.posterior.belief.observed
         return answered if isinstance(answered, Averaged) else None
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any, final
+from typing import Any, Generic, final
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from .._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, number, sho
 from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain, check_domain, enclosing_box, sides
 from ..domains.search.boxes import PointSearch
+from ..domains.typed import D
 from ..kernels import Kernel, check_kernel
 from ..slots.auto_constraints import parts_for_constraints
 from ..slots.by_name import chosen
@@ -38,7 +39,7 @@ LARGEST_PRIOR = 1e120  # variance: its square must not overflow
 @final
 @serialize.described
 @dataclass(frozen=True, kw_only=True)
-class Policy:
+class Policy(Generic[D]):
     """A description of how to decide: parts in fixed slots.
 
     The functions of `nilregret.algorithms` make policies, one function for each theorem.
@@ -66,7 +67,7 @@ class Policy:
     """
 
     algorithm: str
-    domain: Domain
+    domain: D
     context: Domain | None = None
     kernel: Kernel
     noise: float
@@ -186,7 +187,7 @@ class Policy:
         """True if every answer counts as itself, whatever else counts."""
         return self.memory.keeps_all and not self.objective.revises and self.pending.as_answered
 
-    def using(self, **parts: Any) -> Policy:
+    def using(self, **parts: Any) -> Policy[D]:
         """Returns this policy with other parts, checked again: `policy.using(memory=nr.slots.SlidingWindow(200))`.
 
         Args:

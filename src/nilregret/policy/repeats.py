@@ -33,7 +33,7 @@ def repeated(
     """
     at: Any = decision.point[None] if decision.arm is None else np.array([decision.arm])
     mean, std = belief.predict(at)
-    spread, ridge = float(std[0]), belief.answered.regularization
+    spread, ridge = float(std[0]), belief.observed.regularization
     here = question.bounds(*question.units.rewards(mean, std), at)
     reach = float(here.upper[0] - here.mean[0])
     lead = max(_best_mean(decision, belief, engine, question, available) - float(here.mean[0]), 0.0)
@@ -56,7 +56,7 @@ def _best_mean(
     elif available is not None:
         cells = available.points
     else:
-        played = belief.answered.points if belief.answered.count else decision.point[None]
+        played = belief.observed.points if belief.observed.count else decision.point[None]
         cells = np.concatenate([engine.candidates(), played])
     best = question.units.rewards(belief.mean(cells), np.zeros(0))[0].max()
     return float(best)

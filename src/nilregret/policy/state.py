@@ -295,12 +295,12 @@ class State:
     @property
     def information_gain(self) -> float:
         """The realised information gain of the trials that count, in nats."""
-        return float(self.reward.posterior.belief.asked.information_gain)
+        return float(self.reward.posterior.belief.with_pending.information_gain)
 
     @property
     def shortfall(self) -> float:
         """The rho of a sketch, or 0 if the posterior is exact."""
-        return float(self.reward.posterior.belief.asked.shortfall)
+        return float(self.reward.posterior.belief.with_pending.shortfall)
 
     @property
     def kernel(self) -> Kernel:

@@ -425,8 +425,8 @@ class UniformRoundDetector(Copyable, Detector):
 
     OWNED = ("_detector",)
 
-    def __init__(self, detector: ChangeDetector) -> None:
-        self._detector, self._latest = detector, -1
+    def __init__(self, detector: ChangeDetector, latest: int = -1) -> None:
+        self._detector, self._latest = detector, latest
 
     def see(self, seen: Observation) -> Restart | None:
         """Carries out lines 10-18 of Algorithm 2."""

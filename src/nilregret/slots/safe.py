@@ -13,7 +13,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -84,7 +84,7 @@ class Safe(Constraints):
             period of that length.
     """
 
-    start: tuple[tuple[float, ...], ...]
+    start: Sequence[Any]
     scale: float | str | tuple[float | str, ...] | None = None
     certificate: str = "posterior"
     delta: float = 0.05

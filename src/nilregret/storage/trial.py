@@ -6,11 +6,16 @@ its worker is gone. Its answer may still come, late. An answer may be corrected,
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, final
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, final, overload
 
 import numpy as np
 
 from .._utils.checks import Array, frozen, many
+from ..domains.typed import D
+
+if TYPE_CHECKING:
+    from ..domains.domain import Arms, Box, Domain, Space
+
 
 TrialState = Literal["pending", "observed", "failed", "abandoned"]
 EventKind = Literal["asked", "told", "limited", "abandoned", "corrected"]
@@ -104,8 +109,22 @@ class _Fields(NamedTuple):
 ASKED = _Fields._fields.index("state")  # The number of fields that never change.
 
 
+class NamedParameters:
+    """The named parameters of a trial: a fresh dict, or None where the domain has none."""
+
+    @overload
+    def __get__(self, trial: Trial[Space], owner: type | None = None) -> dict[str, Any]: ...
+    @overload
+    def __get__(self, trial: Trial[Box], owner: type | None = None) -> None: ...
+    @overload
+    def __get__(self, trial: Trial[Arms] | Trial[Domain], owner: type | None = None) -> dict[str, Any] | None: ...
+    def __get__(self, trial: Trial[Any], owner: type | None = None) -> dict[str, Any] | None:
+        """Returns the parameters of the trial, by name."""
+        return None if trial.settings is None else dict(trial.settings)
+
+
 @final
-class Trial(_Fields):  # A tuple, because a frozen dataclass takes five times as long to make.
+class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes five times as long to make.
     """A decision and, as soon as it is known, its outcome. Trials never change.
 
     Attributes:
@@ -138,10 +157,7 @@ class Trial(_Fields):  # A tuple, because a frozen dataclass takes five times as
 
     __slots__ = ()
 
-    @property
-    def parameters(self) -> dict[str, Any] | None:
-        """Named parameters in a new dict, or None if the domain has no names."""
-        return None if self.settings is None else dict(self.settings)
+    parameters = NamedParameters()
 
     @property
     def feasible(self) -> bool | None:
@@ -183,7 +199,7 @@ class Trial(_Fields):  # A tuple, because a frozen dataclass takes five times as
 
     def __repr__(self) -> str:
         facts: dict[str, Any] = {"context": self.context_parameters or _listed(self.context), "arm": self.arm}
-        facts |= {"parameters": self.parameters} if self.settings is not None else {"point": _listed(self.point)}
+        facts |= {"parameters": dict(self.settings)} if self.settings is not None else {"point": _listed(self.point)}
         reason = self.abandoned.reason if self.abandoned is not None and self.state == "abandoned" else self.reason
         facts |= {"reward": self.reward, "constraints": _listed(self.constraints), "reason": reason}
         words = [str(self.number), self.state] + ["explored"] * self.explored + ["late"] * self.late

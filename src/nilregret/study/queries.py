@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer
+from ..domains.typed import D
 from ..policy.availability import Some, available
 from ..policy.state import State
 from ..slots.envelope import Envelope
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from ..storage import Storage
 
 
-class Queries:
+class Queries(Generic[D]):
     """The queries of a study. Each first reads what other processes recorded."""
 
     policy: AnyPolicy
@@ -43,7 +44,7 @@ class Queries:
     replica: Replica
 
     @property
-    def trials(self) -> Sequence[Trial]:
+    def trials(self) -> Sequence[Trial[D]]:
         """All trials by number, those of other processes included."""
         with self.replica.lock:
             self.replica.sync()
@@ -157,7 +158,7 @@ class Queries:
         seen = self.inputs.context(context)
         return self.replica.query(lambda state: state.infeasible(seen))
 
-    def best(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> Trial:
+    def best(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> Trial[D]:
         """Returns the answered trial with the best posterior mean: the highest, or the lowest if the goal is minimise.
 
         The mean is that of `predict`, also if rewards are warped. Of several trials at one point, the earliest is

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from .._utils.checks import LARGEST_SEED, Array, integer, new_study_name, number, shown, study_name
 from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning
 from .._utils.serialize import loads
+from ..domains.typed import D
 from ..policy.availability import Some, available
 from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy
@@ -26,7 +27,7 @@ from .answers import check_answer, parse_answers, reason_of
 from .audit import Auditor
 from .cautions import FIRST, cautions, infeasible_sentence, next_check
 from .definition import check_facts, check_same, stored_facts
-from .direction import AnyPolicy, Goal, check_goal, has_channels
+from .direction import Goal, check_goal, has_channels
 from .inputs import Inputs
 from .play_rewards import Rewards
 from .queries import Queries
@@ -43,7 +44,7 @@ R = TypeVar("R")
 
 
 @final
-class Study(Queries):
+class Study(Queries[D]):
     """A sequential experiment: `ask` for the next trial, `tell` its reward, as often as you like.
 
     >>> import nilregret as nr
@@ -91,7 +92,7 @@ class Study(Queries):
 
     def __init__(
         self,
-        policy: AnyPolicy,
+        policy: Policy[D] | ScriptedPolicy,
         *,
         goal: Goal = "maximize",
         seed: int = 0,
@@ -207,7 +208,7 @@ class Study(Queries):
         among: Some | None = None,
         exclude: Some | None = None,
         lease: float | timedelta | None = None,
-    ) -> Trial: ...
+    ) -> Trial[D]: ...
     @overload
     def ask(
         self,
@@ -217,7 +218,7 @@ class Study(Queries):
         among: Some | None = None,
         exclude: Some | None = None,
         lease: float | timedelta | None = None,
-    ) -> list[Trial]: ...
+    ) -> list[Trial[D]]: ...
     def ask(
         self,
         context: npt.ArrayLike | Mapping[str, Any] | None = None,
@@ -226,7 +227,7 @@ class Study(Queries):
         among: Some | None = None,
         exclude: Some | None = None,
         lease: float | timedelta | None = None,
-    ) -> Trial | list[Trial]:
+    ) -> Trial[D] | list[Trial[D]]:
         """Returns the next trial, recorded as pending. With `count`, returns a list of that many.
 
         The policy's `pending` part says how pending trials are treated. Most policies ignore them, and then mostly
@@ -270,7 +271,7 @@ class Study(Queries):
         *,
         constraints: npt.ArrayLike | None = None,
         revise: bool = False,
-    ) -> Trial:
+    ) -> Trial[D]:
         """Records the reward of a trial and returns the trial with it.
 
         Rewards may come in any order, at any time, from any process. `tell` is idempotent: a repeated call with the
@@ -298,7 +299,7 @@ class Study(Queries):
         self._after_tell()
         return answered
 
-    def tell_many(self, answers: Iterable[Any], *, revise: bool = False) -> list[Trial]:
+    def tell_many(self, answers: Iterable[Any], *, revise: bool = False) -> list[Trial[D]]:
         """Records several answers in one transaction, all or none, and returns the trials with them.
 
         Args:
@@ -312,7 +313,7 @@ class Study(Queries):
         self._after_tell()
         return answered
 
-    def fail(self, trial: Trial | int, reason: str, *, revise: bool = False) -> Trial:
+    def fail(self, trial: Trial | int, reason: str, *, revise: bool = False) -> Trial[D]:
         """Records that a trial will never have a reward, and returns the trial.
 
         A point that has only failed is not asked for again. If bad points are the cause,
@@ -326,7 +327,7 @@ class Study(Queries):
         reason = reason_of("failed", reason)
         return self.replica.write(Transaction(self.policy, self.replica).fail, trial, reason, revise=revise)
 
-    def abandon(self, trial: Trial | int, reason: str = "its worker is gone") -> Trial:
+    def abandon(self, trial: Trial | int, reason: str = "its worker is gone") -> Trial[D]:
         """Records that nobody works on a trial any more, and returns the trial.
 
         The trial no longer counts as pending, and the policy learns nothing about its point. Its reward is accepted if
@@ -346,7 +347,7 @@ class Study(Queries):
         *,
         context: npt.ArrayLike | Mapping[str, Any] | None = None,
         constraints: npt.ArrayLike | None = None,
-    ) -> Trial:
+    ) -> Trial[D]:
         """Records the reward of a point that was not asked for, and returns the new trial.
 
         Args:
@@ -363,7 +364,7 @@ class Study(Queries):
         self._after_tell()
         return added
 
-    def add_from(self, path: str | Path) -> list[Trial]:
+    def add_from(self, path: str | Path) -> list[Trial[D]]:
         """Adds the trials with a reward of a file that `export` wrote, or of one with such columns.
 
         Returns:

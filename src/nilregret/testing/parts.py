@@ -172,10 +172,10 @@ def check_belief(study: Study) -> None:
     belief: Belief[Any] = data.posterior.belief
     valued = sum(entry.target is not None for entry in data.posterior.entries.values())
     promise(
-        (belief.answered.count, belief.asked.count) == (valued, len(held) if belief.apart else valued),
-        f"{len(held)} trials count, {valued} of them with a value, and the posterior holds {belief.answered.count} "
+        (belief.observed.count, belief.with_pending.count) == (valued, len(held) if belief.apart else valued),
+        f"{len(held)} trials count, {valued} of them with a value, and the posterior holds {belief.observed.count} "
         "with a "
-        f"value and {belief.asked.count} for the variance.",
+        f"value and {belief.with_pending.count} for the variance.",
     )
     if policy.memory.drift() is None and held:
         _check_predictions(study, data, state.outputs.engine)
@@ -199,14 +199,14 @@ def _check_predictions(study: Study, data: TrainingData, engine: Engine[Any]) ->
     posterior = data.posterior
     prior = Prior(posterior.in_use, posterior.ridge, known=posterior.known, bank=posterior.bank)
     fresh = engine.fresh(prior, apart=posterior.belief.apart)
-    if isinstance(fresh.answered, Averaged):
-        fresh.answered.leader = data.posterior.belief.answered.leader
+    if isinstance(fresh.observed, Averaged):
+        fresh.observed.leader = data.posterior.belief.observed.leader
     entries = list(data.posterior.entries.values())
     fresh.put_all([engine.cell(entry.trial) for entry in entries], [entry.target for entry in entries])
     cells = np.array([engine.cell(trial) for trial in study.trials])
     if data.posterior.known is not None:  # what was learned of variances hangs on when it was: of the same sums
         promise(
-            close(data.posterior.belief.answered.averages, fresh.answered.averages, 1e-6),
+            close(data.posterior.belief.observed.averages, fresh.observed.averages, 1e-6),
             "The posterior has learned other rewards than those of the trials that count.",
         )
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput
-from ..domains.domain import Domain
+from ..domains.typed import D
 from ..study.direction import AnyPolicy
 from ..study.study import Study
 from .objective import Objective
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def maximize(
     objective: Objective,
-    space: Domain,
+    space: D,
     *,
     trials: int,
     seed: int = 0,
@@ -36,7 +36,7 @@ def maximize(
     timeout: float | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool = True,
-) -> Result:
+) -> Result[D]:
     """Finds the point at which an objective is largest, with as few evaluations as possible.
 
     >>> import nilregret as nr
@@ -99,7 +99,7 @@ def maximize(
 
 def minimize(
     objective: Objective,
-    space: Domain,
+    space: D,
     *,
     trials: int,
     seed: int = 0,
@@ -112,7 +112,7 @@ def minimize(
     timeout: float | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool = True,
-) -> Result:
+) -> Result[D]:
     """Finds the point at which an objective is smallest. All else is as in `maximize`, without negation.
 
     >>> import nilregret as nr
@@ -128,7 +128,7 @@ def minimize(
 
 
 def run(
-    study: Study,
+    study: Study[D],
     objective: Objective,
     *,
     trials: int,
@@ -138,7 +138,7 @@ def run(
     timeout: float | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool = True,
-) -> Result:
+) -> Result[D]:
     """Evaluates a study's trials until there are enough. This is `maximize` for a study that you made yourself.
 
     >>> import nilregret as nr

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import gt, lt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Generic, final, overload
 
 from .._utils.checks import Array, many
 from .._utils.errors import MissingExtra, TrialError
+from ..domains.typed import D
 from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..study.best import closest_of
@@ -18,12 +19,29 @@ from ..study.study import Study
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..domains.domain import Arms, Box, Domain, Space
+
 STATES = ("failed", "abandoned", "pending")  # The states that a summary counts.
+
+
+class BestParameters:
+    """The named parameters of the best trial, a fresh dict; None where the domain has none."""
+
+    @overload
+    def __get__(self, result: Result[Space], owner: type | None = None) -> dict[str, Any]: ...
+    @overload
+    def __get__(self, result: Result[Box], owner: type | None = None) -> None: ...
+    @overload
+    def __get__(self, result: Result[Arms] | Result[Domain], owner: type | None = None) -> dict[str, Any] | None: ...
+    def __get__(self, result: Result[Any], owner: type | None = None) -> dict[str, Any] | None:
+        """Returns the parameters of the best trial, by name."""
+        parameters: dict[str, Any] | None = result.best_trial.parameters
+        return parameters
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Result:
+class Result(Generic[D]):
     """The result of `maximize` or `minimize`, in the units and the direction of the objective.
 
     The best trial has the best value that the objective *returned*, and is the earliest of several. If the objective is
@@ -40,13 +58,13 @@ class Result:
         stopped: the reason for an early end, or None.
     """
 
-    study: Study
-    trials: tuple[Trial, ...]
+    study: Study[D]
+    trials: tuple[Trial[D], ...]
     wanted: int
     stopped: str | None = None
 
     @property
-    def best_trial(self) -> Trial:
+    def best_trial(self) -> Trial[D]:
         """The trial with the best value, of those that satisfied all constraints. An error if there is none."""
         best = self._best()
         if best is None and self.feasible is False:
@@ -73,10 +91,7 @@ class Result:
         """
         return self.study.infeasible() if self._constrained and self.study.policy.context is None else None
 
-    @property
-    def best_parameters(self) -> dict[str, Any] | None:
-        """The named parameters of the best trial, a fresh dict. None if the domain has no parameters."""
-        return self.best_trial.parameters
+    best_parameters = BestParameters()
 
     @property
     def best_point(self) -> Array:
@@ -166,7 +181,7 @@ class Result:
     def _constrained(self) -> bool:
         return self.study.policy.constraint_count > 0
 
-    def _candidates(self) -> Sequence[Trial]:
+    def _candidates(self) -> Sequence[Trial[D]]:
         """Returns the trials that may be the best."""
         if not self._constrained:
             return self.trials
@@ -175,7 +190,7 @@ class Result:
         except TrialError:
             return []
 
-    def _best(self) -> Trial | None:
+    def _best(self) -> Trial[D] | None:
         return best_of(self._candidates(), self.study.goal)
 
 

@@ -170,7 +170,7 @@ class ArmEngine(Engine[TableBelief]):
         scores = checked_scores(question.score.on_table(view), count)
         if question.limits is not None:
             scores = self._judged(scores, view, question.limits, available)
-        return scores, belief.answered.prior.size * question.units.unit if question.score.in_rewards else 1.0
+        return scores, belief.observed.prior.size * question.units.unit if question.score.in_rewards else 1.0
 
     def searched(self, belief: TableBelief, question: Question, point: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """Raises an error, because arms are not searched."""
@@ -214,7 +214,7 @@ class _Table(TableView):
         if question.limits is not None:
             self.dual_state, self.context = question.limits.dual, question.context
             self.limit_sizes = np.array(
-                [each.belief.answered.prior.size * each.units.unit for each in question.limits.each]
+                [each.belief.observed.prior.size * each.units.unit for each in question.limits.each]
             )
 
     def _where(self) -> IndexArray | None:
@@ -232,7 +232,7 @@ class _Table(TableView):
         cells = np.arange(len(self.points)) if (where := self._where()) is None else where
         found = () if self._question.limits is None else self._question.limits.each
         return np.array(
-            [moved(each.belief, cells[places], cells[goals]) / each.belief.answered.prior.size for each in found]
+            [moved(each.belief, cells[places], cells[goals]) / each.belief.observed.prior.size for each in found]
         )
 
     def _moments(self) -> tuple[Array, Array]:

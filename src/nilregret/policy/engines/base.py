@@ -418,9 +418,9 @@ def moved(belief: Belief[Any], places: Any, goals: Any) -> Array:
     The effect is |cov(x, y)| / sqrt(var(x) + lambda), the standard deviation of the change of the mean at y.
     """
     count = len(places)
-    covariance = belief.answered.covariance(np.concatenate([places, goals]))
+    covariance = belief.observed.covariance(np.concatenate([places, goals]))
     variances = np.maximum(covariance.diagonal()[:count], 0.0)
-    return np.asarray(np.abs(covariance[:count, count:]) / np.sqrt(variances + belief.answered.regularization)[:, None])
+    return np.asarray(np.abs(covariance[:count, count:]) / np.sqrt(variances + belief.observed.regularization)[:, None])
 
 
 def best_admitted(means: Array, limits: list[Envelope]) -> float:

@@ -124,7 +124,7 @@ class PointEngine(Engine[PointBelief]):
     @with_one_thread
     def means(self, belief: PointBelief, trials: list[Trial]) -> Array:
         """Returns posterior means at answered trials. The cost is O(n) for trials in the data."""
-        return belief.answered.means_of(np.array([self.cell_now(trial) for trial in trials]))
+        return belief.observed.means_of(np.array([self.cell_now(trial) for trial in trials]))
 
     @with_one_thread
     def deviations(self, belief: PointBelief, trials: list[Trial]) -> Array:
@@ -188,7 +188,7 @@ class PointEngine(Engine[PointBelief]):
         if self.search.apart and self.context is None and (limits is None or limits.rule.movable):
             placed = self.search.moved_apart(
                 placed, surface, domain, candidates=points, scores=scores,
-                tried=belief.asked.points[:, self.before :], noisy=belief.answered.noisy,
+                tried=belief.with_pending.points[:, self.before :], noisy=belief.observed.noisy,
                 rng=lambda: question.randomness.generator,
             )  # fmt: skip
         none_left(bool(self._failed) and bool(np.isneginf(surface.values(placed[None]))[0]))
@@ -213,7 +213,7 @@ class PointEngine(Engine[PointBelief]):
         scores = checked_scores(score.on_points(view).values(points), len(points))
         if question.limits is not None:
             scores = checked_scores(question.limits.rule.judged(scores, view), len(points))
-        prior = float(np.sqrt(belief.answered.kernel.diagonal(self.rows(question.context, points)).max()))
+        prior = float(np.sqrt(belief.observed.kernel.diagonal(self.rows(question.context, points)).max()))
         return scores, prior * question.units.unit if score.in_rewards else 1.0
 
     def _surface(
@@ -280,7 +280,7 @@ class PointEngine(Engine[PointBelief]):
         If candidates are dense, incumbents matter little. Then the best average rewards are used, which cost O(n) in
         place of O(n^2).
         """
-        posterior, domain = belief.answered, self.domain
+        posterior, domain = belief.observed, self.domain
         points = [] if question.last is None else [question.last]
         if posterior.count:
             dense = isinstance(domain, Box | Space) and self.search.dense(domain)

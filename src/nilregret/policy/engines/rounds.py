@@ -75,7 +75,7 @@ class PointRound(PointView):
 
     def _prepare(self, limits: Limits) -> None:
         rows = self._engine.rows(self._question.context, self.points[:1])
-        priors = [float(each.belief.answered.kernel.diagonal(rows)[0]) for each in limits.each]
+        priors = [float(each.belief.observed.kernel.diagonal(rows)[0]) for each in limits.each]
         units = [each.units.unit for each in limits.each]
         self.dual_state, self.context = limits.dual, self._question.context
         self.limit_sizes = np.maximum(np.sqrt(priors) * units, 1e-100)
@@ -99,8 +99,8 @@ class PointRound(PointView):
 
     def _at_candidates(self, belief: PointBelief) -> tuple[Array, Array]:
         spread = belief.spread
-        mean, std = self._engine.predict_candidates(belief.answered, self.points)
-        if spread is not belief.answered:
+        mean, std = self._engine.predict_candidates(belief.observed, self.points)
+        if spread is not belief.observed:
             std = self._engine.predict_candidates(spread, self.points)[1]
         return mean, std
 
@@ -123,7 +123,7 @@ class PointRound(PointView):
     def tried(self) -> Array:
         """Returns the distinct points of trials that count, `(n, d)`."""
         before = self._engine.before
-        points = self._belief.asked.points[:, before:]
+        points = self._belief.with_pending.points[:, before:]
         return points.copy() if not before else np.unique(points, axis=0)
 
     def at(self, points: Array) -> PointRound:
@@ -144,10 +144,10 @@ class PointRound(PointView):
             return self._belief.predict(self._engine.rows(self._question.context, points))
         if self._known is None:
             belief, spread = self._belief, self._belief.spread
-            mean, std = self._engine.predict_candidates(belief.answered, points)
+            mean, std = self._engine.predict_candidates(belief.observed, points)
             self._known = (
                 mean,
-                std if spread is belief.answered else self._engine.predict_candidates(spread, points)[1],
+                std if spread is belief.observed else self._engine.predict_candidates(spread, points)[1],
             )
         return self._known[0].copy(), self._known[1].copy()
 
@@ -166,7 +166,7 @@ class PointRound(PointView):
 
     def _best_mean(self) -> float:
         """Returns the best mean over the candidates and the observed points, in the belief's units."""
-        posterior, context = self._belief.answered, self._question.context
+        posterior, context = self._belief.observed, self._question.context
         if self._question.limits is not None:
             return self._best_mean_inside()
         means = self._moments(self.points)[0]
@@ -184,7 +184,7 @@ class PointRound(PointView):
 
         Before the first answer, the candidates take their place.
         """
-        observed = self.points if self._alone or not self._belief.answered.count else self.tried()
+        observed = self.points if self._alone or not self._belief.observed.count else self.tried()
         means = self._belief.predict(self._engine.rows(self._question.context, observed))[0]
         return best_admitted(means, self.limits(observed))
 

@@ -134,7 +134,7 @@ hartmann6 = KnownFunction(
 branin = KnownFunction(
     "branin",
     _branin,
-    domain=Box([-5.0, 0.0], [10.0, 15.0]),  # type: ignore[arg-type]  # lists become arrays
+    domain=Box([-5.0, 0.0], [10.0, 15.0]),
     argmax=[[-math.pi, 12.275], [math.pi, 2.275], [3.0 * math.pi, 2.475]],  # cos x_1 = -1 and v = 0.
     best=-10.0 / (8.0 * math.pi),
 )

@@ -5,3 +5,7 @@ from .restarts import changes, evidence
 from .studies import progress, tuning
 
 __all__ = ["changes", "evidence", "panels", "progress", "tuning"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -256,26 +256,26 @@ def replicate(
         raise InvalidInput(
             "`jobs` is for processes of this call's own; an `executor` has its workers: give one of both."
         )
-    one = partial(_one, make_policy, make_env, rounds)
+    run_one = partial(_run_one, make_policy, make_env, rounds)
     if executor is not None:
-        made = list(results_of(executor, one, seeds))
+        results = list(results_of(executor, run_one, seeds))
     else:
-        made = list(map(one, seeds)) if jobs == 1 else _in_processes(one, seeds, jobs)
-    unsaid = {kind: sentence for _, sentences in reversed(made) for kind, sentence in sentences.items()}
+        results = list(map(run_one, seeds)) if jobs == 1 else _in_processes(run_one, seeds, jobs)
+    unsaid = {kind: sentence for _, sentences in reversed(results) for kind, sentence in sentences.items()}
     _warn(unsaid)
-    runs = [run for run, _ in made]
-    whole = [name for name in Run.__dataclass_fields__ if name not in ("restarts", "entries")]
-    stacked: dict[str, Any] = {name: np.stack([getattr(run, name) for run in runs]) for name in whole}
+    runs = [run for run, _ in results]
+    arrays = [name for name in Run.__dataclass_fields__ if name not in ("restarts", "entries")]
+    stacked: dict[str, Any] = {name: np.stack([getattr(run, name) for run in runs]) for name in arrays}
     return Run(**stacked, restarts=tuple(run.restarts for run in runs))
 
 
-def _one(
+def _run_one(
     make_policy: Callable[..., AnyPolicy], make_env: Callable[..., Environment], rounds: int, seed: int
 ) -> tuple[Run, dict[str, str]]:
-    return _simulate(_made(make_policy, seed), _made(make_env, seed), rounds, seed=seed)
+    return _simulate(_call(make_policy, seed), _call(make_env, seed), rounds, seed=seed)
 
 
-def _in_processes(one: Callable[[int], T], seeds: Sequence[int], jobs: int) -> list[T]:
+def _in_processes(run_one: Callable[[int], T], seeds: Sequence[int], jobs: int) -> list[T]:
     """Returns the results for all seeds, from this process at first, and from others if that is faster."""
     import loky
 
@@ -286,21 +286,21 @@ def _in_processes(one: Callable[[int], T], seeds: Sequence[int], jobs: int) -> l
         left = len(seeds) - len(done)
         if done and (time.perf_counter() - began) / len(done) * left * (1.0 - 1.0 / workers) > START:
             break
-        done.append(one(seed))
+        done.append(run_one(seed))
     rest = seeds[len(done) :]
     if not rest:
         return done
-    pool, whole = loky.get_reusable_executor(max_workers=workers, timeout=IDLE), False
+    pool = loky.get_reusable_executor(max_workers=workers, timeout=IDLE)
     try:
-        done.extend(pool.map(one, rest, chunksize=-(-len(rest) // (4 * workers))))
-        whole = True
-    finally:
-        if not whole:  # After an error or an interrupt running calls are ended.
-            pool.shutdown(wait=True, kill_workers=True)
+        done.extend(pool.map(run_one, rest, chunksize=-(-len(rest) // (4 * workers))))
+    except BaseException:  # After an error or an interrupt running calls are ended.
+        pool.shutdown(wait=True, kill_workers=True)
+        raise
     return done
 
 
-def _made(make: Callable[..., T], seed: int) -> T:
+def _call(make: Callable[..., T], seed: int) -> T:
+    """Returns the result of `make`, called with the seed if it takes one."""
     try:
         parameters = list(inspect.signature(make).parameters.values())
     except ValueError:  # Some built-in functions have no signature.
