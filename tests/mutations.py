@@ -136,8 +136,8 @@ DEFECTS = (
     ),
     Defect(
         "policy/trained_posterior",
-        "other.entries, other._batches = self.entries.copy(), self._batches.copy()",
-        "other.entries, other._batches = self.entries, self._batches.copy()",
+        'return independent(self, ("entries", "_batches"), fresh=',
+        'return independent(self, ("_batches",), fresh=',
         "attacks/test_sequences.py test_pending.py",
         "trials that a copy shares",
     ),

@@ -95,6 +95,7 @@ PRINTED = {
     "constraints.py": "same: yes",
     "constrained.py": "of the pessimistic rule",
     "arms.py": "same arms: yes",
+    "frames.py": "one ask of gp_ucb on 1,000 arms",
     "replay.py": "no number given twice",
     "service.py": "beyond the empty endpoint and the commit",
     "storage.py": "times Optuna's throughput",

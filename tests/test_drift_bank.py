@@ -193,7 +193,7 @@ def test_rates_are_weighed_by_the_noise_told_whatever_lambda_is():
     np.testing.assert_allclose(wide.shares, told.shares, atol=1e-3)  # features leave 1e-3 of lambda out
     assert np.abs(plain.shares - told.shares).max() > 0.1
     plain._log_shares = wide._log_shares
-    for ours, theirs in ((wide, plain), (wide.copy().spread_as(wide), plain.spread_as(plain))):
+    for ours, theirs in ((wide, plain), (wide.copy().deviations_from(wide), plain.deviations_from(plain))):
         np.testing.assert_allclose(ours.predict(), theirs.predict(), atol=1e-2)
         np.testing.assert_allclose(ours.covariance(np.arange(3)), theirs.covariance(np.arange(3)), atol=1e-2)
     assert wide.mean_norm == pytest.approx(plain.mean_norm, rel=1e-2)

@@ -142,7 +142,7 @@ def _batch(
     """Returns a policy for batches, with a constant width or that of Srinivas et al. 2010."""
     noise, ridge = noise_and_ridge(domain, kernel, noise, regularization, slots)
     confidence = chosen_width(width, ["finite", "compact"], delta=delta, beta=beta is not None)
-    if not isinstance(confidence, Confidence):
+    if isinstance(confidence, str | None):
         if beta is None:
             context, matched = slots.get("context"), ridge == noise**2
             confidence = bayes_width(domain, context, kernel, width=confidence, delta=delta, noise_matched=matched)

@@ -276,7 +276,7 @@ def _plain(value: Any) -> Any:
     """Returns a part of an explanation as plain values."""
     if isinstance(value, Candidate | ConstraintBounds):
         return {name: _plain(each) for name, each in vars(value).items()}
-    if isinstance(value, Restart | Propensity):
+    if hasattr(value, "_asdict"):  # a restart or a propensity
         return value._asdict()
     if isinstance(value, Kernel):
         return to_plain(value)
