@@ -43,9 +43,11 @@ from pathlib import Path
 import numpy as np
 
 import nilregret as nr
-from nilregret.gp import PointPosterior, Standing
+from nilregret.gp import CandidateMoments, PointPosterior
+from nilregret.simulation.environments import hartmann6
 from nilregret.slots.envelope import Confidence
 from nilregret.slots.refit import Refit
+from nilregret.study.curves import interval
 
 NOISE = 0.1
 SECTIONS = ("ask", "tell", "fit", "hartmann")
@@ -252,7 +254,7 @@ def tell(options):
     study = filled(X, y, options.lengthscale, options.scale)
     posterior = PointPosterior(nr.Matern(2.5, options.lengthscale), 2, NOISE**2)
     posterior.extend(X, y)
-    standing = Standing(posterior, study.policy.search.standing(study.policy.domain, 0))
+    standing = CandidateMoments(posterior, study.policy.search.standing(study.policy.domain, 0))
     standing.predict()
     model = fixed_model(X, y, options.lengthscale)
     torch = torch_one_thread()
@@ -373,25 +375,13 @@ def fit_at(n, options):
 
 # -- 4. hartmann --------------------------------------------------------------------------------------------------
 
-MAXIMUM = 3.32237
-WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
-SHARPNESS = np.array(
-    [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
-)
-CENTRES = 1e-4 * np.array(
-    [
-        [1312, 1696, 5569, 124, 8283, 5886],
-        [2329, 4135, 8307, 3736, 1004, 9991],
-        [2348, 1451, 3522, 2883, 3047, 6650],
-        [4047, 8828, 8732, 5743, 1091, 381],
-    ]
-)
+MAXIMUM = hartmann6.best
 INITIAL = 10
 
 
 def hartmann(x):
     """Hartmann-6, upside down: the highest value is `MAXIMUM`."""
-    return float(WEIGHTS @ np.exp(-(SHARPNESS * (x - CENTRES) ** 2).sum(axis=1)))
+    return float(hartmann6(x[None])[0])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -502,17 +492,6 @@ def report_hartmann(results):
             f"{theirs.mean():.4f}, "
             f"median {median(theirs):.4f}; paired difference {interval(ours - theirs)}"
         )
-
-
-def interval(differences):
-    """Mean and 95% t-interval."""
-    from scipy.stats import t
-
-    mean, n = differences.mean(), len(differences)
-    if n < 2:
-        return f"{mean:+.4f} (one seed)"
-    half = t.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n)
-    return f"{mean:+.4f}, 95% interval [{mean - half:+.4f}, {mean + half:+.4f}]"
 
 
 def parsed():

@@ -26,7 +26,7 @@ import time
 import numpy as np
 
 import nilregret as nr
-from nilregret.theory.change import detection_ridge, detection_threshold, uniform_count
+from nilregret.theory.change.schedules import detection_ridge, detection_threshold, uniform_count
 
 NOISE = 0.05
 KERNEL = nr.Matern(2.5, 1.0)

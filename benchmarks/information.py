@@ -23,7 +23,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 import nilregret as nr
-from nilregret.gp import PlayedPosterior
+from nilregret.gp import DistinctArmsPosterior
 from nilregret.gp.arms import Prior
 
 RIDGE = 0.025
@@ -79,7 +79,7 @@ def lazy_gain(kernel, points, count, batch):
 
 def full_gain(kernel, points, count):
     """Rule (4), the variance of every arm up to date at every point."""
-    posterior = PlayedPosterior(Prior(kernel, points), RIDGE)
+    posterior = DistinctArmsPosterior(Prior(kernel, points), RIDGE)
     for _ in range(count):
         posterior.append(int(posterior.predict()[1].argmax()), 0.0)
     return posterior.information_gain

@@ -107,11 +107,11 @@ def shares(rounds):
     for number, reward in enumerate(run.rewards.tolist()):
         decision = state.decide()
         trial = Trial(number, decision.point, decision.arm, None, order + 1, 0.0)
-        state.receive((record.take(trial),))
-        state.receive((record.take(trial.answered(reward=reward, order=order + 2, time=0.0)),))
+        state.receive((record.update(trial),))
+        state.receive((record.update(trial.answered(reward=reward, order=order + 2, time=0.0)),))
         order += 2
     decided = time.process_time() - before
-    posterior = State(POLICY, seed=0).reward.posterior.belief.answered
+    posterior = State(POLICY, seed=0).reward.posterior.belief.observed
     before = time.process_time()
     for arm, reward in zip(run.arms.tolist(), run.rewards.tolist(), strict=True):
         posterior.append(arm, reward)

@@ -100,7 +100,7 @@ def main(rounds, arms_count):
             seconds, state = rounds_of(policy, f, rounds)
             none, some = np.median(seconds[min(2 * PENDING, rounds // 2) :], axis=0)
             ratios.append(some / none)
-            distinct = np.count_nonzero(state.reward.posterior.belief.answered.plays)
+            distinct = np.count_nonzero(state.reward.posterior.belief.observed.plays)
             print(f"  {name:28} {none * 1e6:6.0f} us, {some * 1e6:6.0f} us: ratio {ratios[-1]:.2f} ({distinct} arms)")
         print(f"  largest ratio: {max(ratios):.2f}")
 

@@ -202,7 +202,7 @@ class Pages:
 
     def __init__(self, storage=None, caller=None):
         self.storage = MemoryStorage() if storage is None else storage
-        self.app = create_app(self.storage, gate=Middleware(lambda app: app), routes=ROUTES)
+        self.app = create_app(self.storage, access=Middleware(lambda app: app), routes=ROUTES)
         self.caller = Caller("default", "reader", None) if caller is None else caller
 
     def get(self, path, **headers):

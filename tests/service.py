@@ -38,7 +38,7 @@ class Client:
 
     def __exit__(self, *_):
         self._runner.close()
-        self.service.desks.close()
+        self.service.workers.close()
 
     def run(self, coroutine):
         return self._runner.run(coroutine)

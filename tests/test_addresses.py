@@ -128,6 +128,6 @@ def test_a_name_with_a_slash_is_the_operators_until_there_is_a_tenant_of_that_na
         status, said = service.put(f"/v1/studies/{segment('team/new')}", {"arms": [[0.0], [1.0]]})
         assert (status, "'team' is a tenant" in said["error"]["sentence"]) == (422, True)
         assert own_names(storage, "team") == {"a/b": "team/a/b"}
-        desk = service.run(service.service.desks.of("team", "a/b"))
-        assert (desk.tenant, desk.name, len(desk.study.trials)) == ("team", "a/b", 1)
+        worker = service.run(service.service.workers.get("team", "a/b"))
+        assert (worker.tenant, worker.name, len(worker.study.trials)) == ("team", "a/b", 1)
         assert stored_name(storage, "team", "team/new") == "team/team/new"

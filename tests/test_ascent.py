@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nilregret.domains.search.ascent import ascend
+from nilregret.domains.search.quasi_newton import ascend
 
 
 def test_slopes_beyond_all_numbers_are_climbed_all_the_same():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.domains.lookup import PointLookup
 
 from .marks import thinned
 
@@ -262,14 +263,14 @@ def test_many_points_are_found_without_looking_at_all_arms_for_each(monkeypatch)
 
     rng, looked = np.random.default_rng(0), []
     arms = nr.Arms(np.repeat(rng.random((500, 3)), 2, axis=0))  # each twice
-    gaps = nr.Arms._gaps
+    gaps = PointLookup._gaps
 
     def counted(self, some, row):
         found = gaps(self, some, row)
         looked.append(len(found))
         return found
 
-    monkeypatch.setattr(nr.Arms, "_gaps", counted)
+    monkeypatch.setattr(PointLookup, "_gaps", counted)
     listed = arms.points[:400] * (1 + 1e-13)  # as after a way through text
     left = available(arms, listed.tolist(), None)
     assert left.arms.tolist() == list(range(400))

@@ -9,20 +9,20 @@ from scipy.stats import betabinom
 
 import nilregret as nr
 from nilregret._utils.serialize import dumps, loads
-from nilregret.theory.change import (
+from nilregret.theory.change import detector
+from nilregret.theory.change.box_averages import product_average
+from nilregret.theory.change.calibration import uniform_points
+from nilregret.theory.change.geometry import SampledGeometry, make_geometry
+from nilregret.theory.change.schedules import (
     detection_exponent,
     detection_ridge,
     detection_threshold,
-    detector,
     smoothness,
     threshold_level,
     ucb_beta,
     ucb_regularization,
     uniform_count,
-    uniform_points,
 )
-from nilregret.theory.change.box_averages import product_average
-from nilregret.theory.change.geometry import SampledGeometry, make_geometry
 
 GRID = nr.Arms.grid(0, 5, 200)
 SQUARE = nr.Box([0, -1], [1, 2])
@@ -248,10 +248,10 @@ def test_halves_too_large_to_keep_are_fitted_again(monkeypatch):
         made = nr.theory.ChangeDetector(nr.Matern(2.5), domain=GRID)
         for point, reward in zip(points, rewards, strict=True):
             made.add(point, reward)
-        return made.distances, sum(window.size for windows in made._kept.values() for window in windows)
+        return made.distances, sum(window.size for windows in made._fits.values() for window in windows)
 
     all_kept, memory = distances()
-    monkeypatch.setattr(detector, "LARGEST_KEPT", 3)
+    monkeypatch.setattr(detector, "LARGEST_CACHED", 3)
     few_kept, less = distances()
     np.testing.assert_allclose(few_kept, all_kept, rtol=1e-12)
     assert less <= 3 * 6 < memory

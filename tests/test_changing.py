@@ -688,7 +688,7 @@ def test_an_oracle_is_never_late_and_a_detector_is_soon_there():
 def test_the_cost_of_a_tick_is_of_fixed_size():
     """Whatever has been played, nothing that a round touches grows."""
     study = play(nr.Study(ucb(memory=nr.slots.Discount(0.1)), seed=0), 60)
-    posterior = study.replica.state.reward.posterior.belief.answered
+    posterior = study.replica.state.reward.posterior.belief.observed
     assert isinstance(posterior.chain, DriftingPosterior)
     arrays = {name: value.shape for name, value in vars(posterior.chain).items() if isinstance(value, np.ndarray)}
     play(study, 60)

@@ -23,6 +23,8 @@ LEFT_OUT = {
         "the dashboard shows them; `explain` says what counted for a decision",
     ),
     "remarks": "warnings of the process that decides",
+    "band": "the dashboard draws it, and `bounds` has the policy's own",
+    "group_commit": "the service itself commits requests in groups",
 }  # fmt: skip
 OWN = {"decision": "what became of one", "status": "where it stands", "events": "what happened, as it comes"}
 # Arguments that are called otherwise, or that no request has.

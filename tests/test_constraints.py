@@ -427,7 +427,7 @@ def test_multipliers_that_are_not_used_are_not_kept():
     for _ in range(30):
         multipliers.hear(study.add(ARMS.points[0], 0.0, constraints=[0.1]))
         multipliers.advance(len(study.trials))
-    assert not multipliers._told
+    assert not multipliers._values_by_epoch
 
 
 def test_a_file_cannot_tell_constraint_values(tmp_path):

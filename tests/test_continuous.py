@@ -9,9 +9,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import nilregret as nr
 from nilregret._utils.blas import OneThread
 from nilregret._utils.randomness import Randomness
-from nilregret.domains.search.ascent import ascend
 from nilregret.domains.search.boxes import AcquisitionFunction, PointSearch
-from nilregret.domains.search.quadratic import tops_of_parabolas
+from nilregret.domains.search.quasi_newton import ascend
+from nilregret.domains.search.trust_region import tops_of_parabolas
 from nilregret.policy.engines import Question
 from nilregret.policy.engines.rounds import PointRound
 from nilregret.slots.envelope import CompactBayes
@@ -340,9 +340,9 @@ def branin_surface():
 
 def test_the_search_finds_the_maximum_and_counts():
     search = PointSearch(candidates=256, around=16, evaluations=40)
-    standing = search.standing(BRANIN, 0)
+    standing = search.candidate_points(BRANIN, 0)
     found = search.maximize(
-        branin_surface(), BRANIN, standing=standing, scores=branin(standing), incumbents=np.zeros((0, 2)),
+        branin_surface(), BRANIN, candidates=standing, scores=branin(standing), incumbents=np.zeros((0, 2)),
         rng=lambda: np.random.default_rng(0),
     )  # fmt: skip
     assert found.value == pytest.approx(-0.397887, abs=1e-6)
@@ -392,9 +392,9 @@ def test_dense_searches_find_known_maxima(name):
         return score((points - box.lower) / (box.upper - box.lower))
 
     search = PointSearch()
-    standing = search.standing(box, 3)
+    standing = search.candidate_points(box, 3)
     found = search.maximize(
-        AcquisitionFunction(values, None), box, standing=standing, scores=values(standing), incumbents=standing[:1],
+        AcquisitionFunction(values, None), box, candidates=standing, scores=values(standing), incumbents=standing[:1],
         rng=lambda: np.random.default_rng(0),
     )  # fmt: skip
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 301)] * 2), axis=-1).reshape(-1, 2)
@@ -414,9 +414,9 @@ def test_a_search_keeps_clear_of_what_is_forbidden():
         return np.where(np.linalg.norm(points - 0.5, axis=1) < 0.05, -np.inf, scores)
 
     box = nr.Box([0.0, 0.0], [1.0, 1.0])
-    standing = PointSearch().standing(box, 0)
+    standing = PointSearch().candidate_points(box, 0)
     found = PointSearch().maximize(
-        AcquisitionFunction(values, None), box, standing=standing, scores=values(standing), incumbents=np.full((1,
+        AcquisitionFunction(values, None), box, candidates=standing, scores=values(standing), incumbents=np.full((1,
         2), 0.5),
         rng=lambda: np.random.default_rng(0),
     )  # fmt: skip
@@ -440,9 +440,9 @@ def test_whole_numbers_and_choices_are_searched_exactly():
         return values(points), gradient
 
     search = PointSearch(candidates=64, around=16)
-    standing = search.standing(SPACE, 1)
+    standing = search.candidate_points(SPACE, 1)
     found = search.maximize(
-        AcquisitionFunction(values, slopes), SPACE, standing=standing, scores=values(standing),
+        AcquisitionFunction(values, slopes), SPACE, candidates=standing, scores=values(standing),
         incumbents=np.zeros((0, 5)),
         rng=lambda: np.random.default_rng(0),
     )  # fmt: skip
@@ -459,9 +459,9 @@ def test_a_path_can_be_maximized():
         posterior.append(point, float(point.sum()))
     path = sample_path(posterior, np.random.default_rng(1))
     search = PointSearch(candidates=512)
-    standing = search.standing(BOX, 0)
+    standing = search.candidate_points(BOX, 0)
     found = search.maximize(
-        AcquisitionFunction(path, path.slopes), BOX, standing=standing, scores=path(standing),
+        AcquisitionFunction(path, path.slopes), BOX, candidates=standing, scores=path(standing),
         incumbents=np.zeros((0, 2)),
         rng=lambda: np.random.default_rng(0),
     )  # fmt: skip

@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 from nilregret.__main__ import main
-from nilregret.cli import serving
+from nilregret.cli import service_commands
 from nilregret.serve.auth.caller import ROLES
-from nilregret.serve.auth.middleware import Gate
-from nilregret.serve.auth.origins import bound_to
+from nilregret.serve.auth.middleware import AccessMiddleware
+from nilregret.serve.auth.origin_checks import bound_to
 from nilregret.serve.auth.tokens import SESSION_SECONDS, Tokens
 from nilregret.serve.limits import Limits
 from nilregret.storage import MemoryStorage, SqlStorage
@@ -65,7 +65,7 @@ def test_every_command_has_the_options_that_the_page_gives_it():
     entry, default = (json.loads(re.search(rf"^{word} (.*)$", container, re.M)[1]) for word in ("ENTRYPOINT", "CMD"))
     assert entry == ["nilregret"]
     seen.append(parsed(default))
-    assert [command for command, _ in seen].count(serving.serve) == 6
+    assert [command for command, _ in seen].count(service_commands.serve) == 6
     assert {command.name for command, _ in seen} == {"serve", "new", "list", "revoke"}
     assert settings["Service"]["Environment"].split("=")[0] == "NILREGRET_STORAGE"
     assert "--workers" not in settings["Service"]["ExecStart"]  # with SQLite
@@ -101,7 +101,7 @@ def test_an_image_runs_what_was_built_as_nobody_in_particular():
     check = json.loads(said["HEALTHCHECK"].removeprefix("CMD "))
     compile(check[2], "HEALTHCHECK", "exec")
     assert f":{said['EXPOSE']}/healthz" in check[2]
-    assert {option.name: option.default for option in serving.serve.params}["port"] == int(said["EXPOSE"])
+    assert {option.name: option.default for option in service_commands.serve.params}["port"] == int(said["EXPOSE"])
 
 
 def test_the_commands_for_tokens_work_as_they_stand(tmp_path, monkeypatch):
@@ -133,7 +133,7 @@ def test_what_the_proxy_sends_passes_the_gate():
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
-    app = Gate(fine, tokens, names=bound_to(served["host"], *served["public"]), local=True)
+    app = AccessMiddleware(fine, tokens, names=bound_to(served["host"], *served["public"]), local=True)
     pages = [("Origin", f"https://{name}")]
     assert ask(app, host=variables[given["Host"]], headers=headers).status == 403  # through a proxy, and no token yet
     secret = [("Authorization", f"Bearer {tokens.new('reader', 'default')}")]
@@ -182,5 +182,5 @@ def test_the_numbers_of_the_page_on_threats_are_those_of_the_limits():
     assert SESSION_SECONDS == 12 * 3600
     assert "for twelve hours" in THREATS
     assert all(f"| `{role}` |" in THREATS for role in ROLES)
-    assert {option.name: option.default for option in serving.new.params}["expires"] == "365d"
+    assert {option.name: option.default for option in service_commands.new.params}["expires"] == "365d"
     assert "after a year unless told" in THREATS

@@ -553,10 +553,10 @@ def test_where_all_around_is_impossible_the_point_stays():
     search = nr.slots.PointSearch(candidates=16, apart=0.1)
     nowhere = AcquisitionFunction(lambda points: np.full(len(points), -np.inf), lambda points: (points[:, 0], points))
     point = np.array([0.5, 0.5])
-    standing = search.standing(BOX, 0)
+    standing = search.candidate_points(BOX, 0)
     scores = np.zeros(len(standing))
     found = search.moved_apart(
-        point, nowhere, BOX, standing=standing, scores=scores, tried=point[None], noisy=True, rng=rng
+        point, nowhere, BOX, candidates=standing, scores=scores, tried=point[None], noisy=True, rng=rng
     )
     assert found is point
 
@@ -568,11 +568,11 @@ def test_of_many_candidates_the_leading_ones_that_were_not_tried_are_valued():
         looked.append(len(points))
         return -np.abs(points - 0.5).sum(axis=1)
 
-    standing = search.standing(BOX, 0)
+    standing = search.candidate_points(BOX, 0)
     ranked = standing[np.argsort(np.abs(standing - 0.5).sum(axis=1))]
     tried = np.concatenate([[[0.5, 0.5]], ranked[:200]])
     found = search.moved_apart(
-        tried[0], AcquisitionFunction(values, lambda points: (points[:, 0], points)), BOX, standing=standing,
+        tried[0], AcquisitionFunction(values, lambda points: (points[:, 0], points)), BOX, candidates=standing,
         scores=-np.abs(standing - 0.5).sum(axis=1), tried=tried, noisy=True, rng=rng,
     )  # fmt: skip
     assert max(looked) <= 64 + 64  # not all 1,024: a value costs O(n^2)

@@ -119,7 +119,7 @@ def ucb(memory, **choices):
 
 
 def rate_after(study):
-    return study.replica.current().reward.posterior.belief.answered.rate
+    return study.replica.current().reward.posterior.belief.observed.rate
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.03])
@@ -209,5 +209,5 @@ def test_the_bank_of_a_policy_knows_its_noise():
         arm, target = int(rng.integers(len(ARMS))), float(rng.normal())
         for study in studies:
             study.add(ARMS.points[arm], target)
-    wide, told = (study.replica.current().reward.posterior.belief.answered.chain for study in studies)
+    wide, told = (study.replica.current().reward.posterior.belief.observed.chain for study in studies)
     np.testing.assert_allclose(wide.shares, told.shares, atol=1e-3)

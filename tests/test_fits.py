@@ -10,7 +10,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import nilregret as nr
-from nilregret.policy.engines.points import PointEngine
+from nilregret.gp import PointBelief
 from nilregret.slots import refit as refits
 from nilregret.storage import MemoryStorage
 from nilregret.storage.sql import SqlStorage
@@ -209,7 +209,7 @@ def test_an_interrupt_while_a_state_learns_what_is_looked_at_loses_nothing(call,
     study = nr.Study.open(storage=storage)  # which learns when it is looked at
     with monkeypatch.context() as during:
         during.setattr(kept, "QUICK", 0.0)
-        during.setattr(PointEngine, "put", Mock(side_effect=KeyboardInterrupt))
+        during.setattr(PointBelief, "put_all", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             call(study)
     assert said(study) == said(nr.Study.open(storage=storage))

@@ -173,7 +173,7 @@ def test_the_factors_are_those_of_a_scaled_problem():
         study = nr.Study(nr.algorithms.greedy_mean(BOX, kernel, noise=math.sqrt(lam)))
         for point in points:
             study.add(point, 0.0)
-        posterior = study.replica.state.settled().reward.posterior.belief.asked
+        posterior = study.replica.state.settled().reward.posterior.belief.with_pending
         recent = deviation(kernel, points, points[-2:], lam)
         widths.append(width.width(4, Progress(posterior, recent=lambda recent=recent: recent)))
     # nu sigma is the same at every point: sigma' = sigma / sqrt(lambda).

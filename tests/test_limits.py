@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import nilregret as nr
 from nilregret.__main__ import main
 from nilregret._utils.errors import InvalidInput, NoRegretError, TrialError
-from nilregret.tuning.feasibility import limits_of
+from nilregret.tuning.constraints import constraint_reader
 from nilregret.tuning.toml.config import load
 
 SPACE = nr.Space(threads=nr.Int(1, 32), cache=nr.Float(1, 1000, log=True))
@@ -107,7 +107,7 @@ def test_one_limit_said_in_several_ways_is_one_run(constraints, objective):
     assert [row["point"] for row in rows] == [row["point"] for row in tuned(trials=6).history]
 
 
-def test_several_limits_of_both_kinds():
+def test_several_constraint_reader_both_kinds():
     rows = tuned(constraints=["memory <= 2.5", slowness], trials=4).history
     for row in rows:
         parameters = row["parameters"]
@@ -163,7 +163,7 @@ def test_an_answer_without_usable_constraint_values_is_a_failed_trial(answer, co
 )
 def test_limits_that_cannot_be_read(given, sentence):
     with pytest.raises(InvalidInput, match=sentence):
-        limits_of(given)
+        constraint_reader(given)
 
 
 def test_a_policy_and_limits_must_agree():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.gp import PlayedPosterior, PointPosterior
+from nilregret.gp import DistinctArmsPosterior, PointPosterior
 from nilregret.gp.arms import Prior
 from nilregret.gp.choice import posterior_on_arms
 from nilregret.policy.state import State
@@ -32,7 +32,7 @@ def observed(make, rounds=25, seed=0):
 
 ENGINES = {
     "features": lambda: posterior_on_arms(ARMS, KERNEL, 0.09),
-    "played": lambda: PlayedPosterior(Prior(KERNEL, ARMS.points), 0.09),
+    "played": lambda: DistinctArmsPosterior(Prior(KERNEL, ARMS.points), 0.09),
     "points": lambda: PointPosterior(KERNEL, 1, 0.09),
 }
 

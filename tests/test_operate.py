@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
-from nilregret.cli import refusals
+from nilregret.cli import errors
 from nilregret.storage import SqlStorage
 
 from .service import stored_before
@@ -328,7 +328,7 @@ def test_errors_speak_of_options_and_not_of_python(folder, oven):
 def test_every_topic_of_advice_has_words_for_commands():
     sources = Path(nr.__file__).parent.rglob("*.py")
     topics = {topic for source in sources for topic in re.findall(r'\btopic="(\w+)"', source.read_text())}
-    assert topics == refusals.ADVICE.keys()
+    assert topics == errors.ADVICE.keys()
 
 
 def test_columns_of_contexts_come_first(folder):

@@ -15,8 +15,8 @@ from optuna.trial import TrialState
 
 import nilregret as nr
 from nilregret.integrations.distributions import Translation
+from nilregret.integrations.observed_space import ObservedSpace, hull
 from nilregret.integrations.optuna import NoRegretSampler
-from nilregret.integrations.suggested import Suggested, hull
 
 from .marks import nightly
 from .optuna_worker import SEED, loss, objective
@@ -429,9 +429,9 @@ class TestSpaces:
 
         study = study_of(NoRegretSampler(seed=2))
         study.optimize(conditional, n_trials=30)
-        seen = Suggested()
+        seen = ObservedSpace()
         for trial in study.trials:
-            seen.take(trial)
+            seen.observe(trial)
         assert seen.groups(seen.space) == [["load"], ["pace", "rests"], ["way", "x"]]
         assert study.best_value < 0.05
         assert len({trial.params["x"] for trial in study.trials}) > 20
@@ -448,7 +448,7 @@ class TestSpaces:
         assert found["x"] != found["y"]
 
     def test_a_range_that_changed_is_the_last_one_and_one_that_keeps_changing_the_hull(self):
-        seen = Suggested()
+        seen = ObservedSpace()
         for low, high, expected in (
             (0, 10, (0, 10)),
             (0, 5, (0, 5)),
@@ -457,7 +457,7 @@ class TestSpaces:
             (2, 3, (0, 30)),
         ):
             at = FloatDistribution(low, high)
-            seen.take(optuna.create_trial(params={"x": low}, distributions={"x": at}, value=1.0))
+            seen.observe(optuna.create_trial(params={"x": low}, distributions={"x": at}, value=1.0))
             assert seen.space == {"x": FloatDistribution(*expected)}
 
     def test_trials_outside_the_range_say_nothing(self):

@@ -670,9 +670,9 @@ def test_contexts_in_a_given_order():
 def test_samples_at_few_arms_are_of_the_posterior():
     """Fails by chance less than once in 1e6: 4,000 draws, entries of the covariance within 6 standard errors."""
     from nilregret.gp.arms import Prior
-    from nilregret.gp.distinct_arms import PlayedPosterior
+    from nilregret.gp.distinct_arms import DistinctArmsPosterior
 
-    posterior = PlayedPosterior(Prior(nr.Matern(1.5, lengthscale=0.3), ARMS.points), 0.1)
+    posterior = DistinctArmsPosterior(Prior(nr.Matern(1.5, lengthscale=0.3), ARMS.points), 0.1)
     for arm, target in ((3, 1.0), (20, -1.0), (21, 0.5), (3, 0.8)):
         posterior.append(arm, target)
     few = [1, 3, 8, 20, 33]

@@ -13,17 +13,19 @@ from nilregret.papers import chowdhury
 from nilregret.papers.figure import Job
 from nilregret.study import plots
 from nilregret.study.curves import Curves
+from nilregret.study.plots import base, figures, restarts, studies
 
 
 def drawn(monkeypatch, make):
     """The matplotlib figure that a function of `plots` saves."""
-    made, new = [], plots._new_figure
+    made, new = [], base.new_figure
 
     def keep(width, height):
         made.append(new(width, height))
         return made[-1]
 
-    monkeypatch.setattr(plots, "_new_figure", keep)
+    for module in (figures, restarts, studies):
+        monkeypatch.setattr(module, "new_figure", keep)
     make()
     return made[0]
 
@@ -42,7 +44,7 @@ def test_lines_that_coincide_differ_in_style():
     runs = {f"{name}, {chowdhury.NORM}": np.ones((3, 8)) for name in chowdhury.OF_BOUND}
     panel = chowdhury.regret_panel(runs | {name: np.ones((3, 8)) for name in chowdhury.IMPROVEMENTS}, chowdhury.NORM, 8)
     at = [list(panel.lines).index(name) for name in chowdhury.IMPROVEMENTS]
-    below, above = ((plots.COLORS[i], plots.STYLES[i], plots.WIDTHS[i]) for i in at)
+    below, above = ((figures.COLORS[i], figures.STYLES[i], figures.WIDTHS[i]) for i in at)
     assert below[0] != above[0]
     assert below[1] == "-"
     assert above[1] != "-"  # dashes on a broad line
@@ -89,11 +91,11 @@ def of_color(ax, color):
 def test_one_success_among_failures_is_seen(tmp_path, monkeypatch):
     study = tuned(nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1)), [None] * 9 + [2.0] + [None] * 4)
     ax = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png")).axes[0]
-    (best,) = of_color(ax, plots.BEST)
+    (best,) = of_color(ax, base.BEST)
     x, y = best.get_data()
     assert (x[0], x[-1]) == (9, 13.5)  # from the success to the last trial
     assert set(y) == {2.0}
-    (failed,) = of_color(ax, plots.FAILED)  # one row of ticks, not a line from bottom to top each
+    (failed,) = of_color(ax, base.FAILED)  # one row of ticks, not a line from bottom to top each
     numbers, heights = failed.get_data()
     np.testing.assert_array_equal(numbers, [*range(9), *range(10, 14)])
     assert set(heights) == {0.0}
@@ -104,7 +106,7 @@ def test_one_success_among_failures_is_seen(tmp_path, monkeypatch):
 def test_best_so_far_of_the_last_trial_alone(tmp_path, monkeypatch):
     study = tuned(nr.Space(x=nr.Float(0, 1)), [None, 2.0])
     ax = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png")).axes[0]
-    (best,) = of_color(ax, plots.BEST)
+    (best,) = of_color(ax, base.BEST)
     assert np.ptp(best.get_xdata()) > 0.0
 
 
@@ -114,11 +116,11 @@ def test_losses_are_drawn_as_they_are(tmp_path, monkeypatch):
         study.add([x], loss)
     axes = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png")).axes
     assert axes[0].get_ylabel() == "loss"
-    (best,) = of_color(axes[0], plots.BEST)
+    (best,) = of_color(axes[0], base.BEST)
     assert best.get_ydata().tolist() == [2.5, 1.5, 1.5, 1.5]
-    observed, *_ = of_color(axes[0], plots.OBSERVED)
+    observed, *_ = of_color(axes[0], base.OBSERVED)
     assert observed.get_ydata().tolist() == [2.5, 1.5, 2.0]
-    (mean,) = of_color(axes[1], plots.MODEL)
+    (mean,) = of_color(axes[1], base.MODEL)
     np.testing.assert_array_equal(mean.get_ydata(), study.predict()[0])
     rewarded = drawn(monkeypatch, lambda: plots.changes(study, tmp_path / "y.png")).axes[1]
     assert rewarded.get_ylabel() == "loss"
@@ -132,10 +134,10 @@ def test_evidence_is_drawn_with_what_was_enough_and_where_it_began_anew(tmp_path
     for n in range(40):
         study.tell(study.ask(), 1.0 if n < 20 else 4.0)
     ax = drawn(monkeypatch, lambda: plots.evidence(study, tmp_path / "x.png", known=[20])).axes[0]
-    (line,) = of_color(ax, plots.MODEL)
+    (line,) = of_color(ax, base.MODEL)
     np.testing.assert_array_equal(line.get_ydata(), study.evidence.values)
-    assert [cut.get_xdata()[0] for cut in of_color(ax, plots.BEST)] == study.restarts != []
-    (enough,) = of_color(ax, plots.FAILED)
+    assert [cut.get_xdata()[0] for cut in of_color(ax, base.BEST)] == study.restarts != []
+    (enough,) = of_color(ax, base.FAILED)
     assert enough.get_ydata()[0] == study.evidence.threshold
     with pytest.raises(InvalidInput, match="There is no evidence to draw"):
         plots.evidence(nr.Study(policy.using(memory=nr.slots.SlidingWindow(5))), tmp_path / "y.png")
@@ -158,7 +160,7 @@ def test_whole_numbers_have_whole_ticks_and_no_joined_line(log, tmp_path, monkey
 def test_real_numbers_keep_their_line(tmp_path, monkeypatch):
     study = tuned(nr.Space(x=nr.Float(0, 1)), [1.0, 2.0, 1.5])
     ax = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png")).axes[1]
-    assert any(line.get_linestyle() == "-" for line in of_color(ax, plots.MODEL))
+    assert any(line.get_linestyle() == "-" for line in of_color(ax, base.MODEL))
 
 
 def played(policy, rounds=6, contexts=None):
@@ -192,7 +194,7 @@ def test_a_band_that_is_no_multiple_is_that_of_the_bounds(name, tmp_path, monkey
         study.add([i / 8.0], float(i % 2) if name == "lr" else 0.9 + 0.01 * i - 1e3 * (i > 5 and name == "auto"))
     ax = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png")).axes[1]
     (band,) = ax.collections
-    (mean,) = of_color(ax, plots.MODEL)
+    (mean,) = of_color(ax, base.MODEL)
     assert (band.get_label(), mean.get_label()) == (label, "posterior mean")
     points = np.asarray(mean.get_xdata())[:, None]
     np.testing.assert_array_equal(mean.get_ydata(), study.predict(points)[0])
@@ -236,20 +238,20 @@ def test_a_box_is_drawn_along_each_coordinate(tmp_path, monkeypatch):
     assert [ax.get_xlabel() for ax in figure.axes] == ["trial", "point[0]", "point[1]"]
     assert f"point [{best[0]:.4g}, {best[1]:.4g}]" in figure.get_suptitle()
     for i, ax in enumerate(figure.axes[1:]):
-        line = next(line for line in of_color(ax, plots.MODEL) if len(line.get_xdata()) > 2)
+        line = next(line for line in of_color(ax, base.MODEL) if len(line.get_xdata()) > 2)
         x, mean = line.get_data()
         assert (x[0], x[-1]) == (box.lower[i], box.upper[i])
         points = np.repeat(best[None], len(x), axis=0)
         points[:, i] = x
         np.testing.assert_allclose(mean, study.predict(points)[0], atol=1e-9)
-        (seen,) = of_color(ax, plots.OBSERVED)
+        (seen,) = of_color(ax, base.OBSERVED)
         assert best[i] in seen.get_xdata()
 
 
 def test_arms_in_any_order_are_one_line(tmp_path, monkeypatch):
     study = played(nr.gp_ucb(nr.Arms([3.0, 0.0, 1.0, 2.0]), nr.SquaredExponential(1.0), noise=0.1))
     ax = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png")).axes[1]
-    line = next(line for line in of_color(ax, plots.MODEL) if line.get_linestyle() == "-")
+    line = next(line for line in of_color(ax, base.MODEL) if line.get_linestyle() == "-")
     np.testing.assert_array_equal(line.get_xdata(), [0.0, 1.0, 2.0, 3.0])
     np.testing.assert_allclose(line.get_ydata(), study.predict([0.0, 1.0, 2.0, 3.0])[0])
 
@@ -261,7 +263,7 @@ def test_the_context_of_the_best_trial_is_the_one_drawn(tmp_path, monkeypatch):
     figure = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png"))
     context = study.best().context
     assert f"under context [{context[0]:.4g}]" in figure.get_suptitle()
-    (seen,) = of_color(figure.axes[1], plots.OBSERVED)
+    (seen,) = of_color(figure.axes[1], base.OBSERVED)
     assert len(seen.get_xdata()) == 3  # half of the trials had the other context
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.gp import FeaturePosterior, PlayedPosterior
+from nilregret.gp import DistinctArmsPosterior, LowRankPosterior
 from nilregret.gp.choice import posterior_on_arms
 from nilregret.gp.factorization import covariance_root, pivoted_cholesky
 from nilregret.policy.state import State
@@ -16,11 +16,11 @@ LINE = nr.Arms.grid(0, 1, 1000)
 
 def test_smooth_kernels_get_features_and_rough_ones_the_arms_played():
     smooth = posterior_on_arms(LINE, nr.SquaredExponential(0.2), 0.025)
-    assert isinstance(smooth, FeaturePosterior)
+    assert isinstance(smooth, LowRankPosterior)
     assert smooth.rank < 25
     square = np.stack(np.meshgrid(*[np.linspace(0, 6, 31)] * 2), axis=-1).reshape(-1, 2)
     rough = posterior_on_arms(nr.Arms(square), nr.Matern(2.5, 1.0), 0.01)
-    assert isinstance(rough, PlayedPosterior)
+    assert isinstance(rough, DistinctArmsPosterior)
     assert rough.rank == 0
     assert posterior_on_arms(nr.Arms(square), nr.Linear(), 0.01).rank == 2
 
@@ -74,8 +74,8 @@ def test_root_of_a_singular_covariance():
 def test_the_played_engine_survives_noise_at_the_edge_of_rounding(lengthscale):
     """Far below what any engine can resolve, it must still give finite means and variances within the prior's."""
     square = np.random.default_rng(2).uniform(0, 1, (400, 2))
-    posterior = PlayedPosterior(posterior_on_arms(nr.Arms(square), nr.Matern(2.5, 0.1), 1.0).prior, 1e-12)
-    posterior = PlayedPosterior(type(posterior.prior)(nr.SquaredExponential(lengthscale), square), 1e-12)
+    posterior = DistinctArmsPosterior(posterior_on_arms(nr.Arms(square), nr.Matern(2.5, 0.1), 1.0).prior, 1e-12)
+    posterior = DistinctArmsPosterior(type(posterior.prior)(nr.SquaredExponential(lengthscale), square), 1e-12)
     rng = np.random.default_rng(3)
     for t in range(1500):
         posterior.append(int(rng.integers(0, 150)), float(rng.standard_normal()))
@@ -94,7 +94,7 @@ def test_many_at_once_are_as_one_by_one_to_the_bit(kind, known):
     rng = np.random.default_rng(known)
     if kind == "rates":
         policy = nr.auto(nr.Arms.grid(0, 1, 30), reward="bernoulli")
-        make = lambda: State(policy, seed=0).reward.posterior.belief.answered  # noqa: E731
+        make = lambda: State(policy, seed=0).reward.posterior.belief.observed  # noqa: E731
     else:
         kernel = nr.SquaredExponential(0.3) if kind == "features" else nr.Matern(0.5, 0.1)
         make = lambda: posterior_on_arms(nr.Arms.grid(0, 1, 30 if kind == "features" else 400), kernel, 0.1)  # noqa: E731

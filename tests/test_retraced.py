@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.gp import BankPosterior, DriftingPosterior, Retraced
+from nilregret.gp import BankPosterior, DriftingPosterior, OutOfSequencePosterior
 from nilregret.gp import bank as bank_module
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.testing import check_policy
@@ -31,7 +31,7 @@ def dense(rows, targets, times, now, *, at=ARMS.points, rate=RATE, ridge=NOISE**
 @pytest.mark.parametrize("rate", [0.0, 0.03, 1.0])
 def test_whatever_became_of_observations_it_is_the_dense_posterior(rate):
     rng = np.random.default_rng(1)
-    posterior, told = Retraced(DriftingPosterior(ARMS, KERNEL, 0.01, rate=rate)), {}
+    posterior, told = OutOfSequencePosterior(DriftingPosterior(ARMS, KERNEL, 0.01, rate=rate)), {}
     for now in range(120):
         posterior.advance(now)
         for _ in range(rng.integers(3)):
@@ -63,7 +63,7 @@ def test_the_way_leaves_no_trace(chain):
     rng = np.random.default_rng(2)
     told = [(int(arm), round_, float(y)) for round_, (arm, y) in enumerate(zip(rng.integers(15, size=60),
             rng.standard_normal(60), strict=True)) if round_ % 4]  # fmt: skip
-    straight, crooked = Retraced(chain()), Retraced(chain())
+    straight, crooked = OutOfSequencePosterior(chain()), OutOfSequencePosterior(chain())
     for arm, round_, y in told:
         straight.append(straight.entry(arm, round_), y)
         straight.advance(round_)
@@ -86,7 +86,7 @@ def test_the_way_leaves_no_trace(chain):
 
 
 def test_what_is_not_there_cannot_be_changed():
-    posterior = Retraced(DriftingPosterior(ARMS, KERNEL, 0.01, rate=0.1))
+    posterior = OutOfSequencePosterior(DriftingPosterior(ARMS, KERNEL, 0.01, rate=0.1))
     posterior.append(posterior.entry(3, 5), 1.0)
     for use in (lambda: posterior.revise(posterior.entry(4, 5), 1.0, 2.0), lambda: posterior.forget(3, 1.0)):
         with pytest.raises(nr.errors.InvalidInput, match="has no observation of round"):
@@ -225,10 +225,10 @@ def test_rates_are_weighed_by_answers_alone(monkeypatch):
     assert [t.arm for t in one.trials] == [t.arm for t in other.trials]
     assert {t.number for t in counted(one)[1]} == {t.number for t in counted(other)[1]}
     answered, asked = (
-        other.replica.current().reward.posterior.belief.answered.chain,
-        other.replica.current().reward.posterior.belief.asked.chain,
+        other.replica.current().reward.posterior.belief.observed.chain,
+        other.replica.current().reward.posterior.belief.with_pending.chain,
     )
-    np.testing.assert_array_equal(answered.shares, one.replica.current().reward.posterior.belief.answered.chain.shares)
+    np.testing.assert_array_equal(answered.shares, one.replica.current().reward.posterior.belief.observed.chain.shares)
     np.testing.assert_array_equal(other.predict()[0], one.predict()[0])
     means = answered._means
     variances = answered.shares @ (asked._variances + (means - answered.shares @ means) ** 2)

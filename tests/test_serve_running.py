@@ -16,7 +16,7 @@ import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.serve import connections
 from nilregret.serve import server as running
-from nilregret.serve.auth import origins
+from nilregret.serve.auth import origin_checks
 
 from .serving import Served
 from .waiting import LONG, until
@@ -101,12 +101,12 @@ def test_what_is_no_request_is_refused_and_who_is_silent_is_cut_off(folder):
         silent[1].sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n")
         silent[2].sendall(b"POST /v1/studies HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n{")
         assert [served.rest(each)[:12] for each in silent] == [b"", b"", b"HTTP/1.1 408"]
-        crowd = []
+        limit = []
         for _ in range(40):  # more than there is room for: whoever has been silent longest goes
             with contextlib.suppress(OSError):
-                crowd.append(socket.create_connection(address, timeout=LONG))
+                limit.append(socket.create_connection(address, timeout=LONG))
         served.wait()
-        for each in [*silent, *crowd]:
+        for each in [*silent, *limit]:
             each.close()
 
 
@@ -182,9 +182,9 @@ def test_what_is_no_address_no_name_and_no_proxy_is_refused_before_anything_is_b
     for proxy in ("nginx", "*", "127.0.0.1:80", "127.0.0.1;::1", ""):
         assert "`--proxy` is" in run("serve", "--proxy", proxy, code=1).stderr
     assert not list(folder.iterdir())
-    assert origins.check_address("[::1]") == "::1"
-    assert origins.check_name("fd00::1") == "[fd00::1]"
-    assert origins.check_proxies("127.0.0.1, 10.0.0.0/8,::1") == "127.0.0.1, 10.0.0.0/8,::1"
+    assert origin_checks.check_address("[::1]") == "::1"
+    assert origin_checks.check_name("fd00::1") == "[fd00::1]"
+    assert origin_checks.check_proxies("127.0.0.1, 10.0.0.0/8,::1") == "127.0.0.1, 10.0.0.0/8,::1"
 
 
 def test_a_folder_that_cannot_be_written_to_is_said_to_be_that(folder):

@@ -12,12 +12,12 @@ from starlette.routing import Mount, Route
 
 import nilregret as nr
 from nilregret.serve.auth import roles
-from nilregret.serve.auth.middleware import Gate
-from nilregret.serve.auth.origins import Names, bound_to, is_loopback
+from nilregret.serve.auth.middleware import AccessMiddleware
+from nilregret.serve.auth.origin_checks import Names, bound_to, is_loopback
 from nilregret.serve.auth.tokens import Tokens
 from nilregret.serve.limits import Limits
 from nilregret.serve.problems import HANDLERS, Problem, problem_of
-from nilregret.serve.rates import ConcurrencyLimit, TokenBuckets
+from nilregret.serve.rate_limits import ConcurrencyLimit, TokenBuckets
 from nilregret.storage import MemoryStorage, SqlStorage
 
 from .asgi import ask, spoken
@@ -68,7 +68,7 @@ def application():
 def gate(*, tokens=True, local=True, limits=None, names=None):
     store = Tokens(MemoryStorage())
     secrets = {role: store.new(role, "default") for role in ("reader", "decider", "admin")} if tokens else {}
-    return Gate(application(), store, local=local, limits=limits or Limits(), names=names), store, secrets
+    return AccessMiddleware(application(), store, local=local, limits=limits or Limits(), names=names), store, secrets
 
 
 def bearer(secret):
@@ -125,7 +125,7 @@ def wrong_tokens():
 
 def test_without_a_valid_token_every_address_gives_the_same_answer():
     store, good, wrong = wrong_tokens()
-    app = Gate(application(), store, local=True, limits=Limits(strangers_burst=1e9))
+    app = AccessMiddleware(application(), store, local=True, limits=Limits(strangers_burst=1e9))
     assert ask(app, headers=bearer(good)).status == 200
     answers = {}
     for headers, path, method in itertools.product(wrong, PATHS, METHODS):
@@ -478,7 +478,7 @@ def test_one_caller_cannot_use_up_what_is_there_for_others():
 
 
 def test_buckets_fill_and_the_oldest_callers_are_forgotten(monkeypatch):
-    from nilregret.serve import rates
+    from nilregret.serve import rate_limits as rates
 
     monkeypatch.setattr(rates, "MOST_CALLERS", 10)
     now = [0.0]
@@ -495,16 +495,16 @@ def test_buckets_fill_and_the_oldest_callers_are_forgotten(monkeypatch):
 
 
 def test_how_many_at_once():
-    crowd = ConcurrencyLimit(2)
+    limit = ConcurrencyLimit(2)
     for caller in "aab":
-        crowd.enter(caller)
+        limit.enter(caller)
     with pytest.raises(Problem, match="2 requests of this caller at once"):
-        crowd.enter("a")
-    crowd.leave("a")
-    crowd.enter("a")
+        limit.enter("a")
+    limit.leave("a")
+    limit.enter("a")
     for caller in "aab":
-        crowd.leave(caller)
-    assert crowd._now == {}
+        limit.leave(caller)
+    assert limit._now == {}
 
 
 def test_addresses_that_are_none():
@@ -613,7 +613,7 @@ def test_a_storage_that_is_gone_lets_nobody_in(tmp_path):
     place = tmp_path / "a.db"
     store = Tokens(SqlStorage(f"sqlite:///{place}"))
     secret = store.new("admin", "default")
-    app = Gate(application(), store, local=True)
+    app = AccessMiddleware(application(), store, local=True)
     assert ask(app, headers=bearer(secret)).status == 200
     place.unlink()
     store._read_at = -1e9  # a while later

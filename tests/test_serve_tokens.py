@@ -105,15 +105,15 @@ def test_sessions_are_other_secrets_and_end(storage):
     clock.now += SESSION_SECONDS
     assert tokens.check_session(cookie) is None
     tokens.log_in(secret)
-    assert len(tokens._vault.records()[1]) == 1  # what is over has been dropped
+    assert len(tokens._store.records()[1]) == 1  # what is over has been dropped
     for _ in range(60):
         clock.now += 1.0
         last = tokens.log_in(secret)
-    assert len(tokens._vault.records()[1]) == 50
+    assert len(tokens._store.records()[1]) == 50
     assert tokens.check_session(last) is not None
     tokens.revoke(tokens.list()[0].id)
     assert tokens.check_session(last) is None
-    assert tokens._vault.records()[1] in ([], ())
+    assert tokens._store.records()[1] in ([], ())
 
 
 def test_what_is_kept_opens_nothing(tmp_path):

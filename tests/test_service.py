@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.serve.decisions import key_of
-from nilregret.serve.events import Stream, snapshot
+from nilregret.serve.decision_ids import key_of
+from nilregret.serve.events import Stream
 from nilregret.serve.limits import Limits
 from nilregret.serve.problems import Problem
 from nilregret.serve.regret import regret_bound
@@ -206,10 +206,10 @@ def test_the_same_request_again_gets_the_same_decisions(client):
 
 
 def test_many_with_one_key_at_once_get_one_decision(client):
-    async def crowd():
+    async def limit():
         return await asyncio.gather(*(client.send("POST", f"{AT}/decisions", {}, key="k") for _ in range(40)))
 
-    answers = client.run(crowd())
+    answers = client.run(limit())
     assert {json.dumps(said) for _, said in answers} == {json.dumps(answers[0][1])}
     assert client.get(AT)[1]["trials"]["all"] == 1
 
@@ -355,11 +355,11 @@ def test_events_after_a_cursor(client):
 def test_what_is_read_of_a_record_does_not_go_on_meanwhile():
     study = nr.Study(POLICY)
     study.ask()
-    trials = snapshot(study)
+    trials = study.replica.snapshot()
     study.tell(0, 1.0)
     study.ask()
     assert [trial.state for trial in trials] == ["pending"]
-    assert [trial.state for trial in snapshot(study)] == ["observed", "pending"]
+    assert [trial.state for trial in study.replica.snapshot()] == ["observed", "pending"]
 
 
 def test_events_as_a_stream():
@@ -368,8 +368,8 @@ def test_events_as_a_stream():
         asked(client)
 
         async def listen():
-            desk = await client.service.desks.of("default", "shop")
-            stream = client.service.streams.follow(desk, 0)
+            worker = await client.service.workers.get("default", "shop")
+            stream = client.service.streams.follow(worker, 0)
             first = await anext(stream)
             _, said = await client.send("POST", f"{AT}/decisions", {})
             second = await anext(stream)
@@ -393,7 +393,7 @@ def test_no_tenant_takes_all_streams():
     with Client(storage, settings=Settings(streams=3, streams_each=2)) as client:
 
         async def listen(tenant):
-            return Stream(client.service.streams, await client.service.desks.of(tenant, "shop"), 0)
+            return Stream(client.service.streams, await client.service.workers.get(tenant, "shop"), 0)
 
         async def fill():
             own = [await listen("default") for _ in range(2)]
@@ -557,9 +557,9 @@ def test_who_comes_back_with_other_arms_is_not_told_the_propensity_among_those(c
 def test_what_an_earlier_service_noted_of_a_client_is_known(client):
     decision = asked(client, client="w")
     storage = client.service.storage
-    stored = storage.find(client.service.desks.open[0].stored.name)
+    stored = storage.find(client.service.workers.open[0].stored.name)
     with storage.writing(stored) as writer:
-        writer.note({key_of("client", "w"): "[0]"})
+        writer.write_notes({key_of("client", "w"): "[0]"})
     assert asked(client, client="w") == decision
 
 

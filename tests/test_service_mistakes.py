@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from nilregret.serve.decisions import SECRET, Ids
+from nilregret.serve.decision_ids import SECRET, Ids
 from nilregret.serve.problems import Problem
 from nilregret.storage import MemoryStorage
 from nilregret.storage.notes import owner

@@ -13,13 +13,13 @@ import nilregret as nr
 from nilregret.policy.state import State
 from nilregret.serve.settings import Settings
 from nilregret.storage import MemoryStorage, SqlStorage
-from nilregret.storage import sqlite as files
+from nilregret.storage import sqlite_connections as files
 from nilregret.study import replica as kept
 from nilregret.study.transaction import Going
 
 from .marks import nightly
 from .service import AT, POLICY, Client, Clock, asked, plain, told
-from .test_service_desk import held, wait_for
+from .test_service_worker import held, wait_for
 
 DATABASES = pytest.mark.parametrize("kind", ["sqlite", *nightly("postgresql")])
 
@@ -251,8 +251,8 @@ def test_a_server_whose_file_is_held_answers_who_looks(tmp_path):
 
         async def later():
             asks = asyncio.ensure_future(client.send("POST", f"{AT}/decisions", {}))
-            desk = await client.service.desks.of("default", "shop")
-            while not desk.study.replica._uncommitted:
+            worker = await client.service.workers.get("default", "shop")
+            while not worker.study.replica._uncommitted:
                 await asyncio.sleep(0.001)
             looked = await client.send("GET", f"{AT}/predict")
             other.execute("ROLLBACK")
@@ -278,14 +278,14 @@ def test_connections_of_readers_are_kept_and_closed(tmp_path):
 def test_an_interrupt_at_the_return_of_begin_leaves_no_transaction_open(tmp_path, monkeypatch, write):
     storage = SqlStorage(f"sqlite:///{tmp_path}/a.db")
     study = opened(storage)
-    begin = files._Kept._begin
+    begin = files.SqliteConnection._begin
 
     def interrupted(self, *, write):
         begin(self, write=write)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(files._Kept, "_begin", interrupted)
+        patched.setattr(files.SqliteConnection, "_begin", interrupted)
         with pytest.raises(KeyboardInterrupt), storage._database.transaction(write=write):
             pass
     with contextlib.closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None, timeout=0.0)) as other:
@@ -344,32 +344,32 @@ def test_many_decisions_are_made_in_as_many_turns_as_they_take():
             status, said = await call
             return status, next(order), said
 
-        async def crowd():
+        async def limit():
             tasks = [asyncio.ensure_future(one(client.send("POST", f"{AT}/decisions", {"count": 9})))]
             await wait_for(client, shop=1)
             tasks.append(asyncio.ensure_future(one(client.send("POST", f"{AT}/decisions", {"count": 2}))))
             await wait_for(client, shop=2)
-            desk = await client.service.desks.of("other", "calm")
+            worker = await client.service.workers.get("other", "calm")
             from nilregret.serve.commands import Decide
-            from nilregret.serve.idempotency import Request
+            from nilregret.serve.idempotency import IdempotentRequest
             from nilregret.serve.messages import DecisionRequest
 
             async def calm():
-                done = await desk.do(Decide(DecisionRequest(), Request(None, ""), 100))
+                done = await worker.run(Decide(DecisionRequest(), IdempotentRequest(None, ""), 100))
                 return 201, {"decisions": [{"number": t.number} for t in done.trials]}
 
             tasks.append(asyncio.ensure_future(one(calm())))
-            while not desk._queue:
+            while not worker._queue:
                 await asyncio.sleep(0.001)
             go.set()
             return await asyncio.gather(*tasks)
 
-        (many, last, said), (few, second, _), (calm, first, _) = client.run(crowd())
+        (many, last, said), (few, second, _), (calm, first, _) = client.run(limit())
         assert (many, few, calm) == (201, 201, 201)
         assert first < second < last
         assert len(said["decisions"]) == 9
         assert watched.count == 9 + 2 + 1
-        assert [t.arm for t in client.run(client.service.desks.of("default", "shop")).study.trials] == alone(11)
+        assert [t.arm for t in client.run(client.service.workers.get("default", "shop")).study.trials] == alone(11)
 
 
 def test_a_request_that_was_broken_off_goes_on_where_it_stopped(tmp_path):
@@ -379,15 +379,15 @@ def test_a_request_that_was_broken_off_goes_on_where_it_stopped(tmp_path):
         client.put(AT, {"policy": plain(POLICY)})
 
         async def broken_off():
-            desk = await client.service.desks.of("default", "shop")
+            worker = await client.service.workers.get("default", "shop")
             asks = asyncio.ensure_future(client.send("POST", f"{AT}/decisions", body, key="k"))
-            while len(desk.study.trials) < 2:
+            while len(worker.study.trials) < 2:
                 await asyncio.sleep(0.001)
             asks.cancel()
             await asyncio.gather(asks, return_exceptions=True)
-            while desk._at_work:
+            while worker._running:
                 await asyncio.sleep(0.001)
-            return len(desk.study.trials)
+            return len(worker.study.trials)
 
         some = client.run(broken_off())
     with Client(SqlStorage(url), settings=settings()) as client:
@@ -405,25 +405,27 @@ def test_two_servers_may_go_on_with_one_request(tmp_path):
     storage.keep_notes()
     left, right = (nr.Study(POLICY, storage=storage) for _ in range(2))
     from nilregret.serve.commands import Decide
-    from nilregret.serve.idempotency import Request
+    from nilregret.serve.idempotency import IdempotentRequest
     from nilregret.serve.messages import DecisionRequest
     from nilregret.serve.worker import StudyWorker
 
     body = DecisionRequest(count=6, propensity=True)
-    call = Decide(body, Request.of("decisions", "k", body), 100)
-    desks = [StudyWorker("default", "s", each, storage.find("study"), Settings(), None, None) for each in (left, right)]
-    acts = [call.prepared(desk) for desk in desks]
+    call = Decide(body, IdempotentRequest.of("decisions", "k", body), 100)
+    workers = [
+        StudyWorker("default", "s", each, storage.find("study"), Settings(), None, None) for each in (left, right)
+    ]
+    acts = [call.prepare(worker) for worker in workers]
     done, turn = [None, None], itertools.cycle([0, 1])
     while None in done:
         at = next(turn)
-        (found,) = desks[at].study.group_commit([acts[at]], keys=call.keys(desks[at]), seconds=0.0)
+        (found,) = workers[at].study.group_commit([acts[at]], keys=call.note_keys(workers[at]), seconds=0.0)
         if isinstance(found, Going):
             acts[at] = found.then
         else:
             done[at] = found
     assert [[t.number for t in each.trials] for each in done] == [list(range(6))] * 2
     assert len(left.trials) == 6
-    assert done[0].chances is None  # some were decided elsewhere: a replay says how probable they were
+    assert done[0].propensities is None  # some were decided elsewhere: a replay says how probable they were
     assert all(each.alike for each in done)
 
 
@@ -448,5 +450,5 @@ def test_what_ends_at_its_deadline_ends_in_turns_too(monkeypatch):
         status, said = told(client, decisions[4], 1.0)
         assert (status, said["late"], said["counted"]) == (200, True, False)  # the rule came first, to all of them
         assert watched.count == 2 + 5  # they are given up by two, then told one by one; the answer comes with the last
-        trials = client.run(client.service.desks.of("default", "shop")).study.trials
+        trials = client.run(client.service.workers.get("default", "shop")).study.trials
         assert [t.state for t in trials] == ["failed"] * 5

@@ -15,7 +15,7 @@ from .service import ARMS, AT, POLICY, Client, Clock, asked, plain, told
 def timed():
     """A client whose clock one sets; `timed(rule)` puts a study of it."""
     with Client(MemoryStorage(), clock=Clock()) as made:
-        made.clock = made.service.desks._clock
+        made.clock = made.service.workers._clock
 
         def study(**rule):
             assert made.put(AT, {"policy": plain(POLICY)} | rule)[0] == 201
@@ -162,7 +162,7 @@ def test_late_constraint_values_and_the_late_reward_after_them_are_one_answer(la
             "policy": plain(policy), "deadline": 60.0, "on_deadline": "reward", "default_reward": 0.0, "late": late,
         })  # fmt: skip
         first = asked(client)
-        client.service.desks._clock.now = 1061.0
+        client.service.workers._clock.now = 1061.0
         asked(client)
         path = f"{AT}/decisions/{first['id']}"
         assert client.put(f"{path}/reward", {"constraints": [1.0]})[0] == 200

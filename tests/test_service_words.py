@@ -235,7 +235,7 @@ def test_what_contradicts_the_record_is_corrected_by_what_the_sentence_says(clie
 def test_what_was_told_late_is_corrected_too(client):
     at = f"/v1/studies/default/{ASKED}"
     one = f"{at}/{client.ids['default']}"
-    client.service.desks._clock.now += 100.0
+    client.service.workers._clock.now += 100.0
     client.post(at)
     assert client.put(f"{one}/reward", {"reward": 2.0})[1]["late"]
     assert '"revise": true' in refused(client.put(f"{one}/reward", {"reward": 3.0}), 409, None)
@@ -282,17 +282,17 @@ def test_observations_are_not_explained(client):
 
 # Of parts of one's own, of calls that no request makes, of what only its operator sees.
 NOT_SERVED = {
-    "study/plots.py", "papers", "cli", "integrations", "simulation", "serve/client", "testing", "theory",
+    "study/plots", "papers", "cli", "integrations", "simulation", "serve/client", "testing", "theory",
     "__main__.py", "gp/fitting.py", "_utils/executors.py",
 }  # fmt: skip
 OWN_PARTS = {
     "theory/change/detector.py", "theory/change/calibration.py", "policy/silence_values.py",
     "domains/search/arms.py", "theory/penalties.py",
-    "storage/sql.py", "study/export.py", "tuning/toml/workers.py", "tuning/toml/studies.py",
+    "storage/sql.py", "study/export.py", "tuning/toml/worker_pool.py", "tuning/toml/study_file.py",
     "tuning/toml/run.py", "study/replica.py",
     "serve/app.py", "serve/auth/tokens.py", "tuning/toml/shell.py", "tuning/toml/evaluation.py",
 }  # fmt: skip
-FUNCTIONS = {"__reduce__", "check_same", "open", "told_by", "told_by_each", "imported", "_cut"}  # likewise
+FUNCTIONS = {"__reduce__", "check_same", "open", "parse_answer", "parse_answers", "imported", "_cut"}  # likewise
 RAISED = {"InvalidInput", "TrialError", "NoRegretError", "Problem"}
 BY_NAME = {"`Study`", "`Arms`"}
 

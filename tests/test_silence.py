@@ -93,18 +93,18 @@ def test_the_estimate_is_the_product_of_reversed_hazards(monkeypatch):
 def test_before_the_first_answer_delays_are_taken_for_geometric():
     law = Arrivals(None).law
     assert 5 < law.reaches(0.5) < 10
-    assert law.reaches(0.99) < law.settled < 100
+    assert law.reaches(0.99) < law.final_age < 100
 
 
 def test_what_was_forgotten_is_seen_as_long_as_it_counted():
     arrivals = Arrivals(None)
     trial = nr.Study(policy_of("ignore"), seed=0).ask()
     for number in range(6):
-        arrivals.ask(trial._replace(number=number))
-    arrivals.hear(trial._replace(number=1, reward=1.0, state="observed"))
-    arrivals.forget(3)
-    arrivals.hear(trial._replace(number=2, reward=1.0, state="observed"))  # too late: it counts no more
-    arrivals.ask(trial._replace(number=6))
+        arrivals.add(trial._replace(number=number))
+    arrivals.record(trial._replace(number=1, reward=1.0, state="observed"))
+    arrivals.drop_before(3)
+    arrivals.record(trial._replace(number=2, reward=1.0, state="observed"))  # too late: it counts no more
+    arrivals.add(trial._replace(number=6))
     assert arrivals._limits().tolist() == [5, 4, 3, 3, 2, 1, 0]
     assert arrivals.by_age(4, arrivals.asked) == (2, 1)
     assert list(arrivals.open) == [3, 4, 5, 6]

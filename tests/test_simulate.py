@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import nilregret as nr
-from nilregret.simulation import metrics
-from nilregret.simulation import simulate as simulation
+from nilregret.simulation import metrics, runner
 from nilregret.simulation.environments import rkhs_function
 
 ARMS = nr.Arms.grid(0, 1, 40)
@@ -52,7 +51,7 @@ def test_noise_is_paired_across_policies():
 
 
 def test_replicates_do_not_depend_on_the_number_of_processes(monkeypatch):
-    monkeypatch.setattr(simulation, "START", 0.0)  # however little work it is
+    monkeypatch.setattr(runner, "START", 0.0)  # however little work it is
     runs = [
         nr.replicate(lambda seed: policy(scale=0.2 + 0.01 * seed), environment, 20, seeds=[3, 1, 2], jobs=jobs)
         for jobs in (1, 2, -1)
@@ -68,7 +67,7 @@ def test_replicates_do_not_depend_on_the_number_of_processes(monkeypatch):
 
 def test_processes_are_kept_for_the_next_call(monkeypatch):
     """Each environment's rewards are the number of the process that made it."""
-    monkeypatch.setattr(simulation, "START", 0.0)
+    monkeypatch.setattr(runner, "START", 0.0)
 
     def made_here():
         return nr.Environment(lambda x: np.full(len(x), os.getpid() * 1e-6), domain=ARMS, noise=0.0)
@@ -80,14 +79,14 @@ def test_processes_are_kept_for_the_next_call(monkeypatch):
 
 
 def test_little_work_starts_no_processes(monkeypatch):
-    monkeypatch.setattr(simulation, "START", math.inf)
+    monkeypatch.setattr(runner, "START", math.inf)
     monkeypatch.setattr(loky, "get_reusable_executor", None)
     run = nr.replicate(policy, environment, 3, seeds=range(4), jobs=2)
     assert run.rewards.shape == (4, 3)
 
 
 def test_an_error_in_another_process_reaches_the_caller(monkeypatch):
-    monkeypatch.setattr(simulation, "START", 0.0)
+    monkeypatch.setattr(runner, "START", 0.0)
 
     def broken(seed):
         return environment() if seed == 0 else None

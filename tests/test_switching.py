@@ -16,8 +16,8 @@ import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.gp import PointPosterior, Prior
 from nilregret.gp.choice import posterior_on_arms
-from nilregret.gp.distinct_arms import PlayedPosterior
-from nilregret.gp.low_rank_arms import FeaturePosterior
+from nilregret.gp.distinct_arms import DistinctArmsPosterior
+from nilregret.gp.low_rank_arms import LowRankPosterior
 from nilregret.simulation.environments import Environment, gp_sample
 from nilregret.slots.explore import UncertaintySampling
 from nilregret.slots.switching import MOST_REPEATS
@@ -47,12 +47,12 @@ def answer(study, trial, rng, count=None):
 
 def features():
     posterior = posterior_on_arms(ARMS, KERNEL, RIDGE)
-    assert isinstance(posterior, FeaturePosterior)
+    assert isinstance(posterior, LowRankPosterior)
     return posterior
 
 
 def played():
-    return PlayedPosterior(Prior(nr.Matern(0.5, 0.3), ARMS.points), RIDGE)
+    return DistinctArmsPosterior(Prior(nr.Matern(0.5, 0.3), ARMS.points), RIDGE)
 
 
 def points():

@@ -146,7 +146,7 @@ def test_a_decision_set_too_large_to_look_at_whole_is_climbed():
     """Against brute force: on grids coarser than the peaks are wide, and finer."""
     box = nr.Box([-1.0, 0.0], [1.0, 2.0])
     rng = np.random.default_rng(2)
-    candidates = nr.slots.PointSearch().standing(box, 0)
+    candidates = nr.slots.PointSearch().candidate_points(box, 0)
     for per_side in (7, 25, 100):
         points = decision_set(box, per_side)
         for _ in range(10):

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.study import plots
-from nilregret.tuning import opening
+from nilregret.tuning import open_study
 from nilregret.tuning.toml.config import load
 
 from .waiting import until
@@ -122,7 +122,7 @@ def test_a_study_goes_on_with_the_policy_that_was_chosen_when_it_began(folder, m
     other = nr.algorithms.greedy_variance(
         chosen.domain, nr.Matern(2.5, 0.3), noise=0.1
     )  # as a later version might choose
-    monkeypatch.setattr(opening, "auto", lambda domain, **known: other)
+    monkeypatch.setattr(open_study, "auto", lambda domain, **known: other)
     assert tune(path, "--trials", "4").exit_code == 0
     assert nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").policy == chosen
     other_space = tune(write(folder, (POLICY, ""), ("low = 0.0", "low = 0.5")))

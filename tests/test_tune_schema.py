@@ -13,7 +13,7 @@ from nilregret.slots.check import SLOTS
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.explore import CoordinateSearch, InitialDesign, InTurn, UncertaintySampling, UniformExploration
 from nilregret.theory.series import EvenSeries, PowerSeries
-from nilregret.tuning.toml import studies
+from nilregret.tuning.toml import study_file
 from nilregret.tuning.toml.config import load
 
 WORST = nr.slots.Ignored(failed="worst")
@@ -440,7 +440,7 @@ def test_a_study_of_a_program_takes_what_no_file_of_an_objective_does(folder, po
     path = folder / "study.toml"
     counted = "constraints = 2\n" * ("epochs" in policy or "safe" in policy)
     path.write_text(f'{counted}[parameters.x]\ntype = "float"\nlow = 0.0\nhigh = 1.0\n[policy]\n{policy}\n')
-    assert studies.load(path).policy == expected(nr.Space(x=nr.Float(0, 1)))
+    assert study_file.load(path).policy == expected(nr.Space(x=nr.Float(0, 1)))
     with pytest.raises(nr.errors.InvalidInput):
         policy_of(folder, policy=f"[policy]\n{policy}\n")
 

@@ -127,7 +127,7 @@ def test_rules_are_those_of_the_paper():
 
 
 def test_functions_fill_the_unit_interval():
-    f = synthetic.scaled_sample(3)
+    f = rules.scaled_sample(synthetic.ARMS, synthetic.LENGTHSCALE, 3)
     assert (f.values.min(), f.values.max()) == (0.0, 1.0)
     assert len(synthetic.ARMS) == 1000
 
@@ -183,3 +183,8 @@ def test_widths_are_equal(thompson):
         study.ask(count=4)
     assert {study.width for study in studies} == {1.0 if thompson else 2.0}
     assert math.isclose(widths.KERNEL.scale, 0.25**2)
+
+
+def test_figures_are_listed_in_the_order_of_their_pages():
+    names = [figure.name.removeprefix("verma-") for figure in rules.PAPER.figures]
+    assert [name[0] for name in names] == list("111155" + "2" * 8 + "3" * 4 + "4" * 4 + "esc")

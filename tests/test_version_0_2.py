@@ -10,6 +10,7 @@ import sqlalchemy as sql
 
 import nilregret as nr
 from nilregret.integrations.optuna import NoRegretSampler
+from nilregret.serve.auth.login import cookie_of
 
 STUDIES = Path(__file__).parent / "golden" / "studies_0_2.sql"  # what 0.2 wrote into an SQLite file, as SQL
 
@@ -73,3 +74,10 @@ def test_running_trials_of_an_old_study_of_optuna_are_known():
         values.append(other.ask().relative_params["x"])
     assert values[0] == values[1]
     assert key == "nilregret:relative:0"
+
+
+def test_browsers_that_logged_in_to_0_2_stay_logged_in():
+    assert cookie_of({"cookie": "noregret_session=old"}) == "old"
+    assert cookie_of({"cookie": "noregret_session=old; nilregret_session=new"}) == "new"
+    assert cookie_of({"cookie": "__Host-noregret_session=old"}, tls=True) == "old"
+    assert cookie_of({"cookie": "noregret_session=old"}, tls=True) is None

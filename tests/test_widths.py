@@ -9,7 +9,7 @@ from scipy.special import zeta
 from scipy.stats import norm
 
 import nilregret as nr
-from nilregret.gp import FeaturePosterior, PlayedPosterior, PointPosterior
+from nilregret.gp import DistinctArmsPosterior, LowRankPosterior, PointPosterior
 from nilregret.gp.choice import posterior_on_arms
 from nilregret.policy.state import State
 from nilregret.slots.envelope import CompactBayes, FiniteBayes, PointwiseBayes, Progress
@@ -104,7 +104,7 @@ def test_the_norm_of_theorem_3_can_be_guessed():
     gamma = GreedyDesign(KERNEL, ARMS, 0.1**2).bound(16)
     beta = 2 * guess**2 + 300 * gamma * math.log(16 / 0.1) ** 3
     assert study.width == pytest.approx(math.sqrt(beta))
-    posterior = study.replica.current().reward.posterior.belief.answered
+    posterior = study.replica.current().reward.posterior.belief.observed
     spread = math.sqrt(2 * (posterior.information_gain + 1 + math.log(1 / 0.1)))  # R / sqrt(lambda) = 1
     assert guess / 2 < posterior.mean_norm - spread <= guess
 
@@ -218,7 +218,7 @@ def test_norm_of_the_posterior_mean(engine):
         posterior = PointPosterior(kernel, 1, 0.05)
     else:
         posterior = posterior_on_arms(arms, kernel, 0.05)
-        assert isinstance(posterior, {"features": FeaturePosterior, "played": PlayedPosterior}[engine])
+        assert isinstance(posterior, {"features": LowRankPosterior, "played": DistinctArmsPosterior}[engine])
     for arm, target in zip(plays, targets, strict=True):
         posterior.append(arms.points[arm] if engine == "points" else int(arm), float(target))
     wanted = rkhs_norm_of_mean(kernel, arms.points[plays], targets, 0.05)
@@ -327,12 +327,13 @@ def test_a_guess_is_held_against_the_answers_whatever_is_pending(domain):
 
 
 def test_a_picture_shows_bounds_only_where_they_are_proved():
-    from nilregret.study.plots import _draw_slice, _new_figure, _slices
+    from nilregret.study.plots.base import new_figure
+    from nilregret.study.plots.studies import _draw_slice, _slices
 
     space = nr.Space(x=nr.Float(0.0, 1.0))
     for memory, label in ((None, "confidence bounds"), (nr.slots.SlidingWindow(5), "mean ± 2 std")):
         study = nr.Study(nr.igp_ucb(space, KERNEL, noise=0.1, norm_bound=1.0, memory=memory))
         study.tell(study.ask(), 0.5)
-        ax = _new_figure(3.0, 2.0).subplots()
+        ax = new_figure(3.0, 2.0).subplots()
         _draw_slice(ax, study, _slices(space, study.best())[0], 1.0)
         assert label in ax.get_legend_handles_labels()[1]

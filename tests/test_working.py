@@ -18,8 +18,8 @@ from nilregret.__main__ import main
 from nilregret._utils.errors import StorageError
 from nilregret.papers import find
 from nilregret.study import plots
-from nilregret.tuning.answers import Outcome
 from nilregret.tuning.loop import STOPPED, Lease, Loop
+from nilregret.tuning.outcome import Outcome
 
 FILE = """
 trials = 8
@@ -106,7 +106,7 @@ def test_a_file_is_tuned_on_a_cluster(folder, cluster):
 
 
 def test_a_cluster_that_is_not_there_is_an_error_in_words(folder, monkeypatch):
-    monkeypatch.setattr("nilregret.tuning.toml.workers.CONNECT", 0.3)
+    monkeypatch.setattr("nilregret.tuning.toml.worker_pool.CONNECT", 0.3)
     assert "There is no cluster at 'tcp://127.0.0.1:9'" in run(
         "tune", "job.toml", "--cluster", "tcp://127.0.0.1:9", code=1
     )

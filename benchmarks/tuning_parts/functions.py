@@ -5,23 +5,9 @@ import math
 import numpy as np
 
 from nilregret import Choice, Float, Int, Space, when
+from nilregret.simulation.environments import hartmann3, hartmann6
 
 from .base import Problem
-
-WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
-SHARPNESS = np.array(
-    [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
-)
-CENTRES = 1e-4 * np.array(
-    [
-        [1312, 1696, 5569, 124, 8283, 5886],
-        [2329, 4135, 8307, 3736, 1004, 9991],
-        [2348, 1451, 3522, 2883, 3047, 6650],
-        [4047, 8828, 8732, 5743, 1091, 381],
-    ]
-)
-SHARPNESS_3 = np.array([[3, 10, 30], [0.1, 10, 35], [3, 10, 30], [0.1, 10, 35]])
-CENTRES_3 = 1e-4 * np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]])
 
 
 def _x(parameters, count):
@@ -33,14 +19,14 @@ def _cube(count, low, high, kind=Float):
 
 
 def hartmann_6(parameters):
-    return float(WEIGHTS @ np.exp(-(SHARPNESS * (_x(parameters, 6) - CENTRES) ** 2).sum(axis=1)))
+    return float(hartmann6(_x(parameters, 6)[None])[0])
 
 
 def hartmann_3(parameters):
     """With a category that shifts it: "c" is best."""
     shift = {"a": 0.5, "b": 0.25, "c": 0.0}[parameters["kind"]]
     x = np.clip(_x(parameters, 3) + 0.3 * shift, 0.0, 1.3)
-    return float(WEIGHTS @ np.exp(-(SHARPNESS_3 * (x - CENTRES_3) ** 2).sum(axis=1))) - shift
+    return float(hartmann3(x[None])[0]) - shift
 
 
 def _ackley(x):

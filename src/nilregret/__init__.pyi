@@ -34,8 +34,8 @@ from .kernels import kernel_for as kernel_for
 from .policy.policy import Policy as Policy
 from .simulation import environments as environments
 from .simulation.environments import Environment as Environment
-from .simulation.simulate import replicate as replicate
-from .simulation.simulate import simulate as simulate
+from .simulation.runner import replicate as replicate
+from .simulation.runner import simulate as simulate
 from .slots.constraints import EveryRound as EveryRound
 from .slots.constraints import OnAverage as OnAverage
 from .slots.safe import Safe as Safe

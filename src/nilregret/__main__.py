@@ -1,4 +1,4 @@
-"""The command line: thin, what it does lives in `nilregret.cli`, `nilregret.tuning.toml` and `nilregret.papers`."""
+"""The command line, which calls `nilregret.cli`, `nilregret.tuning.toml` and `nilregret.papers`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import click
 from . import __version__
 from ._utils.errors import InvalidInput, MissingExtra, NoRegretError
 from .cli.commands import COMMANDS
-from .cli.refusals import sentence_of
-from .cli.serving import serve, token
-from .cli.working import work
+from .cli.errors import sentence_of
+from .cli.service_commands import serve, token
+from .cli.worker_command import work
 
 if TYPE_CHECKING:
     from .study.study import Study
@@ -47,16 +47,16 @@ def tune(
 ) -> None:
     """Tune what FILE (TOML) describes: try parameters, learn, try better ones.
 
-    What the objective gives is maximised; with goal = "minimize" at the top of FILE it is a loss, and is minimised.
+    The objective is maximised. With goal = "minimize" at the top of FILE it is a loss, and is minimised.
 
     Every trial is on disk the moment it is known. Stop with Ctrl-C (or a crash) and run the same command again: the
-    study goes on where it was. A finished study is only shown; raise --trials to go on.
+    study goes on where it was. A finished study is only shown. Raise --trials to go on.
 
     With --workers or --cluster what is tried next takes into account what is being evaluated.
     """
     from .tuning.toml import config, report
     from .tuning.toml.run import opened, run
-    from .tuning.toml.workers import pool
+    from .tuning.toml.worker_pool import pool
 
     _stop_on_sigterm()
     try:
@@ -106,12 +106,12 @@ def papers(
 ) -> None:
     """Make a figure of a paper again: FIGURE.csv, FIGURE.png and FIGURE.txt, and what holds of it.
 
-    Without FIGURE: the list of them; with the name of a paper, such as srinivas: the list of its figures. A run that is
+    Without FIGURE: the list of them. With the name of a paper, such as srinivas: the list of its figures. A run that is
     smaller than the figure (--quick, or few --trials) writes FIGURE-quick.csv and so on. The result depends on --seed
     and the size alone, not on --jobs.
     """
     from .papers import run
-    from .tuning.toml.workers import pool
+    from .tuning.toml.worker_pool import pool
 
     _stop_on_sigterm()
     try:
@@ -123,7 +123,7 @@ def papers(
         elif offered := run.offer(figures):
             click.echo(offered)
             return
-        chosen = run.wanted(figures, data)  # names and data are looked up before the first figure is made
+        chosen = run.wanted(figures, data)  # Wrong names and missing data are errors before the first figure is made.
         with pool(1, cluster) as executor:
             for figure in chosen:
                 job = figure.job(trials=trials, quick=quick, seed=seed, jobs=jobs, executor=executor, data=data)
@@ -140,7 +140,7 @@ for _command in (*COMMANDS, work, serve, token):
 
 
 def _stop_on_sigterm() -> None:
-    """Being asked to end is like Ctrl-C: the command that is being evaluated ends too, and nothing is lost."""
+    """Makes SIGTERM raise KeyboardInterrupt, so that a running evaluation ends and nothing is lost."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt

@@ -244,7 +244,7 @@ class Reference:
 
     def __init__(self, study):
         # A correction is as if the right answer had come first.
-        self.policy, self.trials = study.policy, [trial.righted() for trial in study.trials]
+        self.policy, self.trials = study.policy, [trial.as_corrected() for trial in study.trials]
         self.rounds = len(self.trials)
         memory, restarts = self.policy.memory, study.restarts
         self.first = restarts[-1] if restarts else 0
@@ -575,7 +575,7 @@ class Sequence:
 
     def replayed(self, trials):
         state = State(self.policy, seed=self.seed)
-        state.receive(Record().apply([trial.righted() for trial in trials]))
+        state.receive(Record().apply([trial.as_corrected() for trial in trials]))
         return state
 
     def copied(self):

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.study import plots
-from nilregret.tuning.toml.template import filled
+from nilregret.tuning.toml.command_template import filled
 
 from ..waiting import until
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.gp import PointPosterior, Standing, sample_path, triangle
+from nilregret.gp import CandidateMoments, PointPosterior, sample_path, triangle
 
 from ..marks import nightly
 from ..reference import Dense
@@ -47,13 +47,13 @@ def check(posterior, observations, tol=1e-8):
     assert posterior.quadratic_form == pytest.approx(dense.quadratic_form, abs=tol * scale)
     if rows:
         seen = posterior.predict(posterior.points)[0]
-        np.testing.assert_allclose(posterior.observed_means(), seen, atol=tol)
+        np.testing.assert_allclose(posterior.landmark_means(), seen, atol=tol)
 
 
 def test_append_revise_forget_in_any_mixture(kernel, block):
     rng = np.random.default_rng(7)
     posterior, observations, snapshots = PointPosterior(kernel, 2, 0.05), [], []
-    standing = Standing(posterior, POINTS)
+    standing = CandidateMoments(posterior, POINTS)
     for step in range(150):
         action = rng.choice(["append", "append", "revise", "revise all", "forget"]) if observations else "append"
         which = int(rng.integers(len(observations))) if observations else 0
@@ -102,7 +102,7 @@ def test_200_random_problems_agree_with_the_dense_reference():
 def test_many_at_once_are_the_same_as_one_by_one(kernel, block):
     rng = np.random.default_rng(6)
     single, many = PointPosterior(kernel, 2, 0.05), PointPosterior(kernel, 2, 0.05)
-    standing = Standing(many, POINTS)
+    standing = CandidateMoments(many, POINTS)
     observations = []
     for size in (1, 30, 12, 0, 20):  # new points, repeats among them, repeats of what was there
         rows, targets = rng.integers(0, 35, size), rng.standard_normal(size)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.gp import ArmPosterior, FeaturePosterior, PlayedPosterior
+from nilregret.gp import ArmPosterior, DistinctArmsPosterior, LowRankPosterior
 from nilregret.gp.arms import Prior
 from nilregret.gp.factorization import pivoted_cholesky, tolerance
 
@@ -15,11 +15,11 @@ from ..reference import Dense
 def features(kernel, points, regularization):
     prior = Prior(kernel, points)
     tol = tolerance(prior.variance, regularization)
-    return FeaturePosterior(prior, pivoted_cholesky(kernel, points, tol=tol, max_rank=len(points)), regularization)
+    return LowRankPosterior(prior, pivoted_cholesky(kernel, points, tol=tol, max_rank=len(points)), regularization)
 
 
 def played(kernel, points, regularization):
-    return PlayedPosterior(Prior(kernel, points), regularization)
+    return DistinctArmsPosterior(Prior(kernel, points), regularization)
 
 
 ENGINES = {"features": features, "played": played}

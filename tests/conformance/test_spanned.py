@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.gp import PointPosterior, SpannedPosterior, Terms, choice
+from nilregret.gp import PointPosterior, Terms, WeightSpacePosterior, choice
 from nilregret.gp.choice import posterior_at_points
 from nilregret.gp.paths import drawn_path
 from nilregret.kernels import Multiplied, Stretched
@@ -53,7 +53,7 @@ def check(posterior, observations, tol=1e-8):
 def test_append_revise_forget_in_any_mixture(kernel):
     rng = np.random.default_rng(7)
     posterior, observations, snapshots = posterior_at_points(kernel, 4, 0.05), [], []
-    assert isinstance(posterior, SpannedPosterior)
+    assert isinstance(posterior, WeightSpacePosterior)
     for step in range(400):  # past a refinement of the mean
         action = rng.choice(["append", "append", "revise", "revise all", "forget"]) if observations else "append"
         which = int(rng.integers(len(observations))) if observations else 0
@@ -209,7 +209,7 @@ def test_bad_calls_are_refused_and_change_nothing():
 def test_which_posterior_suits_a_kernel(monkeypatch):
     assert isinstance(posterior_at_points(nr.Matern(2.5), 4, 0.1), PointPosterior)
     assert isinstance(posterior_at_points(nr.Matern(2.5) * nr.Linear(), 4, 0.1), PointPosterior)
-    assert isinstance(posterior_at_points(nr.Matern(2.5), 4, 0.1, terms=TERMS), SpannedPosterior)
+    assert isinstance(posterior_at_points(nr.Matern(2.5), 4, 0.1, terms=TERMS), WeightSpacePosterior)
     assert posterior_at_points(KERNELS["bilinear"], 4, 0.1, terms=TERMS).rank == 4
     monkeypatch.setattr(choice, "MOST_FEATURES", 3)
     assert isinstance(posterior_at_points(KERNELS["bilinear"], 4, 0.1), PointPosterior)

@@ -148,7 +148,7 @@ def test_what_was_written_before_an_error_is_taken_back(url, monkeypatch):
 
 
 def test_a_write_that_fails_loses_nothing(url, monkeypatch):
-    from nilregret.storage import memory, sql
+    from nilregret.storage import memory, sql_writer
 
     study, reference = nr.Study(POLICY, seed=1, storage=url), nr.Study(POLICY, seed=1)
     for s in (study, reference):
@@ -157,7 +157,7 @@ def test_a_write_that_fails_loses_nothing(url, monkeypatch):
             s.tell(trial, float(trial.point[0]))
         s.tell(s.ask(), 0.3)
     with monkeypatch.context() as patch:
-        for writer in (sql._Turn, memory._Writer):
+        for writer in (sql_writer.SqlWriter, memory._Writer):
             patch.setattr(writer, "save", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             study.ask()

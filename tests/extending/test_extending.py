@@ -128,7 +128,7 @@ def test_a_window_counts_what_it_says():
         study = nr.Study(made(room, {"memory": mine.GrowingWindow(4)}))
         for _ in range(40):
             study.tell(study.ask(), 0.3)
-        posterior = study.replica.current().reward.posterior.belief.answered
+        posterior = study.replica.current().reward.posterior.belief.observed
         assert posterior.count == 20
 
 
@@ -142,7 +142,7 @@ def test_a_pending_part_holds_the_observations_that_it_promises():
                 study.tell(trial, 0.3)
         study.ask()
         belief = study.replica.current().reward.posterior.belief
-        counts[name] = (belief.answered.count, belief.asked.count)
+        counts[name] = (belief.observed.count, belief.with_pending.count)
     # 5 answers; 6 questions are open, and 4 of them have waited for three others or more
     assert counts == {"liar": (11, 11), "patient": (5, 9), "believer": (11, 11)}
     assert nr.gp_ucb(nr.Arms.grid(0, 1, 5), KERNEL, noise=0.1).using(pending=mine.Liar()).valid_for == "none"
@@ -184,7 +184,7 @@ def test_a_prediction_before_an_answer_does_not_know_what_stood_in_for_it():
         study.ask()
         assert seen[0].before.std > 0.9 if pending == nr.slots.Hallucinated() else seen[0].before.std > 0.1
         kept = study.replica.current().reward.posterior.belief
-        assert kept.asked.count == 3
+        assert kept.with_pending.count == 3
 
 
 def test_with_refits_simulations_and_processes():

@@ -1,15 +1,16 @@
-"""One BLAS thread where results must not depend on how many processors there are.
+"""A context with one BLAS thread, where results must not depend on the number of processors.
 
-Sums that several threads share are rounded differently, and a decision on a box, or a fit, carries that on: the same
-record would go on differently elsewhere.
+Sums that several threads share are rounded differently, which changes decisions on boxes and fits. So the same record
+would continue differently on another machine.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from .process_setting import ProcessSetting
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -20,45 +21,32 @@ R = TypeVar("R")
 
 @cache
 def _controller() -> ThreadpoolController:
-    """Finding the loaded BLAS libraries takes a millisecond, so it is done once."""
+    """Returns the controller of the loaded BLAS libraries, whose search takes a millisecond."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
-class OneThread:
-    """A context in which BLAS has one thread; some 10 us, nested next to nothing.
+class OneThread(ProcessSetting):
+    """A context in which BLAS has one thread. Entering costs some 10 us, and much less within another one."""
 
-    The number belongs to the process. So the first to come sets it and the last to leave puts the old one back: were
-    each to do so for itself, two threads of Python that overlap would leave 1 behind.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._limit: Any = None
+    _limit: Any
 
     def __reduce__(self) -> str:
-        return "one_thread"  # there is one in each process: what is sent to another one uses the one there
+        return "one_thread"  # Each process has one, so pickles refer to the one of the process that reads them.
 
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._limit = _controller().limit(limits=1, user_api="blas")
-            self._inside += 1
+    def _change(self) -> None:
+        self._limit = _controller().limit(limits=1, user_api="blas")
 
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._limit.restore_original_limits()
+    def _restore(self) -> None:
+        self._limit.restore_original_limits()
 
 
 one_thread = OneThread()
 
 
 def with_one_thread(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, always run with one BLAS thread."""
+    """Returns the function, always run with one BLAS thread."""
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,4 +1,4 @@
-"""Checks of what comes from outside, with one style of error for all of them."""
+"""Checks of user input, with one style of error for all."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ import numpy.typing as npt
 
 from .errors import InvalidInput
 
-LARGEST_REWARD = 1e100  # squares of rewards must not overflow, nor must sums of such squares
-LARGEST_WHOLE = 2**53  # beyond it floats no longer tell whole numbers apart
-LARGEST_SEED = 2**128  # as many as a generator tells apart
-SHOWN = 80  # characters of an input that an error echoes
+LARGEST_REWARD = 1e100  # largest reward, so that sums of squares do not overflow
+LARGEST_WHOLE = 2**53  # largest whole number that floats represent exactly, with all below it
+LARGEST_SEED = 2**128  # number of seeds that a generator distinguishes
+SHOWN = 80  # characters of an input that an error shows
 LARGEST_VARIANCE = LARGEST_REWARD**2
-LEAST_DELTA = 1e-200  # 1 / delta, and what it is multiplied with, must not overflow
-LONGEST_NAME = 200  # characters of a study's name: in an address at most 2,400
-NESTED = 8  # lists within lists beyond which nothing is an array of points
-# What is no number although numpy turns it into one, by the kind of its dtype.
+LEAST_DELTA = 1e-200  # smallest delta, so that multiples of 1 / delta do not overflow
+LONGEST_NAME = 200  # characters of a study's name, which take at most 2,400 in an address
+NESTED = 8  # depth of nested lists beyond which a value is no array of points
+
+# Values that numpy converts although they are no numbers, by the kind of their dtype.
 NO_NUMBERS = {
     "b": "True or False",
     "c": "complex numbers",
@@ -41,28 +42,28 @@ IndexArray = npt.NDArray[np.intp]
 
 
 def shown(value: object, *, length: int = SHOWN) -> str:
-    """`value` as an error echoes it: its `repr` on one line, cut where it is long."""
+    """Returns the `repr` of a value as an error shows it, on one line and cut if it is long."""
     try:
         text = " ".join(repr(value).split()) if isinstance(value, np.ndarray) else repr(value)
-    except Exception:  # it is anything at all, and what is wrong with it must still be said
+    except Exception:  # The `repr` of any object may fail, and the error must still be reported.
         return f"<{type(value).__name__}>"
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
 def counted(count: int, what: str) -> str:
-    """The word alone: trial of one, trials of others, studies of several."""
+    """Returns the noun in the singular or plural: trial for 1, trials for 2, studies for 0."""
     if count == 1:
         return what
     return f"{what[:-1]}ies" if what.endswith("y") and what[-2:-1] not in set("aeiou") else f"{what}s"
 
 
 def many(count: int, what: str) -> str:
-    """1 trial, 2 trials, 0 studies."""
+    """Returns count and noun: 1 trial, 2 trials, 0 studies."""
     return f"{count} {counted(count, what)}"
 
 
 def storable(text: str) -> bool:
-    """Whether a text can be written as UTF-8: one with lone surrogates cannot."""
+    """Returns True if a text can be written as UTF-8, which lone surrogates prevent."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -71,7 +72,7 @@ def storable(text: str) -> bool:
 
 
 def study_name(called: str, value: str) -> str:
-    """The name of a study that may be there: some text that every storage can keep."""
+    """Returns the name of an existing study, or raises an error if no storage can hold it."""
     if not isinstance(value, str) or not value.strip() or "\0" in value or not storable(value):
         raise InvalidInput(
             f"`{called}` must be some text that can be written as UTF-8, not {shown(value)}. It is the name of a study."
@@ -80,7 +81,7 @@ def study_name(called: str, value: str) -> str:
 
 
 def new_study_name(called: str, value: str) -> str:
-    """The name of a study to be made: it fits in a list, a line of a log and an address."""
+    """Returns the name of a new study, or raises an error if it does not fit in a list, a log and an address."""
     study_name(called, value)
     if len(value) > LONGEST_NAME:
         raise InvalidInput(
@@ -105,8 +106,8 @@ def number(
     open_high: bool = False,
     why: str = "",
 ) -> float:
-    """`value` as a finite float within [low, high] (either end open on request), or an error that names it."""
-    result = value if type(value) is float else _as_float(name, value, why)  # float: the path of every round
+    """Returns `value` as a finite float within [low, high], with open ends on request, or raises an error."""
+    result = value if type(value) is float else _as_float(name, value, why)  # the fast path of every round
     if not math.isfinite(result):
         raise InvalidInput(f"`{name}` is {result}: it must be finite. {why}".rstrip())
     too_low = result <= low if open_low else result < low
@@ -118,7 +119,7 @@ def number(
 
 
 def outcome(name: str, value: object, *, low: float, high: float, why: str = "") -> float:
-    """A number that was observed: as `number`, and True and False count as 1 and 0 (clicks, successes)."""
+    """Returns an observed number, as `number` does, with True and False as 1 and 0 (clicks, successes)."""
     if type(value) is float:  # the path of every round
         return number(name, value, low=low, high=high, why=why)
     value = _scalar(value)
@@ -126,7 +127,7 @@ def outcome(name: str, value: object, *, low: float, high: float, why: str = "")
 
 
 def _scalar(value: Any) -> Any:
-    """The one entry of an array or tensor without dimensions; anything else as it is."""
+    """Returns the entry of an array or tensor without dimensions, and any other value unchanged."""
     if isinstance(value, np.ma.MaskedArray | np.generic):
         return value
     if getattr(value, "shape", None) == () and callable(getattr(value, "item", None)):
@@ -135,7 +136,7 @@ def _scalar(value: Any) -> Any:
 
 
 def _is_real(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.timedelta64)  # which numpy counts as numbers
+    return isinstance(value, Real) and not isinstance(value, bool | np.timedelta64)  # numpy counts it as a number
 
 
 def _as_float(name: str, value: object, why: str) -> float:
@@ -143,14 +144,14 @@ def _as_float(name: str, value: object, why: str) -> float:
     if not _is_real(entry):
         raise InvalidInput(f"`{name}` must be a number, not {shown(value)} ({type(value).__name__}). {why}".rstrip())
     try:
-        with np.errstate(over="ignore"):  # of numbers longer than a float, which become infinite
+        with np.errstate(over="ignore"):  # numbers longer than a float become infinite
             return float(entry)
     except (OverflowError, ValueError):
         raise InvalidInput(f"`{name}` is too large for a float. {why}".rstrip()) from None
 
 
 def integer(name: str, value: object, *, low: int, high: int | None = LARGEST_WHOLE, why: str = "") -> int:
-    """`value` as an int of at least `low` and, unless it is None, at most `high`, or an error that names it."""
+    """Returns `value` as an int of at least `low` and, unless it is None, at most `high`, or raises an error."""
     result = value if type(value) is int else _as_int(name, value, why)
     if result < low:
         raise InvalidInput(f"`{name}` is {shown(result)}: it must be at least {low}. {why}".rstrip())
@@ -169,7 +170,7 @@ def _as_int(name: str, value: object, why: str) -> int:
 
 
 def flag(name: str, value: object, *, why: str = "") -> bool:
-    """`value` if it is True or False, or an error that names it."""
+    """Returns `value` if it is True or False, or raises an error."""
     if not isinstance(value, bool | np.bool_):
         raise InvalidInput(
             f"`{name}` must be True or False, not {shown(value)} ({type(value).__name__}). {why}".rstrip()
@@ -178,11 +179,10 @@ def flag(name: str, value: object, *, why: str = "") -> bool:
 
 
 def finite_array(name: str, value: npt.ArrayLike, *, hint: str = "") -> Array:
-    """`value` as a fresh float64 array without NaN or infinity.
+    """Returns `value` as a fresh float64 array without NaN or infinity.
 
-    Numbers of any kind will do: arrays, nested lists, tensors, and tables or their columns (whatever has `to_numpy`).
-    What numpy would turn into numbers and is none is refused: text, True and False, dates, complex numbers, and masked
-    values.
+    Arrays, nested lists, tensors, tables and columns (anything with `to_numpy`) are accepted. Values that numpy would
+    convert to numbers are refused: text, True and False, dates, complex numbers, and masked values.
     """
     plain = type(value) is np.ndarray and value.dtype == np.float64  # the path of every round
     result = np.array(value, dtype=np.float64) if plain else _numbers(name, value, hint)
@@ -197,7 +197,7 @@ def finite_array(name: str, value: npt.ArrayLike, *, hint: str = "") -> Array:
 
 
 def _numbers(name: str, value: Any, hint: str) -> Array:
-    """Anything as a float64 array, or an error."""
+    """Returns any value as a float64 array, or raises an error."""
     _refuse(name, value, hint, depth=0)
     try:
         if not isinstance(value, list | tuple):
@@ -211,7 +211,7 @@ def _numbers(name: str, value: Any, hint: str) -> Array:
 
 
 def _refuse(name: str, value: Any, hint: str, *, depth: int) -> None:
-    """An error if some entry is no real number."""
+    """Raises an error if some entry is no real number."""
     if not isinstance(value, list | tuple):
         if not _is_real(value):
             _refuse_array(name, value, hint)
@@ -225,7 +225,7 @@ def _refuse(name: str, value: Any, hint: str, *, depth: int) -> None:
 
 
 def _refuse_array(name: str, value: Any, hint: str) -> None:
-    """The same of what is no list: of arrays, tensors and tables by the kind of their entries."""
+    """Raises an error if an array, tensor or table has entries of another kind than real numbers."""
     try:
         array = np.asarray(_unwrapped(value))
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
@@ -247,7 +247,7 @@ def _refuse_array(name: str, value: Any, hint: str) -> None:
 
 
 def _unwrapped(value: Any) -> Any:
-    """A table or a column as the array in it."""
+    """Returns the array in a table or a column."""
     return value.to_numpy() if callable(getattr(value, "to_numpy", None)) else value
 
 
@@ -257,9 +257,9 @@ def _first_line(error: Exception) -> str:
 
 
 def points_array(name: str, value: npt.ArrayLike, *, dimension: int | None = None) -> Array:
-    """Points as `(n, d)`; `(n,)` is read as n points of one dimension.
+    """Returns points as `(n, d)`. An array `(n,)` is read as n points of one dimension.
 
-    A single point of d > 1 dimensions, shape `(d,)`, is accepted where the dimension is known.
+    If the dimension d > 1 is known, an array `(d,)` is one point.
     """
     result = finite_array(name, value)
     if result.ndim == 1:
@@ -275,13 +275,13 @@ def points_array(name: str, value: npt.ArrayLike, *, dimension: int | None = Non
 
 
 def settle(description: object, **values: object) -> None:
-    """Give fields of a frozen description their checked values: Python's own numbers, whatever kind was given."""
+    """Sets fields of a frozen dataclass to their checked values, which are Python's own numbers."""
     for name, value in values.items():
         object.__setattr__(description, name, value)
 
 
 def listed(name: str, value: Any, *, why: str = "") -> list[Any]:
-    """The entries of a list, tuple, range or array of one dimension, or an error; text is no list."""
+    """Returns the entries of a list, tuple, range or array of one dimension, or raises an error. Text is no list."""
     several = isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview)
     if not several and not (isinstance(value, np.ndarray) and value.ndim == 1):
         raise InvalidInput(f"`{name}` is {shown(value)}: it must be a list. {why}".rstrip())
@@ -289,7 +289,7 @@ def listed(name: str, value: Any, *, why: str = "") -> list[Any]:
 
 
 def one_of(name: str, value: Any, options: Iterable[str], *, why: str = "", advice: str = "") -> str:
-    """`value` if it is one of the options, or an error that lists them."""
+    """Returns `value` if it is one of the options, or raises an error that lists them."""
     known = list(options)
     if not isinstance(value, str) or value not in known:
         several = "one of " if len(known) > 1 else ""
@@ -301,6 +301,6 @@ def one_of(name: str, value: Any, options: Iterable[str], *, why: str = "", advi
 
 
 def frozen(array: Array) -> Array:
-    """The same array, made read-only: descriptions do not change after they are made."""
+    """Returns the array itself, made read-only, since descriptions do not change."""
     array.flags.writeable = False
     return array

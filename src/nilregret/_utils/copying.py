@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self, TypeVar
 
-import numpy as np
+from numpy import ndarray
 
 T = TypeVar("T")
 
@@ -17,8 +17,8 @@ def independent(
     Shared attributes must be replaced when they change, never written into.
 
     Args:
-        original: object whose attributes are in `__dict__`; its `__init__` is not called.
-        owned: attributes that are copied by their own `copy`; None stays None. An array keeps its order in memory,
+        original: object whose attributes are in `__dict__`. Its `__init__` is not called.
+        owned: attributes that are copied by their own `copy`, unless they are None. An array keeps its order in memory,
             since the order decides how products with it round.
         owned_each: lists and dicts that are copied with each of their values.
         fresh: attributes with values of their own in the copy, by name.
@@ -28,7 +28,7 @@ def independent(
     attributes.update(original.__dict__)
     for name in owned:
         value = attributes[name]
-        if type(value) is np.ndarray:
+        if type(value) is ndarray:
             attributes[name] = value.copy("K")
         elif value is not None:
             attributes[name] = value.copy()

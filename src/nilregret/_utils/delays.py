@@ -1,7 +1,7 @@
-"""How long an answer takes, as a law of its own: what is simulated with, and what a policy may be told.
+"""Distributions of delays, for simulations and for policies.
 
-A delay of d rounds means that d further questions are asked before the answer is known (Verma, Dai & Low 2022, section
-3.1): at 0 it is known before the next question, infinity is never.
+A delay of d rounds means that d further trials are asked for before the reward is known (Verma, Dai & Low 2022, section
+3.1). At 0 the reward is known before the next trial, and an infinite delay never ends.
 """
 
 from __future__ import annotations
@@ -17,20 +17,24 @@ from .checks import Array, number
 from .errors import InvalidInput
 from .serialize import described
 
-LONGEST = 1e15  # mean of delays that are drawn: of longer ones no answer is ever seen
+LONGEST = 1e15  # largest mean of a delay, beyond which no reward would ever be observed
 
 
 class Delay(ABC):
-    """A distribution of delays; `in_time` where they are seconds and not rounds."""
+    """A distribution of delays.
+
+    Attributes:
+        in_time: True if delays are seconds and not rounds.
+    """
 
     in_time: bool = False
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:
-        """The delay of one trial, in rounds (or seconds); infinity for an answer that never comes."""
+        """Returns the delay of one trial, in rounds (or seconds), or infinity for a reward that never comes."""
 
     def within(self, window: float) -> float | None:  # noqa: ARG002 - most know none
-        """P(delay <= window), where it is known and the same for all points and rewards; None elsewhere."""
+        """Returns P(delay <= window) if it is known and the same for all points and rewards, otherwise None."""
         return None
 
 
@@ -38,7 +42,7 @@ class Delay(ABC):
 @described
 @dataclass(frozen=True)
 class FixedDelay(Delay):
-    """Always the same number of rounds; b - 1 makes batches of b, asked one by one."""
+    """A constant number of rounds. With b - 1 rounds, trials come in batches of b, asked for one by one."""
 
     rounds: float
 
@@ -46,11 +50,11 @@ class FixedDelay(Delay):
         object.__setattr__(self, "rounds", amount("rounds", self.rounds))
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - always the same
-        """The number."""
+        """Returns the number of rounds."""
         return self.rounds
 
     def within(self, window: float) -> float:
-        """0 or 1."""
+        """Returns 0 or 1."""
         return float(self.rounds <= window)
 
 
@@ -58,7 +62,7 @@ class FixedDelay(Delay):
 @described
 @dataclass(frozen=True)
 class PoissonDelay(Delay):
-    """Poisson with this mean (Verma et al., section 6)."""
+    """A Poisson distribution with this mean (Verma et al., section 6)."""
 
     mean: float
 
@@ -66,11 +70,11 @@ class PoissonDelay(Delay):
         object.__setattr__(self, "mean", number("mean", self.mean, low=0.0, high=LONGEST))
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - depends on neither
-        """A draw."""
+        """Returns a draw."""
         return float(rng.poisson(self.mean))
 
     def within(self, window: float) -> float:
-        """The distribution function."""
+        """Returns the distribution function."""
         from scipy.special import pdtr  # slow to import, and no simulation needs it
 
         return float(pdtr(math.floor(window), self.mean)) if window < math.inf else 1.0
@@ -80,7 +84,7 @@ class PoissonDelay(Delay):
 @described
 @dataclass(frozen=True)
 class GeometricDelay(Delay):
-    """Geometric on 0, 1, 2, ... with this mean."""
+    """A geometric distribution on 0, 1, 2, ... with this mean."""
 
     mean: float
 
@@ -88,11 +92,11 @@ class GeometricDelay(Delay):
         object.__setattr__(self, "mean", number("mean", self.mean, low=0.0, high=LONGEST))
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - depends on neither
-        """A draw."""
+        """Returns a draw."""
         return float(rng.geometric(1.0 / (1.0 + self.mean)) - 1)
 
     def within(self, window: float) -> float:
-        """1 - (mean / (1 + mean))^{window + 1}, the window rounded down."""
+        """Returns 1 - (mean / (1 + mean))^{window + 1}, with the window rounded down."""
         return 1.0 - (self.mean / (1.0 + self.mean)) ** (math.floor(window) + 1) if window < math.inf else 1.0
 
 
@@ -100,7 +104,10 @@ class GeometricDelay(Delay):
 @described
 @dataclass(frozen=True)
 class HeavyTailedDelay(Delay):
-    """P(delay >= d) = (1 + d / scale)^{-tail}, rounded down: for tail <= 1 the mean is infinite (Pareto, Lomax)."""
+    """A Pareto (Lomax) distribution, rounded down: P(delay >= d) = (1 + d / scale)^{-tail}.
+
+    For tail <= 1 the mean is infinite.
+    """
 
     scale: float
     tail: float = 1.0
@@ -110,17 +117,17 @@ class HeavyTailedDelay(Delay):
             object.__setattr__(self, name, number(name, getattr(self, name), low=0.0, open_low=True))
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - depends on neither
-        """A draw."""
+        """Returns a draw."""
         wait = self.scale * float(rng.pareto(self.tail))
         return math.floor(wait) if wait < math.inf else wait
 
     def within(self, window: float) -> float:
-        """1 - P(delay >= window + 1), the window rounded down."""
+        """Returns 1 - P(delay >= window + 1), with the window rounded down."""
         return 1.0 - (1.0 + (math.floor(window) + 1) / self.scale) ** -self.tail if window < math.inf else 1.0
 
 
 def amount(name: str, value: Any) -> float:
-    """A delay, or a clear error."""
+    """Returns a delay, or raises an error."""
     if isinstance(value, float | np.floating) and value == math.inf:
         return math.inf
     try:

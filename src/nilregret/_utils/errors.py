@@ -1,4 +1,4 @@
-"""The errors a caller may catch. Every message says what happened, why it usually does, and what to try."""
+"""The errors and warnings of the library. Each message says what happened, the usual cause, and what to try."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def __dir__() -> list[str]:
 
 
 class NoRegretError(Exception):
-    """Base of every error this library raises on purpose.
+    """Base of all errors that the library raises on purpose.
 
-    What to try is kept apart from what happened: it names calls of Python, and who reaches the library by other ways
-    (over HTTP, say) is given advice that fits there.
+    The advice is separate from the event, since it names Python calls. Users of other interfaces, such as HTTP, get
+    advice that fits there.
 
     Attributes:
-        what: what happened, and why it usually does; without calls of Python.
-        advice: what to try in Python; empty where `what` says it.
-        topic: a word under which others keep their own advice; empty where none is needed.
-        places: the entries within entries where it was found, outermost first.
+        what: event and usual cause, without Python calls.
+        advice: remedy in Python, or an empty string if `what` includes it.
+        topic: key under which other interfaces have their own advice, or an empty string.
+        places: nested entries in which the error was found, outermost first.
     """
 
     def __init__(self, what: str = "", *, advice: str = "", topic: str = "", places: tuple[str, ...] = ()) -> None:
@@ -39,52 +39,52 @@ class NoRegretError(Exception):
         super().__init__(f"{at}{what} {advice}".rstrip() if advice else f"{at}{what}")
 
     def within(self, place: str) -> Self:
-        """The same, found in an entry of this name."""
+        """Returns the same error, found in an entry of this name."""
         return type(self)(self.what, advice=self.advice, topic=self.topic, places=(place, *self.places))
 
     def after(self, words: str) -> Self:
-        """The same, with words before it."""
+        """Returns the same error, with words before its text."""
         at = "".join(f"[{place}] " for place in self.places)
         return type(self)(f"{words}{at}{self.what}", advice=self.advice, topic=self.topic)
 
     def advised(self, advice: str, *, topic: str = "") -> Self:
-        """The same, with what to try."""
+        """Returns the same error, with this advice."""
         return type(self)(self.what, advice=advice, topic=topic, places=self.places)
 
 
 class InvalidInput(NoRegretError, ValueError):
-    """A value that cannot be used: wrong shape, not finite, out of range, or contradicting what was said before."""
+    """A value that cannot be used: wrong shape, not finite, out of range, or in conflict with earlier values."""
 
 
 class TrialError(NoRegretError):
-    """A trial that does not exist, or is not in the state the call needs (told twice, say)."""
+    """A trial that does not exist, or is in the wrong state for the call (such as told twice)."""
 
 
 class StorageError(NoRegretError):
-    """The record could not be read from or written to its storage; nothing that was recorded is lost."""
+    """A failure to read the record from its storage, or to write it. Recorded data is not lost."""
 
 
 class ServiceError(NoRegretError):
-    """A decision service could not be reached, or refused the request; what it had recorded stays recorded."""
+    """A decision service that could not be reached, or that refused the request. Recorded data is not lost."""
 
 
 class MissingExtra(NoRegretError, ImportError):
-    """An optional dependency is needed for this call and is not installed."""
+    """An optional dependency that a call needs and that is not installed."""
 
 
 class MissingData(NoRegretError, FileNotFoundError):
-    """A data set is not where it was looked for; data sets are never part of the library."""
+    """A data set that was not found. Data sets are never part of the library."""
 
 
 class NoRegretWarning(UserWarning):
-    """Something that was asked for could not be done and a documented fallback was used instead."""
+    """A request that could not be met, so that a documented fallback was used instead."""
 
 
-SHOWN = 200  # characters of an error that are repeated
+SHOWN = 200  # largest number of characters of an error that are repeated
 
 
 def exception_text(error: BaseException) -> str:
-    """Class and text of an exception, in one line."""
+    """Returns class and text of an exception, in one line."""
     try:
         text = str(error)
     except Exception:  # an exception whose own text raises
@@ -93,6 +93,6 @@ def exception_text(error: BaseException) -> str:
 
 
 def one_line(text: str) -> str:
-    """At most SHOWN characters in one line, the end where there are more: errors put what matters last."""
+    """Returns at most SHOWN characters in one line, from the end, where errors have the main point."""
     line = " ".join(text.split())
     return line if len(line) <= SHOWN else "... " + line[-SHOWN:]

@@ -1,4 +1,4 @@
-"""Independent computations on somebody's executor, in batches: one call each would cost more than many of them take."""
+"""Independent computations on an executor, in batches, since one call each would cost more than the computation."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .errors import InvalidInput
 S = TypeVar("S")
 T = TypeVar("T")
 
-BATCHES = 100  # at most: enough for a few hundred workers to end at about the same time
+BATCHES = 100  # largest number of batches, enough for a few hundred workers to end at about the same time
 
 
 def check_executor(executor: object) -> None:
-    """Refuse what is none; None is no executor."""
+    """Raises an error if the value is neither an executor nor None."""
     if executor is None or isinstance(executor, Executor):
         return
     hint = " Of a client of Dask it is `client.get_executor()`." if hasattr(executor, "get_executor") else ""
@@ -25,9 +25,9 @@ def check_executor(executor: object) -> None:
 
 
 def results_of(executor: Executor, one: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
-    """`one` of each item, in their order; an error or an interrupt cancels what has not begun."""
+    """Yields `one` of each item, in order. An error or an interrupt cancels batches that have not begun."""
     length = -(-len(items) // BATCHES)
-    token = uuid4().hex  # by which a cluster of Dask tells the calls of this time from those of another
+    token = uuid4().hex  # makes a Dask cluster compute the calls again
     batches = [items[start : start + length] for start in range(0, len(items), length)]
     futures = [executor.submit(_each, one, batch, token) for batch in batches]
     try:

@@ -1,7 +1,7 @@
-"""Python objects that a tuning file names, from modules beside it or installed.
+"""Imports of Python objects that a tuning file names, from modules beside the file or installed ones.
 
-Only what the file says that a user runs is ever imported; a stored study, whose text may come from anybody, names
-classes that must be known already.
+Only a file that the user runs may name imports. A stored study may come from anybody, so it can only name classes that
+are known already.
 """
 
 from __future__ import annotations
@@ -15,12 +15,23 @@ from .errors import InvalidInput, exception_text
 
 
 def imported(what: str, reference: str, module: str, name: str, folder: Path) -> Any:
-    """The object `name` of `module`; `what` and `reference` are for errors, such as "[objective] `function`"."""
+    """Returns the object `name` of `module`.
+
+    Args:
+        what: place of the reference for errors, such as "[objective] `function`".
+        reference: text of the reference, for errors.
+        module: name of the module.
+        name: name of the object.
+        folder: folder of the tuning file.
+
+    Raises:
+        InvalidInput: the module or the object cannot be loaded.
+    """
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     try:
         return getattr(importlib.import_module(module), name)
-    except (Exception, SystemExit) as error:  # whatever a module of the user's own may raise
+    except (Exception, SystemExit) as error:  # A module of the user may raise anything.
         raise InvalidInput(
             f"{what} {reference!r} could not be loaded from {folder}: {exception_text(error)}. The module must lie "
             "beside the TOML file or be installed, with everything it imports."

@@ -1,6 +1,6 @@
-"""Imports that make every described class known; the root of the package fills the list.
+"""Functions that import all described classes, listed by the root of the package.
 
-A stored description names classes of rooms above this one, which are imported when an unknown name is met.
+A stored description names classes of rooms above this one. They are imported when an unknown name is met.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Public names of a package, read from its stub and loaded when they are first used."""
+"""Public names of a package, read from its stub and loaded on first use."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _hint(name: str, names: list[str], also: tuple[str, ...]) -> str:
 
 
 def _loaded(module: str, name: str) -> Any:
-    """The attribute of a module, or the module of that name within it."""
+    """Returns the attribute of a module, or the submodule of that name."""
     home = import_module(module)
     if name not in vars(home) and hasattr(home, "__path__"):
         return import_module(f"{module}.{name}")

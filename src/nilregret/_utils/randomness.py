@@ -1,4 +1,4 @@
-"""Where every random number comes from: no global state, and a stream of its own for each purpose."""
+"""Sources of all random numbers, with a separate stream for each purpose and without global state."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ import numpy as np
 from .checks import LARGEST_SEED, integer
 from .errors import InvalidInput
 
-# Spawn keys of what a simulated environment draws, which no trial of a policy shares.
+# Spawn keys of the noise of a simulated environment, which no trial of a policy shares.
 _SIMULATION = {"rewards": (1,), "delays": (1, 1), "constraints": (1, 2), "constraint delays": (1, 3)}
-_PROPENSITY = 5  # spawn key of the draws that a propensity is estimated from
+_PROPENSITY = 5  # spawn key of the draws for the estimate of a propensity
 _SKETCH = 6  # spawn key of the draws of inducing points
-_WORLD = {"arms": 2, "function": 3, "changes": 4}  # spawn keys of what a simulated world is made of
+_WORLD = {"arms": 2, "function": 3, "changes": 4}  # spawn keys of the parts of a simulated problem
 
 
 class Randomness:
-    """The generator of one trial, `default_rng([seed, number])`, made only when something asks for it.
+    """The generator of one trial, `default_rng([seed, number])`, made on first use.
 
     Most decisions need no random number, and making a generator costs as much as half a round.
     """
 
-    _replaced = False  # whether the generator is another than its own
+    _replaced = False  # whether `again` has replaced the generator
 
     def __init__(self, seed: int, number: int) -> None:
         self._key = [seed, number]
 
     @property
     def number(self) -> int:
-        """Of the trial."""
+        """Number of the trial."""
         return self._key[1]
 
     @cached_property
     def generator(self) -> np.random.Generator:
-        """The trial's generator: the same for the same seed and trial number, whatever happened in between."""
+        """Generator of the trial, which depends only on the seed and the trial number."""
         return np.random.default_rng(self._key)
 
     @cached_property
     def uniform(self) -> float:
-        """One number of the trial, uniform on (0, 1] and independent of the generator: a hash of (seed, number).
+        """A number of the trial, uniform on (0, 1] and independent of the generator: a hash of (seed, number).
 
-        For what needs one number in every round: it costs a tenth of making the generator.
+        It is for uses in every round, at a tenth of the cost of making the generator.
         """
         if self._replaced:
             return 1.0 - self.generator.random()
@@ -53,38 +53,39 @@ class Randomness:
 
     @property
     def used(self) -> bool:
-        """Whether anything has asked for a random number."""
+        """True if a random number has been used."""
         return "generator" in self.__dict__ or "uniform" in self.__dict__
 
     @classmethod
     def again(cls, seed: int, number: int, generator: np.random.Generator) -> Randomness:
-        """That of a trial which is decided once more, by other random numbers."""
+        """Returns the randomness of a trial that is decided once more, with other random numbers."""
         other = cls(seed, number)
         other.__dict__["generator"], other._replaced = generator, True
         return other
 
 
 def propensity_generator(seed: int, number: int) -> np.random.Generator:
-    """What a trial's propensity is estimated with: the same for the same trial, and apart from its own draws."""
+    """Returns the generator for the propensity of a trial, independent of the generator of its decision."""
     return np.random.default_rng(np.random.SeedSequence([seed, number], spawn_key=(_PROPENSITY,)))
 
 
 def sketch_generator(seed: int, number: int) -> np.random.Generator:
-    """What the inducing points of a sketch are drawn with after so many observations: apart from any trial's own."""
+    """Returns the generator of the inducing points after `number` observations, independent of all trials."""
     return np.random.default_rng(np.random.SeedSequence([seed, number], spawn_key=(_SKETCH,)))
 
 
 def simulation_generator(
     seed: int, purpose: Literal["rewards", "delays", "constraints", "constraint delays"]
 ) -> np.random.Generator:
-    """The generator of a simulated environment's noise: independent of every decision made under the same seed."""
+    """Returns the generator of a simulated environment's noise, independent of all decisions under the same seed."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=_SIMULATION[purpose]))
 
 
 def world_generator(seed: int | Sequence[int], purpose: Literal["arms", "function", "changes"]) -> np.random.Generator:
-    """The generator that draws a world: arms and function under one seed are independent of each other and of a run's.
+    """Returns the generator of a simulated problem. Arms and function under one seed are independent.
 
-    Without keys of their own they would not be: `default_rng(7)` and a policy's `default_rng([7, 0])` are one stream.
+    They are also independent of a run under this seed. Without spawn keys they would not be: `default_rng(7)` and a
+    policy's `default_rng([7, 0])` are one stream.
     """
     why = "It is a whole number, or a sequence of them."
     several = isinstance(seed, Sequence) and not isinstance(seed, str | bytes)

@@ -1,7 +1,7 @@
-"""Descriptions (domains, kernels, parts, policies) to and from plain JSON values; never pickle.
+"""Conversion of descriptions (domains, kernels, parts, policies) to and from plain JSON values, never pickle.
 
-A described object becomes `{"type": class name, field: value, ...}`. Floats keep every bit: JSON numbers are written
-with `repr`, which round-trips; infinity, which JSON does not have, becomes `{"type": "infinity", "sign": 1}`.
+A described object becomes `{"type": class name, field: value, ...}`. Floats keep every bit, since JSON numbers are
+written with `repr`. Infinity, which JSON does not have, becomes `{"type": "infinity", "sign": 1}`.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ from .errors import InvalidInput, NoRegretError
 T = TypeVar("T")
 _ENCODERS: dict[type, Callable[[Any], dict[str, Any]]] = {}
 _DECODERS: dict[str, Callable[[dict[str, Any]], Any]] = {}
-MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")  # before the name of a class
-DEEPEST = 100  # levels of a description: most have about ten, and Python itself ends at some hundreds
-# What a constructor may raise on values of the right types that it was not written for.
+MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")  # module names before the name of a class
+DEEPEST = 100  # largest depth of a description: most have about ten levels, and Python ends at some hundreds
+
+# Errors that a constructor may raise for unexpected values of the right types.
 _UNFIT = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 
 
 def described(cls: type[T]) -> type[T]:
-    """Class decorator: a frozen dataclass whose fields are its description.
+    """Registers a frozen dataclass whose fields are its description (a class decorator).
 
-    `BEFORE`, where a class has it, are the values of fields that descriptions did not have before: what was stored goes
-    on as it was, whatever the default is now.
+    `BEFORE`, if a class has it, holds values for fields that old descriptions lack. So stored studies continue
+    unchanged, whatever the default is now.
     """
 
     def decode(data: dict[str, Any]) -> T:
@@ -56,7 +57,7 @@ def described(cls: type[T]) -> type[T]:
 def described_by(
     *, encode: Callable[[Any], dict[str, Any]], decode: Callable[[dict[str, Any]], Any]
 ) -> Callable[[type[T]], type[T]]:
-    """Class decorator for classes whose constructor does not take their fields by name."""
+    """Returns a class decorator for classes whose constructor does not take their fields by name."""
 
     def register(cls: type[T]) -> type[T]:
         _check_name(cls)
@@ -70,7 +71,10 @@ def described_by(
 
 
 def _check_name(cls: type) -> None:
-    """A description names its class and not its module, so that modules may be renamed; two cannot share a name."""
+    """Raises an error if another described class has the same name.
+
+    A description names its class and not the module, so that modules may be renamed.
+    """
     home = cls.__module__.split(".")[0]
     other = next((known for known in _ENCODERS if known.__name__ == cls.__name__), None)
     own = __name__.split(".")[0]
@@ -83,7 +87,10 @@ def _check_name(cls: type) -> None:
 
 
 def _restore(self: Any, state: dict[str, Any]) -> None:
-    """What unpickling and copying call: arrays come out of a pickle writable, and descriptions do not change."""
+    """Restores the state of an unpickled or copied object.
+
+    Arrays come out of a pickle writable, and descriptions must not change.
+    """
     for value in state.values():
         for item in value if isinstance(value, tuple) else (value,):
             if isinstance(item, np.ndarray):
@@ -95,12 +102,12 @@ def _restore(self: Any, state: dict[str, Any]) -> None:
 def _hints(cls: Any) -> Mapping[str, Any]:
     try:
         return get_type_hints(cls)
-    except NameError:  # a class of the user's own, with names that exist for type checkers alone
+    except NameError:  # A class of the user may have names that exist only for type checkers.
         return {}
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a decoded value may be meant for a field annotated so; the constructor checks the rest."""
+    """Returns True if a decoded value may belong to a field with this annotation. The constructor checks the rest."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_fits(value, part) for part in parts)
@@ -124,7 +131,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _as_hinted(value: Any, hint: Any) -> Any:
-    """JSON knows no tuples: a list becomes one where the field is annotated so, for equality and for hashing."""
+    """Returns a tuple for a list if the field is annotated so, for equality and hashing, since JSON has no tuples."""
     origin = get_origin(hint)
     if not isinstance(value, list) or origin not in (tuple, Union, UnionType):
         return value
@@ -136,7 +143,7 @@ def _as_hinted(value: Any, hint: Any) -> Any:
 
 
 def entries(data: Mapping[str, Any], **kinds: type | UnionType) -> list[Any]:
-    """The values of a description that has exactly these entries, of these kinds; for decoders."""
+    """Returns the values of a description that must have exactly these entries, of these kinds."""
     if data.keys() != kinds.keys():
         raise InvalidInput(f"it has {', '.join(map(shown, data)) or 'nothing'} where {', '.join(kinds)} belong.")
     for name, kind in kinds.items():
@@ -146,12 +153,12 @@ def entries(data: Mapping[str, Any], **kinds: type | UnionType) -> list[Any]:
 
 
 def is_described(value: object) -> bool:
-    """Whether a value can be written and read back by its own fields: its class, not one that it derives from."""
+    """Returns True if the class of a value is itself registered, and not only a base of it."""
     return type(value) in _ENCODERS
 
 
 def to_plain(value: Any) -> Any:
-    """Nested dicts, lists, strings, numbers, booleans and None."""
+    """Returns the value as nested dicts, lists, strings, numbers, booleans and None."""
     if type(value) in _ENCODERS:
         return {"type": type(value).__name__, **_ENCODERS[type(value)](value)}
     if isinstance(value, np.ndarray):
@@ -169,7 +176,7 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(data: Any) -> Any:
-    """The object that `to_plain` described."""
+    """Returns the object that `to_plain` described."""
     return _decoded(data, DEEPEST)
 
 
@@ -200,7 +207,7 @@ def _decoder(name: object) -> Callable[[dict[str, Any]], Any]:
             f"The type in a description is {'missing' if name is None else shown(name)}: it must name a class."
         )
     if name not in _DECODERS:
-        for load in parts.LOADERS:  # parts are loaded when they are first used
+        for load in parts.LOADERS:  # parts are imported on first use
             load()
     if name not in _DECODERS:
         raise InvalidInput(
@@ -211,7 +218,7 @@ def _decoder(name: object) -> Callable[[dict[str, Any]], Any]:
 
 
 def dumps(value: Any) -> str:
-    """One line of JSON; equal descriptions give equal text."""
+    """Returns one line of JSON. Equal descriptions give equal text."""
     try:
         plain = to_plain(value)
     except RecursionError:
@@ -221,7 +228,7 @@ def dumps(value: Any) -> str:
 
 
 def _check_depth(plain: Any) -> None:
-    """What is described can be read back."""
+    """Raises an error if the description is nested too deeply to be read back."""
     level = [plain]
     for _ in range(DEEPEST):
         level = [item for part in level for item in _inside(part) if isinstance(item, dict | list)]
@@ -235,12 +242,12 @@ def _inside(part: Any) -> Iterable[Any]:
 
 
 def loads(text: str) -> Any:
-    """The object behind `dumps(object)`."""
+    """Returns the object of `dumps(object)`."""
     return from_plain(plain_loads(text))
 
 
 def plain_loads(text: str) -> Any:
-    """JSON as this library writes it, strictly: no name twice in one object, no NaN, nothing nested without end."""
+    """Returns the values of JSON text, without repeated names in an object, NaN or endless nesting."""
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
     except (TypeError, ValueError, RecursionError) as error:

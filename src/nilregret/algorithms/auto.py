@@ -1,4 +1,4 @@
-"""What we recommend to whoever does not want to choose: parts for everything, picked by a benchmark."""
+"""The recommended policy for users who do not want to choose: parts for every slot, picked by benchmarks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain, Space, check_domain
 from ..domains.parameters import Choice
 from ..domains.search.boxes import PointSearch
+from ..domains.typed import D
 from ..kernels import kernel_for
 from ..policy.policy import Policy
 from ..slots.change_detection import DriftBank, EDetector
@@ -21,24 +22,24 @@ from ..slots.refit import Refit
 from ..slots.rewards import KnownReward, chosen_reward
 from ..slots.scores import ExpectedImprovement, Score, ThompsonSample, UpperConfidenceBound
 from ..slots.silence import Imputed, LateOrNever
-from .common import build
-from .randomised import half_shift
+from .definition import build
+from .takeno import half_shift
 
 WORLDS = ("stationary", "drifting", "switching")
 ANSWERS = ("prompt", "late", "silent no", "unknown")
-FEWEST = 10  # points of an initial design
-MOST = 20  # of those, but for workers that would be idle
-SHARE = 3  # of a budget that is known, at most a third goes into it
-LEAST_NOISE, MOST_NOISE = 1e-50, 1e40  # reward units; between them squares can be computed with
-FIRST_NOISE = 0.1  # reward units, until the first fit
-WIDTH = 2.0  # standard deviations that are shown as bounds
-DRAWN = 0.6  # of clicks and counts: standard deviations that draws deviate
-RELATED = 0.3  # sides of the domain: lengthscale of their kernel
-OWN = 0.01  # likewise, of what an arm shares with no other
+FEWEST = 10  # The least points of an initial design.
+MOST = 20  # The most points of an initial design, unless more workers would be idle.
+SHARE = 3  # At most this fraction, a third, of a known budget goes into the initial design.
+LEAST_NOISE, MOST_NOISE = 1e-50, 1e40  # Reward units. Squares of numbers between them are finite and positive.
+FIRST_NOISE = 0.1  # The noise until the first fit, reward units.
+WIDTH = 2.0  # The standard deviations that are shown as bounds.
+DRAWN = 0.6  # The standard deviations by which draws deviate, for clicks and counts.
+RELATED = 0.3  # The lengthscale for clicks and counts, in sides of the domain.
+OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
 
 def auto(
-    domain: Domain,
+    domain: D,
     *,
     context: Domain | None = None,
     noise: float | None = None,
@@ -48,10 +49,10 @@ def auto(
     world: str = "stationary",
     answers: str = "prompt",
     reward: str | KnownReward | None = None,
-) -> Policy:
-    """The policy that we recommend where nothing is known: units, kernel, noise and mean of the rewards are learned.
+) -> Policy[D]:
+    """Returns the recommended policy if nothing is known: units, kernel, noise and mean of the rewards are learned.
 
-    It is made of ordinary parts, which `print` shows and `policy.using(...)` replaces:
+    It consists of ordinary parts, which `print` shows and `policy.using(...)` replaces:
 
     | part | filling | what decided |
     |---|---|---|
@@ -66,33 +67,39 @@ def auto(
     | constraints | each with a posterior of its own, and fits of its own | docs/constraints.md |
     | pending | a failed trial counts as the worst; of several open ones each shrinks the variance alone | "Workers" |
 
-    Nothing is proved for it: its bounds are two posterior standard deviations (`valid_for` is "none").
+    Nothing is proved for this policy: its bounds are two posterior standard deviations (`valid_for` is "none").
 
     Args:
         domain: arms, a box, or a space of parameters.
         context: domain of the contexts given to `ask`, or None.
-        noise: standard deviation of the reward noise, reward units, if it is known; None, or 0, to have it learned.
-        budget: how many trials there will be, if that is known: a short run does not spend itself on its start.
-        parallel: how many trials are evaluated at a time.
-        constraints: how many constraint values come with each reward, each satisfied when <= 0. They are learned as the
-            rewards are, each with units, kernel and noise of its own; the score is then the constrained expected
-            improvement (`nr.EveryRound(rule="probability")`), and with contexts the upper confidence bound of what may
-            satisfy them. Or a part that says in which sense they hold: `nr.OnAverage(...)`, which takes prices off
-            upper bounds, `nr.EveryRound(...)`, or `nr.Safe(...)`. Beside that nothing is forced or fitted: give
-            `noise`, of which rewards are taken to vary by ten times as much.
-        world: "stationary"; "switching", where only trials since a change that was noticed count
-            (`nr.slots.EDetector`); or
-            "drifting", which with `reward` on arms has a bank of rates beside that (`nr.slots.DriftBank`). Elsewhere
-            units
-            are learned by fits, which take all answers for those of one function, and "drifting" is "switching".
-        answers: "prompt"; "late", and unanswered trials shrink the variance, as with `parallel` above 1; "silent no",
-            where the bad ones are never answered and a trial counts as what is expected of its silence (`Imputed`); or
-            "unknown": late, until it is evident that silence means no (`LateOrNever`).
-        reward: what rewards are, if more is known than their size: "bernoulli" (clicks), "poisson" (counts), "bounded",
-            or a part such as `nr.slots.Bernoulli(ceiling=0.1)`. On arms the policy is then Thompson sampling, of
-            draws that
-            deviate `DRAWN` times as far, from a posterior that learns a variance for each arm, and how much arms
-            resemble their neighbours; nothing is refitted besides (docs/clicks.md, where it was chosen).
+        noise: standard deviation of the reward noise, reward units. None or 0 if unknown, then it is learned.
+        budget: number of trials, if known. A short run has a shorter initial design.
+        parallel: number of trials that are evaluated at a time.
+        constraints: number of constraint values that come with each reward, each satisfied when <= 0.
+
+            - A number: the constraints are learned like the rewards, each with units, kernel and noise of its own. The
+              score is then the constrained expected improvement (`nr.EveryRound(rule="probability")`). With contexts
+              it is the upper confidence bound among the points that may satisfy the constraints.
+            - A part: `nr.OnAverage(...)` subtracts prices from upper bounds. `nr.EveryRound(...)` and `nr.Safe(...)`
+              are the others. With `nr.Safe` nothing is forced or fitted: give `noise`, since rewards are assumed to
+              vary by ten times as much.
+        world: the change of the reward function over time.
+
+            - "stationary": no change.
+            - "switching": only trials since the last detected change count (`nr.slots.EDetector`).
+            - "drifting": with `reward` on arms, "switching" and a bank of drift rates (`nr.slots.DriftBank`). Elsewhere
+              the same as "switching", because fits learn the units, and they take all answers for one function.
+        answers: the meaning of unanswered trials.
+
+            - "prompt": answers come at once.
+            - "late": unanswered trials shrink the variance, as with `parallel` above 1.
+            - "silent no": bad trials are never answered. A trial counts as the value expected from its silence
+              (`Imputed`).
+            - "unknown": late, until there is evidence that silence means no (`LateOrNever`).
+        reward: the kind of reward, if more is known than its size: "bernoulli" (clicks), "poisson" (counts), "bounded",
+            or a part such as `nr.slots.Bernoulli(ceiling=0.1)`. On arms the policy is then Thompson sampling, with
+            draws that deviate `DRAWN` times as far. The posterior learns a variance for each arm, and how similar
+            neighbouring arms are. Nothing else is refitted (docs/clicks.md, where this was chosen).
 
     Raises:
         InvalidInput: for values that make no sense.
@@ -103,21 +110,11 @@ def auto(
     >>> sorted(study.ask().parameters)
     ['C', 'kernel']
     """
-    check_domain("domain", domain)
-    if context is not None:
-        check_domain("context", context)
-    why = "It is a standard deviation; leave it out where it is not known, and it is learned."
-    told = 0.0 if noise is None else number("noise", noise, low=0.0, high=LARGEST_REWARD, why=why)
-    parallel = integer(
-        "parallel", parallel, low=1, high=MOST_ROUNDS, why="It is how many trials are evaluated at a time."
-    )
-    one_of("world", world, WORLDS)
-    one_of("answers", answers, ANSWERS)
-    sense: Constraints | None = part_of("constraints", constraints)
+    std, is_known, parallel = _checked(domain, context, noise, parallel, world, answers)
+    part: Constraints | None = part_of("constraints", constraints)
     why = "It counts constraint values, or is a part such as `nr.OnAverage()`. Texts are for `nr.minimize`."
-    count = 0 if sense is not None else integer("constraints", constraints, low=0, why=why)
-    limited = count > 0 or sense is not None
-    std = max(told, LEAST_NOISE) if told else FIRST_NOISE
+    count = 0 if part is not None else integer("constraints", constraints, low=0, why=why)
+    limited = count > 0 or part is not None
     # Until the first fit rewards vary by ten times the noise, so that neither drowns the other.
     factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
     kernel = factor * kernel_for(domain, context=context, lengthscale=0.5)
@@ -127,31 +124,48 @@ def auto(
         return _of_rates(kind, domain, context, noise, world, pending=_pending(answers, parallel))
     policy = build(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
-        _score(domain, context, limited=count > 0 or (sense is not None and sense.by_sign)),
+        _score(domain, context, limited=count > 0 or (part is not None and part.by_sign)),
         noise=std, regularization=std**2, context=context,
         memory=_memory(world),
         explore=_explore(domain, start, limited=limited and context is None),
         pending=_pending(answers, parallel),
-        constraints=_limits(count, domain, context),
-        # On a border the best is found to the last digits, or not at all.
+        constraints=_constraints(count, domain, context),
+        # On the border of the feasible region candidates must be allowed to lie close together.
         search=PointSearch(mutations=256, incumbents=5, apart=0.0001 if limited else 0.001),
         refit=Refit(
-            every=3, growth=0.1, warp="half-rank" if context is None else "none", noise="given" if told else "unknown"
+            every=3, growth=0.1, warp="half-rank" if context is None else "none",
+            noise="given" if is_known else "unknown",
         ),
         reward=kind,
     )  # fmt: skip
-    return policy if sense is None else policy.using(constraints=sense)
+    return policy if part is None else policy.using(constraints=part)
+
+
+def _checked(
+    domain: Domain, context: Domain | None, noise: float | None, parallel: int, world: str, answers: str
+) -> tuple[float, bool, int]:
+    """Returns the noise to begin with, whether the noise is known, and the number of workers."""
+    check_domain("domain", domain)
+    if context is not None:
+        check_domain("context", context)
+    why = "It is a standard deviation; leave it out where it is not known, and it is learned."
+    known = 0.0 if noise is None else number("noise", noise, low=0.0, high=LARGEST_REWARD, why=why)
+    why = "It is how many trials are evaluated at a time."
+    parallel = integer("parallel", parallel, low=1, high=MOST_ROUNDS, why=why)
+    one_of("world", world, WORLDS)
+    one_of("answers", answers, ANSWERS)
+    return max(known, LEAST_NOISE) if known else FIRST_NOISE, bool(known), parallel
 
 
 def _of_rates(
     reward: KnownReward, domain: Arms, context: Arms | None, noise: float | None, world: str, *, pending: Pending
 ) -> Policy:
-    """Clicks, counts and the like on finitely many arms."""
+    """Returns the policy for clicks, counts and bounded rewards on finitely many arms."""
     if noise is not None:
         raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
     kernel = kernel_for(domain, context=context, lengthscale=RELATED)
     memory, prior_mean, ridge = _memory(world), None, reward.noise**2
-    if world == "drifting":  # how much arms resemble their neighbours is not learned then: half of it is their own
+    if world == "drifting":  # The similarity of arms is not learned then: half of the variance is an arm's own.
         prior_mean, spread, ridge = reward.start
         own = kernel_for(domain, context=context, lengthscale=OWN)
         memory, kernel = AllOf((memory, DriftBank())), 0.5 * spread**2 * (kernel + own)
@@ -162,7 +176,7 @@ def _of_rates(
 
 
 def _start(domain: Domain, budget: int | None, parallel: int) -> int:
-    """Points of the initial design: every option of a choice once, and work for every worker."""
+    """Returns the number of points of the initial design: every option of a choice once, a point for every worker."""
     options = (
         [len(p.options) for p in domain.parameters.values() if isinstance(p, Choice)]
         if isinstance(domain, Space)
@@ -176,7 +190,7 @@ def _start(domain: Domain, budget: int | None, parallel: int) -> int:
 
 
 def _explore(domain: Domain, start: int, *, limited: bool) -> Explore:
-    if isinstance(domain, Arms) or limited:  # beside the best feasible point is mostly what is infeasible
+    if isinstance(domain, Arms) or limited:  # Near the best feasible point most points are infeasible.
         return InitialDesign(start)
     return InTurn((InitialDesign(start), CoordinateSearch(after=start + 5)))
 
@@ -184,13 +198,13 @@ def _explore(domain: Domain, start: int, *, limited: bool) -> Explore:
 def _score(domain: Domain, context: Domain | None, *, limited: bool) -> Score:
     if context is not None:
         return UpperConfidenceBound()
-    if isinstance(domain, Arms) and not limited:  # expected improvement takes to an arm too soon, and stays there
+    if isinstance(domain, Arms) and not limited:  # Expected improvement settles on an arm too soon.
         return half_shift(len(domain))
     return ExpectedImprovement()
 
 
-def _limits(count: int, domain: Domain, context: Domain | None) -> Constraints | None:
-    """Each in its own units until its first fit, whatever the noise of the reward."""
+def _constraints(count: int, domain: Domain, context: Domain | None) -> Constraints | None:
+    """Returns constraints with units of their own until their first fit, independent of the reward noise."""
     if not count:
         return None
     return EveryRound(

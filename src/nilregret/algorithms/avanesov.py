@@ -1,4 +1,4 @@
-"""Avanesov: GP-UCB-CPD, GP-UCB that detects abrupt changes of the reward function and starts anew."""
+"""GP-UCB-CPD: GP-UCB that detects abrupt changes of the reward function and starts anew (Avanesov)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Unpack
 from .._utils.checks import integer, many, number, one_of, shown
 from .._utils.errors import InvalidInput
 from ..domains.domain import Domain
+from ..domains.typed import D
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..slots.envelope import Confidence, DriftBayes
@@ -16,9 +17,9 @@ from ..slots.explore import NoExploration, UniformExploration
 from ..slots.memory import Forever, Memory, RestartAt, RestartOnChange
 from ..slots.scores import UpperConfidenceBound
 from ..slots.widths.periods import PeriodRkhs
-from ..theory.change import PowerLaw, smoothness, ucb_regularization
-from ..theory.change.schedules import BETA_CONSTANT
-from .common import Slots, algorithm, build, check_gain, checked_noise, chosen_gain, chosen_width, is_other
+from ..theory.change.schedules import BETA_CONSTANT, PowerLaw, smoothness, ucb_regularization
+from .arguments import check_gain, checked_noise, chosen_gain, chosen_width, is_other
+from .definition import Slots, algorithm, build
 
 DETECTORS = ("test", "oracle", "never")
 WIDTHS = ("power", "rkhs")
@@ -30,7 +31,7 @@ WIDTHS = ("power", "rkhs")
     switching="each trial is one play, at which a change may come",
 )
 def gp_ucb_cpd(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | None = None,
@@ -50,81 +51,62 @@ def gp_ucb_cpd(
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """GP-UCB-CPD (Avanesov, Algorithm 2), with log^3 T in beta_t where the paper prints log^4 T.
 
-    Forced uniform rounds, a test for changes on them, a restart at each.
-    beta_t = D t^{d(d+1) / (2 alpha + d(d+1))} log^p T, eq. 3.7, or D (2 F^2 + 300 eta_t log^3(t T^2)), eq. A.3, with t
-    counted from the last restart.
+    Some rounds are uniform. A test for changes runs on them, and each detected change restarts the memory. The width
+    beta_t is one of two, where t counts from the last restart:
+
+    - eq. 3.7: D t^{d(d+1) / (2 alpha + d(d+1))} log^p T
+    - eq. A.3: D (2 F^2 + 300 eta_t log^3(t T^2))
 
     Args:
-        domain, kernel, slots: see `gp_ucb`. No contexts with the detector.
+        domain, kernel, slots: see `gp_ucb`. The detector allows no contexts.
         noise: g, the sub-Gaussian constant of the noise, reward units.
         horizon: T, the number of rounds, at least 2.
-        exploration: xi: a round is uniform while |uniform| <= xi sqrt(|history|); sqrt(3) is the paper's for K = 3
-            periods, 0 makes none.
-        threshold: theta_n of the detector, reward units squared; default and meaning as of `detect_change`.
-        ridge: n rho_n of the detector, likewise.
+        exploration: xi. A round is uniform while |uniform| <= xi sqrt(|history|). The paper's value for K = 3 periods
+            is sqrt(3). With 0 no round is uniform.
+        threshold: theta_n of the detector, reward units squared. Default and meaning as of `detect_change`.
+        ridge: n rho_n of the detector, as of `detect_change`.
         distance: "average" or "integral", of the detector.
-        detector: "test"; "oracle", which restarts at `change_points`; or "never".
-        change_points: rounds, counted from 0, at which another function begins; of the oracle.
-        width: "power", eq. 3.7, with which the experiments were made; "rkhs", eq. A.3, the one of the proof, very wide;
-            or a part, also one of your own, with which nothing else that is about the bounds may be given.
-        constant: D; 0.02, the paper's, for eq. 3.7 unless given, and 1, the least that is proved, for eq. A.3.
-        log_power: p, of eq. 3.7. The paper prints 4; with 3, the default, which its proof has in eq. A.3, its figures
-        come out, with
-            4 they do not (exploration is then 2.6 times as strong).
+        detector: "test", "oracle" (restarts at `change_points`) or "never".
+        change_points: rounds, counted from 0, at which another function begins. For the oracle.
+        width: "power" or "rkhs" or a part.
+
+            - "power": eq. 3.7, the width of the experiments.
+            - "rkhs": eq. A.3, the very large width of the proof.
+            - A part. Then the other arguments about the bounds must be left out.
+        constant: D. Unless given 0.02 for eq. 3.7, as in the paper, and 1 for eq. A.3, the least that is proved.
+        log_power: p of eq. 3.7. The paper prints 4. The default 3 is the power in eq. A.3 of its proof, and reproduces
+            its figures. With 4 they are not reproduced, as exploration is 2.6 times as strong.
         norm_bound: F of eq. A.3, a bound on the norm of every period's function, reward units.
-        information_gain: eta_t of eq. A.3: "greedy", an upper bound (arms); "realised", "rate" or a number, for which
+        information_gain: eta_t of eq. A.3. "greedy" is an upper bound (arms). For "realised", "rate" or a number
             nothing is proved.
-        alpha: smoothness of the kernel: nu of a Matern kernel, infinite for a squared exponential one unless given.
-        delta: not used; eq. 3.7 has no failure probability of its own, and that of eq. A.3 is 3 / T^2 a period.
-        regularization: lambda; sigma^2 = 6 g^2 log T, eq. 3.4, unless given.
+        alpha: smoothness of the kernel. Unless given nu of a Matern kernel, infinite for a squared exponential one.
+        delta: not used. Eq. 3.7 has no failure probability of its own, and that of eq. A.3 is 3 / T^2 a period.
+        regularization: lambda, sigma^2 = 6 g^2 log T (eq. 3.4) unless given.
     """
     noise, horizon = checked_noise(noise), integer("horizon", horizon, low=2, why="It is the number of rounds T.")
-    context = slots.get("context")
-    check_model(domain, context, kernel)
+    check_model(domain, slots.get("context"), kernel)
     one_of("detector", detector, DETECTORS)
     check_gain(information_gain)
-    matched = regularization is None
+    ridge_matched = regularization is None
     if regularization is None:
         regularization = ucb_regularization(noise=noise, horizon=horizon)
-    chosen = chosen_width(
-        width, WIDTHS, delta=delta, constant=constant is not None,
-        log_power=is_other(log_power, 3.0), norm_bound=norm_bound is not None, alpha=alpha is not None,
-        information_gain=is_other(information_gain, "greedy"),
+    confidence = _width(
+        width, domain, slots.get("context"), kernel, horizon=horizon, constant=constant, log_power=log_power,
+        norm_bound=norm_bound, information_gain=information_gain, alpha=alpha, delta=delta, ridge_matched=ridge_matched,
     )  # fmt: skip
-    confidence: Confidence
-    if not isinstance(chosen, str | None):
-        confidence = chosen
-    elif chosen == "rkhs":
-        if norm_bound is None:
-            raise InvalidInput("`width` 'rkhs' is eq. A.3, which needs `norm_bound`: F, for every period's function.")
-        confidence = PeriodRkhs(
-            horizon=horizon,
-            norm_bound=norm_bound,
-            gain=chosen_gain(information_gain, domain, context, kernel),
-            constant=1.0 if constant is None else constant,
-            ridge_matched=matched,
-        )
-    else:
-        if norm_bound is not None:
-            raise InvalidInput("`norm_bound` belongs to eq. A.3: add `width` 'rkhs' to use it, or leave it out.")
-        confidence = _power_width(
-            domain, context, kernel, horizon=horizon, alpha=alpha, constant=constant, log_power=log_power, delta=delta
-        )
-    slots["memory"] = _forgetting(
+    slots["memory"] = _memory(
         detector, change_points, horizon=horizon, threshold=threshold, ridge=ridge, distance=distance
     )
     xi = number("exploration", exploration, low=0.0)
     slots["explore"] = UniformExploration(xi) if xi > 0.0 else NoExploration()
-    return build(
-        "gp_ucb_cpd", domain, kernel, confidence, UpperConfidenceBound(),
-        noise=noise, regularization=regularization, **slots,
-    )  # fmt: skip
+    score = UpperConfidenceBound()
+    return build("gp_ucb_cpd", domain, kernel, confidence, score, noise=noise, regularization=regularization, **slots)
 
 
-def _forgetting(
+def _memory(
     detector: str,
     change_points: Sequence[int] | None,
     *,
@@ -133,14 +115,14 @@ def _forgetting(
     ridge: float | PowerLaw | None,
     distance: str,
 ) -> Memory:
-    """What the detector makes of the memory."""
-    test = RestartOnChange(threshold=threshold, ridge=ridge, distance=distance)  # checked with every detector
+    """Returns the memory of a detector: restarts on change, at known rounds, or never."""
+    test = RestartOnChange(threshold=threshold, ridge=ridge, distance=distance)  # Every detector checks these.
     if detector == "oracle":
         if change_points is None:
             raise InvalidInput(
                 "`detector` 'oracle' needs `change_points`: the rounds at which another function begins."
             )
-        memory = RestartAt(change_points)  # type: ignore[arg-type]  # it makes a tuple of any sequence
+        memory = RestartAt(change_points)  # type: ignore[arg-type]  # The class makes a tuple of any sequence.
         if memory.rounds and memory.rounds[-1] >= horizon:
             raise InvalidInput(
                 f"`change_points` has {memory.rounds[-1]}, beyond the last of {many(horizon, 'round')}, counted from 0."
@@ -151,18 +133,48 @@ def _forgetting(
     return test if detector == "test" else Forever()
 
 
-def _power_width(
+def _width(
+    width: str | Confidence,
     domain: Domain,
     context: Domain | None,
     kernel: Kernel,
     *,
     horizon: int,
-    alpha: float | None,
     constant: float | None,
     log_power: float,
+    norm_bound: float | None,
+    information_gain: str | float,
+    alpha: float | None,
     delta: float,
+    ridge_matched: bool,
 ) -> Confidence:
-    """Eq. 3.7."""
+    """Returns the width of eq. 3.7 or eq. A.3, or the part that the user gave."""
+    chosen = chosen_width(
+        width, WIDTHS, delta=delta, constant=constant is not None, log_power=is_other(log_power, 3.0),
+        norm_bound=norm_bound is not None, alpha=alpha is not None,
+        information_gain=is_other(information_gain, "greedy"),
+    )  # fmt: skip
+    if not isinstance(chosen, str | None):
+        return chosen
+    if chosen == "rkhs":
+        if norm_bound is None:
+            raise InvalidInput("`width` 'rkhs' is eq. A.3, which needs `norm_bound`: F, for every period's function.")
+        gain = chosen_gain(information_gain, domain, context, kernel)
+        least = 1.0 if constant is None else constant
+        return PeriodRkhs(
+            horizon=horizon, norm_bound=norm_bound, gain=gain, constant=least, ridge_matched=ridge_matched
+        )
+    if norm_bound is not None:
+        raise InvalidInput("`norm_bound` belongs to eq. A.3: add `width` 'rkhs' to use it, or leave it out.")
+    smooth = _alpha(alpha, kernel)
+    return DriftBayes(
+        horizon=horizon, alpha=smooth, dimension=domain.dimension + (0 if context is None else context.dimension),
+        constant=BETA_CONSTANT if constant is None else constant, log_power=log_power, delta=delta,
+    )  # fmt: skip
+
+
+def _alpha(alpha: float | None, kernel: Kernel) -> float | None:
+    """Returns the smoothness alpha of eq. 3.7, or None for an infinite one."""
     if alpha is None:
         alpha = smoothness(kernel)
     if alpha is None:
@@ -170,12 +182,4 @@ def _power_width(
             f"{shown(kernel)} states no smoothness alpha, on which the schedules of eq. 3.4-3.7 hang: give `alpha` (of "
             "a Matern kernel it is nu) and, for the detector, `threshold`."
         )
-    infinite = isinstance(alpha, float) and alpha == math.inf
-    return DriftBayes(
-        horizon=horizon,
-        alpha=None if infinite else alpha,
-        dimension=domain.dimension + (0 if context is None else context.dimension),
-        constant=BETA_CONSTANT if constant is None else constant,
-        log_power=log_power,
-        delta=delta,
-    )
+    return None if isinstance(alpha, float) and alpha == math.inf else alpha

@@ -1,4 +1,4 @@
-"""Parameters of a space from tables of a file or the service."""
+"""Parameters of a space, from tables of a file or a request."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .schema import convert
 
 
 class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A table that refuses names it does not know."""
+    """A table that refuses unknown names."""
 
 
 _Option = str | int | float | bool
 
 
-_When = dict[str, _Option | list[_Option]] | None  # name of another parameter to a value of it, or several
+_When = dict[str, _Option | list[_Option]] | None  # The name of another parameter, and its value or values.
 
 
 class _Float(Table, tag="float", frozen=True):
@@ -45,7 +45,7 @@ class _Choice(Table, tag="choice", frozen=True):
 
 
 def parameter(table: Mapping[str, Any]) -> Parameter | Conditional:
-    """What the table of a parameter describes."""
+    """Returns the parameter that a table describes."""
     kind = table.get("type")
     if kind not in ("float", "int", "choice"):
         found = "missing" if kind is None else shown(kind)

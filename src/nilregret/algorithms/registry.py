@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +16,9 @@ from typing import Any, NamedTuple
 from .. import algorithms
 from .._utils.errors import InvalidInput
 from .._utils.imports import imported
-from ..domains.domain import Domain, Space
+from ..domains.domain import Space
 from ..domains.search.boxes import PointSearch
+from ..domains.typed import D
 from ..kernels import (
     Active,
     Kernel,
@@ -49,7 +49,7 @@ from ..slots.rewards import Bernoulli, Bounded, KnownReward, Poisson
 from ..slots.safe import Safe
 from ..slots.silence import Imputed, LateOrNever
 from ..slots.switching import Lazy, Switching
-from ..theory.change import PowerLaw
+from ..theory.change.schedules import PowerLaw
 from ..theory.series import EvenSeries, PowerSeries, Series
 from .auto import auto
 from .schema import Inner, Schema, one_named, within
@@ -177,16 +177,23 @@ POWER_LAW = Schema(PowerLaw)
 REFIT = Schema(Refit)
 REFITS = _named(LengthscaleBank)  # A [refit] with a `type` is one of these, without one a `REFIT`.
 SEARCH = Schema(PointSearch)
+# Inner tables by entry: without a `type`, and with one.
+PLAIN = {
+    "refit": REFIT, "around": REFIT, "search": SEARCH, "v": POWER_LAW, "threshold": POWER_LAW, "ridge": POWER_LAW,
+}  # fmt: skip
+TYPED: dict[str, tuple[type, dict[str, Schema]]] = {
+    **dict.fromkeys(("kernel", "left", "right"), (Kernel, KERNELS)), **PARTS, "refit": (Learning, REFITS),
+}  # fmt: skip
 
 
 class PolicyContext(NamedTuple):
-    """What stands beside a policy, which some of its parts need.
+    """The entries of a file or a request beside its policy, which some parts of the policy need.
 
     Attributes:
-        space: its parameters; None where there are arms of none.
-        folder: where its file lies, from which classes of the user's own are imported; None for none.
-        constraints: how many there are.
-        context: parameters that are known before.
+        space: the parameters of the domain. None for arms without parameters.
+        folder: the folder of the file, from which users' classes are imported. None if there is no file.
+        constraints: the number of constraints.
+        context: the parameters that are known before each decision, or None.
         live: whether a program asks and tells by itself.
     """
 
@@ -197,42 +204,45 @@ class PolicyContext(NamedTuple):
     live: bool = False
 
 
-Reader = Callable[[Mapping[str, Any], PolicyContext], Any]
+def policy(table: Mapping[str, Any], domain: D, place: PolicyContext) -> Policy[D]:
+    """Returns the policy that a table describes.
 
-
-def policy(table: Mapping[str, Any], domain: Domain, place: PolicyContext) -> Policy:
-    """The policy of `[policy]`."""
+    Args:
+        table: the entries, with the name of the algorithm.
+        domain: domain of the policy.
+        place: the entries beside the policy.
+    """
     entries = dict(table)
     name = entries.pop("algorithm", None)
     if place.live:
-        described = one_named("algorithm", name, ALGORITHMS_LIVE)
+        schema = one_named("algorithm", name, ALGORITHMS_LIVE)
     else:
-        described = one_named("algorithm", name, ALGORITHMS, ALGORITHMS_LEFT_OUT)
-    if "kernel" in described.needed and not isinstance(entries.get("kernel"), Mapping):
+        schema = one_named("algorithm", name, ALGORITHMS, ALGORITHMS_LEFT_OUT)
+    if "kernel" in schema.needed and not isinstance(entries.get("kernel"), Mapping):
         example = "Such as { type = 'matern', nu = 2.5, lengthscale = 0.2 }."
         raise InvalidInput("`kernel` must be a table, with a `type`.", advice=example, topic="kernel")
     for slot, names in BY_NAME.items():
-        if slot in described.allowed and isinstance(entries.get(slot), str):
+        if slot in schema.allowed and isinstance(entries.get(slot), str):
             entries[slot] = {"type": one_named(slot, entries[slot], names)}
-    arguments = read(described, entries, place, named=f"`{name}`")
-    if "pending" in described.allowed:
-        # A trial that fails counts as the worst seen so far, or a region where nothing works would be tried forever.
+    arguments = read(schema, entries, place, named=f"`{name}`")
+    if "pending" in schema.allowed:
+        # A failed trial counts as the worst reward so far. Otherwise a failing region would be tried forever.
         arguments.setdefault("pending", Ignored(failed="worst"))
     if place.live:
-        _check_live(str(name), described, arguments, place)
+        _check_live(str(name), schema, arguments, place)
     if place.constraints:
         counted = name in IN_EPOCHS or (name == "auto" and "constraints" not in arguments)
         sense = arguments.get("constraints", EveryRound())
         arguments["constraints"] = place.constraints if counted else replace(sense, count=place.constraints)
     if place.context is not None:
         arguments["context"] = place.context
-    made: Policy = described.make(domain=domain, **arguments)
+    made: Policy = schema.make(domain=domain, **arguments)
     return made
 
 
-def _check_live(name: str, described: Schema, arguments: Mapping[str, Any], place: PolicyContext) -> None:
-    """Refuse what only together does not fit, and no algorithm would say in words of its table."""
-    if name != "auto" and "noise" in described.allowed and not {"noise", "reward"} & set(arguments):
+def _check_live(name: str, schema: Schema, arguments: Mapping[str, Any], place: PolicyContext) -> None:
+    """Raises an error for entries that do not fit together, in the words of the table."""
+    if name != "auto" and "noise" in schema.allowed and not {"noise", "reward"} & set(arguments):
         raise InvalidInput(
             "`noise` is missing: the standard deviation of the rewards' noise. Of clicks, counts and bounded rewards "
             "it follows from `reward`: 'bernoulli', 'poisson' or 'bounded'."
@@ -247,70 +257,55 @@ def _check_live(name: str, described: Schema, arguments: Mapping[str, Any], plac
 
 
 def read(table: Schema, entries: Mapping[str, Any], place: PolicyContext, *, named: str = "") -> dict[str, Any]:
-    """The arguments that a table of the file describes: what is a table itself is read by the name of its entry."""
+    """Returns the arguments that a table describes. The reader of an inner table follows from its name."""
     return {name: _read(name, value, place) for name, value in table.check(entries, named).items()}
 
 
 def _read(name: str, value: Any, place: PolicyContext) -> Any:
-    if name in READERS and isinstance(value, Mapping):
-        return within(name, READERS[name], value, place)
-    return value
+    known = name in PLAIN or name in TYPED
+    return within(name, _read_inner, name, value, place) if known and isinstance(value, Mapping) else value
 
 
-def _kernel(table: Mapping[str, Any], place: PolicyContext) -> Kernel:
-    kernel: Kernel = _typed(Kernel, KERNELS, table, place)
-    return kernel
-
-
-def _part(slot: str) -> Reader:
-    return lambda table, place: _typed(*PARTS[slot], table, place)
-
-
-def _pending(table: Mapping[str, Any], place: PolicyContext) -> Any:
-    kind, tables = PARTS["pending"]
-    described = _described(kind, tables, table.get("type"), place)
-    return _typed(kind, tables, {"failed": "worst", **table} if "failed" in described.entries else table, place)
-
-
-def _plain(described: Schema) -> Reader:
-    return lambda table, place: described.make(**read(described, table, place))
-
-
-def _refit(table: Mapping[str, Any], place: PolicyContext) -> Any:
-    return _typed(Learning, REFITS, table, place) if "type" in table else _plain(REFIT)(table, place)
+def _read_inner(name: str, table: Mapping[str, Any], place: PolicyContext) -> Any:
+    """Returns the part that an inner table describes."""
+    if name in PLAIN and not (name == "refit" and "type" in table):
+        return PLAIN[name].make(**read(PLAIN[name], table, place))
+    kind, tables = TYPED[name]
+    if name == "pending" and "failed" in _schema_of_type(kind, tables, table.get("type"), place).entries:
+        table = {"failed": "worst", **table}
+    return _typed(kind, tables, table, place)
 
 
 def _typed(kind: type, tables: Mapping[str, Schema], value: Mapping[str, Any], place: PolicyContext) -> Any:
-    """What a table with a `type` describes."""
+    """Returns the part or kernel that a table with a `type` describes."""
     entries = dict(value)
     name = entries.pop("type", None)
-    described = _described(kind, tables, name, place)
-    arguments = read(described, entries, place, named=f"{name!r}")
-    if "parts" in arguments:  # of the same kind as what is made of them
+    schema = _schema_of_type(kind, tables, name, place)
+    arguments = read(schema, entries, place, named=f"{name!r}")
+    if "parts" in arguments:  # Combined parts have parts of the same slot.
         arguments["parts"] = tuple(_same_kind(kind, tables, part, place) for part in arguments["parts"])
-    if described.make in (Active, Rounded, kernel_for) and place.space is None:
+    if schema.make in (Active, Rounded, kernel_for) and place.space is None:
         raise InvalidInput(f"`type` {name!r} is for named parameters, and these are arms without any.")
-    if described.make is Active:
+    if schema.make is Active:
         return Active(arguments["kernel"], _columns(arguments["parameters"], place))
-    if described.make in (Rounded, kernel_for):
-        arguments["space" if described.make is Rounded else "domain"] = place.space
-    if described.make is kernel_for and place.context is not None:
+    if schema.make in (Rounded, kernel_for):
+        arguments["space" if schema.make is Rounded else "domain"] = place.space
+    if schema.make is kernel_for and place.context is not None:
         arguments["context"] = place.context
     try:
-        return described.make(**arguments)
+        return schema.make(**arguments)
     except InvalidInput:
         raise
-    except (TypeError, ValueError) as error:  # of a class of the user's own
+    except (TypeError, ValueError) as error:  # Users' classes may raise these.
         raise InvalidInput(f"{name!r} does not take these values: {error}.") from error
 
 
 def _same_kind(kind: type, tables: Mapping[str, Schema], part: Any, place: PolicyContext) -> Any:
-    reader: Reader = partial(_typed, kind, tables)
-    return within("parts", reader, part, place) if isinstance(part, Mapping) else part
+    return within("parts", _typed, kind, tables, part, place) if isinstance(part, Mapping) else part
 
 
 def _columns(names: list[str], place: PolicyContext) -> tuple[int, ...]:
-    """The columns of these parameters in an encoded row: (context, point)."""
+    """Returns the columns of these parameters in an encoded row (context, point)."""
     where: dict[str, range] = {}
     before = 0
     for space in (each for each in (place.context, place.space) if each is not None):
@@ -320,8 +315,8 @@ def _columns(names: list[str], place: PolicyContext) -> tuple[int, ...]:
     return tuple(column for name in names for column in one_named("parameters", name, where))
 
 
-def _described(kind: type, tables: Mapping[str, Schema], name: object, place: PolicyContext) -> Schema:
-    """The table of a type, or of a class of the user's own, "module:Class" or "module.Class"."""
+def _schema_of_type(kind: type, tables: Mapping[str, Schema], name: object, place: PolicyContext) -> Schema:
+    """Returns the schema of a type by name, or of a user's class ("module:Class" or "module.Class")."""
     if place.folder is None or not isinstance(name, str) or not {":", "."} & set(name):
         return one_named("type", name, {**tables})
     module, _, cls = name.replace(":", ".").rpartition(".")
@@ -332,19 +327,4 @@ def _described(kind: type, tables: Mapping[str, Schema], name: object, place: Po
             "can be stored.",
             advice="It stands under `nilregret.slots.described`.",
         )
-    return Schema(made, {each.name: Any for each in fields(made) if each.init})  # type: ignore[arg-type]  # a dataclass, seen above
-
-
-READERS: dict[str, Reader] = {
-    "kernel": _kernel,
-    "left": _kernel,
-    "right": _kernel,
-    **{slot: _part(slot) for slot in PARTS},
-    "pending": _pending,
-    "refit": _refit,
-    "around": _plain(REFIT),
-    "search": _plain(SEARCH),
-    "v": _plain(POWER_LAW),
-    "threshold": _plain(POWER_LAW),
-    "ridge": _plain(POWER_LAW),
-}
+    return Schema(made, {each.name: Any for each in fields(made) if each.init})  # type: ignore[arg-type]  # a dataclass, as checked above

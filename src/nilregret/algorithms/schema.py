@@ -15,7 +15,7 @@ from typing import Any, TypeVar, Union, final, get_args, get_origin, get_type_hi
 import msgspec
 
 from .._utils.errors import InvalidInput
-from .common import Slots
+from .definition import Slots
 
 T = TypeVar("T")
 R = TypeVar("R")

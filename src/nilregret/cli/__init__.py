@@ -1,1 +1,1 @@
-"""Studies from the command line: looked at, and driven by shell scripts or programs in other languages."""
+"""Commands that read and change studies, for people, shell scripts and programs in other languages."""

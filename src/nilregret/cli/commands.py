@@ -1,12 +1,12 @@
-"""The commands for people who operate studies, and for programs that drive them, in the order of `--help`."""
+"""The commands on studies, in the order of `--help`."""
 
 from __future__ import annotations
 
 import click
 
-from .driving import abandon, add, ask, fail, tell
-from .keeping import create, delete, export, import_, rename
-from .looking import explain, show, studies, trials
+from .read_commands import explain, show, studies, trials
+from .study_commands import create, delete, export, import_, rename
+from .trial_commands import abandon, add, ask, fail, tell
 
 COMMANDS: list[click.Command] = [
     studies,

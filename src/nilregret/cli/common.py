@@ -1,48 +1,83 @@
-"""What the commands share: arguments, the study that is meant, and how things are printed."""
+"""Shared parts of the commands: arguments, opening of studies, and printing."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from .._utils.errors import InvalidInput
+from .errors import with_error_sentences
 
 if TYPE_CHECKING:
     from ..storage import SqlStorage
     from ..storage.record import Trial
     from ..study.study import Study
 
-SEVERAL = {"ignore_unknown_options": True}  # a reward may begin with a minus
+NEGATIVE_NUMBERS = {"ignore_unknown_options": True}  # lets a reward begin with a minus
 
-storage_argument = click.argument("storage")
-study_argument = click.argument("study", required=False)
-named_argument = click.argument("study")
+context_option = click.option(
+    "--context", metavar="JSON", help="What is known before, such as '[0.5]' or '{\"day\": 3}'."
+)
+constraint_option = click.option(
+    "--constraint", "constraints", type=float, multiple=True, metavar="G", help="A constraint value; repeat."
+)
+plays_option = click.option(
+    "--plays", type=click.IntRange(min=1), metavar="N", help="How many plays REWARD is the average of."
+)
+scatter_option = click.option(
+    "--scatter", type=click.FloatRange(min=0.0), metavar="S", help="Sum of squared deviations of their rewards from it."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
-def say(text: str) -> None:
-    """Print what may come from anywhere: characters that a terminal would obey are shown and not sent."""
+def study_command(
+    short_help: str, *, name: str | None = None, study: Literal["required", "optional", "none"] = "required",
+    negative_numbers: bool = False,
+) -> Callable[[Callable[..., None]], click.Command]:  # fmt: skip
+    """Returns a decorator for a command with the arguments STORAGE and STUDY, whose errors are sentences.
+
+    Args:
+        short_help: line in the list of commands.
+        name: name of the command. The default is the name of the function.
+        study: "optional" if STUDY may be left out, "none" for commands without STUDY.
+        negative_numbers: True if arguments may begin with a minus.
+    """
+
+    def decorate(function: Callable[..., None]) -> click.Command:
+        command = with_error_sentences(function)
+        if study != "none":
+            command = click.argument("study", required=study == "required")(command)
+        settings = NEGATIVE_NUMBERS if negative_numbers else None
+        make = click.command(name, short_help=short_help, context_settings=settings)
+        return make(click.argument("storage")(command))
+
+    return decorate
+
+
+def echo(text: str) -> None:
+    """Prints text from any source, with control characters escaped."""
     from ..study.formatting import printable
 
     click.echo(printable(text))
 
 
 def print_json(value: Any) -> None:
-    """Print a value for programs."""
+    """Prints a value as JSON."""
     from ..study.formatting import as_json
 
     click.echo(as_json(value))
 
 
 def url_of(storage: str) -> str:
-    """The URL of a storage, which may be given as the path of an SQLite file."""
+    """Returns the URL of a storage, which may be given as the path of an SQLite file."""
     return storage if "://" in storage or storage.startswith("sqlite:") else f"sqlite:///{storage}"
 
 
 def storage_at(storage: str, *, make: bool = False) -> SqlStorage:
-    """The storage of this URL or path; let go of when the command is over."""
+    """Returns the storage of a URL or path, which is closed at the end of the command."""
     from ..storage import SqlStorage
 
     place = SqlStorage(url_of(storage), make=make, private=True)
@@ -51,7 +86,7 @@ def storage_at(storage: str, *, make: bool = False) -> SqlStorage:
 
 
 def opened_study(storage: str, name: str | None) -> Study:
-    """The study of this name, or the only one; it keeps its warnings to itself (`show` has them)."""
+    """Returns the study of this name, or the only study, without its warnings (`show` prints them)."""
     from ..study.study import Study
 
     place = storage_at(storage)
@@ -67,7 +102,7 @@ def opened_study(storage: str, name: str | None) -> Study:
 
 
 def from_json(option: str, text: str | None) -> Any:
-    """The value of an option that is JSON."""
+    """Returns the value of an option in JSON."""
     if text is None:
         return None
     try:
@@ -79,11 +114,11 @@ def from_json(option: str, text: str | None) -> Any:
         ) from error
 
 
-def say_of(trial: Trial, *, as_json: bool, text: str) -> None:
-    """Print a trial for programs, or a text for people."""
+def print_trial(trial: Trial, *, as_json: bool, text: str) -> None:
+    """Prints a trial as JSON, or a text."""
     from ..study.trial_json import with_history
 
     if as_json:
         print_json(with_history(trial))
     else:
-        say(text)
+        echo(text)

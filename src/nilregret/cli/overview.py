@@ -1,4 +1,4 @@
-"""Where a study stands: what `nilregret show` prints."""
+"""The summary of a study that `nilregret show` prints."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ import numpy as np
 from .._utils.checks import counted
 from .._utils.errors import NoRegretError, TrialError
 from ..storage.record import Trial
+from ..study.answer_delays import answer_delays
 from ..study.cautions import cautions
 from ..study.direction import AnyPolicy, best_label, has_channels
 from ..study.formatting import cell, facts, figure, moment, table, where
 from ..study.study import Study
 from ..study.trial_json import context_json, with_history
 
-MILESTONES = (1, 2, 5)  # times powers of ten: answers after which the best so far is shown
-MOST_MILESTONES = 6  # of these in words
-LISTED = 20  # pending trials that are listed in words
+MILESTONES = (1, 2, 5)  # The best reward so far is shown after these numbers of rewards, times powers of ten.
+MOST_MILESTONES = 6  # in the text
+LISTED = 20  # pending trials in the text
 LONGEST = 100  # characters of a domain
 
 
 def overview(study: Study) -> dict[str, Any]:
-    """Everything that `show` says, as JSON has it."""
+    """Returns the summary as plain data for JSON."""
     trials = list(study.trials)
     return {
         "name": study.name, "goal": study.goal, "seed": study.seed, "algorithm": study.policy.algorithm,
@@ -48,7 +49,7 @@ def overview(study: Study) -> dict[str, Any]:
 
 
 def progress(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    """The best value told so far, after 1, 2, 5, 10, ... answers and after the last."""
+    """Returns the best reward so far after 1, 2, 5, 10, ... rewards and after the last."""
     values = [trial.reward for trial in sorted(trials, key=lambda trial: trial.told_order or 0)]
     told = np.array([value for value in values if value is not None], dtype=np.float64)
     if not len(told):
@@ -59,7 +60,7 @@ def progress(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _best(study: Study) -> dict[str, Any]:
-    """The best trial and what is known there; why there is none."""
+    """Returns the best trial and its posterior, or the reason why there is none."""
     try:
         best = study.best()
     except TrialError as error:
@@ -72,22 +73,16 @@ def _best(study: Study) -> dict[str, Any]:
         found["width"] = None if math.isnan(study.width) else study.width
         if has_channels(study.policy):
             found["feasible"] = float(study.feasible(best.point[None], context=best.context)[0])
-    except NoRegretError:  # a policy without a posterior
+    except NoRegretError:  # The policy has no posterior.
         pass
     return {"best": found, "why_no_best": None}
 
 
 def _delays(policy: AnyPolicy, trials: Sequence[Trial]) -> dict[str, Any]:
-    """How long answers were waited for, in questions asked meanwhile and in seconds; which came too late to count."""
-    trials = [trial.righted() for trial in trials]  # an answer was there when it was first told
-    asked = np.array([trial.asked_order for trial in trials if trial.asked_order != trial.told_order])
-    waited = [trial for trial in trials if trial.told_order is not None and trial.asked_order != trial.told_order]
+    """Returns statistics of the delays, in trials asked meanwhile and in seconds, and the trials answered too late."""
+    waited, questions, seconds = answer_delays(trials)
     if not waited:
         return {"answers": 0, "late": 0, "too_late": [], "of_abandoned": []}
-    ends = np.array([trial.told_order for trial in waited])
-    begins = np.array([trial.asked_order for trial in waited])
-    questions = np.searchsorted(asked, ends) - np.searchsorted(asked, begins, side="right")
-    seconds = np.array([(trial.told_at or trial.asked_at) - trial.asked_at for trial in waited])
     each = zip(waited, questions.tolist(), strict=True)
     told = [(trial, partial(int, count)) for trial, count in each if trial.state == "observed"]
     too_late = [trial.number for trial, since in told if not policy.pending.counts(trial, since)]
@@ -99,41 +94,41 @@ def _delays(policy: AnyPolicy, trials: Sequence[Trial]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def in_words(said: dict[str, Any], pending: Sequence[Trial]) -> str:
-    """The same for people.
+def overview_text(summary: dict[str, Any], pending: Sequence[Trial]) -> str:
+    """Returns the summary as text.
 
     Args:
-        said: by `overview`.
-        pending: trials that wait for an answer.
+        summary: the result of `overview`.
+        pending: trials without an answer.
     """
-    counts = ", ".join(f"{count} {state}" for state, count in said["trials"].items() if state != "all")
-    domain = said["domain"] if len(said["domain"]) <= LONGEST else said["domain"][: LONGEST - 3] + "..."
+    counts = ", ".join(f"{count} {state}" for state, count in summary["trials"].items() if state != "all")
+    domain = summary["domain"] if len(summary["domain"]) <= LONGEST else summary["domain"][: LONGEST - 3] + "..."
     parts = [
         facts([
-            ("study", said["name"]), ("policy", said["algorithm"]), ("domain", domain),
-            ("goal", f"{said['goal']}, seed {said['seed']}"),
-            ("trials", f"{said['trials']['all']}" + (f": {counts}" if counts else "")),
-            ("about", said["about"]), ("first asked", moment(said["first_asked_at"])),
-            ("last answer", moment(said["last_told_at"])), *_of_best(said),
-            (best_label(said["goal"]), _milestones(said["progress"])),
-            ("answers", _waited(said["delays"])),
-            ("restarts", "; ".join(f"trial {each['round']}: {each['reason']}" for each in said["restarts"])),
-            ("multipliers", said["multipliers"]),
-            ("norm bound", said["norm_bounds"][-1][1] if said["norm_bounds"] else None),
+            ("study", summary["name"]), ("policy", summary["algorithm"]), ("domain", domain),
+            ("goal", f"{summary['goal']}, seed {summary['seed']}"),
+            ("trials", f"{summary['trials']['all']}" + (f": {counts}" if counts else "")),
+            ("about", summary["about"]), ("first asked", moment(summary["first_asked_at"])),
+            ("last answer", moment(summary["last_told_at"])), *_best_facts(summary),
+            (best_label(summary["goal"]), _milestones(summary["progress"])),
+            ("answers", _delays_text(summary["delays"])),
+            ("restarts", "; ".join(f"trial {each['round']}: {each['reason']}" for each in summary["restarts"])),
+            ("multipliers", summary["multipliers"]),
+            ("norm bound", summary["norm_bounds"][-1][1] if summary["norm_bounds"] else None),
         ])
     ]  # fmt: skip
     if pending:
         rows = [[trial.number, where(trial), context_json(trial), moment(trial.asked_at)] for trial in pending[:LISTED]]
         more = f"\nand {len(pending) - LISTED} more" if len(pending) > LISTED else ""
         parts.append("Waiting for an answer:\n" + table(rows, ["trial", "at", "context", "asked (UTC)"]) + more)
-    parts += [f"Note: {note}" for note in said["notes"]]
+    parts += [f"Note: {note}" for note in summary["notes"]]
     return "\n\n".join(parts)
 
 
-def _of_best(said: dict[str, Any]) -> list[tuple[str, object]]:
-    best = said["best"]
+def _best_facts(summary: dict[str, Any]) -> list[tuple[str, object]]:
+    best = summary["best"]
     if best is None:
-        return [("recommended", said["why_no_best"])]
+        return [("recommended", summary["why_no_best"])]
     at = cell(best["parameters"] or best["point"])
     found: list[tuple[str, object]] = [("recommended", f"trial {best['number']} at {at}: {figure(best['reward'])}")]
     if best["context"] is not None:
@@ -148,13 +143,13 @@ def _of_best(said: dict[str, Any]) -> list[tuple[str, object]]:
 
 
 def _milestones(progress: list[dict[str, Any]]) -> str:
-    """The last of them, each with after how many answers it was the best."""
+    """Returns the last milestones, each with its number of rewards."""
     shown = progress[-MOST_MILESTONES:]
     text = ", ".join(f"{figure(each['best'])} after {each['answers']}" for each in shown)
     return f"{text} {counted(shown[-1]['answers'], 'answer')}" if shown else text
 
 
-def _waited(delays: dict[str, Any]) -> str:
+def _delays_text(delays: dict[str, Any]) -> str:
     if not delays["answers"]:
         return ""
     text = f"after {figure(delays['median_seconds'])} s (median), {figure(delays['most_seconds'])} s at most"

@@ -1,1 +1,1 @@
-"""What may be played: arms, boxes and named parameters."""
+"""Domains of decisions: arms, boxes and spaces of named parameters."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,10 @@ class Box:
 
     lower: Array
     upper: Array
+
+    if TYPE_CHECKING:  # arguments are converted
+
+        def __init__(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
         lower, upper = (np.atleast_1d(finite_array(name, getattr(self, name))) for name in ("lower", "upper"))
@@ -75,14 +79,14 @@ class Box:
         return None
 
     def inside(self, name: str, points: npt.ArrayLike) -> Array:
-        """Points `(n, d)` as given, checked; those within 1e-9 of the box's sides are moved onto them."""
+        """Returns checked points `(n, d)`. Points within 1e-9 of the box's sides are moved onto them."""
         return inside_box(name, points, self.lower, self.upper)
 
     def grid(self, per_dimension: int | Sequence[int]) -> Arms:
-        """Arms at every combination of evenly spaced coordinates, ends included; the last varies fastest.
+        """Returns arms at every combination of evenly spaced coordinates, ends included. The last varies fastest.
 
         Args:
-            per_dimension: one number for all dimensions, or one for each; at 1 the middle is taken.
+            per_dimension: one number for all dimensions, or one for each. With 1 the middle is taken.
         """
         single = isinstance(per_dimension, str | bytes) or not isinstance(per_dimension, Sequence)
         listed = [per_dimension] * self.dimension if single else list(cast("Sequence[int]", per_dimension))
@@ -100,6 +104,6 @@ class Box:
         return Arms(np.stack(np.meshgrid(*columns, indexing="ij"), axis=-1).reshape(-1, self.dimension))
 
     def sample(self, count: int, *, seed: int | Sequence[int]) -> Arms:
-        """`count` arms drawn uniformly from the box; the same for the same seed."""
+        """Returns `count` arms drawn uniformly from the box, the same for the same seed."""
         shape = (integer("count", count, low=1, high=MOST_ARMS), self.dimension)
         return Arms(world_generator(seed, "arms").uniform(self.lower, self.upper, shape))

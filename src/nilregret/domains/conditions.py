@@ -1,7 +1,7 @@
-"""Parameters that say something only where others have certain values.
+"""Conditional parameters, which count only if other parameters have certain values.
 
-A parameter is active where its conditions hold, and every parameter that they name is active itself. Elsewhere it is
-left out of the named parameters, and its columns are at the middle of their range: all its values are one point to a
+A parameter is active if its conditions hold and every parameter in its conditions is active. An inactive parameter is
+left out of the named parameters, and its columns are at the middle of their range. So all its values are one point to a
 kernel.
 """
 
@@ -27,7 +27,7 @@ Mask = npt.NDArray[np.bool_]
 @described
 @dataclass(frozen=True, repr=False)
 class Conditional:
-    """A parameter that counts only where another one has one of some values; made by `when`."""
+    """A parameter that counts only if another one has one of some values, made by `when`."""
 
     on: str
     values: tuple[Option, ...]
@@ -54,14 +54,14 @@ class Conditional:
 
 
 def when(on: str, values: Option | Sequence[Option], parameter: Parameter | Conditional) -> Conditional:
-    """A parameter of a `Space` that counts only where another one has this value, or one of these.
+    """Returns a parameter of a `Space` that counts only if another one has this value, or one of these.
 
-    Elsewhere the objective does not get it: it is not among `trial.parameters`.
+    Otherwise the objective does not get it, since it is not in `trial.parameters`.
 
     Args:
-        on: name of a `Choice` or `Int` that stands before this one in the space. It may be conditional itself.
+        on: name of a `Choice` or `Int` that stands before this one in the space, and may be conditional itself.
         values: one of its values, or a list of them.
-        parameter: a `Float`, `Int` or `Choice`; another `when(...)` if several conditions must hold.
+        parameter: a `Float`, `Int` or `Choice`, or another `when(...)` if several conditions must hold.
 
     >>> import nilregret as nr
     >>> space = nr.Space(
@@ -72,14 +72,14 @@ def when(on: str, values: Option | Sequence[Option], parameter: Parameter | Cond
     >>> space.decode(space.encode({"kernel": "rbf", "gamma": 0.01}))
     {'kernel': 'rbf', 'gamma': 0.01}
     """
-    if isinstance(values, set | frozenset):  # whose order differs from one process to the next
+    if isinstance(values, set | frozenset):  # their order differs from one process to the next
         values = sorted(values, key=repr)
     several = values if isinstance(values, list | tuple | range) else [values]
-    return Conditional(on, tuple(several), parameter)  # type: ignore[arg-type]  # it is one, or several
+    return Conditional(on, tuple(several), parameter)  # type: ignore[arg-type]  # one value, or several
 
 
 class Need(NamedTuple):
-    """One condition: the parameter `on` has one of these values."""
+    """A condition that the parameter `on` has one of these values."""
 
     on: str
     values: tuple[Option, ...]
@@ -94,8 +94,8 @@ class Conditions:
 
     Attributes:
         parameters: name to `Float`, `Int` or `Choice`, in the order given.
-        needs: for each conditional parameter what must hold.
-        middle: what columns are where their parameter does not count, `(d,)`.
+        needs: conditions of each conditional parameter.
+        middle: values of the columns of inactive parameters, `(d,)`.
     """
 
     def __init__(self, declared: Mapping[str, Parameter | Conditional]) -> None:
@@ -127,11 +127,11 @@ class Conditions:
             raise error.after(f"Parameter `{name}` counts only for some values of {on!r}: ") from None
 
     def is_active(self, name: str, values: Mapping[str, Any]) -> bool:
-        """Whether a parameter counts, given the values of the active ones before it."""
+        """Returns True if a parameter counts, given the values of the active ones before it."""
         return all(need.on in values and _among(values[need.on], need.values) for need in self.needs.get(name, ()))
 
     def active(self, points: Array) -> Mask:
-        """Which columns of encoded points `(n, d)` belong to parameters that count there, `(n, d)`."""
+        """Returns the active columns of encoded points `(n, d)`, as `(n, d)`."""
         ends = np.cumsum([parameter.columns for parameter in self.parameters.values()]).tolist()
         where = {
             name: slice(end - p.columns, end) for (name, p), end in zip(self.parameters.items(), ends, strict=True)
@@ -151,12 +151,12 @@ class Conditions:
             return np.asarray(wanted[columns.argmax(axis=1)])
         return np.array([_among(parent.decode(row), need.values) for row in columns], dtype=bool)
 
-    def settle(self, points: Array) -> Array:
-        """Points `(n, d)` with the columns of what does not count at the middle."""
+    def centre_inactive(self, points: Array) -> Array:
+        """Returns points `(n, d)` with inactive columns at the middle."""
         return np.where(self.active(points), points, self.middle)
 
     def encode(self, given: Mapping[str, Any]) -> list[float]:
-        """Columns of a dict with every parameter that counts; errors name what is missing or does not count."""
+        """Returns the columns of a dict with all active parameters. Errors name missing and inactive ones."""
         values: dict[str, Any] = {}
         columns: list[float] = []
         for name, parameter in self.parameters.items():
@@ -179,7 +179,7 @@ class Conditions:
         return columns
 
     def decode(self, point: Array) -> dict[str, Any]:
-        """The parameters that count at an encoded point `(d,)`."""
+        """Returns the active parameters at an encoded point `(d,)`."""
         values: dict[str, Any] = {}
         start = 0
         for name, parameter in self.parameters.items():
@@ -200,7 +200,7 @@ class Conditions:
 
 
 def _middle(parameter: Parameter) -> Array:
-    """The middle of a number's range, and the point that is equally far from all options, `(columns,)`."""
+    """Returns the middle of a number's range, or the point equally far from all options, `(columns,)`."""
     if isinstance(parameter, Choice):
         return np.full(parameter.columns, CHOSEN / parameter.columns)
     return np.array([0.5])

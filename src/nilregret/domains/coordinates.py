@@ -1,4 +1,4 @@
-"""Coordinates as they are given: numbers, rows of tables, parameters by name; and what is refused of them."""
+"""Coordinates as users give them: numbers, rows of tables, parameters by name, and their checks."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy.typing as npt
 from .._utils.checks import Array, finite_array, points_array, shown
 from .._utils.errors import InvalidInput
 
-MOST_ARMS = 1_000_000  # that a grid or a sample makes: a mistyped count should not fill the memory
-FARTHEST = 1e100  # of coordinates: squares of distances must not overflow
-SAME_POINT = 1e-9  # how far a point may be from the arm it names, as a share of the arms' extent in each coordinate
+MOST_ARMS = 1_000_000  # largest grid or sample, since a mistyped count should not fill the memory
+FARTHEST = 1e100  # largest coordinate, so that squares of distances do not overflow
+SAME_POINT = 1e-9  # tolerance for a point that names an arm, as a share of the arms' extent in each coordinate
 
 
 def check_size(name: str, coordinates: Array) -> None:
-    """Refuse coordinates whose squares would overflow."""
+    """Raises an error for coordinates whose squares would overflow."""
     if np.abs(coordinates).max(initial=0.0) > FARTHEST:
         raise InvalidInput(f"`{name}` has a coordinate beyond {FARTHEST:g}, where distances overflow: change the unit.")
 
 
 def check_count(count: int, most: int = MOST_ARMS) -> None:
-    """Refuse a grid of too many arms before it is made."""
+    """Raises an error for a grid of too many arms before it is made."""
     if count > most:
         raise InvalidInput(
             f"This grid would have {shown(count)} arms, and the most is {most:,}. Take fewer values of each "
@@ -32,11 +32,11 @@ def check_count(count: int, most: int = MOST_ARMS) -> None:
 
 
 def named_points(points: Any, *, columns: bool = True) -> list[Mapping[str, Any]] | None:
-    """Points given by name, as dicts: one, a list of them, a table's row or a table; None where they are coordinates.
+    """Returns points given by name, as dicts, or None if they are coordinates.
 
     Args:
-        points: as given.
-        columns: whether the names of a table's columns say which parameter is which; otherwise their order does.
+        points: one dict, a list of them, a table's row, a table, or coordinates.
+        columns: True if the names of a table's columns identify the parameters. Otherwise their order does.
     """
     if isinstance(points, Mapping):
         return [points]
@@ -53,7 +53,7 @@ def named_points(points: Any, *, columns: bool = True) -> list[Mapping[str, Any]
 
 
 def one_row(name: str, points: Any, dimension: int) -> None:
-    """Refuse coordinates that are not one point: `add` and contexts take one at a time."""
+    """Raises an error for coordinates that are not one point, since `add` and contexts take one at a time."""
     if named_points(points) is not None:
         return
     given = finite_array(name, points)
@@ -66,13 +66,13 @@ def one_row(name: str, points: Any, dimension: int) -> None:
 
 
 def as_rows(name: str, points: npt.ArrayLike, dimension: int) -> Array:
-    """Points `(n, d)`; a lone number is a point of one dimension."""
-    # + 0.0 turns -0.0 into 0.0: equal points, equal bytes.
+    """Returns points as `(n, d)`. A single number is a point of one dimension."""
+    # + 0.0 turns -0.0 into 0.0, so that equal points have equal bytes.
     return points_array(name, np.atleast_1d(finite_array(name, points)), dimension=dimension) + 0.0
 
 
 def inside_box(name: str, points: npt.ArrayLike, lower: Array, upper: Array) -> Array:
-    """Returns points `(n, d)` within a box; points within 1e-9 of its sides are moved onto them.
+    """Returns points `(n, d)` within a box. Points within 1e-9 of its sides are moved onto them.
 
     Raises:
         InvalidInput: a point outside of the box.

@@ -27,9 +27,9 @@ Domain = Arms | Box | Space
 
 
 def count_of_points(domain: Domain) -> int | None:
-    """How many points there are: arms, or combinations of whole numbers and choices; None for infinitely many.
+    """Returns the number of arms, or of combinations of whole numbers and choices, or None if it is infinite.
 
-    With conditional parameters no more than that.
+    With conditional parameters the number is an upper bound.
     """
     if isinstance(domain, Arms):
         return len(domain)
@@ -44,7 +44,7 @@ def count_of_points(domain: Domain) -> int | None:
 
 
 def check_domain(name: str, value: object) -> None:
-    """Refuse what is no domain."""
+    """Raises an error if the value is no domain."""
     if not isinstance(value, Arms | Box | Space):
         advice = "Write nr.Space(**parameters)." if isinstance(value, dict) else ""
         if isinstance(value, list):
@@ -53,7 +53,10 @@ def check_domain(name: str, value: object) -> None:
 
 
 def enclosing_box(domain: Domain, context: Domain | None = None) -> Box:
-    """The smallest box that holds every (context, point) row. A coordinate in which nothing differs gets side 1."""
+    """Returns the smallest box that holds every (context, point) row.
+
+    A coordinate in which all points are equal gets side 1.
+    """
     lower, upper = [], []
     for part in [domain] if context is None else [context, domain]:
         corners = part.points if isinstance(part, Arms) else np.stack([part.lower, part.upper])
@@ -64,7 +67,10 @@ def enclosing_box(domain: Domain, context: Domain | None = None) -> Box:
 
 
 def sides(domain: Domain, context: Domain | None = None) -> Array:
-    """The unit of length of each column of a (context, point) row, `(c + d,)`: 1 for parameters, else a side."""
+    """Returns the unit of length of each column of a (context, point) row, `(c + d,)`.
+
+    The unit is 1 for parameters of a space, and otherwise a side of the enclosing box.
+    """
     box = enclosing_box(domain, context)
     parts = [domain] if context is None else [context, domain]
     encoded = [isinstance(part, Space) or (isinstance(part, Arms) and part.space is not None) for part in parts]

@@ -24,7 +24,7 @@ class PointLookup:
 
     @cached_property
     def _exact(self) -> dict[bytes, int]:
-        """Row by the bytes of its point; the first row if points coincide."""
+        """Row by the bytes of its point, the first row if points coincide."""
         return {row.tobytes(): index for index, row in reversed(list(enumerate(self._points)))}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Named parameters, each encoded into columns of the unit cube (choices: one column for each option)."""
+"""Named parameters, each encoded into columns of the unit cube. A choice has one column for each option."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .._utils.checks import LARGEST_WHOLE, Array, flag, integer, number, shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described, described_by, entries, to_plain
 
-CHOSEN = math.sqrt(0.5)  # the column of the option chosen: any two options are at distance 1
+CHOSEN = math.sqrt(0.5)  # value of the column of the chosen option, so that two options are at distance 1
 SIGNIFICANT_DIGITS = 12  # of decoded floats: 0.1 rather than 0.10000000000000002 in commands and tables
 
 
 def _unit(value: float, low: float, high: float, log: bool) -> float:
-    """Position of `value` between the ends, in [0, 1]."""
+    """Returns the position of `value` between the ends, in [0, 1]."""
     if high == low:
         return 0.0
     if log:
@@ -32,7 +32,7 @@ def _from_unit(position: float, low: float, high: float, log: bool) -> float:
 
 
 def _check_log(kind: str, low: float, log: object) -> bool:
-    """Whether the logarithm is what varies, or an error where there is none."""
+    """Returns `log`, or raises an error if the logarithm of `low` does not exist."""
     if flag("log", log) and low <= 0:
         raise InvalidInput(f"{kind} with `log` needs low > 0, not {low:g}: the logarithm of {low:g} does not exist.")
     return bool(log)
@@ -41,7 +41,7 @@ def _check_log(kind: str, low: float, log: object) -> bool:
 @described
 @dataclass(frozen=True)
 class Float:
-    """A real parameter in [low, high]; with `log=True` the logarithm is what varies evenly (low > 0)."""
+    """A real parameter in [low, high]. With `log=True` its logarithm varies evenly (low > 0)."""
 
     low: float
     high: float
@@ -62,26 +62,26 @@ class Float:
 
     @property
     def columns(self) -> int:
-        """How many columns of an encoded point belong to this parameter."""
+        """Number of columns of an encoded point that belong to this parameter."""
         return 1
 
     def encode(self, value: Any) -> list[float]:
-        """Columns of a value; errors if it is outside the range."""
+        """Returns the columns of a value, or raises an error if it is outside the range."""
         return [_unit(number("value", value, low=self.low, high=self.high), self.low, self.high, self.log)]
 
     def decode(self, columns: Array) -> float:
-        """The value behind encoded columns, to 12 significant digits."""
+        """Returns the value of encoded columns, to 12 significant digits."""
         value = _from_unit(float(columns[0]), self.low, self.high, self.log)
         return min(max(float(f"{value:.{SIGNIFICANT_DIGITS}g}"), self.low), self.high)
 
     def values(self, count: int) -> list[float]:
-        """`count` values, evenly spaced (in the logarithm with `log=True`), ends included."""
+        """Returns `count` values, evenly spaced (in the logarithm with `log=True`), ends included."""
         middle = [0.5] if count == 1 else np.linspace(0.0, 1.0, count)
         return [self.decode(np.array([position])) for position in middle]
 
 
 def _plain_int(parameter: Int) -> dict[str, Any]:
-    """As it always was where every number is possible."""
+    """Returns the description, with the step only if it is not 1, as before steps existed."""
     plain: dict[str, Any] = {"low": parameter.low, "high": parameter.high, "log": parameter.log}
     return plain if parameter.step == 1 else {**plain, "step": parameter.step}
 
@@ -89,7 +89,7 @@ def _plain_int(parameter: Int) -> dict[str, Any]:
 @described_by(encode=_plain_int, decode=lambda data: Int(**data))
 @dataclass(frozen=True)
 class Int:
-    """A whole-number parameter: low, low + step, ..., high; `log=True` (with step 1) as for `Float`."""
+    """A whole-number parameter: low, low + step, ..., high. `log=True` (with step 1) has the meaning of `Float`."""
 
     low: int
     high: int
@@ -119,16 +119,16 @@ class Int:
 
     @property
     def count(self) -> int:
-        """How many values there are."""
+        """Number of values."""
         return (self.high - self.low) // self.step + 1
 
     @property
     def columns(self) -> int:
-        """How many columns of an encoded point belong to this parameter."""
+        """Number of columns of an encoded point that belong to this parameter."""
         return 1
 
     def encode(self, value: Any) -> list[float]:
-        """Columns of a value; errors if it is not one of the whole numbers."""
+        """Returns the columns of a value, or raises an error if it is not one of the whole numbers."""
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         whole = integer("value", value, low=-LARGEST_WHOLE)
@@ -138,12 +138,12 @@ class Int:
         return [_unit(float(whole), self.low, self.high, self.log)]
 
     def decode(self, columns: Array) -> int:
-        """The value nearest to encoded columns."""
+        """Returns the value nearest to encoded columns."""
         value = _from_unit(float(columns[0]), self.low, self.high, self.log)
         return round(value) if self.step == 1 else self.low + self.step * round((value - self.low) / self.step)
 
     def values(self, count: int) -> list[int]:
-        """At most `count` distinct values, as evenly spaced as whole numbers allow, ends included."""
+        """Returns at most `count` distinct values, as evenly spaced as whole numbers allow, ends included."""
         count = min(count, self.count)
         middle = [0.5] if count == 1 else np.linspace(0.0, 1.0, count)
         return sorted({self.decode(np.array([position])) for position in middle})
@@ -153,7 +153,7 @@ Option = str | int | float | bool | None
 
 
 def plain_option(option: Any) -> Any:
-    """Numpy's strings, numbers and booleans, and classes derived from those, as Python's own."""
+    """Returns numpy's strings, numbers and booleans, and subclasses of these types, as Python's own."""
     if isinstance(option, np.generic):
         option = option.item()
     for kind in (str, bool, int, float):
@@ -172,7 +172,10 @@ def _choice_options(data: dict[str, Any]) -> Choice:
 @described_by(encode=lambda choice: {"options": to_plain(choice.options)}, decode=_choice_options)
 @dataclass(frozen=True, init=False)
 class Choice:
-    """One of several options (strings, numbers, booleans, None): any two are equally far apart, at distance 1."""
+    """A choice among several options (strings, numbers, booleans, None).
+
+    Any two options are equally far apart, at distance 1.
+    """
 
     options: tuple[Option, ...]
 
@@ -199,11 +202,11 @@ class Choice:
 
     @property
     def columns(self) -> int:
-        """How many columns of an encoded point belong to this parameter."""
+        """Number of columns of an encoded point that belong to this parameter."""
         return len(self.options)
 
     def encode(self, value: Any) -> list[float]:
-        """Columns of an option; errors if there is no such option."""
+        """Returns the columns of an option, or raises an error if there is no such option."""
         position = self._position(plain_option(value))
         if position is None:
             raise InvalidInput(f"{shown(value)} is not among the options {shown(self.options)}.")
@@ -213,18 +216,18 @@ class Choice:
         for position, option in enumerate(self.options):
             if type(option) is type(value) and option == value:
                 return position
-        if type(value) is float:  # a table's column of mixed numbers holds floats alone
+        if type(value) is float:  # a table's column of mixed numbers holds only floats
             for position, option in enumerate(self.options):
                 if type(option) is int and option == value:
                     return position
         return None
 
     def decode(self, columns: Array) -> Option:
-        """The option whose column is largest."""
+        """Returns the option whose column is largest."""
         return self.options[int(np.argmax(columns))]
 
     def values(self, count: int) -> list[Option]:  # noqa: ARG002 - a grid takes every option
-        """Every option."""
+        """Returns every option."""
         return list(self.options)
 
 

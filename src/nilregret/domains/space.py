@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ def _decode_space(data: dict[str, Any]) -> Space:
 
 
 def _named(pairs: list[Any]) -> dict[str, Any]:
-    """The dict behind a decoded list of (name, value)."""
+    """Returns the dict of a decoded list of (name, value)."""
     result = {name: value for name, value in pairs if isinstance(name, str)}
     if len(result) < len(pairs):
         raise InvalidInput("its names are not all text, or one of them is there twice")
@@ -34,7 +34,7 @@ def _named(pairs: list[Any]) -> dict[str, Any]:
 
 
 def _meant(given: object) -> str:
-    """What was probably meant by something plain in place of a parameter, as a sentence."""
+    """Returns a sentence with the probable meaning of a plain value in place of a parameter."""
     if isinstance(given, tuple) and len(given) == 2 and all(type(end) in (int, float) for end in given):
         low, high = given
         kind = "Int" if type(low) is type(high) is int else "Float"
@@ -48,12 +48,12 @@ def _meant(given: object) -> str:
 class Space:
     """Named parameters: `Space(C=Float(1e-2, 1e3, log=True), kernel=Choice("rbf", "linear"))`.
 
-    Parameters that count only where others have certain values are declared with `when`.
+    Parameters that count only if others have certain values are declared with `when`.
 
     Attributes:
-        declared: name to what was given, in the order given.
+        declared: name to parameter or conditional parameter, in the order given.
         parameters: name to `Float`, `Int` or `Choice`, conditional ones included.
-        conditions: what conditional parameters depend on; None where there are none.
+        conditions: of conditional parameters, or None if there are none.
         dimension: number of columns of an encoded point.
     """
 
@@ -82,7 +82,7 @@ class Space:
         return f"Space({', '.join(f'{name}={parameter!r}' for name, parameter in self.declared.items())})"
 
     def encode(self, parameters: Mapping[str, Any]) -> Array:
-        """The point `(d,)` in the unit cube of a dict with every parameter (of conditional ones, those that count)."""
+        """Returns the point `(d,)` in the unit cube of a dict with every parameter (or every active one)."""
         if not isinstance(parameters, Mapping):
             raise InvalidInput(
                 f"Parameters are a dict such as {{'{next(iter(self.parameters))}': ...}}, not {shown(parameters)}."
@@ -105,7 +105,7 @@ class Space:
         return np.array(columns)
 
     def decode(self, point: npt.ArrayLike) -> dict[str, Any]:
-        """The parameters behind an encoded point `(d,)`; of conditional ones those that count there."""
+        """Returns the parameters of an encoded point `(d,)`, or the active ones if some are conditional."""
         (row,) = as_rows(
             "point", finite_array("point", point).reshape(1, -1), self.dimension
         )  # a point, whatever shape
@@ -130,13 +130,13 @@ class Space:
         )
 
     def columns(self) -> list[tuple[Parameter, slice]]:
-        """Each parameter with its columns of an encoded point."""
+        """Returns each parameter with its columns of an encoded point."""
         ends = np.cumsum([parameter.columns for parameter in self.parameters.values()]).tolist()
         starts = [0, *ends[:-1]]
         return [(p, slice(i, j)) for p, i, j in zip(self.parameters.values(), starts, ends, strict=True)]
 
     def snap(self, points: Array) -> Array:
-        """Encoded points `(n, d)` moved to the nearest ones that stand for parameters (whole numbers, one option)."""
+        """Returns the nearest encoded points `(n, d)` that are valid parameters (whole numbers, one option)."""
         result = points.copy()
         for parameter, columns in self.columns():
             if isinstance(parameter, Choice):
@@ -146,16 +146,19 @@ class Space:
                 values = [parameter.encode(parameter.decode(row)) for row in points[:, columns]]
                 result[:, columns] = np.reshape(values, (len(points), 1))
         result = np.clip(result, self.lower, self.upper)
-        return result if self.conditions is None else self.conditions.settle(result)
+        return result if self.conditions is None else self.conditions.centre_inactive(result)
 
     def active(self, points: Array) -> Mask | None:
-        """Which columns of encoded points `(n, d)` belong to parameters that count there; None where all always do."""
+        """Returns the active columns of encoded points `(n, d)`, or None if all are always active."""
         return None if self.conditions is None else self.conditions.active(points)
 
     def inside(self, name: str, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Array:
-        """Encoded points `(n, d)` of a dict of parameters, a list of them, or encoded points, checked.
+        """Returns checked encoded points `(n, d)` of parameters or encoded points.
 
-        A table's row or a table, with a column for each parameter, will do as well.
+        Args:
+            name: of the argument, for errors.
+            points: dicts of parameters, a table with a column for each parameter, one of its rows, or encoded
+                points.
         """
         named = named_points(points)
         if named is not None:
@@ -169,11 +172,12 @@ class Space:
             ) from error
 
     def grid(self, per_dimension: int | Mapping[str, int] | None = None, *, most: int = MOST_ARMS) -> Arms:
-        """Arms at every combination of `per_dimension` values of each number and all options of each choice.
+        """Returns arms at every combination of `per_dimension` values of each number and all options of each choice.
 
         Args:
-            per_dimension: one number for all, or one for each numeric parameter by name; left out of choices alone.
-            most: arms; a grid of more is refused before it is made.
+            per_dimension: one number for all, or one for each numeric parameter by name. Spaces of choices need
+                none.
+            most: largest number of arms. A larger grid is refused before it is made.
         """
         names = [name for name, parameter in self.parameters.items() if not isinstance(parameter, Choice)]
         if per_dimension is None and names:
@@ -193,12 +197,16 @@ class Space:
             np.array([parameter.encode(value) for value in parameter.values(counts.get(name, 0))])
             for name, parameter in self.parameters.items()
         ]
-        places = np.indices([len(column) for column in columns]).reshape(len(columns), -1)  # the last varies fastest
+        # The last column varies fastest.
+        places = np.indices([len(column) for column in columns]).reshape(len(columns), -1)
         rows = np.concatenate([column[place] for column, place in zip(columns, places, strict=True)], axis=1)
         return Arms(rows, space=self, counts=tuple(counts.items()))
 
     def _settled(self, counts: Mapping[str, int], conditions: Conditions, most: int) -> Array:
-        """Every combination once: what does not count does not multiply the others. Parents come first."""
+        """Returns every combination of active values once, `(n, d)`.
+
+        Inactive parameters do not multiply the combinations. Parents come first.
+        """
         rows = conditions.middle[None]
         for (name, parameter), (_, columns) in zip(self.parameters.items(), self.columns(), strict=True):
             values = np.array([parameter.encode(value) for value in parameter.values(counts.get(name, 0))])
@@ -212,14 +220,14 @@ class Space:
 
 
 def _count_of_values(parameter: Parameter, count: int) -> int:
-    """How many values `parameter.values(count)` has, at most."""
+    """Returns the number of values of `parameter.values(count)`, or an upper bound."""
     if isinstance(parameter, Choice):
         return len(parameter.options)
     return min(count, parameter.count) if isinstance(parameter, Int) else count
 
 
 def _encode_arms(arms: Arms) -> dict[str, Any]:
-    if arms.space is not None and arms.counts is not None:  # a grid is described by its counts, however large
+    if arms.space is not None and arms.counts is not None:  # counts are short, however large the grid
         return {"space": to_plain(arms.space), "counts": to_plain(arms.counts)}
     return {"points": to_plain(arms.points), "space": to_plain(arms.space)}
 
@@ -242,7 +250,18 @@ class Arms:
 
     points: Array
     space: Space | None = field(default=None, kw_only=True)
-    counts: tuple[tuple[str, int], ...] | None = field(default=None, kw_only=True)  # of a grid: values by parameter
+    # Of a grid, the number of values of each parameter.
+    counts: tuple[tuple[str, int], ...] | None = field(default=None, kw_only=True)
+
+    if TYPE_CHECKING:  # arguments are converted
+
+        def __init__(
+            self,
+            points: npt.ArrayLike,
+            *,
+            space: Space | None = None,
+            counts: tuple[tuple[str, int], ...] | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space | None):
@@ -251,11 +270,11 @@ class Arms:
         if points.shape[0] == 0 or points.shape[1] == 0:
             raise InvalidInput(f"Arms needs at least one arm of at least one dimension; `points` is {points.shape}.")
         check_size("points", points)
-        object.__setattr__(self, "points", frozen(points + 0.0))  # + 0.0 turns -0.0 into 0.0: equal points, equal bytes
+        object.__setattr__(self, "points", frozen(points + 0.0))  # turns -0.0 into 0.0, for equal bytes
 
     @staticmethod
     def grid(lower: float, upper: float, count: int) -> Arms:
-        """`count` evenly spaced arms on [lower, upper], ends included, one dimension."""
+        """Returns `count` evenly spaced arms on [lower, upper], ends included, in one dimension."""
         lower, upper = number("lower", lower), number("upper", upper)
         count = integer("count", count, low=1, high=MOST_ARMS)
         if lower >= upper and count > 1:
@@ -281,7 +300,7 @@ class Arms:
         return int(self.points.shape[1])
 
     def parameters(self, arm: int) -> dict[str, Any]:
-        """The named parameters of an arm; errors where the arms have no `space`."""
+        """Returns the named parameters of an arm, or raises an error if the arms have no `space`."""
         if self.space is None:
             raise InvalidInput(
                 "These arms have no named parameters, as those of a grid of a space have.",
@@ -296,9 +315,12 @@ class Arms:
         return PointLookup(self.points)
 
     def index(self, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> IndexArray:
-        """Which arm each row of `points` `(n, d)` is; errors if one is not an arm (to 1e-9 of the arms' extent).
+        """Returns the arm of each row of `points` `(n, d)`.
 
-        With `space`, a dict of parameters or a list of them will do as well, and so will a table's row or a table.
+        With `space`, points may also be a dict of parameters, a list of them, a table's row or a table.
+
+        Raises:
+            InvalidInput: a point is no arm, to 1e-9 of the arms' extent.
         """
         named = named_points(points, columns=self.space is not None)
         if named is not None:
@@ -313,7 +335,7 @@ class Arms:
         name: str,  # noqa: ARG002 - of every domain's `inside`; an error about arms needs no other name
         points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]],
     ) -> Array:
-        """The arms' own points `(n, d)` for points that are arms; see `index`."""
+        """Returns the arms' own points `(n, d)` for points that are arms (see `index`)."""
         return np.asarray(self.points[self.index(points)])
 
     def _find(self, row: Array) -> int:

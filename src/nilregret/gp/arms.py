@@ -1,13 +1,14 @@
-"""The posterior on arms: what the two engines share.
+"""Common part of the two exact posteriors on arms.
 
-Both keep mean and variance of every arm and change them by rank-one updates; they differ in the factor that yields the
-posterior covariance between one arm and all others. With g = cov(., a), s^2 = g_a, one observation y at arm a does
+Both posteriors keep mean and variance of every arm and change them by rank-one updates. They differ in the factor that
+yields the posterior covariance between one arm and all others. With g = cov(., a), s^2 = g_a, one observation y at arm
+a does
 
-    mu += g (y - mu_a) / (lambda + s^2),    sigma^2 -= g^2 / (lambda + s^2),    log det += log(1 + s^2 / lambda),
+    mu += g (y - mu_a) / (lambda + s^2),    sigma^2 -= g^2 / (lambda + s^2),    log det += log(1 + s^2 / lambda).
 
-and n observations of one arm together do what one does of their average, with lambda / n in the place of lambda.
-Everything is computed from the sums of each arm again at fixed intervals, so that rounding errors do not add up; and so
-that whoever adds many observations at once needs no more than the sums up to the last of these.
+n observations of one arm together have the effect of one observation of their average, with lambda / n for lambda. At
+fixed intervals everything is computed again from the sums of each arm, so that rounding errors do not add up. So
+whoever adds many observations at once needs only the sums up to the last such recomputation.
 """
 
 from __future__ import annotations
@@ -24,32 +25,42 @@ from .._utils.checks import Array, IndexArray, finite_array, integer, number, sh
 from .._utils.errors import InvalidInput
 from ..kernels import ALL, Kernel
 from .factorization import covariance_root
-from .protocol import LEAST_REGULARIZATION, CountingPosterior
+from .protocol import CountingPosterior, check_regularization
 from .spectrum import Spectrum
 
-RECOMPUTE_EVERY = 256  # updates until everything is computed from the sums again (more where the rank is larger)
+RECOMPUTE_EVERY = 256  # updates between two computations of everything from the sums, at least
 
-LITTLE_SLACK = 0.01  # (lambda - s^2) / lambda below which forgetting an observation starts from the factor's beginning
+LITTLE_SLACK = 0.01  # (lambda - s^2) / lambda below which forgetting an observation renews the factor
 
 ArmIndices = Sequence[int] | IndexArray
 
 
 class Prior:
-    """What never changes: the kernel over the arms. Shared between copies of a posterior."""
+    """The kernel over the arms, which never changes and is shared between copies of a posterior.
+
+    Attributes:
+        kernel: prior covariance.
+        points: of the arms, `(N, d)`.
+        variance: prior variance of every arm, `(N,)`.
+        size: largest prior standard deviation.
+    """
 
     def __init__(self, kernel: Kernel, points: Array) -> None:
         self.kernel = kernel
         self.points = points
         self.variance = kernel.arm_variances(points)
-        self.size = math.sqrt(float(self.variance.max()))  # the prior standard deviation, of the arm that varies most
+        self.size = math.sqrt(float(self.variance.max()))
         self._root: Array | None = None
 
     def columns(self, arms: ArmIndices) -> Array:
-        """Kernel columns `(N, n)` of some arms."""
+        """Returns the kernel columns of some arms, `(N, n)`."""
         return self.kernel.between_arms(self.points, ALL, np.asarray(arms, dtype=np.intp))
 
     def root(self) -> Array:
-        """R with R R^T the kernel matrix of all arms: O(N^2) memory, made on first use (joint samples only)."""
+        """Returns R with R R^T the kernel matrix of all arms.
+
+        R is made on first use, for joint samples only, and takes O(N^2) memory.
+        """
         if self._root is None:
             self._root = covariance_root(self.columns(range(len(self.points))))
         return self._root
@@ -58,15 +69,18 @@ class Prior:
 def revise_sums(
     arms: IndexArray, old: Sequence[float], new: Sequence[float], plays: IndexArray, average: Array, scatter: Array
 ) -> Array:
-    """Follow changes of targets in the averages and scatters of the arms; returns by how much each average moved.
+    """Applies changes of targets to the averages and scatters of the arms.
 
     Args:
-        arms: of each change, `(n,)`, of which several may be one.
-        old: its target before, `(n,)`.
-        new: its target after, `(n,)`.
-        plays: observations of every arm, `(N,)`.
-        average: of their targets, `(N,)`, changed in place.
-        scatter: sum of their squared deviations from it, `(N,)`, likewise.
+        arms: arm of each change, `(n,)`, where arms may repeat.
+        old: target before, `(n,)`.
+        new: target after, `(n,)`.
+        plays: number of observations of every arm, `(N,)`.
+        average: average target of every arm, `(N,)`, changed in place.
+        scatter: sum of squared deviations from the average, `(N,)`, changed in place.
+
+    Returns:
+        The change of each average, `(N,)`.
     """
     before, after, count = finite_array("old", old), finite_array("new", new), len(plays)
     if (plays[arms] < 1).any():
@@ -81,15 +95,22 @@ def revise_sums(
 
 
 class Column(NamedTuple):
-    """Posterior covariance of one arm with all arms, before an update."""
+    """Posterior covariance of one arm with all arms, before an update.
 
-    covariance: Array  # g, (N,)
-    variance: float  # s^2 = g_a
-    slack: float  # lambda / n - s^2 where n observations go, computed without cancellation where the engine can
+    Attributes:
+        covariance: g, `(N,)`.
+        variance: s^2 = g_a.
+        slack: lambda / n - s^2 if n observations are removed, without cancellation where the posterior can avoid
+            it.
+    """
+
+    covariance: Array
+    variance: float
+    slack: float
 
 
 class ArmPosterior(CountingPosterior):
-    """A posterior over finitely many arms; points are arm indices."""
+    """A posterior over finitely many arms. Points are arm indices."""
 
     OWNED: ClassVar[tuple[str, ...]] = ("plays", "_average", "_scatter", "_mean", "_variance")
 
@@ -104,12 +125,7 @@ class ArmPosterior(CountingPosterior):
             why="It is the noise variance added to the kernel matrix; for rewards without noise use a small "
             "one, such as 1e-6 of the prior variance.",
         )
-        if self.regularization < LEAST_REGULARIZATION * float(prior.variance.max()):
-            raise InvalidInput(
-                f"`regularization` is {regularization:g} where the prior variance is {prior.variance.max():g}: below "
-                f"{LEAST_REGULARIZATION:g} of it, rounding in the kernel matrix is larger than the noise. Use at least "
-                "that, or a smaller `scale` in the kernel."
-            )
+        check_regularization(self.regularization, float(prior.variance.max()))
         self.count = 0
         self.plays = np.zeros(arms, dtype=np.int64)  # observations of each arm
         self._average = np.zeros(arms)  # of each arm's targets
@@ -118,64 +134,65 @@ class ArmPosterior(CountingPosterior):
         self._variance = prior.variance.copy()
         self._log_ratio = 0.0
         self._updates = 0
-        self._spectrum: Spectrum | None = None  # until something changes
+        self._spectrum: Spectrum | None = None  # cached until an observation changes
 
-    # -- what an engine supplies ---------------------------------------------------------------------------------
+    # -- the factor, by each subclass --------------------------------------------------------------------------------
 
     @property
     @abstractmethod
     def rank(self) -> int:
-        """Size of the factor: a round costs O(N rank + rank^2)."""
+        """Size of the factor. A round costs O(N rank + rank^2)."""
 
     @property
     @abstractmethod
     def grows(self) -> bool:
-        """Whether each arm that is played for the first time adds to the rank."""
+        """True if the first play of each arm adds to the rank."""
 
     @abstractmethod
     def _enter(self, arm: int) -> None:
-        """An arm is about to be played for the first time, before the factor is made afresh."""
+        """Makes room for an arm that is about to be played for the first time, before a new factorisation."""
 
     @abstractmethod
     def _add(self, arm: int, count: int) -> Column:
-        """Take more observations of `arm` into the factor; the column is from before."""
+        """Adds observations of `arm` to the factor and returns the column from before."""
 
     @abstractmethod
     def _remove(self, arm: int, count: int) -> Column:
-        """Take observations of `arm` (which has as many) out of the factor; the column is from before."""
+        """Removes observations of `arm`, which has as many, and returns the column from before."""
 
     @abstractmethod
     def _column(self, arm: int) -> Column:
-        """The posterior covariance of a played arm with all arms."""
+        """Returns the posterior covariance of a played arm with all arms."""
 
     @abstractmethod
     def _refactor(self) -> float:
-        """The factor afresh from the plays; returns log det(I + K / lambda)."""
+        """Computes the factor from the plays and returns log det(I + K / lambda)."""
 
     @abstractmethod
     def _follow(self, steps: Array) -> Array:
-        """Covariance of all arms with the played ones times `steps` `(N,)`, which are 0 elsewhere.
+        """Returns the covariance of all arms with the played arms, times `steps` `(N,)`.
 
-        By as much the mean is about to move, and whatever the engine keeps of it moves here.
+        `steps` is 0 at arms that were not played. The result is the coming change of the mean, and internal weights of
+        the mean change here.
         """
 
     @abstractmethod
     def _move_mean(self, step: float) -> None:
-        """Follow `mean += step * g` for the column last returned, in whatever the engine keeps of the mean."""
+        """Applies `mean += step * g` for the last column to internal weights of the mean."""
 
     @abstractmethod
     def _recompute(self) -> tuple[Array, Array]:
-        """Mean and variance of every arm, afresh from the factor and the arms' averages."""
+        """Returns mean and variance of every arm, computed from the factor and the averages of the arms."""
 
     @abstractmethod
     def _diagonalised(self) -> Spectrum:
-        """What was observed, for other regularizations."""
+        """Returns the spectrum of the observations, for other regularizations."""
 
-    # -- history -------------------------------------------------------------------------------------------------
+    # -- observations --------------------------------------------------------------------------------------------
 
     @final
     def append(self, point: int, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
-        """Add `count` observations of arm `point` with this average and scatter about it. O(N rank + rank^2)."""
+        """Adds `count` observations of arm `point` with this average and scatter. O(N rank + rank^2)."""
         arm, target = self._arm(point), number("target", target)
         noise = self.regularization / count
         column = self._add(arm, count)
@@ -187,7 +204,10 @@ class ArmPosterior(CountingPosterior):
 
     @final
     def append_all(self, points: Sequence[int], targets: Sequence[float]) -> None:
-        """Add several: of those before everything is computed from the sums again, the sums are enough."""
+        """Adds several observations.
+
+        Observations before the last recomputation change only the sums.
+        """
         arms, updates, new, last = [self._arm(point) for point in points], self._updates, set(), 0
         for i, arm in enumerate(arms, start=1):
             updates += 1
@@ -207,7 +227,7 @@ class ArmPosterior(CountingPosterior):
     @final
     def _sum_up(self, arm: int, target: float, count: int, scatter: float) -> None:
         self.count += count
-        # Python's own numbers: arithmetic on those of numpy would cost as much as the posterior's.
+        # Arithmetic on numpy's scalars would cost as much as the update of the posterior.
         plays, average = self.plays.item(arm) + count, self._average.item(arm)
         change = target - average
         average += change * count / plays
@@ -216,7 +236,7 @@ class ArmPosterior(CountingPosterior):
 
     @final
     def revise(self, point: int, old: float, new: float) -> None:
-        """Change the target of one observation of arm `point` from `old` to `new`. O(N rank + rank^2)."""
+        """Replaces the target of one observation of arm `point` from `old` to `new`. O(N rank + rank^2)."""
         arm, old, new = self._played(point), number("old", old), number("new", new)
         self._step(self._column(arm), (new - old) / self.regularization, 0.0)
         before = self._average[arm]
@@ -226,14 +246,14 @@ class ArmPosterior(CountingPosterior):
 
     @final
     def revise_all(self, points: ArmIndices, old: Sequence[float], new: Sequence[float]) -> None:
-        """Change the targets of several observations: once for all. O(N rank + rank^2), and O(1) for each."""
+        """Replaces the targets of several observations at once. O(N rank + rank^2), and O(1) for each."""
         moved = revise_sums(self._indices(points), old, new, self.plays, self._average, self._scatter)
         self._mean += self._follow(moved * self.plays / self.regularization)
         self._updated()
 
     @final
     def forget(self, point: int, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
-        """Take `count` observations of arm `point` with this average back out. O(N rank + rank^2)."""
+        """Removes `count` observations of arm `point` with this average. O(N rank + rank^2)."""
         arm, target = self._played(point, count), number("target", target)
         noise = self.regularization / count
         column = self._remove(arm, count)
@@ -245,7 +265,7 @@ class ArmPosterior(CountingPosterior):
             0.0 if left <= 1 else self._scatter[arm] - change * (target - self._average[arm]) * count - scatter
         )
         if column.slack < LITTLE_SLACK * noise:
-            # The observation was nearly all that was known of its arm: what is left cannot be had by subtraction.
+            # The observation was nearly all the information on its arm, so subtraction would cancel what is left.
             self._renew()
             return
         self._step(column, -(target - float(self._mean[arm])) / column.slack, 1.0 / column.slack)
@@ -271,7 +291,7 @@ class ArmPosterior(CountingPosterior):
         return updates >= RECOMPUTE_EVERY and updates >= 2 * rank
 
     def _renew(self) -> None:
-        """Everything from the sums."""
+        """Computes everything from the sums."""
         self._updates, self._spectrum = 0, None
         self._log_ratio = self._refactor()
         self._mean, self._variance = self._recompute()
@@ -300,22 +320,22 @@ class ArmPosterior(CountingPosterior):
             raise InvalidInput(f"Arm {arm} has {many} to change or forget.")
         return arm
 
-    # -- answers -------------------------------------------------------------------------------------------------
+    # -- predictions ---------------------------------------------------------------------------------------------
 
     @final
     def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
-        """Posterior mean and standard deviation of f at all arms, or at those listed; fresh arrays `(n,)`."""
+        """Returns posterior mean and std of f at all arms, or at those listed, as fresh arrays `(n,)`."""
         if points is None:
             mean, variance = self._mean.copy(), self._variance
         else:
             arms = self._indices(points)
             mean, variance = self._mean[arms], self._variance[arms]
-        std = np.maximum(variance, 0.0)  # rounding may leave -1e-17 where nothing is uncertain
+        std = np.maximum(variance, 0.0)  # Rounding may leave -1e-17 where nothing is uncertain.
         return mean, np.sqrt(std, out=std)
 
     @final
     def spectrum(self) -> Spectrum:
-        """What was observed, diagonalised: O(N r^2) once after each change."""
+        """Returns the diagonalised observations. O(N r^2) once after each change."""
         if self._spectrum is None:
             self._spectrum = self._diagonalised()
         return self._spectrum

@@ -1,24 +1,25 @@
-"""Posteriors on arms of a function that drifts, one for each of several rates, and what the answers say of them.
+"""A mixture of posteriors on arms of a drifting function, one for each of several rates of drift.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | eps_j | `rates` | shares of f that may be new in each round, ascending | (J,) |
 | Phi | `_features` | row x is phi(x), k = phi^T phi to `TOLERANCE` lambda | (N, r) |
 | S_j, m_j | `_covariances`, `_weights` | posterior of the weights of f at rate eps_j | (J, r, r), (J, r) |
-| w_j | `_log_shares` (logs) | share of a rate: what it has predicted, lately above all | (J,) |
-| a | `SHARED` | share that is spread over all rates after each answer | |
+| w_j | `_log_shares` (logs) | share of a rate, by its predictions, lately above all | (J,) |
+| a | `SHARED` | share that is spread over all rates after each reward | |
 
-Where lambda is not the variance of the noise, as under some theorems, posteriors with that variance follow those of
-lambda: they have a say in w_j alone, and those of lambda in all else. So J is twice as large in some of the shapes.
+Under some theorems lambda is not the variance of the noise. Then a second set of posteriors with the variance of the
+noise determines w_j, and those of lambda determine everything else. So J is twice as large in some of the shapes.
 
-Each posterior is that of `drifting`. Every rate predicts each answer before it learns it, with density p_j (Student-t,
-the scale learned as in `change.evidence`, the told one worth `PRIOR` answers), and then
+Each posterior is that of `drifting`. Every rate predicts each reward before it learns the reward, with density p_j. The
+density is Student-t, with the scale learned as in `change.evidence`, where the given scale counts as `PRIOR` rewards.
+Then
 
     w_j <- (1 - a) w_j p_j / sum_i w_i p_i + a / J    (fixed share, Herbster & Warmuth 1998).
 
-What is believed has the mean and the covariance of the mixture of all rates: Bayesian change-point detection (Adams &
-MacKay 2007) with forgetting in the place of run lengths. The rate with the largest share alone would do as well in most
-runs; in some it trusts for long that nothing changes where it has not looked.
+The predictions have the mean and the covariance of the mixture of all rates. This is Bayesian change-point detection
+(Adams & MacKay 2007) with rates of forgetting in place of run lengths. The rate with the largest share alone would do
+as well in most runs. In some runs it assumes for long that nothing changes where it has not looked.
 """
 
 from __future__ import annotations
@@ -34,19 +35,20 @@ from .._utils.copying import independent
 from ..domains.domain import Arms
 from ..kernels import Kernel
 from .arms import ArmIndices, Prior
-from .factorization import covariance_root, pivoted_cholesky, tolerance
+from .drifting import draws_of_weights
+from .factorization import pivoted_cholesky, tolerance
 from .protocol import Posterior
 
 SHARED = 1e-3
-PRIOR = 10.0  # answers that the told scale is worth
+PRIOR = 10.0  # rewards that the given scale counts as
 TOLERANCE = 1e-3  # of lambda: prior variance that features may leave out
-RECOMPUTE_EVERY = 256  # answers between two recomputations of means and variances from the factors
-FARTHEST = 1e100  # standardised error: further off nobody need look
+RECOMPUTE_EVERY = 256  # rewards between two recomputations of means and variances from the factors
+FARTHEST = 1e100  # largest standardised error, so that squares do not overflow
 
 
 @final
 class BankPosterior(Posterior):
-    """The mixture of posteriors at several rates; observations fade as rounds pass (`tick`)."""
+    """The mixture of posteriors at several rates. Observations fade as rounds pass (`tick`)."""
 
     OWNED = ("plays", "_covariances", "_weights", "_means", "_variances", "_log_ratios", "_log_shares", "_squares")
 
@@ -73,7 +75,7 @@ class BankPosterior(Posterior):
         self._features = pivoted_cholesky(kernel, domain.points, tol=tol, max_rank=len(domain)).features
         both, arms, rank = len(self._rates), len(domain), self._features.shape[1]
         self.count = 0
-        self.weighs = True  # whether answers say which rates are likely
+        self.weighs = True  # whether rewards change the shares of the rates
         self.plays = np.zeros(arms, dtype=np.int64)
         self._covariances = np.tile(np.eye(rank), (both, 1, 1))
         self._weights = np.zeros((both, rank))
@@ -85,21 +87,21 @@ class BankPosterior(Posterior):
 
     @property
     def rate(self) -> float:
-        """The rate with the largest share."""
+        """Rate with the largest share."""
         return self.rates[int(self._log_shares.argmax())]
 
     @property
     def shares(self) -> Array:
-        """Of the rates, `(J,)`, adding up to 1."""
+        """Shares of the rates, `(J,)`, adding up to 1."""
         return np.asarray(np.exp(self._log_shares))
 
     @property
     def size(self) -> int:
-        """How many numbers a copy holds."""
+        """Number of floats that a copy holds."""
         return self._covariances.size + 2 * self._means.size
 
     def tick(self) -> None:
-        """One round passes. O(J (N + r^2))."""
+        """Advances by one round. O(J (N + r^2))."""
         keep, rates = 1.0 - self._rates, self._rates
         self._covariances *= keep[:, None, None]
         diagonal = np.arange(self._weights.shape[1])
@@ -110,7 +112,7 @@ class BankPosterior(Posterior):
         self._variances += rates[:, None] * self.prior.variance
 
     def append(self, point: Any, target: float) -> None:
-        """Add one observation of f as it is now. O(J (N r + r^2))."""
+        """Adds one observation of the present f. O(J (N r + r^2))."""
         arm, target = int(point), number("target", target)
         phi = self._features[arm]
         directions = self._covariances @ phi  # (J, r)
@@ -132,7 +134,7 @@ class BankPosterior(Posterior):
             self._recompute()
 
     def _weigh(self, errors: Array, totals: Array) -> None:
-        """The shares after an answer that was predicted with these errors and variances."""
+        """Updates the shares after a reward that was predicted with these errors and variances."""
         squares = np.clip(errors / np.sqrt(totals), -FARTHEST, FARTHEST) ** 2
         half = 0.5 * (PRIOR + self.count + 1.0)
         scatter = PRIOR + self._squares
@@ -151,7 +153,7 @@ class BankPosterior(Posterior):
             self._variances[j] = left_out + np.einsum("nr,nr->n", rows @ covariance, rows)
 
     def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
-        """Mean and std of f as it is now, at all arms or those listed."""
+        """Returns mean and std of the present f, at all arms or those listed."""
         arms: Any = slice(None) if points is None else points
         shares, means = self.shares, self._means[: len(self.rates), arms]
         mean = shares @ means
@@ -159,27 +161,30 @@ class BankPosterior(Posterior):
         return mean, np.sqrt(variance)
 
     def covariance(self, points: ArmIndices) -> Array:
-        """Joint posterior covariance, `(n, n)`."""
+        """Returns the joint posterior covariance, `(n, n)`."""
         rows = self._features[np.asarray(points)]
         return np.asarray(rows @ self._mixed()[1] @ rows.T)
 
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
-        """Joint samples of f as it is now, `(size, n)`, normal with the mean and covariance of all rates."""
+        """Returns joint normal samples of the present f with mean and covariance of the mixture, `(size, n)`."""
         rows = self._features if points is None else self._features[np.asarray(points)]
-        weights, covariance = self._mixed()
-        root = covariance_root(0.5 * (covariance + covariance.T))
-        normal = rng.standard_normal((size, root.shape[1]))
-        return np.asarray((weights + normal @ root.T) @ rows.T)
+        return draws_of_weights(*self._mixed(), rng, size) @ rows.T
 
-    def spread_as(self, believed: BankPosterior) -> BankPosterior:
-        """What is believed of f less the mean of another one, whose shares and means they are, with this variance."""
+    def deviations_from(self, believed: BankPosterior) -> BankPosterior:
+        """Returns the posterior of f less the mean of another posterior.
+
+        Shares and means are those of the other posterior, and variances are those of this one.
+
+        Args:
+            believed: the other posterior.
+        """
         shares, many = believed.shares, len(self.rates)
         means = believed._means - shares @ believed._means[:many]
         weights = believed._weights - shares @ believed._weights[:many]
         return independent(self, fresh={"_log_shares": believed._log_shares, "_means": means, "_weights": weights})
 
     def _mixed(self) -> tuple[Array, Array]:
-        """Mean and covariance of the weights over all rates, `(r,)` and `(r, r)`."""
+        """Returns mean and covariance of the weights over all rates, `(r,)` and `(r, r)`."""
         shares, weights = self.shares, self._weights[: len(self.rates)]
         mean = shares @ weights
         apart = weights - mean
@@ -188,10 +193,10 @@ class BankPosterior(Posterior):
 
     @property
     def mean_norm(self) -> float:
-        """||mu||_k, of f as it is now."""
+        """RKHS norm ||mu||_k of the present f."""
         return float(np.linalg.norm(self.shares @ self._weights[: len(self.rates)]))
 
     @property
     def log_determinant_ratio(self) -> float:
-        """Sum of log(1 + sigma^2 / lambda), as the time passed, averaged over the rates by their shares."""
+        """Sum of log(1 + sigma^2 / lambda) over time, averaged over the rates by their shares."""
         return float(self.shares @ self._log_ratios)

@@ -1,47 +1,50 @@
-"""What is believed of one function: the mean of what was answered, the variance of all that was asked.
+"""The posterior of one function: mean of the observed trials, variance of all trials asked for.
 
-Mostly the two are one posterior. Where trials count for the variance before their answers are there (hallucination,
-Desautels, Krause & Burdick 2014), a second posterior holds every question with targets of 0: its variance is the one
-believed, and its draws are draws of f - mu.
+Usually one posterior has both. With hallucination (Desautels, Krause & Burdick 2014), pending trials count for the
+variance before their rewards are observed. Then a second posterior holds every trial asked for, with targets of 0. The
+variance is taken from this one, and its samples are samples of f - mu.
 
 | symbol | name | meaning |
 |---|---|---|
-| mu | `answered` | posterior of the trials that have a value |
-| sigma | `asked` | posterior of these and of those that only shrink the variance; the same where there are none |
+| mu | `observed` | posterior of the trials that have a value |
+| sigma | `with_pending` | posterior of all trials, pending ones included; equal to `observed` without pending trials |
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, NamedTuple, Self, TypeVar, cast, final
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast, final
 
 import numpy as np
 
+from .._utils.blas import with_one_thread
 from .._utils.checks import Array
 from .._utils.copying import independent
 from .arms import ArmIndices, ArmPosterior
 from .at_points import AtPoints, Gradients
 from .binomial_counts import RatePosterior
 from .mixture import AnyPath, Averaged, AveragedArms, AveragedPoints, path_of
+from .out_of_sequence import Chain, OutOfSequencePosterior
 from .protocol import CountingPosterior, Posterior, RevisablePosterior
-from .retraced import Chain, Retraced
 
 P = TypeVar("P", bound=Posterior)
 
 
-def _of_questions(posterior: P, answered: P) -> P:
-    if isinstance(posterior, Averaged) and isinstance(answered, Averaged):
-        return cast(P, posterior.following(answered))
-    return cast(P, posterior.of_questions()) if isinstance(posterior, Retraced | RatePosterior) else posterior.copy()
+def _variance_only(posterior: P, observed: P) -> P:
+    if isinstance(posterior, Averaged) and isinstance(observed, Averaged):
+        return cast(P, posterior.following(observed))
+    if isinstance(posterior, OutOfSequencePosterior | RatePosterior):
+        return cast(P, posterior.variance_only())
+    return posterior.copy()
 
 
-class Several(NamedTuple):
-    """A cell that was played several times in a run: what a trial there counts as is the average.
+class RepeatedPlays(NamedTuple):
+    """Several plays of one cell in a row, whose target is the average.
 
     Attributes:
         cell: an arm of a table, or a row.
-        times: how many.
+        times: number of plays.
         scatter: sum of squared deviations from the average, in the belief's units.
     """
 
@@ -51,237 +54,283 @@ class Several(NamedTuple):
 
 
 class Belief(ABC, Generic[P]):
-    """A posterior that trials may enter with a value, or with None: then they shrink the variance alone.
+    """A posterior to which trials are added with a value, or with None to shrink only the variance.
 
     Args:
         posterior: without observations.
-        apart: whether any trial may enter without a value.
+        apart: True if trials may be added without a value.
     """
 
     def __init__(self, posterior: P, *, apart: bool = False) -> None:
-        self.answered = posterior
-        self.asked = _of_questions(posterior, posterior) if apart else posterior
+        self.observed = posterior
+        self.with_pending = _variance_only(posterior, posterior) if apart else posterior
         self.apart = apart
 
     @final
     def put(self, cell: Any, value: float | None) -> None:
-        """Take in a trial at a cell (an arm of a table, a row, or several plays of one)."""
-        if type(cell) is Several:
+        """Adds a trial at a cell, which is an arm of a table, a row, or repeated plays of one."""
+        if type(cell) is RepeatedPlays:
             if self.apart:
-                cast(CountingPosterior, self.asked).append(cell.cell, 0.0, count=cell.times)
+                cast(CountingPosterior, self.with_pending).append(cell.cell, 0.0, count=cell.times)
             if value is not None:
                 self._append(cell, value)
             return
         if self.apart:
-            self.asked.append(cell, 0.0)
+            self.with_pending.append(cell, 0.0)
         if value is not None:
-            self.answered.append(cell, value)
+            self.observed.append(cell, value)
 
-    @final
     def revise(self, cell: Any, old: float | None, new: float | None) -> None:
-        """Change what a trial counts as that was taken in with `old`."""
+        """Replaces the target of a trial that was added with `old`."""
         if old == new:
             return
-        if type(cell) is Several:
+        if type(cell) is RepeatedPlays:
             if old is not None:
                 self._forget(cell, old)
             if new is not None:
                 self._append(cell, new)
             return
         if old is None and new is not None:
-            self.answered.append(cell, new)
+            self.observed.append(cell, new)
             return
-        # A policy that would come here without such a posterior is refused when it is made.
-        known = cast(RevisablePosterior, self.answered)
+        # Policies that revise targets are made only with a posterior that can.
+        known = cast(RevisablePosterior, self.observed)
         if new is None:
             known.forget(cell, cast(float, old))
         else:
             known.revise(cell, cast(float, old), new)
 
-    @final
     def revise_all(self, cells: Sequence[Any], old: Sequence[float | None], new: Sequence[float | None]) -> None:
-        """Change what several trials count as; those that have a value before and after move the mean once."""
+        """Replaces the targets of several trials. Trials with a value before and after move the mean once."""
         together = []
         for cell, before, after in zip(cells, old, new, strict=True):
-            if before is None or after is None or type(cell) is Several:
+            if before is None or after is None or type(cell) is RepeatedPlays:
                 self.revise(cell, before, after)
             elif before != after:
                 together.append((cell, before, after))
         if together:
-            cast(RevisablePosterior, self.answered).revise_all(*zip(*together, strict=True))
+            cast(RevisablePosterior, self.observed).revise_all(*zip(*together, strict=True))
 
-    @final
     def drop(self, cell: Any, value: float | None) -> None:
-        """Take a trial back out that was taken in with this value."""
-        if type(cell) is Several:
+        """Removes a trial that was added with this value."""
+        if type(cell) is RepeatedPlays:
             if self.apart:
-                cast(CountingPosterior, self.asked).forget(cell.cell, 0.0, count=cell.times)
+                cast(CountingPosterior, self.with_pending).forget(cell.cell, 0.0, count=cell.times)
             if value is not None:
                 self._forget(cell, value)
             return
         if self.apart:
-            cast(RevisablePosterior, self.asked).forget(cell, 0.0)
+            cast(RevisablePosterior, self.with_pending).forget(cell, 0.0)
         if value is not None:
-            cast(RevisablePosterior, self.answered).forget(cell, value)
+            cast(RevisablePosterior, self.observed).forget(cell, value)
 
     @final
-    def _append(self, run: Several, value: float) -> None:
-        known = cast(CountingPosterior, self.answered)
+    def _append(self, run: RepeatedPlays, value: float) -> None:
+        known = cast(CountingPosterior, self.observed)
         known.append(run.cell, value, count=run.times, scatter=run.scatter)
 
     @final
-    def _forget(self, run: Several, value: float) -> None:
-        known = cast(CountingPosterior, self.answered)
+    def _forget(self, run: RepeatedPlays, value: float) -> None:
+        known = cast(CountingPosterior, self.observed)
         known.forget(run.cell, value, count=run.times, scatter=run.scatter)
 
     @final
     @property
     def spread(self) -> P:
-        """The posterior that the variance is taken from."""
-        # Where nothing is pending both have the same variance, and that of the answers rounds as if nothing had been.
-        if self.asked.count == self.answered.count:
-            return self.answered
-        if isinstance(self.asked, Retraced) and isinstance(self.answered, Retraced):
-            return cast(P, self.asked.beside(self.answered))
-        if isinstance(self.asked, RatePosterior) and isinstance(self.answered, RatePosterior):
-            return cast(P, self.asked.beside(self.answered))
-        return self.asked
+        """Posterior that the variance is taken from."""
+        # Without pending trials both posteriors have the same variance, and only the observed one rounds consistently.
+        if self.with_pending.count == self.observed.count:
+            return self.observed
+        if isinstance(self.with_pending, OutOfSequencePosterior | RatePosterior):
+            return cast(P, self.with_pending.deviations_from(cast(Any, self.observed)))
+        return self.with_pending
 
     @final
     def copy(self) -> Self:
         """Returns an independent belief in the same state."""
-        other = independent(self, ("answered",))
-        other.asked = self._asked_beside(other.answered) if self.apart else other.answered
+        other = independent(self, ("observed",))
+        other.with_pending = self._copy_with_pending(other.observed) if self.apart else other.observed
         return other
 
-    def _asked_beside(self, answered: P) -> P:
-        known = self.asked
-        return _of_questions(known, answered) if isinstance(known, Averaged) else known.copy()
+    def _copy_with_pending(self, observed: P) -> P:
+        known = self.with_pending
+        return _variance_only(known, observed) if isinstance(known, Averaged) else known.copy()
+
+    joins: ClassVar[bool] = False  # whether several calls of `put_all` may be made one, to the bit
+
+    @abstractmethod
+    def put_all(self, cells: Sequence[Any], values: Sequence[float | None]) -> None:
+        """Takes in several trials, in order."""
+
+    @abstractmethod
+    def fill_all(self, cells: Sequence[Any], values: Sequence[float | None]) -> None:
+        """Gives values to trials that were taken in without one."""
 
     def advance(self, round_: int) -> None:
-        """What is asked from now on is asked in this round."""
+        """Sets the round of the trials that are asked for from now on."""
 
     @abstractmethod
     def predict(self, cells: Any = None) -> tuple[Array, Array]:
-        """Mean and standard deviation of f, each `(n,)`, fresh arrays."""
+        """Returns mean and standard deviation of f, each `(n,)`, as fresh arrays."""
 
     @abstractmethod
     def mean(self, cells: Any) -> Array:
-        """The mean alone, `(n,)`."""
+        """Returns the mean, `(n,)`."""
 
     @abstractmethod
     def pull(self, cells: Any, others: Sequence[Any]) -> Array:
-        """How far the mean at cells would move for each unit that the target at one of the others moves, `(n, k)`.
+        """Returns the derivatives of the mean at cells by the targets at others, `(n, k)`.
 
-        d mu(x) / d y_s = cov(x, x_s) / lambda, with the covariance of the answered trials.
+        d mu(x) / d y_s = cov(x, x_s) / lambda, with the covariance of the observed trials.
         """
 
 
 @final
-class TableBelief(Belief[ArmPosterior | Retraced | Chain | RatePosterior | AveragedArms]):
-    """Over finitely many cells, given by index."""
+class TableBelief(Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePosterior | AveragedArms]):
+    """A belief over finitely many cells, given by index."""
 
-    def put_all(self, cells: Sequence[int | Several], values: Sequence[float | None]) -> None:
-        """Take in several trials: as one by one, to the bit, and quicker where they are many."""
+    joins: ClassVar[bool] = True
+
+    def put_all(self, cells: Sequence[int | RepeatedPlays], values: Sequence[float | None]) -> None:
+        """Adds several trials, with the same result to the bit as one by one, and faster if they are many."""
         if len(cells) > 1 and not self.apart and all(type(cell) is int for cell in cells):
-            self.answered.append_all(cast("Sequence[int]", cells), cast("Sequence[float]", values))
+            self.observed.append_all(cast("Sequence[int]", cells), cast("Sequence[float]", values))
             return
         for cell, value in zip(cells, values, strict=True):
             self.put(cell, value)
 
+    def fill_all(self, cells: Sequence[int | RepeatedPlays], values: Sequence[float | None]) -> None:
+        """Gives values to trials that were taken in without one."""
+        for cell, value in zip(cells, values, strict=True):
+            self.revise(cell, None, value)
+
     def predict(self, cells: ArmIndices | None = None) -> tuple[Array, Array]:
-        """Mean and standard deviation of f at these cells, or at all."""
-        mean, std = self.answered.predict(cells)
-        if self.apart and (spread := self.spread) is not self.answered:
+        """Returns mean and standard deviation of f at these cells, or at all."""
+        mean, std = self.observed.predict(cells)
+        if self.apart and (spread := self.spread) is not self.observed:
             std = spread.predict(cells)[1]
         return mean, std
 
     def mean(self, cells: ArmIndices) -> Array:
-        """The mean alone, `(n,)`."""
-        return self.answered.predict(cells)[0]
+        """Returns the mean, `(n,)`."""
+        return self.observed.predict(cells)[0]
 
     def pull(self, cells: ArmIndices | None, others: Sequence[Any]) -> Array:
-        """At these cells, or at all, `(n, k)`."""
-        known = self.answered
+        """Returns the derivatives at these cells, or at all, `(n, k)`."""
+        known = self.observed
         at = np.arange(len(known.prior.points)) if cells is None else cells
         return known.cross_covariance(at, np.asarray(others, dtype=np.intp)) / known.regularization
 
     def draw(self, rng: np.random.Generator, cells: ArmIndices | None, *, width: float) -> Array:
-        """A draw from GP(mu, width^2 cov), jointly at these cells or at all, `(n,)`."""
-        mean, _ = self.answered.predict(cells)
+        """Returns a draw from GP(mu, width^2 cov), jointly at these cells or at all, `(n,)`."""
+        mean, _ = self.observed.predict(cells)
         spread = self.spread
         deviation = spread.sample(rng, cells)[0]
-        if spread is self.answered:  # otherwise its own mean is 0
+        if spread is self.observed:  # Otherwise the mean of `spread` is 0.
             deviation -= mean
         return np.asarray(mean + width * deviation)
 
     def advance(self, round_: int) -> None:
-        """What is asked from now on is asked in this round, where f drifts."""
-        for posterior in (self.answered, self.asked) if self.apart else (self.answered,):
-            if isinstance(posterior, Retraced):
+        """Sets the round of the trials that are asked for from now on, if f drifts."""
+        for posterior in (self.observed, self.with_pending) if self.apart else (self.observed,):
+            if isinstance(posterior, OutOfSequencePosterior):
                 posterior.advance(round_)
 
 
 @final
 class PointBelief(Belief[AtPoints | AveragedPoints]):
-    """Over rows of coordinates."""
+    """A belief over rows of coordinates."""
 
-    def put_all(self, rows: Array, values: Sequence[float | None]) -> None:
-        """Take in several trials at once, `(n, d)`, which costs less than one by one."""
+    @with_one_thread
+    def put_all(self, cells: Sequence[Array | RepeatedPlays], values: Sequence[float | None]) -> None:
+        """Takes in several trials at once, which costs less than one by one. Runs of plays enter one by one."""
+        if any(type(cell) is RepeatedPlays for cell in cells):
+            for cell, value in zip(cells, values, strict=True):
+                self.put(cell, value)
+            return
+        rows = np.array(cells)
         if self.apart:
-            self.asked.extend(rows, np.zeros(len(rows)))
-        self.fill_all(rows, values)
+            self.with_pending.extend(rows, np.zeros(len(rows)))
+        self._fill(rows, values)
 
-    def fill_all(self, rows: Array, values: Sequence[float | None]) -> None:
-        """Give values, where there are any, to trials whose questions are known."""
+    @with_one_thread
+    def fill_all(self, cells: Sequence[Array | RepeatedPlays], values: Sequence[float | None]) -> None:
+        """Gives values to trials that were taken in without one."""
+        if any(type(cell) is RepeatedPlays for cell in cells):
+            for cell, value in zip(cells, values, strict=True):
+                self.revise(cell, None, value)
+            return
+        self._fill(np.array(cells), values)
+
+    def _fill(self, rows: Array, values: Sequence[float | None]) -> None:
         valued = [i for i, value in enumerate(values) if value is not None]
         if valued:
-            self.answered.extend(rows[valued], [cast(float, values[i]) for i in valued])
+            self.observed.extend(rows[valued], [cast(float, values[i]) for i in valued])
+
+    @with_one_thread
+    def revise(self, cell: Any, old: float | None, new: float | None) -> None:
+        """Replaces the value of a trial."""
+        super().revise(cell, old, new)
+
+    @with_one_thread
+    def revise_all(self, cells: Sequence[Any], old: Sequence[float | None], new: Sequence[float | None]) -> None:
+        """Replaces the values of several trials."""
+        super().revise_all(cells, old, new)
+
+    @with_one_thread
+    def drop(self, cell: Any, value: float | None) -> None:
+        """Removes a trial."""
+        super().drop(cell, value)
 
     def predict(self, cells: Any = None) -> tuple[Array, Array]:
-        """Mean and standard deviation of f at rows `(n, d)`."""
+        """Returns mean and standard deviation of f at rows `(n, d)`."""
         spread = self.spread
-        if spread is self.answered:
+        if spread is self.observed:
             return spread.predict(cells)
-        return self.answered.mean(cells), spread.predict(cells)[1]
+        return self.observed.mean(cells), spread.predict(cells)[1]
 
     def mean(self, cells: Array) -> Array:
-        """The mean alone, `(n,)`."""
-        return self.answered.mean(cells)
+        """Returns the mean, `(n,)`."""
+        return self.observed.mean(cells)
 
     def pull(self, cells: Array, others: Sequence[Any]) -> Array:
-        """At rows `(n, d)`, of k others."""
-        return self.answered.cross_covariance(cells, np.array(others)) / self.answered.regularization
+        """Returns the derivatives at rows `(n, d)` by the targets at k others, `(n, k)`."""
+        return self.observed.cross_covariance(cells, np.array(others)) / self.observed.regularization
 
     def gradients(self, rows: Array) -> Gradients:
-        """Mean and standard deviation at rows `(n, d)`, with their gradients."""
+        """Returns mean and standard deviation at rows `(n, d)`, with their gradients."""
         spread = self.spread
         at = spread.gradients(rows)
-        if spread is self.answered:
+        if spread is self.observed:
             return at
-        mean, slope = self.answered.mean_gradient(rows)
+        mean, slope = self.observed.mean_gradient(rows)
         return at._replace(mean=mean, mean_gradient=slope)
 
-    def path(self, rng: np.random.Generator, *, width: float) -> Drawn:
-        """A function drawn from GP(mu, width^2 cov)."""
+    def path(self, rng: np.random.Generator, *, width: float) -> SampledFunction:
+        """Returns a function drawn from GP(mu, width^2 cov)."""
         spread = self.spread
-        return Drawn(path_of(spread, rng, width), None if spread is self.answered else self.answered)
+        return SampledFunction(path_of(spread, rng, width), None if spread is self.observed else self.observed)
 
 
 @final
-class Drawn:
-    """A path, to which the mean is still to be added where it is a draw of f - mu."""
+class SampledFunction:
+    """A sample path, plus the mean if the path is a draw of f - mu.
+
+    Args:
+        path: the sample path.
+        mean: posterior whose mean is added, or None.
+    """
 
     def __init__(self, path: AnyPath, mean: AtPoints | AveragedPoints | None) -> None:
         self._path, self._mean = path, mean
 
     def __call__(self, rows: Array) -> Array:
-        """Values at rows `(n, d)`."""
+        """Returns values at rows `(n, d)`."""
         drawn = self._path(rows)
         return drawn if self._mean is None else drawn + self._mean.mean(rows)
 
     def slopes(self, rows: Array) -> tuple[Array, Array]:
-        """Values `(n,)` and gradients `(n, d)`."""
+        """Returns values `(n,)` and gradients `(n, d)`."""
         drawn, gradients = self._path.slopes(rows)
         if self._mean is not None:
             means, mean_gradients = self._mean.mean_gradient(rows)

@@ -1,25 +1,25 @@
-"""The posterior of rates on arms: of clicks, counts and other rewards whose noise is not the same everywhere.
+"""A posterior on arms for clicks, counts and other rewards whose noise differs between arms.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| f | | m + g + h: what all arms share, what neighbours share, and what is an arm's own | (N,) |
+| f | | m + g + h: common mean, smooth part, and independent part of each arm | (N,) |
 | Phi | `_features` | row x is phi(x), scaled: g = Phi w, w ~ N(0, I) | (N, r) |
 | tau | `_apart` | prior variance of h | (N,) |
 | v | `_noise` | variance of one reward of each arm | (N,) |
-| n, ybar | `plays`, `_average` | rewards of each arm, and their average | (N,) |
+| n, ybar | `plays`, `_average` | number of rewards of each arm, and their average | (N,) |
 | d | | tau + v / n, the variance of ybar given g | (N,) |
 | C | `_covariance` | (I + Phi^T D^{-1} Phi)^{-1}, over the arms played | (r, r) |
 | b | `_data` | Phi^T D^{-1} (ybar - m) | (r,) |
 
-Given w, the average of an arm is N(m + g, d), so that with c = tau / d (0 where nothing was played)
+Given w, the average of an arm is N(m + g, d). With c = tau / d (0 for arms that were not played),
 
-    w ~ N(C b, C),    f = m + (1 - c) g + c (ybar - m) + h',    h' ~ N(0, c v / n)    (N(0, tau) where nothing was),
+    w ~ N(C b, C),    f = m + (1 - c) g + c (ybar - m) + h',    h' ~ N(0, c v / n)    (N(0, tau) if not played).
 
-which is exact, costs O(N r) a reward, and does not grow with the number of rewards: their sums are all that counts.
+This is exact and costs O(N r) a reward, whatever the number of rewards, since the sums of the rewards suffice.
 
-What the model takes for known is learned from the same sums, on a schedule: m by generalised least squares, v from the
-posterior mean (mu (1 - mu) of clicks, mu of counts), and the scales of g and h by their marginal likelihood over a grid
-with weak priors. So one posterior serves arms that resemble their neighbours and arms that are each of their own.
+The parameters of the model are learned from the same sums, on a schedule. The mean m is estimated by generalised
+least squares, and v from the posterior mean (mu (1 - mu) for clicks, mu for counts). The scales of g and h are chosen
+by their marginal likelihood over a grid with weak priors. So one posterior serves both similar and unrelated arms.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from .factorization import pivoted_cholesky
 from .protocol import RevisablePosterior
 
 MOST_FEATURES = 128
-LEFT_OUT = 1e-4  # share of the prior variance that features may leave out: it counts as an arm's own
-FIRST, GROWTH = 10, 0.15  # rewards until the first fit; from one fit to the next, as a share of the rewards so far
+LEFT_OUT = 1e-4  # share of the prior variance that features may leave out, which counts as part of h
+FIRST, GROWTH = 10, 0.15  # rewards until the first fit, and share of the rewards so far from one fit to the next
 REFRESH = 256  # rewards between two computations of everything from the sums
 SMOOTH = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6])  # standard deviations of g, as shares of `Rates.unit`
 OWN = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])  # of h
@@ -48,47 +48,55 @@ LIKELY_SMOOTH, LIKELY_OWN, SURE = 0.4, 0.05, 1.0  # medians of their log-normal 
 
 
 class Rates(Protocol):
-    """What is known of a kind of rewards."""
+    """A kind of rewards."""
 
     @property
     def start(self) -> tuple[float, float, float]:
-        """Mean, standard deviation of f, and variance of a reward, before anything is known."""
+        """Mean of f, standard deviation of f, and variance of a reward, before any reward is known."""
 
     def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:
-        """Of one reward of each arm, `(N,)`; zeros where that cannot be said yet.
+        """Returns the variance of one reward of each arm, `(N,)`, or zeros as long as it is unknown.
 
         Args:
-            mean: what is believed of each arm, reward units, `(N,)`.
-            plays: rewards of each arm, `(N,)`.
-            scatter: sum of their squared deviations from their average, `(N,)`.
+            mean: posterior mean of each arm, reward units, `(N,)`.
+            plays: number of rewards of each arm, `(N,)`.
+            scatter: sum of squared deviations of the rewards from their average, `(N,)`.
         """
 
     def unit(self, mean: float, variance: float) -> float:
-        """The size that differences between arms are measured in, reward units."""
+        """Returns the unit of differences between arms, reward units."""
 
 
 class RatePrior(NamedTuple):
-    """What is known of rewards, and what was taken from each to make it a target, reward units."""
+    """A kind of rewards, and the center that was subtracted from each reward to make a target, reward units."""
 
     rates: Rates
     center: float
 
 
 class _Scales(NamedTuple):
-    mean: float  # m
-    smooth: float  # standard deviation of g
-    own: float  # of h
+    """Parameters of the prior.
+
+    Attributes:
+        mean: m.
+        smooth: standard deviation of g.
+        own: standard deviation of h.
+    """
+
+    mean: float
+    smooth: float
+    own: float
 
 
 @final
 class RatePosterior(RevisablePosterior):
-    """Exact posterior on arms under variances and scales that are learned; O(N r + r^2) a reward.
+    """An exact posterior on arms under learned variances and scales, at O(N r + r^2) a reward.
 
     Args:
-        kernel: of g, but for its scale.
+        kernel: of g, up to its scale.
         points: of the arms, `(N, d)`.
-        known: what is known of the rewards.
-        regularization: the variance that a theorem would take; nothing here depends on it.
+        known: kind of rewards.
+        regularization: variance that a theorem assumes, on which nothing here depends.
     """
 
     OWNED = (
@@ -114,10 +122,10 @@ class RatePosterior(RevisablePosterior):
         self._scales = _Scales(mean - self._center, scale, scale * float(LIKELY_OWN / LIKELY_SMOOTH))
         self._build()
 
-    # -- what is known -------------------------------------------------------------------------------------------
+    # -- observations --------------------------------------------------------------------------------------------
 
     def append(self, point: Any, target: float) -> None:
-        """Add a reward of an arm."""
+        """Adds a reward of an arm."""
         self._changed(self._sum_up(point, target))
 
     def _sum_up(self, point: Any, target: float) -> int:
@@ -130,7 +138,10 @@ class RatePosterior(RevisablePosterior):
         return arm
 
     def append_all(self, points: Sequence[Any], targets: Sequence[float]) -> None:
-        """Add several: of those before everything is computed from the sums again, the sums are enough."""
+        """Adds several rewards.
+
+        Rewards before the last computation from the sums change only the sums.
+        """
         first, last = 0, len(points)
         while first < last:
             until_fit, until_build = self._due - self._changes, REFRESH - self._since
@@ -147,7 +158,7 @@ class RatePosterior(RevisablePosterior):
             first = end
 
     def forget(self, point: Any, target: float) -> None:
-        """Take a reward of an arm back out."""
+        """Removes a reward of an arm."""
         arm, target = int(point), number("target", target)
         plays, average = self.plays.item(arm) - 1, self._average.item(arm)
         change = target - average
@@ -157,11 +168,11 @@ class RatePosterior(RevisablePosterior):
         self._changed(arm)
 
     def revise(self, point: Any, old: float, new: float) -> None:
-        """Change a reward of an arm."""
+        """Replaces a reward of an arm."""
         self.revise_all([point], [old], [new])
 
     def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
-        """Change several rewards, at once. That is no other reward, and makes no fit due."""
+        """Replaces several rewards at once. A replaced reward does not count as new and makes no fit due."""
         arms = np.asarray(points, dtype=np.intp)
         moved = revise_sums(arms, old, new, self.plays, self._average, self._scatter)
         np.maximum(self._scatter, 0.0, out=self._scatter)
@@ -169,7 +180,7 @@ class RatePosterior(RevisablePosterior):
         if self._since >= REFRESH:
             self._build()
             return
-        pulled = moved * self._weight  # n, and with it the variances, are as before
+        pulled = moved * self._weight  # The numbers of rewards, and so the variances, do not change.
         self._pull += pulled
         self._offset += moved * self._taken
         self._data += pulled @ self._features
@@ -190,7 +201,7 @@ class RatePosterior(RevisablePosterior):
             self._follow(arm)
 
     def _follow(self, arm: int) -> None:
-        """C and b after the sums of one arm have changed: Sherman & Morrison."""
+        """Updates C and b after the sums of one arm have changed, by the Sherman-Morrison formula."""
         phi, before, moved = self._features[arm], self._weight.item(arm), self._pull.item(arm)
         self._weigh(arm)
         gained = self._weight.item(arm) - before
@@ -204,7 +215,7 @@ class RatePosterior(RevisablePosterior):
         daxpy(reach, self._spread, a=-scale)  # spread -= scale * reach^2, in place
 
     def _weigh(self, arm: int) -> None:
-        """What the sums of one arm say: see `_build`."""
+        """Updates weight, offset and variance of one arm from its sums, as `_build` does for all arms."""
         plays, apart = self.plays.item(arm), self._apart.item(arm)
         if not plays:
             self._weight[arm] = self._pull[arm] = self._taken[arm] = 0.0
@@ -218,7 +229,7 @@ class RatePosterior(RevisablePosterior):
         self._offset[arm] = self._scales.mean + taken * beyond
 
     def _build(self) -> None:
-        """Everything from the sums."""
+        """Computes everything from the sums."""
         self._since = 0
         mean, smooth, own = self._scales
         self._features = smooth * self._shape
@@ -226,7 +237,7 @@ class RatePosterior(RevisablePosterior):
         played = self.plays > 0
         error = np.divide(self._noise, self.plays, out=np.full(len(played), np.inf), where=played)
         beyond = np.where(played, self._average - mean, 0.0)
-        self._weight = 1.0 / (self._apart + error)  # 1 / d; 0 where nothing was played
+        self._weight = 1.0 / (self._apart + error)  # 1 / d, and 0 for arms that were not played
         self._pull = beyond * self._weight
         self._taken = self._apart * self._weight  # c
         self._left = np.where(played, self._taken * np.where(played, error, 0.0), self._apart)
@@ -240,10 +251,10 @@ class RatePosterior(RevisablePosterior):
         rank = self._features.shape[1]
         return np.asarray(np.eye(rank) + (self._features.T * self._weight) @ self._features)
 
-    # -- what is learned -----------------------------------------------------------------------------------------
+    # -- parameters ----------------------------------------------------------------------------------------------
 
     def _fit(self) -> None:
-        """Variances from the mean, then m and the scales of g and h, then everything."""
+        """Estimates variances from the mean, then m and the scales of g and h, and computes everything again."""
         if self._learns and self.count > 0:
             believed = self.predict()[0] + self._center
             noise = self._rates.variances(believed, self.plays, self._scatter)
@@ -270,55 +281,61 @@ class RatePosterior(RevisablePosterior):
                 best, found = float(fits[j]), _Scales(mean, unit * float(smooth), unit * float(OWN[j]))
         return found
 
-    def of_questions(self) -> RatePosterior:
-        """A copy that learns nothing from its targets."""
+    def variance_only(self) -> RatePosterior:
+        """Returns a copy that learns nothing from its targets."""
         other = self.copy()
         other._learns = False
         return other
 
-    def beside(self, answered: RatePosterior) -> RatePosterior:
-        """With these plays, what another one has learned, and a mean of 0: draws of f less the mean of the other."""
-        other = answered.copy()
+    def deviations_from(self, observed: RatePosterior) -> RatePosterior:
+        """Returns the posterior of f less the mean of another posterior, so that its own mean is 0.
+
+        Plays are those of this posterior, and learned parameters are those of the other one.
+
+        Args:
+            observed: the other posterior.
+        """
+        other = observed.copy()
         other.plays, other.count = self.plays, self.count
         other._average = np.zeros(len(self.plays))
-        other._scales = answered._scales._replace(mean=0.0)
+        other._scales = observed._scales._replace(mean=0.0)
         other._build()
         return other
 
     @property
     def scales(self) -> tuple[float, float, float]:
-        """M in reward units, and the standard deviations of g and h that are in use."""
+        """M in reward units, and the standard deviations of g and h in use."""
         return self._scales.mean + self._center, self._scales.smooth, self._scales.own
 
     @property
     def rates(self) -> Rates:
-        """What is known of the rewards."""
+        """Kind of rewards."""
         return self._rates
 
     @property
     def center(self) -> float:
-        """What was taken from each reward, reward units."""
+        """Center that was subtracted from each reward, reward units."""
         return self._center
 
     @property
     def averages(self) -> Array:
-        """Of the rewards of each arm, reward units, `(N,)`."""
+        """Average reward of each arm, reward units, `(N,)`."""
         return self._average + self._center
 
     @property
     def reward_means(self) -> Array:
-        """What is believed of each arm, reward units, `(N,)`."""
+        """Posterior mean of each arm, reward units, `(N,)`."""
         return np.asarray(self._offset + (1.0 - self._taken) * self._mean + self._center)
 
     @property
     def noise_variances(self) -> Array:
-        """Of one reward of each arm, as believed, `(N,)`."""
+        """Estimated variance of one reward of each arm, `(N,)`."""
         return self._noise.copy()
 
-    # -- answers -------------------------------------------------------------------------------------------------
+    # -- predictions ---------------------------------------------------------------------------------------------
 
     def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
-        """Mean and standard deviation of f at all arms, or at those listed; fresh arrays."""
+        """Returns mean and standard deviation of f at all arms, or at those listed, as fresh arrays."""
         keep = 1.0 - self._taken
         mean = self._offset + keep * self._mean
         std = np.sqrt(np.maximum(keep * keep * self._spread + self._left, 0.0))
@@ -328,13 +345,13 @@ class RatePosterior(RevisablePosterior):
         return mean[arms], std[arms]
 
     def covariance(self, points: ArmIndices) -> Array:
-        """Joint posterior covariance, `(n, n)`."""
+        """Returns the joint posterior covariance, `(n, n)`."""
         arms = cast("IndexArray", np.asarray(points, dtype=np.intp))
         rows = (1.0 - self._taken[arms])[:, None] * self._features[arms]
         return np.asarray(rows @ self._covariance @ rows.T + (arms[:, None] == arms) * self._left[arms])
 
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
-        """Joint samples, `(size, n)`."""
+        """Returns joint samples, `(size, n)`."""
         rank = len(self._data)
         root = dpotrf(self._covariance, lower=1, clean=1)[0]
         normal = rng.standard_normal((size, rank + len(self.plays)))
@@ -345,13 +362,13 @@ class RatePosterior(RevisablePosterior):
 
     @property
     def quadratic_form(self) -> float:
-        """(ybar - m)^T cov(ybar)^{-1} (ybar - m), over the arms played."""
+        """Quadratic form (ybar - m)^T cov(ybar)^{-1} (ybar - m), over the arms played."""
         beyond = self._average - self._scales.mean
         return max(float(beyond @ self._pull - self._data @ self._covariance @ self._data), 0.0)
 
     @property
     def mean_norm(self) -> float:
-        """||mu - m||, in the norm of the prior covariance of g + h."""
+        """Norm ||mu - m|| in the RKHS of the prior covariance of g + h."""
         weights = self._covariance @ self._data
         own = self._taken * (self._average - self._scales.mean - self._mean)
         return math.sqrt(float(weights @ weights) + float((own**2 / np.maximum(self._apart, 1e-300)).sum()))
@@ -364,7 +381,13 @@ class RatePosterior(RevisablePosterior):
 
 
 def _likelihoods(averages: Array, totals: Array, features: Array) -> tuple[Array, Array]:
-    """Log marginal likelihoods of averages with variances `totals` `(J, n)` given g, and m: it is integrated out."""
+    """Returns log marginal likelihoods and means m of averages, with m integrated out.
+
+    Args:
+        averages: `(n,)`.
+        totals: variances of the averages given g, `(J, n)`.
+        features: of the arms, `(n, r)`.
+    """
     scaled = features.T / totals[:, None, :]
     root = np.linalg.cholesky(scaled @ features + np.eye(features.shape[1]))
     both = np.stack([averages, np.ones(len(averages))], axis=1)

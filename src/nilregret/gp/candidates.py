@@ -1,7 +1,7 @@
-"""Mean and variance of a fixed set of candidates, kept up to date as observations arrive: O(n) a candidate a tell.
+"""Mean and variance of fixed candidate points, updated as observations arrive at O(n) a candidate an observation.
 
-A maximiser would otherwise pay O(n^2) for the variance of every candidate at every decision, which is most of what
-a decision costs.
+Without these updates a maximiser would pay O(n^2) for the variance of every candidate at every decision, which is most
+of the cost of a decision.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .triangle import Rotations
 ROWS = 256  # of V that are allocated at a time
 
 
-class Standing:
-    """Posterior mean and std at fixed points X: V = L^{-1} k(U, X) grows by one row for each new point.
+class CandidateMoments:
+    """Posterior mean and std at fixed points X, where V = L^{-1} k(U, X) grows by one row for each new point.
 
     Args:
-        posterior: followed from now on.
+        posterior: posterior whose changes are followed from now on.
         points: X, `(m, d)`.
     """
 
@@ -37,11 +37,11 @@ class Standing:
         self._variance = self._prior.copy()
         self._mean = np.zeros(len(self.points))
         self._removals, self._blocks = self._posterior.removals, self._posterior.blocks
-        self._posterior.rotations.clear()  # they are kept for this class alone
+        self._posterior.rotations.clear()  # Only this class reads them.
         self._target_changes = self._posterior.target_changes
 
     def predict(self) -> tuple[Array, Array]:
-        """Posterior mean and standard deviation at the points, each `(m,)`, fresh arrays."""
+        """Returns posterior mean and standard deviation at the points, each `(m,)`, as fresh arrays."""
         if self._removals != self._posterior.removals:
             self._restart()
         if self._blocks != self._posterior.blocks:
@@ -62,7 +62,7 @@ class Standing:
         return self._mean.copy(), np.sqrt(np.maximum(self._variance, 0.0))
 
     def _rewind(self, known: int) -> None:
-        """Only so many rows of the factor are still as they were."""
+        """Drops all but the first `known` rows, since the others of the factor have changed."""
         self._known = min(self._known, known)
         del self._rows[-(-self._known // ROWS) :]
         self._variance = self._prior.copy()
@@ -72,7 +72,7 @@ class Standing:
         self._target_changes = -1
 
     def _turn(self, rotations: Rotations) -> None:
-        """Follow a change of the factor's rows: the known ones among them turn with it."""
+        """Applies a rotation of the factor to the known rows."""
         extra = np.zeros(len(self.points))
         for number, block in enumerate(self._rows):
             low, high = max(number * ROWS, rotations.start), min((number + 1) * ROWS, self._known)
@@ -83,7 +83,7 @@ class Standing:
                 self._variance -= np.einsum("ij,ij->j", rows, rows)
 
     def _follow(self, low: int, high: int) -> None:
-        """Rows `low` .. `high` of V, at most one block of them."""
+        """Adds the rows `low` .. `high` of V, at most one block of them."""
         posterior = self._posterior
         cross = posterior.kernel(posterior.points[low:high], self.points)
         factor = posterior.factor_rows(low, high)

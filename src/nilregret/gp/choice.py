@@ -1,4 +1,4 @@
-"""The posterior that suits a kernel and a domain."""
+"""Choice of the posterior that suits a kernel and a domain."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from ..domains.domain import Arms
 from ..kernels import Kernel
 from .arms import ArmPosterior, Prior
 from .at_points import AtPoints
-from .distinct_arms import PlayedPosterior
+from .distinct_arms import DistinctArmsPosterior
 from .factorization import pivoted_cholesky, tolerance
+from .feature_maps import KernelFeatures
 from .inducing import Terms
-from .low_rank_arms import FeaturePosterior
+from .low_rank_arms import LowRankPosterior
 from .points import PointPosterior
-from .spanned import MOST_FEATURES, SpannedPosterior
-from .spans import KernelSpan
+from .weight_space import MOST_FEATURES, WeightSpacePosterior
 
 MAX_RANK = 128  # features of higher rank cost more a round than the arms played usually do
 
 
 def posterior_on_arms(domain: Arms, kernel: Kernel, regularization: float) -> ArmPosterior:
-    """The exact posterior on arms by the engine that suits the kernel.
+    """Returns the exact posterior on arms in the representation that suits the kernel.
 
-    Features of low rank where the kernel matrix has them within the tolerance of `factorization`; the arms played
-    where it does not (rough kernels on many arms).
+    Low-rank features are used if the kernel matrix has them within the tolerance of `factorization`. Otherwise, for
+    rough kernels on many arms, the distinct arms played are used.
 
     Args:
         domain: the arms.
@@ -35,24 +35,24 @@ def posterior_on_arms(domain: Arms, kernel: Kernel, regularization: float) -> Ar
     tol = tolerance(prior.variance, number("regularization", regularization, low=0.0, open_low=True))
     factor = pivoted_cholesky(kernel, domain.points, tol=tol, max_rank=MAX_RANK)
     if factor.complete:
-        return FeaturePosterior(prior, factor, regularization)
-    return PlayedPosterior(prior, regularization)
+        return LowRankPosterior(prior, factor, regularization)
+    return DistinctArmsPosterior(prior, regularization)
 
 
 def posterior_at_points(
     kernel: Kernel, dimension: int, regularization: float, *, terms: Terms | None = None
 ) -> AtPoints:
-    """The posterior at points that suits the kernel: exact, unless a sketch is asked for that it needs.
+    """Returns the posterior at points that suits the kernel, exact unless a sketch is needed and asked for.
 
     Args:
-        kernel: prior covariance; of finite rank (`Kernel.features`) a round costs r^2, else n^2.
+        kernel: prior covariance. If its rank r is finite (`Kernel.features`) a round costs r^2, otherwise n^2.
         dimension: number of columns of a point.
         regularization: lambda, reward units squared.
-        terms: of a sketch, which a kernel of finite rank does without.
+        terms: of a sketch, which a kernel of finite rank does not need.
     """
     rank = kernel.rank(dimension)
     if rank is not None and rank <= MOST_FEATURES and kernel.features(np.zeros((1, dimension))) is not None:
-        return SpannedPosterior(kernel, dimension, regularization, KernelSpan(kernel, rank), None)
+        return WeightSpacePosterior(kernel, dimension, regularization, KernelFeatures(kernel, rank), None)
     if terms is not None:
-        return SpannedPosterior(kernel, dimension, regularization, None, terms)
+        return WeightSpacePosterior(kernel, dimension, regularization, None, terms)
     return PointPosterior(kernel, dimension, regularization)

@@ -1,16 +1,16 @@
-"""Posterior on arms through the distinct arms played (function space).
+"""Posterior on arms through the distinct arms played (function-space view).
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | U | `_arms` | distinct arms played, in order of first play | u |
-| n, ybar | `plays`, `_average` | times each was played, average of its targets | (N,) |
+| n, ybar | `plays`, `_average` | number of plays of each arm, average of its targets | (N,) |
 | G | `_kernel_columns` | K(all arms, U), column-major with room to grow | (N, u) |
 | M | | K(U, U) + lambda diag(1 / n): repeats merged exactly | (u, u) |
 | F | `_root` | F^T F = M^{-1} | (u, u) |
 
-mu = G M^{-1} ybar and cov = K - G M^{-1} G^T. F, not M^{-1}, is what is updated: its entries stay below
-sqrt(n / lambda), so rounding costs 1e-16 sqrt(n / lambda) where an explicit inverse would lose 1e-16 n / lambda at
-every step. For an arm a = U_i already played, cov(., a) = (lambda / n_i) G M^{-1} e_i, with nothing to cancel.
+mu = G M^{-1} ybar and cov = K - G M^{-1} G^T. F is updated and not M^{-1}, since its entries stay below sqrt(n /
+lambda). So rounding costs 1e-16 sqrt(n / lambda), where an explicit inverse would lose 1e-16 n / lambda at every step.
+For an arm a = U_i already played, cov(., a) = (lambda / n_i) G M^{-1} e_i, without cancellation.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from .arms import ArmIndices, ArmPosterior, Column, Prior
 from .factorization import covariance_root
 from .spectrum import Spectrum, spectrum_of_points
 
-ROUNDED_AWAY = 1.001  # (lambda / n_i) (M^{-1})_ii is at most 1: a factor that says more than this is made afresh
-FEW = 0.25  # share of the arms up to which a joint sample is made from their own covariance
-FIRST_ROOM = 32  # distinct arms for which room is made at first; doubled when it is used up
+ROUNDED_AWAY = 1.001  # (lambda / n_i) (M^{-1})_ii is at most 1, and the factor is renewed beyond this value
+FEW = 0.25  # largest share of the arms whose joint sample is drawn from their own covariance
+FIRST_ROOM = 32  # distinct arms for which memory is allocated at first, and doubled when it is used up
 
 
 class _Some(NamedTuple):
-    """Rows `(N, ...)` of all arms, from which those of some are taken; the arms come last."""
+    """Rows `(N, ...)` of all arms, from which rows of some arms are taken."""
 
     rows: Array
 
     def of(self, arms: Any) -> Array:
-        """Of some arms, or with None of all."""
+        """Returns rows of some arms, or of all if `arms` is None, with arms as the last axis."""
         return (self.rows if arms is None else self.rows[arms]).T
 
 
 @final
-class PlayedPosterior(ArmPosterior):
-    """Exact posterior on arms at O(N u + u^2) a round, u the number of distinct arms played; needs nothing else."""
+class DistinctArmsPosterior(ArmPosterior):
+    """An exact posterior on arms at O(N u + u^2) a round, u the number of distinct arms played."""
 
     OWNED = (*ArmPosterior.OWNED, "_arms", "_position", "_columns_room", "_root_room")
 
@@ -65,7 +65,7 @@ class PlayedPosterior(ArmPosterior):
         self._enter_with(arm, self.prior.columns([arm])[:, 0])
 
     def _enter_with(self, arm: int, k: Array) -> None:
-        """Likewise, of these prior covariances with all arms."""
+        """Makes room for an arm with these prior covariances with all arms."""
         self._make_room()
         u = self.rank
         self._columns_room[:, u] = k
@@ -85,7 +85,10 @@ class PlayedPosterior(ArmPosterior):
         return self._played_column(arm)[0]
 
     def _played_column(self, arm: int, count: int = 1) -> tuple[Column, Array, Array]:
-        """The column, p = F e_i and q = M^{-1} e_i of an arm played before; the slack is of so many plays."""
+        """Returns the column, p = F e_i and q = M^{-1} e_i of an arm played before.
+
+        The slack of the column is that of `count` plays.
+        """
         noise = self.regularization / int(self.plays[arm])
         p = self._root[:, self._position[arm]].copy()
         if noise * float(p @ p) > ROUNDED_AWAY:
@@ -129,7 +132,7 @@ class PlayedPosterior(ArmPosterior):
         return column
 
     def _rescale(self, arm: int, p: Array, q: Array, *, delta: float) -> None:
-        """Follow M_ii -= delta: M^{-1} gains delta q q^T / (1 - delta q_ii), so F becomes (I + tau p p^T) F."""
+        """Applies M_ii -= delta: M^{-1} gains delta q q^T / (1 - delta q_ii), so F becomes (I + tau p p^T) F."""
         q_ii = min(float(p @ p), int(self.plays[arm]) / self.regularization)  # a bound that rounding must not cross
         gain = delta / (1.0 - delta * q_ii)
         # (1 + tau q_ii)^2 = 1 + gain q_ii, without cancellation where gain is small.
@@ -137,7 +140,7 @@ class PlayedPosterior(ArmPosterior):
         self._root[...] += np.outer(p, tau * q)
 
     def _drop(self, arm: int, p: Array) -> None:
-        """Remove row and column i of M: a reflection takes F e_i to the last axis, which then goes with column i."""
+        """Removes row and column i of M, after a reflection that takes F e_i to the last axis."""
         i, u = self._position.pop(arm), self.rank
         reflector = p.copy()
         reflector[-1] += math.copysign(float(np.linalg.norm(p)), p[-1])
@@ -158,12 +161,12 @@ class PlayedPosterior(ArmPosterior):
         self._columns_room, self._root_room = columns, root
 
     def _follow(self, steps: Array) -> Array:
-        """Cov(., U) = G M^{-1} diag(lambda / n)."""
+        """Returns the product with Cov(., U) = G M^{-1} diag(lambda / n)."""
         weights = self.regularization / self.plays[self._arms] * steps[self._arms]
         return np.asarray(self._kernel_columns @ ((self._root @ weights) @ self._root))
 
     def _move_mean(self, step: float) -> None:
-        """Nothing: the mean is G M^{-1} ybar, kept nowhere else."""
+        """Leaves all as it is, since the mean G M^{-1} ybar is kept nowhere else."""
 
     def _recompute(self) -> tuple[Array, Array]:
         mean = self._kernel_columns @ ((self._root @ self._average[self._arms]) @ self._root)
@@ -181,7 +184,7 @@ class PlayedPosterior(ArmPosterior):
             self._root[...] = dtrtri(factor, lower=1)[0]
             log_det = 2.0 * float(np.log(factor.diagonal()).sum())
         else:
-            # Rounding has made M indefinite (tiny noise, smooth kernel): its eigenvalues are known to be at least this.
+            # With tiny noise and a smooth kernel, rounding can make M indefinite. Its eigenvalues are at least this.
             values, vectors = np.linalg.eigh(M)
             values = np.maximum(values, noise.min())
             self._root[...] = (vectors / np.sqrt(values)).T
@@ -197,33 +200,33 @@ class PlayedPosterior(ArmPosterior):
 
     @property
     def quadratic_form(self) -> float:
-        """y^T (K + lambda I)^{-1} y = scatter within arms / lambda + |F ybar|^2: a sum of squares."""
+        """Quadratic form y^T (K + lambda I)^{-1} y = scatter within arms / lambda + |F ybar|^2, a sum of squares."""
         half = self._root @ self._average[self._arms]
         return self.scatter_within_arms / self.regularization + float(half @ half)
 
     @property
     def mean_norm(self) -> float:
-        """||mu||_k = sqrt(alpha^T mu(U)), alpha = M^{-1} ybar."""
+        """RKHS norm ||mu||_k = sqrt(alpha^T mu(U)), alpha = M^{-1} ybar."""
         alpha = (self._root @ self._average[self._arms]) @ self._root
         return math.sqrt(max(float(alpha @ self._mean[self._arms]), 0.0))
 
     def covariance(self, points: ArmIndices) -> Array:
-        """Joint posterior covariance of f at `n` arms, `(n, n)`."""
+        """Returns the joint posterior covariance of f at `n` arms, `(n, n)`."""
         arms = self._indices(points)
         half = self._root @ self._kernel_columns[arms].T
         return self.prior.kernel.between_arms(self.prior.points, arms, arms) - half.T @ half
 
     def cross_covariance(self, points: ArmIndices, others: ArmIndices) -> Array:
-        """Posterior covariance of f between arms, `(n, k)`: O(n u k), u the number of arms played."""
+        """Returns posterior covariances of f between arms, `(n, k)`. O(n u k), u the number of arms played."""
         arms, apart = self._indices(points), self._indices(others)
         half = self._root.T @ (self._root @ self._kernel_columns[apart].T)
         return self.prior.kernel.between_arms(self.prior.points, arms, apart) - self._kernel_columns[arms] @ half
 
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
-        """Joint samples of f, `(size, n)`: prior samples corrected by Matheron's rule, exact.
+        """Returns exact joint samples of f, `(size, n)`: prior samples corrected by Matheron's rule.
 
-        The first call factors the kernel matrix of all N arms (O(N^3) time, O(N^2) memory); later ones are O(N^2).
-        Where few arms are listed, as those of one context, their own covariance is factored instead: O(n^2 u + n^3).
+        The first call factors the kernel matrix of all N arms in O(N^3) time and O(N^2) memory. Later calls are O(N^2).
+        If few arms are listed, such as those of one context, their own covariance is factored instead: O(n^2 u + n^3).
         """
         if points is not None and len(points) <= FEW * len(self.plays):
             root = covariance_root(self.covariance(points))

@@ -1,4 +1,4 @@
-"""Posterior on arms of a function that drifts: an exact forgetting in time, at a cost independent of the rounds.
+"""Posterior on arms of a drifting function, by exact forgetting at a cost independent of the number of rounds.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -10,7 +10,7 @@ Bogunovic, Scarlett & Cevher 2016, eq. 3: f_{t+1} = sqrt(1 - eps) f_t + sqrt(eps
 
     S <- (1 - eps) S + eps I,    m <- sqrt(1 - eps) m,    sigma^2 <- (1 - eps) sigma^2 + eps k(x, x).
 
-Each tick shrinks whatever rounding has left behind, so that nothing need be refreshed.
+Each tick shrinks rounding errors of earlier rounds, so nothing need be recomputed.
 """
 
 from __future__ import annotations
@@ -29,9 +29,15 @@ from .factorization import covariance_root, pivoted_cholesky, tolerance
 from .protocol import Posterior
 
 
+def draws_of_weights(mean: Array, covariance: Array, rng: np.random.Generator, size: int) -> Array:
+    """Returns draws from N(mean, covariance), `(size, r)`."""
+    root = covariance_root(0.5 * (covariance + covariance.T))
+    return np.asarray(mean + rng.standard_normal((size, root.shape[1])) @ root.T)
+
+
 @final
 class DriftingPosterior(Posterior):
-    """Observations fade as rounds pass (`tick`). How much one still counts is known for all together only."""
+    """A posterior whose observations fade as rounds pass (`tick`), so single ones cannot be removed."""
 
     OWNED = ("plays", "_covariance", "_weights", "_mean", "_variance")
 
@@ -52,11 +58,11 @@ class DriftingPosterior(Posterior):
 
     @property
     def size(self) -> int:
-        """How many numbers a copy holds."""
+        """Number of floats that a copy holds."""
         return self._covariance.size + 2 * len(self._mean)
 
     def tick(self) -> None:
-        """One round passes. O(N + r^2)."""
+        """Advances by one round. O(N + r^2)."""
         keep = 1.0 - self.rate
         self._covariance *= keep
         self._covariance.reshape(-1, order="F")[:: len(self._weights) + 1] += self.rate  # the diagonal
@@ -66,7 +72,7 @@ class DriftingPosterior(Posterior):
         self._variance += self.rate * self.prior.variance
 
     def append(self, point: Any, target: float) -> None:
-        """Add one observation of f as it is now. O(N r + r^2)."""
+        """Adds one observation of the present f. O(N r + r^2)."""
         arm, target = int(point), number("target", target)
         phi = self._features[arm]
         direction = self._covariance @ phi
@@ -84,28 +90,26 @@ class DriftingPosterior(Posterior):
         self.plays[arm] += 1
 
     def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
-        """Mean and std of f as it is now, at all arms or those listed."""
+        """Returns mean and std of the present f, at all arms or those listed."""
         arms: Any = slice(None) if points is None else points
         return self._mean[arms].copy(), np.sqrt(np.maximum(self._variance[arms], 0.0))
 
     def covariance(self, points: ArmIndices) -> Array:
-        """Joint posterior covariance, `(n, n)`."""
+        """Returns the joint posterior covariance, `(n, n)`."""
         rows = self._features[np.asarray(points)]
         return np.asarray(rows @ self._covariance @ rows.T)
 
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
-        """Joint samples of f as it is now, `(size, n)`."""
+        """Returns joint samples of the present f, `(size, n)`."""
         rows = self._features if points is None else self._features[np.asarray(points)]
-        root = covariance_root(0.5 * (self._covariance + self._covariance.T))
-        normal = rng.standard_normal((size, root.shape[1]))
-        return np.asarray((self._weights + normal @ root.T) @ rows.T)
+        return draws_of_weights(self._weights, self._covariance, rng, size) @ rows.T
 
     @property
     def mean_norm(self) -> float:
-        """||mu||_k, of f as it is now."""
+        """RKHS norm ||mu||_k of the present f."""
         return float(np.linalg.norm(self._weights))
 
     @property
     def log_determinant_ratio(self) -> float:
-        """Sum of log(1 + sigma^2 / lambda), as the time passed (twice the time-varying gain of Bogunovic et al.)."""
+        """Sum of log(1 + sigma^2 / lambda) over time, twice the time-varying gain of Bogunovic et al."""
         return self._log_ratio

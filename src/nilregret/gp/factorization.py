@@ -6,20 +6,22 @@
 | E | | residual K - Phi Phi^T, positive semi-definite | (N, N) |
 | epsilon | `residual` | largest diagonal entry of E, so also of all entries of E | reward units^2 |
 
-What the truncation costs. Write a for the weights of the exact posterior mean at x (mu(x) = a^T y), K' = K - E, and
-primes for the posterior under K'. Both variances are minima of one expression over the weights,
-sigma^2(x) = min_a (e_x - a)^T K (e_x - a) + lambda |a|^2, and K >= K', so
+Error of the truncation: Write a for the weights of the exact posterior mean at x (mu(x) = a^T y), K' = K - E, and
+primes for the posterior under K'. Both variances are minima of one expression over the weights, sigma^2(x) = min_a (e_x
+- a)^T K (e_x - a) + lambda |a|^2, and K >= K', so
 
     0 <= sigma^2(x) - sigma'^2(x) <= epsilon (1 + |a'|_1)^2,
     |mu(x) - mu'(x)| <= (epsilon / lambda) (1 + |a|_1) sum_s |y_s - mu'(x_s)|.
 
-The engine adds E_xx to sigma'^2, so that the prior variance is exact; the difference stays within the same bound on
-either side. The second follows from mu - mu' = (e_x - a)^T E alpha' with alpha' = (y - mu') / lambda. A smoother's
-weights are small (|a|_1 is a few units in practice, at most sqrt(t k(x, x) / lambda) always), so with epsilon =
-1e-12 lambda the mean is right to about 1e-12 times the sum of absolute residuals. Residuals below 16 rounding units of
-k(x, x) are noise of the kernel's own evaluation, so epsilon is never smaller than that: for lambda < 0.004 k(x, x) the
-factor 1e-12 becomes 4e-15 k(x, x) / lambda. No engine in double precision does better, since K itself is known to one
-rounding unit only.
+The posterior adds E_xx to sigma'^2, so that the prior variance is exact. The difference stays within the same bound on
+either side. The second bound follows from mu - mu' = (e_x - a)^T E alpha' with alpha' = (y - mu') / lambda.
+
+The weights of a smoother are small: |a|_1 is a few units in practice, and at most sqrt(t k(x, x) / lambda). So with
+epsilon = 1e-12 lambda the mean is right to about 1e-12 times the sum of absolute residuals.
+
+Residuals below 16 rounding units of k(x, x) are rounding errors of the kernel itself, so epsilon is never smaller than
+that. For lambda < 0.004 k(x, x) the factor 1e-12 becomes 4e-15 k(x, x) / lambda. No method in double precision does
+better, since K itself is known only to one rounding unit.
 """
 
 from __future__ import annotations
@@ -36,24 +38,31 @@ ROUNDING = 16.0 * float(np.finfo(np.float64).eps)  # epsilon / max k(x, x) below
 
 
 class PivotedCholesky(NamedTuple):
-    """Features of arms and what they leave out."""
+    """Features of arms and their residual.
 
-    features: Array  # (N, r), column-major
-    residual: float  # largest k(x, x) - |phi(x)|^2
-    complete: bool  # whether the residual is within the tolerance
+    Attributes:
+        features: `(N, r)`, column-major.
+        residual: largest k(x, x) - |phi(x)|^2.
+        complete: True if the residual is within the tolerance.
+    """
+
+    features: Array
+    residual: float
+    complete: bool
 
 
 def tolerance(prior_variance: Array, regularization: float) -> float:
-    """The residual epsilon to ask for: far below the noise and the signal, not below what rounding can resolve."""
+    """Returns the residual epsilon to ask for, far below noise and signal and not below rounding."""
     size = float(prior_variance.max())
-    # A huge lambda is no reason to cut the kernel itself down.
+    # Under a huge lambda the kernel must still be represented, for samples and prior variances.
     return max(RELATIVE_TOLERANCE * min(regularization, size), ROUNDING * size)
 
 
 def pivoted_cholesky(kernel: Kernel, points: Array, *, tol: float, max_rank: int) -> PivotedCholesky:
-    """Greedy Cholesky factorisation of the kernel matrix over arms: largest residual variance first.
+    """Returns the greedy Cholesky factorisation of the kernel matrix over arms, largest residual variance first.
 
-    Never forms the matrix: O(N r) memory, O(N r^2) time. Stops when every residual is at most `tol`, or at `max_rank`.
+    The factorisation never forms the matrix: O(N r) memory, O(N r^2) time. It stops when every residual is at most
+    `tol`, or at `max_rank`.
     """
     residual = kernel.arm_variances(points).copy()
     features = np.zeros((len(points), min(max_rank, len(points))), order="F")
@@ -72,10 +81,10 @@ def pivoted_cholesky(kernel: Kernel, points: Array, *, tol: float, max_rank: int
 
 
 def covariance_root(matrix: Array) -> Array:
-    """R `(n, r)` with R R^T equal to a positive semi-definite matrix, to rounding; singular matrices are welcome."""
+    """Returns R `(n, r)` with R R^T equal, to rounding, to a positive semi-definite, possibly singular matrix."""
     from scipy.linalg.lapack import dpstrf
 
-    factor, pivots, rank, _ = dpstrf(matrix, lower=1)  # a warning code here only says that the rank is below n
+    factor, pivots, rank, _ = dpstrf(matrix, lower=1)  # the code only reports a rank below n
     order: IndexArray = np.asarray(pivots, dtype=np.intp) - 1
     root = np.zeros((len(matrix), rank))
     root[order] = np.tril(factor)[:, :rank]

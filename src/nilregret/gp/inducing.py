@@ -1,25 +1,26 @@
-"""Inducing points drawn by what is not known yet at them: the sketch of BKB, and how far it may be off.
+"""Inducing points drawn by their posterior variance: the sketch of BKB, and bounds of its error.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| U, N | `Observations` | distinct points observed, and how often | (n, d), (n,) |
+| U, N | `Observations` | distinct points observed, and number of observations of each | (n, d), (n,) |
 | p_i | | probability that x_i becomes an inducing point: min(1, q N_i s^2(x_i) / lambda) | (n,) |
 | q | `oversampling` | | scalar |
 | K, Q | | kernel matrix of all t observations; that of the span of the inducing points, Q <= K | (t, t) |
-| D^2 | `Drawn.left_out` | tr(K - Q): prior variance outside of the span, summed over observations | reward units^2 |
+| D^2 | `Sketch.left_out` | tr(K - Q): prior variance outside of the span, summed over observations | reward units^2 |
 | rho | `shortfall` | D / sqrt(lambda) | scalar |
 
 Calandriello, Carratino, Lazaric, Valko & Rosasco 2019 (BKB) draw every observation by its own posterior variance, which
-is its ridge leverage score; with q of the order of log(t / delta) / epsilon^2 the sketched variances are then within
-(1 + epsilon) / (1 - epsilon) of the exact ones with probability 1 - delta. Such a q keeps nearly every point of a run
-of practical length, so it is not relied on here: what the draw leaves out is *measured*, and while it is more than
-asked for, further points are drawn by their share of it (Chen, Epperly, Tropp & Webber 2025). What follows holds for
-any inducing points, drawn by whatever chance from whatever has been seen. P projects on their span, Phi has rows
-phi(x_s)^T, V = Phi^T Phi + lambda I, V' = P Phi^T Phi P + lambda I, s'^2(x) = lambda phi(x)^T V'^{-1} phi(x), the
-sketched variance, what is outside of the span included.
+is its ridge leverage score. With q of the order of log(t / delta) / epsilon^2 the sketched variances are then within (1
++ epsilon) / (1 - epsilon) of the exact ones with probability 1 - delta. Such a q keeps nearly every point of a run of
+practical length, so it is not relied on here. Instead the residual of the draw is *measured*. While the residual is
+more than asked for, further points are drawn by their share of it (Chen, Epperly, Tropp & Webber 2025).
+
+The following bounds hold for any inducing points, drawn in any way from any observations. P projects on their span, Phi
+has rows phi(x_s)^T, V = Phi^T Phi + lambda I and V' = P Phi^T Phi P + lambda I. The sketched variance, with the part
+outside of the span included, is s'^2(x) = lambda phi(x)^T V'^{-1} phi(x).
 
 1. Variances. |Phi (I - P) u| <= D |(I - P) u|, so |Phi u|^2 <= (1 + c) |Phi P u|^2 + (1 + 1/c) D^2 |(I - P) u|^2 for
-   every c > 0, and the same with Phi u and Phi P u exchanged; where (1 + 1/c) rho^2 = c both say V <= (1 + c) V' and
+   every c > 0. The same holds with Phi u and Phi P u exchanged. If (1 + 1/c) rho^2 = c both say V <= (1 + c) V' and
    V' <= (1 + c) V. Hence
 
        s'(x) / a <= s(x) <= a s'(x),    a = sqrt(1 + c) = rho / 2 + sqrt(1 + rho^2 / 4)           (1 + rho / 2 + ...).
@@ -29,9 +30,9 @@ sketched variance, what is outside of the span included.
 
        f - mu' = lambda phi^T V'^{-1} f - phi^T V'^{-1} P Phi^T Phi (I - P) f - phi^T V'^{-1} P Phi^T eta.
 
-   The first term is at most s'(x) |f|; as |V'^{-1/2} P Phi^T| <= 1 the second is at most s'(x) D |f| / sqrt(lambda);
-   and |P Phi^T eta| in the norm of V'^{-1} is the root of eta^T Q (Q + lambda)^{-1} eta, at most that with K for Q
-   (the function is operator monotone), which the self-normalised inequality bounds for K, whatever P. So
+   The first term is at most s'(x) |f|. As |V'^{-1/2} P Phi^T| <= 1 the second is at most s'(x) D |f| / sqrt(lambda).
+   The norm of P Phi^T eta in V'^{-1} is the root of eta^T Q (Q + lambda)^{-1} eta. It is at most the same with K for Q,
+   since the function is operator monotone. The self-normalised inequality bounds that for K, whatever P. So
 
        |f(x) - mu'(x)| <= s'(x) (B (1 + rho) + (R / sqrt(lambda)) sqrt(log det(I + K / lambda) + 2 ln(1 / delta)))
 
@@ -48,22 +49,22 @@ import numpy as np
 from .._utils.checks import Array, IndexArray
 from ..kernels import Kernel
 from .factorization import ROUNDING
+from .feature_maps import NystromFeatures
 from .observations import Observations
-from .spans import InducedSpan
 from .weights import Weights, root_of_gram
 
 CHUNK = 4096  # points at a time, which bounds the memory
-FEW = 16  # points drawn at a time, at least, for what is left out
+FEW = 16  # smallest number of points drawn at a time for the residual
 
 
 class Terms(NamedTuple):
-    """How a sketch is made.
+    """Requirements of a sketch.
 
     Attributes:
-        accuracy: rho, at most.
+        accuracy: largest rho.
         oversampling: q.
-        growth: C; inducing points are drawn anew when 1 + sum s'^2 / lambda since they were drawn exceeds it.
-        most: inducing points.
+        growth: C. Inducing points are drawn again when 1 + sum s'^2 / lambda since the last draw exceeds C.
+        most: largest number of inducing points.
         seed: of the draws.
     """
 
@@ -74,33 +75,39 @@ class Terms(NamedTuple):
     seed: int
 
 
-class Drawn(NamedTuple):
-    """Inducing points, and all that was observed in their span."""
+class Sketch(NamedTuple):
+    """Inducing points, and all observations in their span.
 
-    span: InducedSpan
+    Attributes:
+        span: features of the inducing points.
+        weights: posterior of the weights of the features.
+        left_out: D^2.
+    """
+
+    span: NystromFeatures
     weights: Weights
-    left_out: float  # D^2
+    left_out: float
 
 
-def drawn(
+def draw_sketch(
     kernel: Kernel,
     seen: Observations,
     regularization: float,
-    before: tuple[InducedSpan, Weights],
+    before: tuple[NystromFeatures, Weights],
     terms: Terms,
     rng: np.random.Generator,
-) -> Drawn:
-    """Inducing points for what has been seen, drawn by the variances of the sketch before."""
+) -> Sketch:
+    """Returns inducing points for the observations, drawn by the variances of the sketch before."""
     n, plays = seen.size, seen.plays
     if not n:
-        return Drawn(InducedSpan(kernel, seen.points, 0.0, terms.most), Weights(0, regularization), 0.0)
+        return Sketch(NystromFeatures(kernel, seen.points, 0.0, terms.most), Weights(0, regularization), 0.0)
     total = float(plays.sum())
-    budget = 0.5 * terms.accuracy**2 * regularization  # half: what is to come has the other
+    budget = 0.5 * terms.accuracy**2 * regularization  # The other half is for later observations.
     scores = np.concatenate([_variances(*before, points) for _, points in _chunks(seen)])
     chosen = rng.random(n) < terms.oversampling * plays * scores / regularization  # min(1, q s^2 / lambda)
     places = _capped(np.flatnonzero(chosen), scores * plays, terms.most)
     while True:
-        span = InducedSpan(kernel, seen.points[places], 0.1 * budget / total, terms.most)
+        span = NystromFeatures(kernel, seen.points[places], 0.1 * budget / total, terms.most)
         gram, right, left = _sums(span, kernel, seen)
         if left.sum() <= budget or span.size >= terms.most or len(places) == n:
             break
@@ -111,9 +118,9 @@ def drawn(
         places = np.union1d(places, more)
     weights = Weights(span.size, regularization)
     weights.renew(root_of_gram(gram / regularization))
-    for _ in range(2):  # from 0 a step is a solve
+    for _ in range(2):  # From 0, one refinement is a solve.
         weights.refine_by(right - gram @ weights.mean)
-    return Drawn(span, weights, float(left.sum()))
+    return Sketch(span, weights, float(left.sum()))
 
 
 def _chunks(seen: Observations) -> Iterator[tuple[slice, Array]]:
@@ -122,14 +129,14 @@ def _chunks(seen: Observations) -> Iterator[tuple[slice, Array]]:
         yield some, seen.points[some]
 
 
-def _variances(span: InducedSpan, weights: Weights, points: Array) -> Array:
+def _variances(span: NystromFeatures, weights: Weights, points: Array) -> Array:
     z = span.features(points)
     half = z @ weights.root
     return np.asarray(np.einsum("ij,ij->i", half, half) + span.left_out(points, z))
 
 
-def _sums(span: InducedSpan, kernel: Kernel, seen: Observations) -> tuple[Array, Array, Array]:
-    """Z^T N Z, Z^T N ybar, and what each point leaves out N_i (k - |z|^2), at least what rounding may hide."""
+def _sums(span: NystromFeatures, kernel: Kernel, seen: Observations) -> tuple[Array, Array, Array]:
+    """Returns Z^T N Z, Z^T N ybar, and the residuals N_i (k - |z|^2), at least as large as rounding errors."""
     gram, right, left = np.zeros((span.size, span.size)), np.zeros(span.size), np.zeros(seen.size)
     for some, points in _chunks(seen):
         z, plays = span.features(points), seen.plays[some]
@@ -141,14 +148,14 @@ def _sums(span: InducedSpan, kernel: Kernel, seen: Observations) -> tuple[Array,
 
 
 def _capped(places: IndexArray, sizes: Array, most: int) -> IndexArray:
-    """The largest of them where there are too many to be compared with each other."""
+    """Returns the places of the largest sizes, if there are too many to be compared with each other."""
     if len(places) <= 4 * most:
         return places
     return np.sort(places[np.argsort(-sizes[places], kind="stable")[: 4 * most]])
 
 
 def _by_share(sizes: Array, count: int, rng: np.random.Generator) -> IndexArray:
-    """Some places without repeats, each drawn in proportion to its size: the first of exponential clocks."""
+    """Returns places without repeats, each drawn in proportion to its size, as the first exponential clocks."""
     positive = np.flatnonzero(sizes > 0.0)
     clocks = rng.standard_exponential(len(sizes))[positive] / sizes[positive]
     return positive[np.argsort(clocks, kind="stable")[:count]]

@@ -1,20 +1,20 @@
-"""How likely a kernel and a noise make the rewards, and which way to change them.
+"""Log marginal likelihood of a kernel and a noise, and its gradient.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | theta | | `kernel.log_parameters`, then log noise variance | (p + 1,) |
 | K | | kernel matrix of the u distinct points | (u, u) |
 | s | `noise_variance` | variance of the reward noise | reward units^2 |
-| m_i | `counts` | how often distinct point i was observed | (u,) |
+| m_i | `counts` | number of observations of distinct point i | (u,) |
 | ybar_i | `means` | average of its rewards | (u,) |
 | S_i | `scatters` | sum of the squared differences from this average; S is their sum | (u,) |
 | C | | K + diag(s / m_i), the covariance of the averages | (u, u) |
 | alpha | | C^{-1} ybar | (u,) |
 
 Repeats are merged, exactly. m rewards of one value f of the function have the density
-prod_j N(y_j; f, s) = N(ybar; f, s / m) * (2 pi s)^{-(m-1)/2} m^{-1/2} exp(-S_i / (2 s)), so for n rewards in all
+prod_j N(y_j | f, s) = N(ybar | f, s / m) * (2 pi s)^{-(m-1)/2} m^{-1/2} exp(-S_i / (2 s)), so for n rewards in all
 
-    log p(y) = log N(ybar; 0, C) - (n - u)/2 log(2 pi s) - 1/2 sum_i log m_i - S / (2 s).
+    log p(y) = log N(ybar | 0, C) - (n - u)/2 log(2 pi s) - 1/2 sum_i log m_i - S / (2 s).
 
 The gradient is 1/2 sum_ij (alpha alpha^T - C^{-1})_ij dC_ij / dtheta (Rasmussen & Williams 2006, eq. 5.9) plus the
 derivatives of the last terms. Both cost O(u^3 + u^2 d), whatever the number of repeats.
@@ -36,37 +36,50 @@ LOG_2PI = math.log(2.0 * math.pi)
 
 
 class Likelihood(NamedTuple):
-    """A log marginal likelihood and its gradient."""
+    """A log marginal likelihood and its gradient.
 
-    value: float  # nats
-    gradient: Array  # (p + 1,), with respect to `kernel.log_parameters` and log noise variance
+    Attributes:
+        value: nats.
+        gradient: with respect to `kernel.log_parameters` and log noise variance, `(p + 1,)`.
+    """
+
+    value: float
+    gradient: Array
 
 
 class Data(NamedTuple):
-    """Rewards at distinct points, in the symbols of the head of this module."""
+    """Rewards at distinct points, in the symbols of the head of this module.
 
-    points: Array  # (u, d)
+    Attributes:
+        points: `(u, d)`.
+        means: ybar.
+        counts: m.
+        scatters: S.
+    """
+
+    points: Array
     means: Array
     counts: Array
     scatters: Array
 
     def part(self, chosen: IndexArray) -> Data:
-        """The rewards at some of the points."""
+        """Returns the rewards at some of the points."""
         return Data(self.points[chosen], self.means[chosen], self.counts[chosen], self.scatters[chosen])
 
 
 def log_marginal_likelihood(kernel: Kernel, X: npt.ArrayLike, y: npt.ArrayLike, noise_variance: float) -> Likelihood:
-    """The log density of rewards y at points X under a Gaussian process of mean 0, and its gradient.
+    """Returns the log density of rewards y at points X under a GP of mean 0, and its gradient.
 
     Args:
         kernel: prior covariance of the reward function.
-        X: `(n, d)`; repeated rows are welcome and cost nothing.
+        X: `(n, d)`. Repeated rows cost nothing.
         y: `(n,)`.
         noise_variance: s, reward units^2.
 
     Raises:
-        InvalidInput: values that are not finite, shapes that do not fit, a noise variance that is not positive, or so
-            small beside the prior variance that the covariance of the rewards is singular to rounding.
+        InvalidInput: values that are not finite, shapes that do not fit, or a noise variance that is not positive.
+            Also a noise variance so small beside the prior variance that the covariance of the rewards is singular
+            to rounding.
     """
     check_kernel("kernel", kernel)
     data = merged(*checked(X, y))
@@ -81,7 +94,7 @@ def log_marginal_likelihood(kernel: Kernel, X: npt.ArrayLike, y: npt.ArrayLike, 
 
 
 def checked(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
-    """Points and their rewards as arrays that fit each other, or an error."""
+    """Returns points and their rewards as arrays that fit each other, or raises an error."""
     points, rewards = points_array("X", X), finite_array("y", y)
     if rewards.shape != (len(points),):
         raise InvalidInput(
@@ -94,7 +107,7 @@ def checked(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
 
 
 def merged(points: Array, y: Array) -> Data:
-    """The same rewards by distinct points."""
+    """Returns the rewards by distinct points."""
     distinct, which = np.unique(points, axis=0, return_inverse=True)
     which = which.ravel()
 
@@ -107,21 +120,30 @@ def merged(points: Array, y: Array) -> Data:
 
 
 class Evaluated(NamedTuple):
-    """A likelihood and how it came about."""
+    """A likelihood and its circumstances.
+
+    Attributes:
+        likelihood: value and gradient.
+        mean: mu, reward units.
+        ridge: added to C, relative to the mean prior variance.
+    """
 
     likelihood: Likelihood
-    mean: float  # mu, reward units
-    ridge: float  # relative to the mean prior variance
+    mean: float
+    ridge: float
 
 
 def evaluate(
     kernel: Kernel, data: Data, s: float, *, ridges: tuple[float, ...], fit_mean: bool = False
 ) -> Evaluated | None:
-    """The likelihood under C plus the first of these ridges (relative to the prior variance) that factorizes.
+    """Returns the likelihood under C plus the first of these ridges that factorizes, or None if no ridge is enough.
 
-    With `fit_mean` at the constant mean that makes it highest, otherwise at mean 0.
-
-    None where no ridge is enough.
+    Args:
+        kernel: prior covariance.
+        data: rewards by distinct points.
+        s: noise variance.
+        ridges: relative to the mean prior variance.
+        fit_mean: True for the constant mean of highest likelihood, otherwise the mean is 0.
     """
     from scipy.linalg.blas import dsyr
     from scipy.linalg.lapack import dpotri, dpotrs
@@ -143,7 +165,7 @@ def evaluate(
     averages = float(centred @ alpha) + 2.0 * float(np.log(factor.diagonal()).sum()) + u * LOG_2PI
     within = repeats * (LOG_2PI + math.log(s)) + float(np.log(data.counts).sum()) + scatter / s
     inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
-    # (C^{-1} - alpha alpha^T) below the diagonal and 0 above it. Every pair counts once, the diagonal by a half: that
+    # C^{-1} - alpha alpha^T below the diagonal and 0 above it. Every pair counts once and the diagonal by a half, which
     # is the 1/2 of eq. 5.9.
     below = dsyr(-1.0, alpha, lower=1, a=inverse, overwrite_a=1)
     halved = np.einsum("ii->i", below)  # a view
@@ -154,14 +176,14 @@ def evaluate(
 
 
 def _factor(K: Array, noise: Array, ridges: tuple[float, ...]) -> tuple[Array | None, float]:
-    """The lower Cholesky factor of K + diag(noise) + ridge, zero above the diagonal, and the ridge."""
+    """Returns the lower Cholesky factor of K + diag(noise) + ridge, zero above the diagonal, and the ridge."""
     from scipy.linalg.lapack import dpotrf
 
     variance = float(K.diagonal().mean())
     for ridge in ridges:
         C = K.copy()
         np.einsum("ii->i", C)[:] += noise + ridge * variance
-        # LAPACK is column-major: the transpose is what it can work on in place, and C is symmetric.
+        # LAPACK is column-major and C is symmetric, so LAPACK works on the transpose in place.
         factor, failed = dpotrf(C.T, lower=1, overwrite_a=1)
         if not failed:
             return factor, ridge

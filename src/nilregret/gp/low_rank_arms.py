@@ -1,4 +1,4 @@
-"""Posterior on arms through features of low rank (weight space).
+"""Posterior on arms through features of low rank (weight-space view).
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -10,9 +10,9 @@ W is updated by Potter's square-root form of Bayes' rule. With z = W^T phi(a), s
 
     W <- W (I - z z^T / (lambda + s^2 + sqrt(lambda (lambda + s^2)))),
 
-after which z is a z, W z is a^2 W z and cov(., a) is a^2 cov(., a), where a^2 = lambda / (lambda + s^2).
-Keeping a root makes every variance a sum of squares (never negative) and halves the digits that rounding can take:
-errors of size 1e-16 in W leave s right to 1e-16, where errors in W W^T would leave only s^2 right to 1e-16.
+after which z is a z, W z is a^2 W z and cov(., a) is a^2 cov(., a), where a^2 = lambda / (lambda + s^2). A root makes
+every variance a sum of squares, which is never negative, and halves the digits that rounding can take. Errors of size
+1e-16 in W leave s right to 1e-16, where errors in W W^T would leave only s^2 right to 1e-16.
 """
 
 from __future__ import annotations
@@ -31,17 +31,24 @@ from .spectrum import Spectrum, spectrum_of_features
 
 
 class _Next(NamedTuple):
-    """The column of an arm after its last play, worked out from the one before."""
+    """The column of an arm after its last play, computed from the column before.
+
+    Attributes:
+        arm: the arm.
+        column: its column.
+        z: W^T phi, `(r,)`.
+        direction: W z, `(r,)`.
+    """
 
     arm: int
     column: Column
-    z: Array  # W^T phi, (r,)
-    direction: Array  # W z, (r,)
+    z: Array
+    direction: Array
 
 
 @final
-class FeaturePosterior(ArmPosterior):
-    """Exact posterior on arms at O(N r + r^2) a round, independent of the number of rounds and of arms played."""
+class LowRankPosterior(ArmPosterior):
+    """An exact posterior on arms at O(N r + r^2) a round, whatever the number of rounds and of arms played."""
 
     OWNED = (*ArmPosterior.OWNED, "_root", "_weights", "_direction")
 
@@ -51,8 +58,8 @@ class FeaturePosterior(ArmPosterior):
         self._left_out = np.maximum(prior.variance - np.einsum("ij,ij->i", factor.features, factor.features), 0.0)
         self._root = np.eye(self.rank, order="F")
         self._weights = np.zeros(self.rank)
-        self._direction = np.zeros(self.rank)  # W z of the last column: what its mean step moves the weights along
-        self._next: _Next | None = None  # if the arm played last is played again
+        self._direction = np.zeros(self.rank)  # W z of the last column, along which the weights move
+        self._next: _Next | None = None  # for another play of the arm played last
 
     @property
     def rank(self) -> int:
@@ -62,13 +69,13 @@ class FeaturePosterior(ArmPosterior):
     grows = False
 
     def _enter(self, arm: int) -> None:
-        """All arms have their features."""
+        """Leaves all as it is, since all arms have their features."""
 
     def _column(self, arm: int) -> Column:
         return self._column_and_z(arm)[0]
 
     def _column_and_z(self, arm: int) -> tuple[Column, Array]:
-        # `dot`, not `@`: on vectors of a few numbers the operator costs twice the arithmetic.
+        # On short vectors the operator `@` costs twice as much as the method `dot`.
         z = self._features[arm].dot(self._root)
         self._direction = self._root.dot(z)
         variance = float(z.dot(z))
@@ -83,7 +90,7 @@ class FeaturePosterior(ArmPosterior):
         noise = self.regularization / count
         total = noise + column.variance
         self._add_outer(-1.0 / (total + math.sqrt(noise * total)), z)
-        # Mostly the same arm comes next: that spares the product with all arms, half the time of a round's posterior.
+        # Usually the same arm comes next, which then saves the product with all arms, half the time of an update.
         share = noise / total  # a^2
         z = z * math.sqrt(share)
         variance = float(z.dot(z))
@@ -97,18 +104,18 @@ class FeaturePosterior(ArmPosterior):
         noise = self.regularization / count
         column = column._replace(slack=noise - column.variance)
         if column.slack < LITTLE_SLACK * noise:
-            return column  # the factor is about to be made afresh
-        # The inverse of `_add`: the same expression with lambda - s^2 for lambda + s^2 and the other sign.
+            return column  # the caller renews the factor
+        # The inverse of `_add` has lambda - s^2 for lambda + s^2 and the other sign.
         self._add_outer(1.0 / (column.slack + math.sqrt(noise * column.slack)), z)
         return column
 
     def _add_outer(self, factor: float, z: Array) -> None:
-        # In place: the root is column-major, so BLAS writes into it.
+        # The root is column-major, so BLAS writes into it.
         if len(z):
             dger(factor, self._direction, z, a=self._root, overwrite_a=1)
 
     def _follow(self, steps: Array) -> Array:
-        """Cov = Phi W W^T Phi^T."""
+        """Returns the product with Cov = Phi W W^T Phi^T."""
         direction = self._root @ (self._root.T @ (steps @ self._features))
         self._weights = self._weights + direction
         return np.asarray(self._features @ direction)
@@ -121,17 +128,17 @@ class FeaturePosterior(ArmPosterior):
         self._next = None
         played = np.flatnonzero(self.plays)
         rows = self._features[played] * np.sqrt(self.plays[played] / self.regularization)[:, None]
-        # R^T R = I + Phi^T N Phi / lambda by QR of the stacked rows, largest first: forming the sum would round the
-        # identity away where lambda is small.
+        # R^T R = I + Phi^T N Phi / lambda by QR of the stacked rows, largest first. Forming the sum would lose the
+        # identity to rounding if lambda is small.
         rows = rows[np.argsort(-np.einsum("ij,ij->i", rows, rows))]
         upper = np.asarray(np.linalg.qr(np.concatenate([rows, np.eye(self.rank)]), mode="r"))
         self._root = np.asfortranarray(solve_triangular(upper, np.eye(self.rank)))
         self._weights = np.zeros(self.rank)
-        self._refine_weights()  # from 0 a step is a solve; `_recompute` makes another
+        self._refine_weights()  # From 0, one refinement is a solve, and `_recompute` refines again.
         return 2.0 * float(np.log(np.abs(upper.diagonal())).sum())
 
     def _refine_weights(self) -> None:
-        """One step of iterative refinement: the weights w solve Phi^T N (ybar - Phi w) / lambda = w."""
+        """Applies one step of iterative refinement to w, which solves Phi^T N (ybar - Phi w) / lambda = w."""
         played = np.flatnonzero(self.plays)
         phi = self._features[played]
         misfit = self.plays[played] * (self._average[played] - phi @ self._weights)
@@ -139,7 +146,7 @@ class FeaturePosterior(ArmPosterior):
         self._weights = self._weights + self._root @ (self._root.T @ gradient)
 
     def _recompute(self) -> tuple[Array, Array]:
-        self._next = None  # what was followed along is made afresh, too
+        self._next = None  # It was computed from the old factor.
         self._refine_weights()
         half = self._features @ self._root
         return self._features @ self._weights, self._left_out + np.einsum("ij,ij->i", half, half)
@@ -149,27 +156,27 @@ class FeaturePosterior(ArmPosterior):
 
     @property
     def quadratic_form(self) -> float:
-        """y^T (K + lambda I)^{-1} y = |y - mu|^2 / lambda + |w|^2: a sum of squares, so nothing cancels."""
+        """Quadratic form y^T (K + lambda I)^{-1} y = |y - mu|^2 / lambda + |w|^2, a sum of squares."""
         misfit = self.scatter_within_arms + float(self.plays @ (self._average - self._mean) ** 2)
         return misfit / self.regularization + float(self._weights @ self._weights)
 
     @property
     def mean_norm(self) -> float:
-        """||mu||_k = |w|."""
+        """RKHS norm ||mu||_k = |w|."""
         return float(np.linalg.norm(self._weights))
 
     def covariance(self, points: ArmIndices) -> Array:
-        """Joint posterior covariance of f at `n` arms, `(n, n)`."""
+        """Returns the joint posterior covariance of f at `n` arms, `(n, n)`."""
         half = self._features[self._indices(points)] @ self._root
         return np.asarray(half @ half.T)
 
     def cross_covariance(self, points: ArmIndices, others: ArmIndices) -> Array:
-        """Posterior covariance of f between arms, `(n, k)`: O(n r k)."""
+        """Returns posterior covariances of f between arms, `(n, k)`. O(n r k)."""
         half = self._root @ (self._features[self._indices(others)] @ self._root).T
         return np.asarray(self._features[self._indices(points)] @ half)
 
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
-        """Joint samples of f at all arms (or those listed), `(size, n)`: mu + Phi W xi, O(N r) each."""
+        """Returns joint samples mu + Phi W xi of f at all arms, or those listed, `(size, n)`. O(N r) each."""
         features, mean = self._features, self._mean
         if points is not None:
             arms = self._indices(points)

@@ -1,4 +1,4 @@
-"""Posteriors under several kernels at once, weighed by how well each has predicted: Bayesian model averaging.
+"""Bayesian model averaging: posteriors under several kernels, weighted by the quality of their predictions.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -6,25 +6,25 @@
 | mu_j, s_j | `each` | posterior of f under k_j | (n,) |
 | q_j, LD_j | `quadratic_form`, `log_determinant_ratio` | y^T (K_j + lambda I)^{-1} y, log det(I + K_j / lambda) | |
 | w_j | `shares` | share of kernel j | (m,) |
-| nu | `bank.weight` | answers that the told scale is worth; None: it is right | |
+| nu | `bank.weight` | rewards that the given scale counts as; None if the scale is right | |
 
-Each kernel predicts each answer before it learns it, and w_j is proportional to the product of these densities. By the
-chain rule that product is the marginal likelihood, which is known from what a posterior keeps anyway, whatever came in
-which order, was repeated, revised or forgotten:
+Each kernel predicts each reward before it learns the reward, and w_j is proportional to the product of these densities.
+By the chain rule that product is the marginal likelihood. The posterior has it anyway, whatever was observed in which
+order, repeated, revised or forgotten:
 
-    log w_j = -(q_j + LD_j) / 2 + const                                       where the scale is as it was told,
-    log w_j = -LD_j / 2 - (nu + t) / 2 log(1 + q_j / nu) + const              where it is learned,
+    log w_j = -(q_j + LD_j) / 2 + const                                       if the scale is as given,
+    log w_j = -LD_j / 2 - (nu + t) / 2 log(1 + q_j / nu) + const              if the scale is learned.
 
-the latter with Student-t predictions: one unknown factor of prior variance and noise variance together, which is
-inverse-gamma (nu / 2, nu / 2). Here lambda is the variance of the noise as it was told. Where the regulariser is
-another number there are posteriors with either: that one for what is believed, this one for the shares.
+The latter has Student-t predictions, with one unknown factor of prior variance and noise variance together. The factor
+is inverse-gamma (nu / 2, nu / 2). Here lambda is the given variance of the noise. If the regulariser is another number,
+there are posteriors with either: those with the regulariser for predictions, and those with lambda for the shares.
 
-What is believed has the mean and the variance of the mixture,
+The predictions have the mean and the variance of the mixture,
 
     mu = sum_j w_j mu_j,    s^2 = sum_j w_j (s_j^2 + (mu_j - mu)^2),
 
-and a draw is one of a posterior that was drawn by its share. Its covariance divided by lambda is also the derivative
-of mu in the targets (for a scale as told): d log w_j / d y_s = (mu_j(x_s) - y_s) / lambda.
+and a sample is drawn from one posterior, which is drawn by its share. For a scale as given, the covariance divided by
+lambda is also the derivative of mu in the targets: d log w_j / d y_s = (mu_j(x_s) - y_s) / lambda.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from .at_points import AtPoints, Gradients
 from .paths import drawn_path
 from .protocol import Posterior, RevisablePosterior
 
-LEAST = 1e-9  # share below which a kernel has no say in predictions; it keeps its share
+LEAST = 1e-9  # share below which a kernel does not count in predictions, although it keeps its share
 
 P = TypeVar("P", bound=RevisablePosterior)
 
@@ -53,9 +53,9 @@ class Bank(NamedTuple):
 
     Attributes:
         kernels: k_j.
-        factors: by which each differs from the one that was given.
-        weight: nu, answers; None for a scale that is as it was told.
-        noise_variance: lambda of the shares; None where it is that of the posteriors.
+        factors: lengthscale factor of each kernel, relative to the given kernel.
+        weight: nu, rewards, or None for a scale that is right as given.
+        noise_variance: lambda of the shares, or None if it is that of the posteriors.
     """
 
     kernels: tuple[Kernel, ...]
@@ -64,7 +64,7 @@ class Bank(NamedTuple):
     noise_variance: float | None = None
 
     def variances(self, regularization: float) -> tuple[float, ...]:
-        """Lambda of the posteriors, and of those for the shares where they are others."""
+        """Returns lambda of the posteriors, and lambda of the posteriors for the shares if they differ."""
         return (regularization,) if self.noise_variance is None else (regularization, self.noise_variance)
 
 
@@ -72,9 +72,10 @@ class Averaged(Posterior, Generic[P]):
     """The mixture of posteriors under several kernels.
 
     Attributes:
-        bank: of which kernels.
-        each: posterior under each, all of the same observations; then those for the shares, where they are others.
-        leader: of these the only one that is believed; None for all, by their shares.
+        bank: the kernels.
+        each: posterior under each kernel, then posteriors for the shares if they differ. All have the same
+            observations.
+        leader: the only kernel with a say in predictions, or None for all, by their shares.
     """
 
     OWNED_EACH = ("each",)
@@ -84,39 +85,39 @@ class Averaged(Posterior, Generic[P]):
         self.regularization = self.each[0].regularization
         self.leader: int | None = None
         self._followed: Self | None = None
-        self._shares: Array | None = None  # until something changes
+        self._shares: Array | None = None  # cached until an observation changes
 
     # -- observations --------------------------------------------------------------------------------------------
 
     @property
-    def count(self) -> int:  # type: ignore[override]  # that of all of them
-        """Observations."""
+    def count(self) -> int:  # type: ignore[override]  # All posteriors have the same.
+        """Number of observations."""
         return self.each[0].count
 
     @final
     def append(self, point: Any, target: float) -> None:
-        """Add one observation, to all."""
+        """Adds one observation to all posteriors."""
         for posterior in self.each:
             posterior.append(point, target)
         self._shares = None
 
     @final
     def revise(self, point: Any, old: float, new: float) -> None:
-        """Change the target of one observation."""
+        """Replaces the target of one observation."""
         for posterior in self.each:
             posterior.revise(point, old, new)
         self._shares = None
 
     @final
     def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
-        """Change the targets of several observations."""
+        """Replaces the targets of several observations."""
         for posterior in self.each:
             posterior.revise_all(points, old, new)
         self._shares = None
 
     @final
     def forget(self, point: Any, target: float) -> None:
-        """Take one observation back out."""
+        """Removes one observation."""
         for posterior in self.each:
             posterior.forget(point, target)
         self._shares = None
@@ -126,7 +127,7 @@ class Averaged(Posterior, Generic[P]):
     @final
     @property
     def shares(self) -> Array:
-        """Of the kernels, by what they have predicted, `(m,)`, adding up to 1."""
+        """Shares of the kernels, by their predictions, `(m,)`, adding up to 1."""
         if self._followed is not None:
             return self._followed.shares
         if self._shares is None:
@@ -147,12 +148,12 @@ class Averaged(Posterior, Generic[P]):
     @final
     @property
     def likeliest(self) -> int:
-        """Which kernel has the largest share; the first of several."""
+        """Index of the kernel with the largest share, the first of several."""
         return int(self.shares.argmax())
 
     @final
     def _believed(self) -> tuple[IndexArray, Array]:
-        """Which kernels have a say, and how much of one."""
+        """Returns which kernels have a say in predictions, and their shares."""
         leader = self.leader if self._followed is None else self._followed.leader
         if leader is not None:
             return np.array([leader]), np.ones(1)
@@ -161,41 +162,44 @@ class Averaged(Posterior, Generic[P]):
         return which, shares[which] / shares[which].sum()
 
     @final
-    def following(self, answered: Self) -> Self:
-        """A copy of this posterior of questions that takes the shares and the means from one of answers.
+    def following(self, observed: Self) -> Self:
+        """Returns a copy of this posterior of f less the mean of another one, whose shares and means it takes.
 
-        Its mean is that of f less the mean of the other one, 0; its draws are draws of this difference.
+        Its mean is 0, and its samples are samples of this difference.
+
+        Args:
+            observed: the other posterior.
         """
         other = self.copy()
-        other._followed = answered
+        other._followed = observed
         return other
 
-    # -- what is believed ----------------------------------------------------------------------------------------
+    # -- predictions ---------------------------------------------------------------------------------------------
 
     @abstractmethod
     def _mean(self, j: int, points: Any) -> Array:
-        """mu_j alone, `(n,)`."""
+        """Returns mu_j, `(n,)`."""
 
     @final
     def _means(self, which: IndexArray, points: Any) -> Array:
-        """Of these kernels, `(j, n)`."""
+        """Returns the means of these kernels, `(j, n)`."""
         return np.stack([self._mean(int(j), points) for j in which])
 
     @final
     def _apart(self, which: IndexArray, shares: Array, means: Array, points: Any) -> tuple[Array, Array]:
-        """The mean of the mixture `(n,)`, and how far each mean is from it, `(j, n)`."""
+        """Returns the mean of the mixture `(n,)`, and the deviation of each mean from it, `(j, n)`."""
         known = means if self._followed is None else self._followed._means(which, points)
         mean = shares @ known
         return mean if self._followed is None else np.zeros(len(mean)), known - mean
 
     @final
     def predict(self, points: Any = None) -> tuple[Array, Array]:
-        """Mean and standard deviation of f, each `(n,)`, fresh arrays."""
+        """Returns mean and standard deviation of f, each `(n,)`, as fresh arrays."""
         return self.mixed(lambda posterior: posterior.predict(points), points)
 
     @final
     def mixed(self, moments: Any, points: Any) -> tuple[Array, Array]:
-        """Mean and standard deviation of the mixture, each `(n,)`, from what gives those of one posterior."""
+        """Returns mean and std of the mixture, each `(n,)`, given a function for those of one posterior."""
         which, shares = self._believed()
         if len(which) == 1 and self._followed is None:
             return cast(tuple[Array, Array], moments(self.each[int(which[0])]))
@@ -205,7 +209,7 @@ class Averaged(Posterior, Generic[P]):
 
     @final
     def covariance(self, points: Any) -> Array:
-        """Joint covariance of f, `(n, n)`."""
+        """Returns the joint covariance of f, `(n, n)`."""
         which, shares = self._believed()
         apart = self._apart(which, shares, self._means(which, points), points)[1]
         within = sum(share * self.each[int(j)].covariance(points) for j, share in zip(which, shares, strict=True))
@@ -213,7 +217,7 @@ class Averaged(Posterior, Generic[P]):
 
     @final
     def cross_covariance(self, points: Any, others: Any) -> Array:
-        """Covariance of f between points and others, `(n, k)`."""
+        """Returns the covariance of f between points and others, `(n, k)`."""
         which, shares = self._believed()
         apart = self._apart(which, shares, self._means(which, points), points)[1]
         beyond = self._apart(which, shares, self._means(which, others), others)[1]
@@ -223,7 +227,7 @@ class Averaged(Posterior, Generic[P]):
 
     @final
     def sample(self, rng: np.random.Generator, points: Any = None, *, size: int = 1) -> Array:
-        """Joint samples of f, `(size, n)`, each under a kernel that was drawn by its share."""
+        """Returns joint samples of f, `(size, n)`, each under a kernel that is drawn by its share."""
         which, shares = self._believed()
         places = rng.choice(len(which), size=size, p=shares) if len(which) > 1 else np.zeros(size, dtype=np.intp)
         found: list[Array] = [np.zeros(0)] * size
@@ -247,7 +251,7 @@ class Averaged(Posterior, Generic[P]):
 
     @property
     def mean_norm(self) -> float:
-        """||mu_j||_k, averaged over the kernels."""
+        """RKHS norm ||mu_j||_k, averaged over the kernels."""
         return self._average_of("mean_norm")
 
     @property
@@ -258,7 +262,7 @@ class Averaged(Posterior, Generic[P]):
 
 @final
 class AveragedArms(Averaged[ArmPosterior]):
-    """On arms."""
+    """A mixture of posteriors on arms."""
 
     def __init__(self, bank: Bank, each: Sequence[ArmPosterior]) -> None:
         super().__init__(bank, each)
@@ -270,36 +274,36 @@ class AveragedArms(Averaged[ArmPosterior]):
 
 @final
 class AveragedPoints(Averaged[AtPoints]):
-    """At points. What it has of `AtPoints` means the same."""
+    """A mixture of posteriors at points, with most methods of `AtPoints`."""
 
     def __init__(self, bank: Bank, each: Sequence[AtPoints]) -> None:
         super().__init__(bank, each)
         self.kernel = self.each[_nearest(bank)].kernel
 
     def extend(self, points: npt.ArrayLike, targets: npt.ArrayLike) -> None:
-        """Add observations at `(m, d)` points, targets `(m,)`, to all."""
+        """Adds observations at `(m, d)` points with targets `(m,)` to all posteriors."""
         for posterior in self.each:
             posterior.extend(points, targets)
         self._shares = None
 
     @property
     def points(self) -> Array:
-        """The distinct points, `(n, d)`."""
+        """Distinct points, `(n, d)`."""
         return self.each[0].points
 
     @property
     def landmarks(self) -> Array:
-        """Observed points that stand for all of them, `(k, d)`: those of the likeliest kernel."""
+        """Observed points that represent all observed points, `(k, d)`, of the leader if there is one."""
         return self.each[int(self._believed()[0][0])].landmarks if self.leader is not None else self.points
 
     @property
     def average(self) -> Array:
-        """Average target of each, `(n,)`."""
+        """Average target of each point, `(n,)`."""
         return self.each[0].average
 
     @property
     def noisy(self) -> bool:
-        """Whether points that came again had several targets, or none came again."""
+        """True if repeated points had different targets, or if no point was repeated."""
         return self.each[0].noisy
 
     def _mean(self, j: int, points: Any) -> Array:
@@ -310,26 +314,26 @@ class AveragedPoints(Averaged[AtPoints]):
         return np.asarray(sum(share * means(self.each[int(j)]) for j, share in zip(which, shares, strict=True)))
 
     def mean(self, points: Any) -> Array:
-        """The mean alone, `(m,)`."""
+        """Returns the mean, `(m,)`."""
         return self._mixed_means(lambda posterior: posterior.mean(points))
 
     def means_of(self, points: Any) -> Array:
-        """The mean at points that mostly were observed, `(m,)`."""
+        """Returns the mean at points that mostly were observed, `(m,)`."""
         return self._mixed_means(lambda posterior: posterior.means_of(points))
 
     def landmark_means(self) -> Array:
-        """The mean at the landmarks, `(k,)`."""
+        """Returns the mean at the landmarks, `(k,)`."""
         landmarks = self.landmarks
         return self._mixed_means(lambda posterior: posterior.means_of(landmarks))
 
     def mean_gradient(self, points: npt.ArrayLike) -> tuple[Array, Array]:
-        """The mean at `(m, d)` points and its gradient."""
+        """Returns the mean at `(m, d)` points and its gradient."""
         which, shares = self._believed()
         means, slopes = zip(*(self.each[int(j)].mean_gradient(points) for j in which), strict=True)
         return shares @ np.stack(means), np.tensordot(shares, np.stack(slopes), axes=1)
 
     def gradients(self, points: npt.ArrayLike) -> Gradients:
-        """Mean and std at `(m, d)` points with their gradients."""
+        """Returns mean and std at `(m, d)` points with their gradients."""
         which, shares = self._believed()
         each = [self.each[int(j)].gradients(points) for j in which]
         if len(each) == 1 and self._followed is None:
@@ -349,7 +353,10 @@ class AveragedPoints(Averaged[AtPoints]):
         return Gradients(mean, std, slope, std_slope)
 
     def path(self, rng: np.random.Generator, width: float) -> AnyPath:
-        """A function drawn under a kernel that was drawn by its share; `width` times as far from the mean."""
+        """Returns a function drawn under a kernel that is drawn by its share.
+
+        Deviations from the mean are multiplied with `width`.
+        """
         which, shares = self._believed()
         j = int(which[rng.choice(len(which), p=shares)]) if len(which) > 1 else int(which[0])
         path = drawn_path(self.each[j], rng)
@@ -359,18 +366,18 @@ class AveragedPoints(Averaged[AtPoints]):
 
 
 class AnyPath(Protocol):
-    """One function."""
+    """A function drawn from a posterior."""
 
     def __call__(self, points: Array) -> Array:
-        """Values at `(m, d)` points, `(m,)`."""
+        """Returns values at `(m, d)` points, `(m,)`."""
 
     def slopes(self, points: Array) -> tuple[Array, Array]:
-        """Values `(m,)` and gradients `(m, d)`."""
+        """Returns values `(m,)` and gradients `(m, d)`."""
 
 
 @final
 class _AveragedPath:
-    """A path under one kernel, seen from the mean of all: mu + width (f_j - mu), or width (f_j - mu) alone."""
+    """A path f_j under one kernel, rescaled about the mean of all: mu + width (f_j - mu), or width (f_j - mu)."""
 
     def __init__(
         self, path: AnyPath, whole: AveragedPoints, followed: AveragedPoints | None, j: int, width: float
@@ -378,11 +385,11 @@ class _AveragedPath:
         self._path, self._whole, self._followed, self._j, self._width = path, whole, followed, j, width
 
     def __call__(self, points: Array) -> Array:
-        """Values at `(m, d)` points, `(m,)`."""
+        """Returns values at `(m, d)` points, `(m,)`."""
         return self._from(lambda posterior: posterior.mean(points), self._path(points))
 
     def slopes(self, points: Array) -> tuple[Array, Array]:
-        """Values `(m,)` and gradients `(m, d)`."""
+        """Returns values `(m,)` and gradients `(m, d)`."""
         values, gradients = self._path.slopes(points)
         slope = self._from(lambda posterior: posterior.mean_gradient(points)[1], gradients)
         return self._from(lambda posterior: posterior.mean(points), values), slope
@@ -395,12 +402,12 @@ class _AveragedPath:
 
 
 def _nearest(bank: Bank) -> int:
-    """The kernel that is nearest to the one that was given."""
+    """Returns the index of the kernel nearest to the given one."""
     return int(np.abs(np.log(bank.factors)).argmin())
 
 
 def path_of(posterior: AtPoints | AveragedPoints, rng: np.random.Generator, width: float) -> AnyPath:
-    """A function drawn from the posterior, `width` times as far from its mean."""
+    """Returns a function drawn from the posterior, with deviations from its mean multiplied with `width`."""
     if isinstance(posterior, AveragedPoints):
         return posterior.path(rng, width)
     return drawn_path(posterior, rng).widened(width)

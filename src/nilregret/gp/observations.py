@@ -1,4 +1,4 @@
-"""Distinct points observed, with what was observed at each: plays, average target, scatter around it."""
+"""Distinct points observed, with the number of observations, average target and scatter of each."""
 
 from __future__ import annotations
 
@@ -9,16 +9,23 @@ from .._utils.checks import Array
 from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput
 
-FIRST_ROOM = 64  # distinct points for which room is made at first; doubled when it is used up
+FIRST_ROOM = 64  # distinct points for which memory is allocated at first, and doubled when it is used up
+ROWS = ("_points", "_plays", "_average", "_scatter")
 
 
 class Observations(Copyable):
-    """Points `(d,)` and their targets, which may be added, changed and taken out. O(1) each."""
+    """A table of distinct points `(d,)` and their targets, which may be added, changed and removed in O(1).
 
-    OWNED = ("_place", "_points", "_plays", "_average", "_scatter")
+    Args:
+        dimension: number of columns d of a point.
+        ordered: True to keep the points in order of first observation, so that removing a point costs O(n).
+    """
 
-    def __init__(self, dimension: int) -> None:
+    OWNED = ("_place", *ROWS)
+
+    def __init__(self, dimension: int, *, ordered: bool = False) -> None:
         self.size = 0  # n, distinct points
+        self._ordered = ordered
         self._place: dict[bytes, int] = {}
         self._points = np.zeros((FIRST_ROOM, dimension))
         self._plays = np.zeros(FIRST_ROOM, dtype=np.int64)
@@ -26,17 +33,17 @@ class Observations(Copyable):
 
     @property
     def points(self) -> Array:
-        """The distinct points, `(n, d)`; one that is taken out leaves its place to the last."""
+        """Distinct points, `(n, d)`. If not `ordered`, the last point takes the place of a removed one."""
         return self._points[: self.size]
 
     @property
     def plays(self) -> npt.NDArray[np.int64]:
-        """Observations of each, `(n,)`."""
+        """Number of observations of each point, `(n,)`."""
         return self._plays[: self.size]
 
     @property
     def average(self) -> Array:
-        """Average target of each, `(n,)`."""
+        """Average target of each point, `(n,)`."""
         return self._average[: self.size]
 
     @property
@@ -46,46 +53,54 @@ class Observations(Copyable):
 
     @property
     def noisy(self) -> bool:
-        """Whether points that came again had several targets, or none came again."""
+        """True if repeated points had different targets, or if no point was repeated."""
         again = self.plays > 1
         return not again.any() or bool(self._scatter[: self.size][again].any())
 
-    def add(self, point: Array, target: float) -> None:
-        """One more observation at a point."""
+    def add(self, point: Array, target: float, *, count: int = 1, scatter: float = 0.0) -> int:
+        """Adds `count` observations of a point with this average and scatter, and returns the place of the point."""
         place = self._place.setdefault(point.tobytes(), self.size)
         if place == self.size:
             self._make_room()
             self._points[place], self._plays[place] = point, 0
             self._average[place] = self._scatter[place] = 0.0
             self.size += 1
-        plays, average = self._plays.item(place) + 1, self._average.item(place)
+        plays, average = self._plays.item(place) + count, self._average.item(place)
         change = target - average
-        average += change / plays
+        average += change * count / plays
         self._plays[place], self._average[place] = plays, average
-        self._scatter[place] += change * (target - average)
+        self._scatter[place] += change * (target - average) * count + scatter
+        return place
 
-    def revise(self, point: Array, old: float, new: float) -> None:
-        """The target of one observation becomes another."""
+    def revise(self, point: Array, old: float, new: float) -> int:
+        """Replaces the target of one observation, and returns the place of the point."""
         place = self.place(point)
         before = self._average[place]
         self._average[place] += (new - old) / self._plays[place]
         self._scatter[place] += (new - old) * ((new - self._average[place]) + (old - before))
+        return place
 
-    def remove(self, point: Array, target: float) -> None:
-        """Take one observation out."""
+    def remove(self, point: Array, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+        """Removes `count` observations of a point with this average and scatter."""
         place = self.place(point)
-        plays = int(self._plays[place]) - 1
+        plays = int(self._plays[place]) - count
         if not plays:
             self._remove_point(place)
             return
         change = target - self._average[place]
         self._plays[place] = plays
-        self._average[place] -= change / plays
-        self._scatter[place] = 0.0 if plays == 1 else self._scatter[place] - change * (target - self._average[place])
+        self._average[place] -= change * count / plays
+        self._scatter[place] -= change * (target - self._average[place]) * count + scatter
+        if plays == 1:
+            self._scatter[place] = 0.0
+
+    def find(self, point: Array) -> int | None:
+        """Returns the place of a point, or None if the point has no observation."""
+        return self._place.get(point.tobytes())
 
     def place(self, point: Array) -> int:
-        """Where a point stands; an error where it has no observation."""
-        place = self._place.get(point.tobytes())
+        """Returns the place of a point, or raises an error if the point has no observation."""
+        place = self.find(point)
         if place is None:
             raise InvalidInput(f"The point {point.tolist()} has no observation to change or forget.")
         return place
@@ -93,14 +108,20 @@ class Observations(Copyable):
     def _remove_point(self, place: int) -> None:
         last = self.size - 1
         del self._place[self._points[place].tobytes()]
-        if place < last:
-            for array in (self._points, self._plays, self._average, self._scatter):
+        if self._ordered:
+            for name in ROWS:
+                array = getattr(self, name)
+                array[place:last] = array[place + 1 : self.size].copy()
+            self._place = {key: at - (at > place) for key, at in self._place.items()}
+        elif place < last:
+            for name in ROWS:
+                array = getattr(self, name)
                 array[place] = array[last]
             self._place[self._points[place].tobytes()] = place
         self.size = last
 
     def _make_room(self) -> None:
         if self.size == len(self._plays):
-            for name in ("_points", "_plays", "_average", "_scatter"):
+            for name in ROWS:
                 array = getattr(self, name)
                 setattr(self, name, np.concatenate([array, np.zeros_like(array)]))

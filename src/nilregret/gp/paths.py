@@ -1,139 +1,154 @@
-"""Sample paths: functions drawn from the posterior, to be evaluated and differentiated anywhere.
+"""Sample paths: functions drawn from the posterior, which can be evaluated and differentiated anywhere.
 
-Pathwise conditioning (Matheron's rule; Wilson et al. 2021): with g a path of the prior,
+Pathwise conditioning (Matheron's rule, Wilson et al. 2021): with g a path of the prior,
 
     f(x) = g(x) + k(x, U) M^{-1} (ybar - g(U) - eps),    eps_i ~ N(0, lambda / n_i),
 
-is a path of the posterior, exactly if g is exact. How g is drawn is in `prior_paths`: by random waves where the
-kernel's spectrum can be drawn from, else by joint sampling at the points that are asked for.
+is a path of the posterior, exactly if g is exact. The module `prior_paths` draws g. It uses random waves if the
+kernel's spectrum can be drawn from, and otherwise samples jointly at the points that are asked for.
 """
 
 from __future__ import annotations
 
-from typing import cast, final
+from collections.abc import Callable
+from typing import NamedTuple, cast, final
 
 import numpy as np
 
 from .._utils.checks import Array, integer
-from .._utils.copying import independent
+from ..kernels import Kernel
 from .at_points import AtPoints
+from .feature_maps import NystromFeatures
 from .points import PointPosterior
 from .prior_paths import PriorPath, Slopes, prior_path, summands
-from .spanned import SpannedPosterior
-from .spans import InducedSpan
+from .weight_space import WeightSpacePosterior
 
 WAVES = 1024
 
 
 @final
 class Path:
-    """One function drawn from the posterior; made by `sample_path`."""
+    """A function drawn from the posterior by `sample_path`.
 
-    def __init__(self, posterior: PointPosterior, parts: list[PriorPath], rng: np.random.Generator) -> None:
-        self._kernel, self._points, self._parts = posterior.kernel, posterior.points.copy(), parts
-        noise = rng.standard_normal(posterior.rank) * np.sqrt(posterior.regularization / posterior.plays)
-        self._weights = posterior.solve_targets(posterior.average - self._prior(self._points) - noise)
-        self._mean_weights = posterior.weights
+    f(x) = g(x) + z(x)^T w with g a sum of prior paths, z features of a point, and w weights.
+
+    Args:
+        features: function of `(m, d)` points that returns z, `(m, r)`.
+        gradient: function of points `(m, d)` and weights `(m, r)`. Row i is d (weights[i]^T z(x_i)) / d x_i.
+        parts: prior paths, whose sum is g.
+        weights: w, `(r,)`.
+        mean: weights of the posterior mean mu(x) = z(x)^T `mean`, `(r,)`.
+    """
+
+    def __init__(
+        self,
+        features: Callable[[Array], Array],
+        gradient: Callable[[Array, Array], Array],
+        parts: list[PriorPath],
+        weights: Array,
+        mean: Array,
+    ) -> None:
+        self._features, self._gradient, self._parts = features, gradient, parts
+        self._weights, self._mean = weights, mean
 
     def widened(self, factor: float) -> Path:
-        """The path mu + factor (f - mu): a draw from GP(mu, factor^2 cov)."""
-        weights = factor * self._weights + (1.0 - factor) * self._mean_weights
-        return independent(self, fresh={"_parts": [part.widened(factor) for part in self._parts], "_weights": weights})
+        """Returns the path mu + factor (f - mu): a draw from GP(mu, factor^2 cov)."""
+        weights = factor * self._weights + (1.0 - factor) * self._mean
+        parts = [part.widened(factor) for part in self._parts]
+        return Path(self._features, self._gradient, parts, weights, self._mean)
 
     def __call__(self, points: Array) -> Array:
-        """Values at `(m, d)` points, `(m,)`."""
-        return self._prior(points) + self._kernel(points, self._points) @ self._weights
+        """Returns values at `(m, d)` points, `(m,)`."""
+        return sum_of_paths(self._parts, points) + self._features(points) @ self._weights
 
     def slope(self, point: Array) -> tuple[float, Array]:
-        """Value and gradient `(d,)` at one point `(d,)`."""
+        """Returns value and gradient `(d,)` at one point `(d,)`."""
         values, gradients = self.slopes(point[None])
         return float(values[0]), gradients[0]
 
     def slopes(self, points: Array) -> tuple[Array, Array]:
-        """Values `(m,)` and gradients `(m, d)` at `(m, d)` points."""
-        weights = np.broadcast_to(self._weights, (len(points), len(self._weights)))
-        gradients = self._kernel.input_gradient(points, self._points, weights)
+        """Returns values `(m,)` and gradients `(m, d)` at `(m, d)` points."""
+        gradients = self._gradient(points, np.broadcast_to(self._weights, (len(points), len(self._weights))))
         for part in self._parts:
             gradients = gradients + part.gradients(points)
         return self(points), gradients
 
-    def settle(self, points: Array) -> Path:
-        """The path itself, from now on one function whatever it is asked: right at these points, smooth between them.
+    def fix(self, points: Array) -> Path:
+        """Fixes the function at these points, smooth between them, and returns the path itself.
 
-        For kernels whose paths are sampled jointly; the others are settled from the beginning.
+        Paths of kernels that are sampled jointly depend on the points asked for until then. Other paths are fixed from
+        the beginning.
         """
         for part in self._parts:
-            part.settle(points)
+            part.fix(points)
         return self
 
-    def _prior(self, points: Array) -> Array:
-        values = np.zeros(len(points))
-        for part in self._parts:
-            values = part.plus(values, points)
-        return values
+
+def sum_of_paths(parts: list[PriorPath], points: Array) -> Array:
+    """Returns the values of a sum of prior paths at `(m, d)` points, `(m,)`."""
+    values = np.zeros(len(points))
+    for part in parts:
+        values = part.plus(values, points)
+    return values
 
 
-@final
-class SpannedPath:
-    """One function drawn from the posterior in a span; made by `sample_path`.
+class _Covariances(NamedTuple):
+    """Prior covariances k(x, U) with fixed points U `(n, d)`, as features of x."""
 
-    z(x)^T (w + W xi), and of a sketch g(x) - z(x)^T L^{-1} g(S) besides, g a path of the prior: what is left of g when
-    it is known in the span, and independent of that.
+    kernel: Kernel
+    points: Array
+
+    def features(self, points: Array) -> Array:
+        return self.kernel(points, self.points)
+
+    def gradient(self, points: Array, weights: Array) -> Array:
+        return self.kernel.input_gradient(points, self.points, weights)
+
+
+def _path_at_points(posterior: PointPosterior, parts: list[PriorPath], rng: np.random.Generator) -> Path:
+    """Returns f(x) = g(x) + k(x, U) M^{-1} (ybar - g(U) - eps)."""
+    kernel, points = posterior.kernel, posterior.points.copy()
+    noise = rng.standard_normal(posterior.rank) * np.sqrt(posterior.regularization / posterior.plays)
+    weights = posterior.solve_targets(posterior.average - sum_of_paths(parts, points) - noise)
+    known = _Covariances(kernel, points)
+    return Path(known.features, known.gradient, parts, weights, posterior.weights)
+
+
+def _path_in_span(posterior: WeightSpacePosterior, parts: list[PriorPath], rng: np.random.Generator) -> Path:
+    """Returns f(x) = z(x)^T (w + W xi), and for a sketch g(x) - z(x)^T L^{-1} g(S) in addition.
+
+    That term is what is left of a prior path g when g is known in the span. It is independent of the first term.
     """
-
-    def __init__(self, posterior: SpannedPosterior, parts: list[PriorPath], rng: np.random.Generator) -> None:
-        self._span, self._parts, weights = posterior.span, parts, posterior.weights
-        self._mean = weights.mean
-        self._weights = weights.mean + weights.root @ rng.standard_normal(weights.size)
-        if isinstance(self._span, InducedSpan):
-            self._weights = self._weights - self._span.solve(self._prior(self._span.points))
-
-    def widened(self, factor: float) -> SpannedPath:
-        """The path mu + factor (f - mu): a draw from GP(mu, factor^2 cov)."""
-        weights = factor * self._weights + (1.0 - factor) * self._mean
-        return independent(self, fresh={"_parts": [part.widened(factor) for part in self._parts], "_weights": weights})
-
-    def __call__(self, points: Array) -> Array:
-        """Values at `(m, d)` points, `(m,)`."""
-        return self._prior(points) + self._span.features(points) @ self._weights
-
-    def slopes(self, points: Array) -> tuple[Array, Array]:
-        """Values `(m,)` and gradients `(m, d)` at `(m, d)` points."""
-        gradients = self._span.gradient(points, np.broadcast_to(self._weights, (len(points), len(self._weights))))
-        for part in self._parts:
-            gradients = gradients + part.gradients(points)
-        return self(points), gradients
-
-    def _prior(self, points: Array) -> Array:
-        values = np.zeros(len(points))
-        for part in self._parts:
-            values = part.plus(values, points)
-        return values
+    span, known = posterior.span, posterior.weights
+    weights = known.mean + known.root @ rng.standard_normal(known.size)
+    if isinstance(span, NystromFeatures):
+        weights = weights - span.solve(sum_of_paths(parts, span.points))
+    return Path(span.features, span.gradient, parts, weights, known.mean)
 
 
-def drawn_path(posterior: AtPoints, rng: np.random.Generator) -> Path | SpannedPath:
-    """A function drawn from the posterior of f, whichever it is."""
-    if not isinstance(posterior, SpannedPosterior):
+def drawn_path(posterior: AtPoints, rng: np.random.Generator) -> Path:
+    """Returns a function drawn from the posterior of f."""
+    if not isinstance(posterior, WeightSpacePosterior):
         return sample_path(cast(PointPosterior, posterior), rng)
-    return SpannedPath(posterior, [] if posterior.span.whole else _prior_parts(posterior, WAVES, rng), rng)
+    return _path_in_span(posterior, [] if posterior.span.exact else _prior_parts(posterior, WAVES, rng), rng)
 
 
 def sample_path(posterior: PointPosterior, rng: np.random.Generator, *, waves: int = WAVES) -> Path:
-    """A function drawn from the posterior of f.
+    """Returns a function drawn from the posterior of f.
 
     Args:
         posterior: at points.
-        rng: all randomness comes from here.
-        waves: m, a power of two; the prior's covariance is right to about 1 / m in few dimensions, where it is made of
-            waves.
+        rng: source of all randomness.
+        waves: m, a power of two. If the prior path is made of waves, its covariance is right to about 1 / m in few
+            dimensions.
     """
     integer("waves", waves, low=2)
-    return Path(posterior, _prior_parts(posterior, waves, rng), rng)
+    return _path_at_points(posterior, _prior_parts(posterior, waves, rng), rng)
 
 
 def _prior_parts(posterior: AtPoints, waves: int, rng: np.random.Generator) -> list[PriorPath]:
     d = posterior.dimension
     terms = summands(posterior.kernel, tuple(range(d)))
     parts = [prior_path(kernel, columns, d, waves, rng) for kernel, columns in terms]
-    # Slopes first: the order of a sum is part of its rounding.
+    # Slopes come first, since the order of a sum affects its rounding.
     return sorted(parts, key=lambda part: not isinstance(part, Slopes))

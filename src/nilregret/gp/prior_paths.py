@@ -1,9 +1,9 @@
-"""Functions drawn from the prior, from which `paths` makes those of the posterior.
+"""Functions drawn from the prior, from which `paths` makes functions drawn from the posterior.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | g | | a function drawn from GP(0, k) | |
-| m | `waves` | waves in a sum of them | |
+| m | `waves` | number of waves in a sum of waves | |
 | Z | `_pivots` | points whose joint sample determines g elsewhere | (r, d) |
 | L | `_root` | Cholesky factor of k(Z, Z) | (r, r) |
 | xi | `_normals` | standard normal | (r,) |
@@ -13,14 +13,14 @@ and Recht 2007),
 
     g(x) = sqrt(scale / m) sum_j a_j cos(omega_j x) + b_j sin(omega_j x),    a_j, b_j ~ N(0, 1),
 
-with frequencies laid out by a scrambled Sobol sequence: in few dimensions the covariance of g is then right to a few
+with frequencies laid out by a scrambled Sobol sequence. In few dimensions the covariance of g is then right to a few
 thousandths already at m = 1,024. Linear kernels have a random slope, sums of kernels independent paths.
 
-All others are sampled jointly at the points that are asked for: g(x) = k(x, Z) L^{-T} xi, the projection on pivots Z
-that are chosen greedily among these points until the variance left out is at most `LEFT_OUT` of the prior variance
-(pivoted Cholesky). The covariance is that of the kernel to `LEFT_OUT`, in any dimension, until `MOST` pivots are used
-up; from there on g lacks the variance that they leave out, which in rough kernels may be noticed. A pivot that comes
-later changes g where it was evaluated before by about sqrt(LEFT_OUT) standard deviations.
+All others are sampled jointly at the points that are asked for: g(x) = k(x, Z) L^{-T} xi. The pivots Z are chosen
+greedily among these points until the residual variance is at most `LEFT_OUT` of the prior variance (pivoted Cholesky).
+The covariance is that of the kernel to `LEFT_OUT`, in any dimension, until `MOST` pivots are used up. From there on g
+lacks the residual variance, which in rough kernels may be noticeable. A pivot that comes later changes g where it was
+evaluated before by about sqrt(LEFT_OUT) standard deviations.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .._utils.errors import InvalidInput
 from ..kernels import Active, Kernel, Linear, Mixture, PointKernel, Product, Spectral, Sum, Tied
 
 LEFT_OUT = 1e-9  # share of the largest prior variance that joint samples may lack
-MOST = 512  # pivots: 2 MB, and about as much work for a point as a thousand waves
+MOST = 512  # largest number of pivots: 2 MB, and about as much work for a point as a thousand waves
 
 Columns = tuple[int, ...]
 
@@ -48,18 +48,18 @@ class PriorPath(ABC):
 
     @abstractmethod
     def plus(self, others: Array, points: Array) -> Array:
-        """Values at `(m, d)` points, added to those of other paths, `(m,)`."""
+        """Returns values at `(m, d)` points, added to those of other paths, `(m,)`."""
 
     @abstractmethod
     def gradients(self, points: Array) -> Array:
-        """Gradients at `(m, d)` points, `(m, d)`."""
+        """Returns gradients at `(m, d)` points, `(m, d)`."""
 
     @abstractmethod
     def widened(self, factor: float) -> Self:
-        """The function times a number."""
+        """Returns the function times a number."""
 
-    def settle(self, points: Array) -> None:  # noqa: B027 - most are settled from the beginning
-        """From now on the same function whatever it is asked, right at these points `(m, d)`."""
+    def fix(self, points: Array) -> None:  # noqa: B027 - most are fixed from the beginning
+        """Fixes the function for all later points, so that it is right at these points `(m, d)`."""
 
 
 @final
@@ -70,47 +70,53 @@ class Slopes(PriorPath):
         self._slopes = slopes
 
     def plus(self, others: Array, points: Array) -> Array:
-        """Values at `(m, d)` points, added to those of other paths, `(m,)`."""
+        """Returns values at `(m, d)` points, added to those of other paths, `(m,)`."""
         return np.asarray(others + points @ self._slopes)
 
     def gradients(self, points: Array) -> Array:
-        """The slopes, at every point."""
+        """Returns the slopes, at every point."""
         return np.broadcast_to(self._slopes, points.shape)
 
     def widened(self, factor: float) -> Slopes:
-        """The function times a number."""
+        """Returns the function times a number."""
         return Slopes(factor * self._slopes)
 
 
 @final
 class Waves(PriorPath):
-    """A sum of waves: frequencies `(m, d)`, amplitudes `(m,)` of cosines and sines."""
+    """A sum of waves.
+
+    Args:
+        frequencies: `(m, d)`.
+        cosines: amplitudes of the cosines, `(m,)`.
+        sines: amplitudes of the sines, `(m,)`.
+    """
 
     def __init__(self, frequencies: Array, cosines: Array, sines: Array) -> None:
         self._frequencies, self._cosines, self._sines = frequencies, cosines, sines
 
     def plus(self, others: Array, points: Array) -> Array:
-        """Values at `(m, d)` points, added to those of other paths, `(m,)`."""
+        """Returns values at `(m, d)` points, added to those of other paths, `(m,)`."""
         phases = points @ self._frequencies.T
         return np.asarray(others + np.cos(phases) @ self._cosines + np.sin(phases) @ self._sines)
 
     def gradients(self, points: Array) -> Array:
-        """Gradients at `(m, d)` points, `(m, d)`."""
+        """Returns gradients at `(m, d)` points, `(m, d)`."""
         phase = points @ self._frequencies.T
         return np.asarray((self._sines * np.cos(phase) - self._cosines * np.sin(phase)) @ self._frequencies)
 
     def widened(self, factor: float) -> Waves:
-        """The function times a number."""
+        """Returns the function times a number."""
         return Waves(self._frequencies, factor * self._cosines, factor * self._sines)
 
 
 @final
 class Joint(PriorPath):
-    """Sampled jointly at the points that are asked for; a function of the questions so far, in their order."""
+    """A function sampled jointly at the points asked for, which depends on these points and their order."""
 
     def __init__(self, kernel: Kernel, dimension: int, rng: np.random.Generator, *, factor: float = 1.0) -> None:
         self._kernel, self._factor = kernel, factor
-        # Its own, so that questions draw nothing from the caller's.
+        # A generator of its own, so that evaluations draw nothing from the generator of the caller.
         self._normals = np.random.default_rng(rng.integers(2**63, size=4)).standard_normal(MOST)
         self._pivots = np.zeros((0, dimension))
         self._root = np.zeros((0, 0), order="F")
@@ -119,14 +125,14 @@ class Joint(PriorPath):
         self._most = MOST
 
     def plus(self, others: Array, points: Array) -> Array:
-        """Values at `(m, d)` points, added to those of other paths, `(m,)`."""
+        """Returns values at `(m, d)` points, added to those of other paths, `(m,)`."""
         self._grow(points)
         if not len(self._pivots):
             return others
         return np.asarray(others + self._factor * (self._kernel(points, self._pivots) @ self._weights))
 
     def gradients(self, points: Array) -> Array:
-        """Gradients at `(m, d)` points, `(m, d)`."""
+        """Returns gradients at `(m, d)` points, `(m, d)`."""
         self._grow(points)
         if not len(self._pivots):
             return np.zeros(points.shape)
@@ -134,16 +140,16 @@ class Joint(PriorPath):
         return self._kernel.input_gradient(points, self._pivots, weights)
 
     def widened(self, factor: float) -> Joint:
-        """The function times a number; from here on each has its own pivots."""
+        """Returns the function times a number, which from here on has its own pivots."""
         return independent(self, fresh={"_factor": factor * self._factor})
 
-    def settle(self, points: Array) -> None:
-        """Pivots are chosen among these points, and among no others afterwards."""
+    def fix(self, points: Array) -> None:
+        """Chooses pivots among these points, and among no others afterwards."""
         self._grow(points)
         self._most = len(self._pivots)
 
     def _grow(self, points: Array) -> None:
-        """Add the pivots that are missing among the points: pivoted Cholesky, going on from those that there are."""
+        """Adds the missing pivots among the points, by continuing the pivoted Cholesky factorisation."""
         from scipy.linalg import solve_triangular
 
         known = len(self._pivots)
@@ -188,7 +194,7 @@ class Factor(NamedTuple):
 
 @singledispatch
 def summands(kernel: Kernel, columns: Columns) -> list[tuple[Kernel, Columns]]:
-    """The terms of a sum, and the columns that each sees."""
+    """Returns the terms of a sum, and the columns that each term sees."""
     return [(kernel, columns)]
 
 
@@ -209,7 +215,7 @@ def _mixture(kernel: Mixture, columns: Columns) -> list[tuple[Kernel, Columns]]:
 
 @singledispatch
 def factors(kernel: Kernel, columns: Columns) -> list[Factor] | None:  # noqa: ARG001 - has no spectrum
-    """The factors of a product of kernels whose spectra can all be drawn from, else None."""
+    """Returns the factors of a product of kernels whose spectra can all be drawn from, otherwise None."""
     return None
 
 
@@ -245,9 +251,16 @@ def prior_path(
     waves: int,  # noqa: ARG001
     rng: np.random.Generator,  # noqa: ARG001
 ) -> PriorPath:
-    """A function drawn from GP(0, k), for a kernel that sees these columns of points of so many.
+    """Returns a function drawn from GP(0, k), for a kernel that sees some columns of points.
 
     A kernel of your own may have a better one: `prior_path.register(MyKernel)`.
+
+    Args:
+        kernel: k.
+        columns: columns that the kernel sees.
+        dimension: number of columns of the points.
+        waves: m.
+        rng: source of randomness.
     """
     raise InvalidInput(
         f"Paths are drawn for kernels of the points' coordinates, not for {shown(kernel)}. On arms, joint samples need "
@@ -282,17 +295,17 @@ def _linear(
 
 
 def _frequencies(spectral: list[Factor], d: int, count: int, rng: np.random.Generator) -> Array:
-    """Frequencies `(count, d)` of a product: sums of its factors' frequencies."""
+    """Returns frequencies `(count, d)` of a product, the sums of its factors' frequencies."""
     from scipy.stats import qmc
 
-    # One sequence for all factors: two sequences, however scrambled, share their first digits, and the frequencies of
-    # two factors would come with each other's signs.
+    # All factors share one sequence. Two scrambled sequences share their first digits, so the frequencies of two
+    # factors would have equal signs.
     wanted = [len(factor.columns) + 1 for factor in spectral]
     unit = qmc.Sobol(sum(wanted), scramble=True, rng=rng).random_base2((count - 1).bit_length())[:count]
     unit = np.clip(unit, 1e-12, 1.0 - 1e-12)
     frequencies = np.zeros((count, d))
     for factor, part in zip(spectral, np.split(unit, np.cumsum(wanted)[:-1], axis=1), strict=True):
         drawn = factor.kernel.frequencies(part)
-        if drawn is not None:  # `factors` has asked
+        if drawn is not None:  # guaranteed by `factors`
             frequencies[:, list(factor.columns)] += drawn
     return frequencies

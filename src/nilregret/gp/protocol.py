@@ -1,11 +1,11 @@
-"""What every posterior engine can do.
+"""The interface of all posteriors.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | lambda | `regularization` | ridge added to the kernel matrix | reward units^2 |
 | mu, sigma | `predict` | posterior mean and std of f, noise not included | (n,) |
 | K | | kernel matrix of all t observations, repeats included | (t, t) |
-| y | target | what one observation counts as | scalar |
+| y | target | learned value of one observation | scalar |
 
 Srinivas et al. 2010, eq. 1-2:
 
@@ -23,59 +23,71 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.copying import Copyable
+from .._utils.errors import InvalidInput
 
 LEAST_REGULARIZATION = 1e-12  # lambda / max k(x, x) below which rounding drowns the posterior
+
+
+def check_regularization(regularization: float, prior_variance: float) -> None:
+    """Raises an error if rounding in the kernel matrix would be larger than the noise."""
+    if regularization < LEAST_REGULARIZATION * prior_variance:
+        raise InvalidInput(
+            f"`regularization` is {regularization:g} where the prior variance is {prior_variance:g}: below "
+            f"{LEAST_REGULARIZATION:g} of it, rounding in the kernel matrix is larger than the noise. Use at least "
+            "that, or a smaller `scale` in the kernel."
+        )
 
 
 class Posterior(Copyable, ABC):
     """A Gaussian process given observations, which may be appended one by one.
 
-    Observations are sufficient statistics here, not a list, so memory does not grow with repeated plays.
+    A posterior keeps sufficient statistics of the observations, not a list, so memory does not grow with repeated
+    plays.
     """
 
     regularization: float
     count: int  # observations taken in, repeats included
-    _outside: float = 0.0  # tr(K - Q) of a sketch, Q <= K the kernel matrix that it works with
+    _outside: float = 0.0  # tr(K - Q) of a sketch, where Q <= K is the kernel matrix of its span
 
     @abstractmethod
     def append(self, point: Any, target: float) -> None:
-        """Add one observation."""
+        """Adds one observation."""
 
     def append_all(self, points: Sequence[Any], targets: Sequence[float]) -> None:
-        """Add several observations: as one by one, to the bit."""
+        """Adds several observations, with the same result to the bit as one by one."""
         for point, target in zip(points, targets, strict=True):
             self.append(point, target)
 
     @abstractmethod
     def predict(self, points: Any = None) -> tuple[Array, Array]:
-        """Posterior mean and standard deviation of f, each `(n,)`; of the whole domain where it is finite."""
+        """Returns posterior mean and std of f, each `(n,)`, at points or at the whole finite domain."""
 
     @abstractmethod
     def covariance(self, points: Any) -> Array:
-        """Joint posterior covariance of f at `n` points, `(n, n)`."""
+        """Returns the joint posterior covariance of f at `n` points, `(n, n)`."""
 
     def cross_covariance(self, points: Any, others: Any) -> Array:
-        """Posterior covariance of f between `n` points and `k` others, `(n, k)`."""
+        """Returns the posterior covariance of f between `n` points and `k` others, `(n, k)`."""
         return self.covariance(np.concatenate([points, others]))[: len(points), len(points) :]
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, points: Any = None, *, size: int = 1) -> Array:
-        """Joint samples of f, `(size, n)`."""
+        """Returns joint samples of f, `(size, n)`."""
 
     @property
     @abstractmethod
     def mean_norm(self) -> float:
-        """||mu||_k, the RKHS norm of the posterior mean, reward units."""
+        """RKHS norm of the posterior mean ||mu||_k, reward units."""
 
     @property
     @abstractmethod
     def log_determinant_ratio(self) -> float:
-        """Log det(I + K / lambda), kept as the running sum of log(1 + sigma^2 / lambda) (Srinivas, Lemma 5.3)."""
+        """Log det(I + K / lambda), the running sum of log(1 + sigma^2 / lambda) (Srinivas, Lemma 5.3)."""
 
     @property
     @final
     def shortfall(self) -> float:
-        """Rho = sqrt(tr(K - Q) / lambda), by which a sketch falls short (`posterior.inducing`); 0 of exact ones."""
+        """Error rho = sqrt(tr(K - Q) / lambda) of a sketch (see `inducing`), and 0 for exact posteriors."""
         return math.sqrt(self._outside / self.regularization) if self._outside else 0.0
 
     @property
@@ -86,29 +98,29 @@ class Posterior(Copyable, ABC):
 
 
 class RevisablePosterior(Posterior):
-    """A posterior whose observations may also be re-priced and forgotten one by one.
+    """A posterior whose observations can be changed and removed one by one.
 
-    `revise` and `forget` name an observation by its point and target, and the caller (who has the record) vouches that
-    it was appended.
+    `revise` and `forget` identify an observation by its point and target. The caller, who has the record, guarantees
+    that this observation was appended.
     """
 
     @abstractmethod
     def revise(self, point: Any, old: float, new: float) -> None:
-        """Change the target of one observation: the mean moves, the variance does not."""
+        """Replaces the target of one observation. The mean moves and the variance does not."""
 
     def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
-        """Change the targets of several observations, of which some may be of one point."""
+        """Replaces the targets of several observations, of which some may share a point."""
         for point, before, after in zip(points, old, new, strict=True):
             self.revise(point, before, after)
 
     @abstractmethod
     def forget(self, point: Any, target: float) -> None:
-        """Take one observation back out."""
+        """Removes one observation."""
 
     @property
     @abstractmethod
     def quadratic_form(self) -> float:
-        """y^T (K + lambda I)^{-1} y."""
+        """Quadratic form y^T (K + lambda I)^{-1} y."""
 
     @property
     @final
@@ -126,14 +138,14 @@ class RevisablePosterior(Posterior):
 class CountingPosterior(RevisablePosterior):
     """A posterior that takes many observations of one point at the cost of one.
 
-    n observations with average m are one observation of m under noise variance lambda / n, and their sum of squares
-    about m (`scatter`) enters the likelihood alone.
+    n observations with average m equal one observation of m under noise variance lambda / n. Their sum of squares about
+    m (`scatter`) affects only the likelihood.
     """
 
     @abstractmethod
     def append(self, point: Any, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
-        """Add `count` observations with the average `target` and this sum of squared deviations from it."""
+        """Adds `count` observations with the average `target` and this sum of squared deviations from it."""
 
     @abstractmethod
     def forget(self, point: Any, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
-        """Take as many back out."""
+        """Removes `count` observations with the average `target` and this sum of squared deviations."""

@@ -1,4 +1,4 @@
-"""A posterior at several regularizations at once, from one eigendecomposition of what was observed.
+"""A posterior at several regularizations at once, from one eigendecomposition of the observations.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -14,8 +14,8 @@ With repeats merged exactly,
     y^T (I + K / alpha)^{-1} y = rest + sum_i alpha c_i^2 / (S_i + alpha),
     log det(I + K / alpha) = sum_i log(1 + S_i / alpha),
 
-where `rest` is what of the targets no eigenvector of a positive eigenvalue reaches: their scatter within points above
-all.
+where `rest` is the part of the targets outside the eigenvectors of positive eigenvalues, mainly the scatter of the
+targets within points.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ import numpy as np
 
 from .._utils.checks import Array, IndexArray
 
-LEAST_EIGENVALUE = 1e-14  # of the largest one: below it rounding decides, and the direction counts as unobserved
+LEAST_EIGENVALUE = 1e-14  # share of the largest eigenvalue below which a direction counts as unobserved
 
 Moments = tuple[Array, Array]
 
 
 @final
 class Spectrum:
-    """What was observed, diagonalised.
+    """Diagonalised observations.
 
     Args:
         values: S, `(r,)`.
         data: c, `(r,)`.
         rest: reward units squared.
-        rows: where other points lie in these directions.
+        rows: coordinates of other points in these directions.
     """
 
     def __init__(self, values: Array, data: Array, rest: float, rows: FeatureRows | MappedRows | PriorRows) -> None:
         self.values, self._data, self._rest, self._rows = values, data, rest, rows
 
     def misfit(self, ridges: Array) -> Array:
-        """y^T (I + K / alpha)^{-1} y = alpha y^T (K + alpha I)^{-1} y, `(J,)`: reward units squared."""
+        """Returns y^T (I + K / alpha)^{-1} y = alpha y^T (K + alpha I)^{-1} y, `(J,)`, reward units squared."""
         alphas = ridges[:, None]
         return np.asarray(self._rest + (self._data**2 * (alphas / (self.values + alphas))).sum(axis=1))
 
     def log_determinant_ratio(self, ridge: float) -> float:
-        """Log det(I + K / alpha)."""
+        """Returns log det(I + K / alpha)."""
         return float(np.log1p(self.values / ridge).sum())
 
     def moments(self, points: Any, ridges: Array) -> Moments:
-        """Posterior means and standard deviations at points, each `(J, n)`."""
+        """Returns posterior means and standard deviations at points, each `(J, n)`."""
         mean, variance = self._rows(points, self.values, self._data, ridges)
         return mean, np.sqrt(np.maximum(variance, 0.0))
 
@@ -65,14 +65,14 @@ class Spectrum:
 class FeatureRows:
     """Rows in the space of features: x -> V^T phi(x), with Phi(U)^T N Phi(U) = V S V^T, so that z = S^{1/2} V^T phi.
 
-    The variance is a sum of squares there: nothing cancels.
+    The variance is a sum of squares there, without cancellation.
     """
 
     def __init__(self, turned: Array, left_out: Array) -> None:
         self._turned, self._left_out = turned, left_out
 
     def __call__(self, points: Any, values: Array, data: Array, ridges: Array) -> Moments:
-        """Mean and variance, each `(J, n)`."""
+        """Returns mean and variance, each `(J, n)`."""
         some = slice(None) if points is None else points
         turned, shrunk = self._turned[some], 1.0 / (values + ridges[:, None])
         mean = (shrunk * (np.sqrt(values) * data)) @ turned.T
@@ -81,16 +81,21 @@ class FeatureRows:
 
 @final
 class MappedRows:
-    """Rows in the space of features that are worked out for the points asked about, `(n, d)`."""
+    """Rows in the space of features that are computed for the points asked about, `(n, d)`.
+
+    Args:
+        features: function of points.
+        left_out: function of points and their features, which returns the residual variance.
+        vectors: V.
+    """
 
     def __init__(
         self, features: Callable[[Array], Array], left_out: Callable[[Array, Array], Array], vectors: Array
     ) -> None:
-        """The features of points, what these leave out of their variance, and V."""
         self._features, self._left_out, self._vectors = features, left_out, vectors
 
     def __call__(self, points: Any, values: Array, data: Array, ridges: Array) -> Moments:
-        """Mean and variance, each `(J, n)`."""
+        """Returns mean and variance, each `(J, n)`."""
         known = self._features(points)
         turned, shrunk = known @ self._vectors, 1.0 / (values + ridges[:, None])
         mean = (shrunk * (np.sqrt(values) * data)) @ turned.T
@@ -99,14 +104,19 @@ class MappedRows:
 
 @final
 class PriorRows:
-    """Rows from the kernel: x -> Q^T N^{1/2} K(U, x)."""
+    """Rows from the kernel: x -> Q^T N^{1/2} K(U, x).
+
+    Args:
+        covariance: function of points that returns their prior covariance with the observed points, `(u, n)`.
+        variance: function of points that returns their prior variance.
+        weights: N^{1/2} Q.
+    """
 
     def __init__(self, covariance: Callable[[Any], Array], variance: Callable[[Any], Array], weights: Array) -> None:
-        """The prior covariance of the observed points with others `(u, n)`, their prior variance, and N^{1/2} Q."""
         self._covariance, self._variance, self._weights = covariance, variance, weights
 
     def __call__(self, points: Any, values: Array, data: Array, ridges: Array) -> Moments:
-        """Mean and variance, each `(J, n)`."""
+        """Returns mean and variance, each `(J, n)`."""
         rows, shrunk = self._covariance(points).T @ self._weights, 1.0 / (values + ridges[:, None])
         return (shrunk * data) @ rows.T, self._variance(points) - shrunk @ (rows**2).T
 
@@ -114,25 +124,35 @@ class PriorRows:
 def spectrum_of_features(
     features: Array, left_out: Array, plays: IndexArray, average: Array, scatter: float
 ) -> Spectrum:
-    """From features `(N, r)` of all points, and plays and average targets `(N,)`."""
+    """Returns the spectrum from features `(N, r)` of all points, and plays and average targets `(N,)`."""
     seen = np.flatnonzero(plays)
     root = np.sqrt(plays[seen])
     rows = features[seen] * root[:, None]
-    values, vectors = np.linalg.eigh(rows.T @ rows)
-    known = values > LEAST_EIGENVALUE * values.max(initial=0.0)
-    values = np.where(known, values, 0.0)
     targets = root * average[seen]
-    data = np.where(known, vectors.T @ (rows.T @ targets) / np.sqrt(np.where(known, values, 1.0)), 0.0)
+    values, vectors, data = _diagonalised(rows.T @ rows, rows.T @ targets)
     return Spectrum(values, data, _rest(targets, data, scatter), FeatureRows(features @ vectors, left_out))
 
 
 def spectrum_of_gram(gram: Array, right: Array, squares: float, rows: Callable[[Array], MappedRows]) -> Spectrum:
-    """From Z^T N Z `(r, r)` and Z^T N ybar `(r,)` of features Z, and the sum of the squared targets."""
+    """Returns the spectrum from sums over the observations.
+
+    Args:
+        gram: Z^T N Z for features Z, `(r, r)`.
+        right: Z^T N ybar, `(r,)`.
+        squares: sum of the squared targets.
+        rows: function of the eigenvectors.
+    """
+    values, vectors, data = _diagonalised(gram, right)
+    return Spectrum(values, data, max(squares - float(data @ data), 0.0), rows(vectors))
+
+
+def _diagonalised(gram: Array, right: Array) -> tuple[Array, Array, Array]:
+    """Returns eigenvalues S and eigenvectors V of a Gram matrix Z^T N Z, and the data S^{-1/2} V^T `right`."""
     values, vectors = np.linalg.eigh(gram)
     known = values > LEAST_EIGENVALUE * values.max(initial=0.0)
     values = np.where(known, values, 0.0)
     data = np.where(known, vectors.T @ right / np.sqrt(np.where(known, values, 1.0)), 0.0)
-    return Spectrum(values, data, max(squares - float(data @ data), 0.0), rows(vectors))
+    return values, vectors, data
 
 
 def spectrum_of_points(
@@ -144,7 +164,7 @@ def spectrum_of_points(
     covariance: Callable[[Any], Array],
     variance: Callable[[Any], Array],
 ) -> Spectrum:
-    """From the kernel matrix `(u, u)` of the distinct points; see `PriorRows` for the rest."""
+    """Returns the spectrum from the kernel matrix `(u, u)` of the distinct points (see `PriorRows`)."""
     root = np.sqrt(plays)
     values, vectors = np.linalg.eigh(root[:, None] * gram * root)
     known = values > LEAST_EIGENVALUE * values.max(initial=0.0)

@@ -4,9 +4,9 @@
 |---|---|---|---|
 | L | `_left`, `_corner` | blocks of `BLOCK` rows: left of the diagonal block, and that block | (n, n), lower |
 
-Rows live in blocks that are allocated whole and filled, so growth copies nothing and only half of the square is kept:
-n = 10,000 takes 0.45 GB. Substitution runs block by block in level-3 BLAS; a few right-hand sides together cost little
-more than one, since the time goes into reading L.
+Rows are stored in blocks that are allocated whole and filled. So growth copies nothing, and only half of the square is
+kept: n = 10,000 takes 0.45 GB. Substitution runs block by block in level-3 BLAS. A few right-hand sides together cost
+little more than one, since reading L takes most of the time.
 """
 
 from __future__ import annotations
@@ -21,25 +21,30 @@ from .._utils.checks import Array
 from .._utils.copying import Copyable
 
 BLOCK = 256
-SMALL = (
-    1_000_000  # multiplications in a product that OpenBLAS does as it stands; larger ones it first copies into place
-)
-FEW = 48  # right-hand sides for which that copy would take longer than the product
+SMALL = 1_000_000  # largest number of multiplications in a product for which OpenBLAS does not first copy its operands
+FEW = 48  # number of right-hand sides up to which that copy takes longer than the product
 
 
 class Rotations(NamedTuple):
-    """What turned the factor of M into that of M + sign * c c^T, row by row from `start` on."""
+    """The rotations that turned the factor of M into that of M + sign * c c^T, row by row from `start` on.
+
+    Attributes:
+        start: first row.
+        sign: 1 or -1.
+        cosines: `(n - start,)`.
+        sines: `(n - start,)`.
+    """
 
     start: int
     sign: float
-    cosines: Array  # (n - start,)
-    sines: Array  # (n - start,)
+    cosines: Array
+    sines: Array
 
     def turn(self, rows: Array, extra: Array, first: int) -> None:
-        """Carry L^{-1} B over to the new factor, in place: its rows from `first` on, and `extra` (0 at `start`).
+        """Applies the rotations to L^{-1} B, in place: to its rows from `first` on, and to `extra` (0 at `start`).
 
-        [L c] H = [L' 0] with H orthogonal (sign 1) or hyperbolic (sign -1), so L'^{-1} B is the top of
-        H^{-1} [L^{-1} B; 0].
+        [L c] H = [L' 0] with H orthogonal (sign 1) or hyperbolic (sign -1), so L'^{-1} B is the top of H^{-1} [L^{-1}
+        B, 0].
         """
         for row, cosine, sine in zip(
             rows, self.cosines[first - self.start :].tolist(), self.sines[first - self.start :].tolist(), strict=False
@@ -52,12 +57,19 @@ class Rotations(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Some rows of L: from `low` to `high`, their columns before `low`, and the triangle from there on."""
+    """A block of rows of L.
+
+    Attributes:
+        low: first row.
+        high: end of the rows.
+        left: columns before `low`, `(high - low, low)`.
+        corner: triangle from column `low` on, `(high - low, high - low)`.
+    """
 
     low: int
     high: int
-    left: Array  # (high - low, low)
-    corner: Array  # (high - low, high - low)
+    left: Array
+    corner: Array
 
 
 class GrowingTriangle(Copyable):
@@ -69,10 +81,10 @@ class GrowingTriangle(Copyable):
         self.size = 0
         self._left: list[Array] = []
         self._corner: list[Array] = []
-        self._shared = 0  # leading blocks that a copy uses too: replaced, not written into
+        self._shared = 0  # leading blocks shared with a copy, which are replaced when they change
 
     def append(self, row: Array, diagonal: float) -> None:
-        """Add the row (row, diagonal) of L; `row` is `(size,)`."""
+        """Adds the row (row, diagonal) of L, where `row` is `(size,)`."""
         block, inside = divmod(self.size, BLOCK)
         if inside == 0:
             self._left.append(np.zeros((BLOCK, block * BLOCK)))
@@ -83,13 +95,13 @@ class GrowingTriangle(Copyable):
         self.size += 1
 
     def extend(self, rows: Array, residual: Array, ridge: Array) -> None:
-        """Add rows and columns to M.
+        """Adds rows and columns to M.
 
         Args:
             rows: L^{-1} times the new columns of M above the diagonal block, transposed, `(m, size)`.
-            residual: the Schur complement less the ridge, `(m, m)`, written to. A covariance: pivots that rounding
-                takes below 0 count as 0, so that those of M do not fall below the ridge.
-            ridge: what M has on its diagonal besides, `(m,)`.
+            residual: Schur complement less the ridge, `(m, m)`, which is overwritten. It is a covariance, so pivots
+                that are negative by rounding count as 0. Thus those of M do not fall below the ridge.
+            ridge: added to the diagonal of M, `(m,)`.
         """
         for j, row in enumerate(rows):
             residual[j:, j] -= residual[j:, :j] @ residual[j, :j]
@@ -98,7 +110,7 @@ class GrowingTriangle(Copyable):
             self.append(np.concatenate([row, residual[j, :j]]), diagonal)
 
     def solve(self, right: Array) -> Array:
-        """L^{-1} `right`, `(n, m)` or `(n,)`."""
+        """Returns L^{-1} `right`, `(n, m)` or `(n,)`."""
         solution = np.empty((self.size, *right.shape[1:]))
         for low, high, left, corner in self._rows():
             rest = right[low:high] - _times(left, solution[:low])
@@ -106,9 +118,10 @@ class GrowingTriangle(Copyable):
         return solution
 
     def substitute(self, right: Array, solution: Array, *, start: int) -> None:
-        """Rows `start` .. n of L^{-1} `right` into `solution`, row by row.
+        """Writes the rows `start` .. n of L^{-1} `right` into `solution`, row by row.
 
-        The same products for a row however many rows at once: the result does not depend on when it was asked for.
+        The products for a row are the same however many rows are solved at once. So the result does not depend on the
+        time of the call.
         """
         for low, high, left, corner in self._rows(start):
             for i in range(max(low, start), high):
@@ -116,7 +129,7 @@ class GrowingTriangle(Copyable):
                 solution[i] = (right[i] - known) / corner[i - low, i - low]
 
     def solve_transposed(self, right: Array) -> Array:
-        """L^{-T} `right`, `(n, m)` or `(n,)`."""
+        """Returns L^{-T} `right`, `(n, m)` or `(n,)`."""
         solution = right.copy()
         for low, high, left, corner in reversed(self._rows()):
             part = dtrsm(1.0, corner.T, solution[low:high]).reshape(solution[low:high].shape)
@@ -125,7 +138,7 @@ class GrowingTriangle(Copyable):
         return solution
 
     def part(self, low: int, high: int) -> Array:
-        """Rows `low` .. `high` of L up to column `high`, `(high - low, high)`."""
+        """Returns the rows `low` .. `high` of L up to column `high`, `(high - low, high)`."""
         result = np.zeros((high - low, high))
         for rows in self._rows(low):
             first, last = max(low, rows.low), min(high, rows.high)
@@ -137,7 +150,7 @@ class GrowingTriangle(Copyable):
         return result
 
     def _rows(self, start: int = 0) -> list[_Rows]:
-        """The blocks from that of row `start` on."""
+        """Returns the blocks from that of row `start` on."""
         rows = []
         for block in range(start // BLOCK, len(self._left)):
             low, high = block * BLOCK, min((block + 1) * BLOCK, self.size)
@@ -147,15 +160,18 @@ class GrowingTriangle(Copyable):
         return rows
 
     def diagonal(self) -> Array:
-        """The diagonal of L, `(n,)`."""
+        """Returns the diagonal of L, `(n,)`."""
         return np.concatenate([rows.corner.diagonal() for rows in self._rows()] or [np.zeros(0)])
 
     def dense(self, start: int = 0) -> Array:
-        """A copy of the trailing square from row and column `start` on."""
+        """Returns a copy of the trailing square from row and column `start` on."""
         return self.part(start, self.size)[:, start:].copy()
 
     def add_to_diagonal(self, position: int, amount: float) -> Rotations:
-        """Follow M[position, position] += amount (of either sign, M staying positive definite). O((n - position)^2)."""
+        """Applies M[position, position] += amount, in O((n - position)^2).
+
+        The amount may have either sign, as long as M stays positive definite.
+        """
         trailing = self.dense(position)
         column = np.zeros(len(trailing))
         column[0] = math.sqrt(abs(amount))
@@ -164,7 +180,7 @@ class GrowingTriangle(Copyable):
         return rotations
 
     def remove(self, position: int) -> None:
-        """Drop row and column `position` of M. O((n - position)^2)."""
+        """Removes row and column `position` of M. O((n - position)^2)."""
         trailing = self.dense(position)
         kept, column = trailing[1:, 1:].copy(), trailing[1:, 0].copy()
         _rank_one(kept, column, position, 1.0)
@@ -176,7 +192,7 @@ class GrowingTriangle(Copyable):
             self.append(np.concatenate([row, kept[offset, :offset]]), float(kept[offset, offset]))
 
     def keep_blocks(self, count: int) -> None:
-        """Drop all rows but those of the first `count` blocks."""
+        """Removes all rows but those of the first `count` blocks."""
         self.size = count * BLOCK
         del self._left[count:], self._corner[count:]
 
@@ -203,7 +219,7 @@ class GrowingTriangle(Copyable):
 
 
 def _times(left: Array, right: Array) -> Array:
-    """The product, in pieces where there are few columns."""
+    """Returns the product, computed in pieces if there are few columns."""
     columns = right.shape[1] if right.ndim == 2 else 1
     if not 1 < columns <= FEW:
         return np.asarray(left @ right)
@@ -215,7 +231,7 @@ def _times(left: Array, right: Array) -> Array:
 
 
 def _rank_one(factor: Array, column: Array, start: int, sign: float) -> Rotations:
-    """Turn the factor of M into that of M + sign * column column^T, in place (rotations, or hyperbolic ones)."""
+    """Turns the factor of M into that of M + sign * column column^T, in place, by (hyperbolic) rotations."""
     cosines, sines = np.ones(len(factor)), np.zeros(len(factor))
     for k in range(len(factor)):
         if column[k] == 0.0:

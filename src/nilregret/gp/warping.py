@@ -1,18 +1,18 @@
-"""Rewards bent so that bad ones do not drown good ones: strictly increasing maps, which are undone in what is shown.
+"""Warping: strictly increasing maps of rewards that reduce the influence of very bad rewards.
 
-One training run that diverges has a loss thirty times that of all others; standardised, these others are one number
-then. What a search needs to know of bad points is that they are bad, and which of two is the worse one.
+One training run that diverges has a loss thirty times that of all others. After standardisation, these others are
+nearly one number. A search needs to know only that points are bad, and which of two is worse.
 
-What decides is a normal distribution of the warped reward; what is shown is the distribution of the reward behind it.
-They agree: the map is increasing, so bounds, draws and probabilities of improvement order points alike in either unit.
-Expected improvement does, too, over whatever is at least the median: from there up the map changes nothing. That is the
-expectation over the whole belief. A normal distribution of the same mean and deviation is another belief, since the
-lower half reaches far down.
+Decisions use a normal distribution of the warped reward, and reports show the distribution of the reward itself. They
+agree: the map is increasing, so bounds, samples and probabilities of improvement order points alike in either unit.
+Expected improvement over a value of at least the median also agrees, since from there up the map changes nothing. That
+is the expectation under the distribution of the reward. A normal distribution of the same mean and deviation differs,
+since the lower half reaches far down.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | y | `knots` | rewards, ascending; the last is the median | (k,) |
-| w | `heights` | what they become; the last is the median | (k,) |
+| w | `heights` | warped rewards at the knots; the last is the median | (k,) |
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from .._utils.checks import Array, finite_array, frozen, number, settle, shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 
-MOST_LOG = 200.0  # of a warped value, in scales: e^200 is beyond every reward
-MOST_WARPED = 1e100  # standard deviation, in scales: its square must not overflow
-MOST_LOG_SQUARE = 650.0  # its mean square must not overflow
+MOST_LOG = 200.0  # largest warped value, in scales: e^200 is beyond every reward
+MOST_WARPED = 1e100  # largest standard deviation, in scales, whose square does not overflow
+MOST_LOG_SQUARE = 650.0  # largest logarithm of a mean square that does not overflow
 FAR = 37.0  # standard deviations beyond which a normal distribution has no mass: Phi(-37) = 6e-300
-LEAST_STD = 1e-200  # where nothing is uncertain
+LEAST_STD = 1e-200  # smallest standard deviation, to divide by
 NARROW = 1e-4  # standard deviations, in scales, below which a signed logarithm is a straight line
-MOST_AT_ONCE = 2**18  # (point, segment) pairs that are looked at together
+MOST_AT_ONCE = 2**18  # number of (point, segment) pairs that are computed together
 
 
 @final
 @described
 @dataclass(frozen=True, eq=False)
 class Warp:
-    """The identity from the last knot up, linear between knots, and straight on below the first: a bijection."""
+    """A piecewise linear bijection, the identity above the last knot and straight below the first."""
 
     knots: Array
     heights: Array
@@ -64,17 +64,17 @@ class Warp:
         return hash((self.knots.tobytes(), self.heights.tobytes()))
 
     def to(self, rewards: Array) -> Array:
-        """Warped rewards."""
+        """Returns warped rewards."""
         return _through(rewards, self.knots, self.heights)
 
     def back(self, warped: Array) -> Array:
-        """The rewards behind them."""
+        """Returns the rewards of warped rewards."""
         return _through(warped, self.heights, self.knots)
 
     def moments(self, mean: Array, std: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation of the rewards behind normal warped ones of these, each `(n,)`."""
+        """Returns mean and std of the rewards whose warped values are normal with these moments, each `(n,)`."""
         means, stds = np.array(mean, dtype=np.float64), np.array(std, dtype=np.float64)
-        bent = np.flatnonzero(means - FAR * stds < self.heights[-1])  # the others lie where rewards stay
+        bent = np.flatnonzero(means - FAR * stds < self.heights[-1])  # others lie where the map is the identity
         step = max(MOST_AT_ONCE // (len(self.heights) + 1), 1)
         with np.errstate(under="ignore"):
             for first in range(0, len(bent), step):
@@ -83,10 +83,10 @@ class Warp:
         return means, stds
 
     def _moments(self, mean: Array, std: Array) -> tuple[Array, Array]:
-        """A sum over the segments: on each the normal distribution is truncated, and the map is a straight line.
+        """Returns the moments as a sum over segments, on each a truncated normal distribution under a straight line.
 
-        The line is taken from the end of its segment nearest to the mean, and rewards less the median, so that little
-        cancels: with z = (w - mean) / std and r that end, y - median = jump + slope (z - r).
+        The line is taken from the end of its segment nearest to the mean, and rewards less the median, to limit
+        cancellation. With z = (w - mean) / std and r that end, y - median = jump + slope (z - r).
         """
         from scipy.special import ndtr  # slow to import, and given kernels need none of it
 
@@ -104,7 +104,7 @@ class Warp:
         first = density[:, :-1] - density[:, 1:]
         second = mass + low * density[:, :-1] - high * density[:, 1:]
         length = high - low
-        # E (z - r) and E (z - r)^2 there; on a short segment what has cancelled is all there is.
+        # E (z - r) and E (z - r)^2 on each segment, within their bounds, since they cancel on short segments.
         square = np.clip(second - 2.0 * near * first + near**2 * mass, 0.0, length**2 * mass)
         first = np.clip(first - near * mass, -length * mass, length * mass)
         median = self.back(mean)
@@ -116,7 +116,7 @@ class Warp:
 
 
 def _through(values: Array, knots: Array, heights: Array) -> Array:
-    """The map with these heights at these knots."""
+    """Returns the values of the map with these heights at these knots."""
     values = np.asarray(values, dtype=np.float64)
     inside = np.interp(values, knots, heights)
     slope = (heights[1] - heights[0]) / (knots[1] - knots[0])
@@ -128,10 +128,10 @@ def _through(values: Array, knots: Array, heights: Array) -> Array:
 @described
 @dataclass(frozen=True)
 class SignedLog:
-    """w = sign(y) s log(1 + |y| / s): near 0 the identity, far away logarithms. What is above 0 stays there.
+    """The map w = sign(y) s log(1 + |y| / s): the identity near 0, and logarithms far away. Signs are kept.
 
-    For constraint values, of which the border at 0 is what matters (the bilog of Eriksson & Poloczek 2021, section 3.1,
-    has s = 1; here it follows the units).
+    It is for constraint values, whose border is at 0. The bilog of Eriksson & Poloczek 2021, section 3.1, has s = 1.
+    Here s follows the units.
 
     Attributes:
         scale: s, in the units of the values, above 0.
@@ -143,19 +143,19 @@ class SignedLog:
         settle(self, scale=number("scale", self.scale, low=0.0, open_low=True))
 
     def to(self, values: Array) -> Array:
-        """Warped values."""
+        """Returns warped values."""
         return np.asarray(np.copysign(self.scale * np.log1p(np.abs(values) / self.scale), values))
 
     def back(self, warped: Array) -> Array:
-        """The values behind them, at most e^200 scales."""
+        """Returns the values of warped values, at most e^200 scales."""
         inner = np.minimum(np.abs(warped) / self.scale, MOST_LOG)
         return np.asarray(np.copysign(self.scale * np.expm1(inner), warped))
 
     def moments(self, mean: Array, std: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation of the values behind normal warped ones of these, each `(n,)`.
+        """Returns mean and std of the values whose warped values are normal with these moments, each `(n,)`.
 
-        On either side of 0 values are those of a log-normal distribution, truncated: with x = w / s of mean m and
-        variance v, E[e^x; x > 0] = e^(m + v/2) Phi((m + v) / sqrt(v)).
+        On either side of 0 values have a truncated log-normal distribution. With x = w / s of mean m and variance v,
+        E[e^x, x > 0] = e^(m + v/2) Phi((m + v) / sqrt(v)).
         """
         from scipy.special import log_ndtr, ndtr
 
@@ -181,24 +181,24 @@ AnyWarp = Warp | SignedLog
 
 
 def signed_log(values: Array) -> SignedLog | None:
-    """Of the scale that a quarter of the values `(n,)` are nearer to 0 than; None where all of them are 0."""
+    """Returns the map whose scale is the 0.25 quantile of the nonzero absolute values `(n,)`, or None if all are 0."""
     sizes = np.abs(values[values != 0.0])
     return SignedLog(float(np.quantile(sizes, 0.25))) if len(sizes) else None
 
 
 def half_rank(rewards: Array) -> Warp | None:
-    """Rewards from the median up stay; those below get normal scores of their ranks (Song et al. 2022, HalfRankWarper).
+    """Returns a map that keeps rewards from the median up and replaces lower rewards by normal scores of their ranks.
 
-    w = median + s Phi^{-1}((rank - 1/2) / n) with s the root mean square of how far the upper half is above the median:
-    the lower half then looks like that of a normal distribution whose upper half is the rewards' own; where that is all
-    one number, s is the mean distance of the rewards below it. Rewards that come several times count as often, and have
-    their average rank; in the authors' code they count once.
+    Source: Song et al. 2022, HalfRankWarper. w = median + s Phi^{-1}((rank - 1/2) / n) with s the root mean square of
+    the upper half less the median. The lower half then looks like that of a normal distribution whose upper half is the
+    rewards' own. If the upper half is all one number, s is the mean distance of the rewards below it. Repeated rewards
+    count as often as they occur, and have their average rank. In the authors' code they count once.
 
     Args:
         rewards: `(n,)`.
 
     Returns:
-        The map; None where nothing is below the median by more than rounding.
+        The map, or None if nothing is below the median by more than rounding.
     """
     from scipy.special import ndtri  # slow to import, and given kernels need none of it
     from scipy.stats import rankdata
@@ -215,10 +215,10 @@ def half_rank(rewards: Array) -> Warp | None:
     apart = bad < median - 8.0 * np.finfo(np.float64).eps * np.maximum(np.abs(bad), abs(median))
     if not apart.any():
         return None
-    # Where the upper half is all one number there is no scale but that of the lower one.
+    # If the upper half is all one number, only the lower half has a scale.
     scale = spread or float(median - bad[apart].mean())
     scores = scale * ndtri((ranks[apart] - 0.5) / len(rewards))
     heights = np.append(median + scores, median)
     knots = np.append(bad[apart], median)
-    keep = np.append(np.diff(heights) > 0.0, True)  # scores that the median swallows
+    keep = np.append(np.diff(heights) > 0.0, True)  # drops scores that equal the next to rounding
     return Warp(knots[keep], heights[keep]) if keep.sum() > 1 else None

@@ -1,4 +1,4 @@
-"""Linear functions of r features with Gaussian weights: what is known of the weights after some observations.
+"""Posterior of Gaussian weights of r features, for functions that are linear in the features.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -6,7 +6,7 @@
 | W | `root` | W W^T = (I + Z^T Z / lambda)^{-1}, the covariance of the weights | (r, r) |
 | w | `mean` | (Z^T Z + lambda I)^{-1} Z^T y | (r,) |
 
-mu(x) = z^T w and sigma^2(x) = |z^T W|^2, a sum of squares: nothing cancels. One observation costs O(r^2).
+mu(x) = z^T w and sigma^2(x) = |z^T W|^2, a sum of squares without cancellation. One observation costs O(r^2).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .arms import LITTLE_SLACK
 
 
 class Weights(Copyable):
-    """Weights of r features, a priori N(0, I)."""
+    """Weights of r features with the prior N(0, I)."""
 
     OWNED = ("root",)
 
@@ -35,7 +35,7 @@ class Weights(Copyable):
         self.log_ratio = 0.0  # log det(I + Z^T Z / lambda)
 
     def add(self, z: Array, target: float) -> float:
-        """Take in an observation; returns its variance before that."""
+        """Adds an observation and returns its variance before that."""
         half = z.dot(self.root)
         direction, variance = self.root.dot(half), float(half.dot(half))
         total = self.regularization + variance
@@ -46,11 +46,15 @@ class Weights(Copyable):
         return variance
 
     def revise(self, z: Array, change: float) -> None:
-        """Follow a change of one target."""
+        """Adds `change` to the target of one observation."""
         self.mean = self.mean + self.root.dot(z.dot(self.root)) * (change / self.regularization)
 
     def remove(self, z: Array, target: float) -> bool:
-        """Take an observation back out; False where it was nearly all that was known, and all must be made afresh."""
+        """Removes an observation, or returns False without doing so.
+
+        False means that the observation was nearly all the information, so the weights must be computed from the
+        others.
+        """
         half = z.dot(self.root)
         direction, variance = self.root.dot(half), float(half.dot(half))
         slack = self.regularization - variance
@@ -66,24 +70,27 @@ class Weights(Copyable):
             dger(factor, direction, half, a=self.root, overwrite_a=1)  # in place: the root is column-major
 
     def renew(self, upper: Array) -> None:
-        """From R with R^T R = I + Z^T Z / lambda; the mean is 0 until it is refined."""
+        """Sets the root from R with R^T R = I + Z^T Z / lambda, and the mean to 0 until it is refined."""
         if self.size:
             self.root = np.asfortranarray(solve_triangular(upper, np.eye(self.size), check_finite=False))
         self.mean = np.zeros(self.size)
         self.log_ratio = 2.0 * float(np.log(np.abs(upper.diagonal())).sum())
 
     def refine(self, Z: Array, plays: npt.NDArray[np.int64], average: Array) -> None:
-        """One step of iterative refinement: w solves Z^T N (ybar - Z w) / lambda = w."""
+        """Applies one step of iterative refinement, where w solves Z^T N (ybar - Z w) / lambda = w."""
         self.refine_by(Z.T @ (plays * (average - Z @ self.mean)))
 
     def refine_by(self, misfit: Array) -> None:
-        """The step for Z^T N (ybar - Z w), `(r,)`."""
+        """Applies the step for Z^T N (ybar - Z w), `(r,)`."""
         gradient = misfit / self.regularization - self.mean
         self.mean = self.mean + self.root @ (self.root.T @ gradient)
 
 
 def root_of_rows(rows: Array, size: int) -> Array:
-    """R with R^T R = I + rows^T rows, by QR: forming the sum would round the identity away where lambda is small."""
+    """Returns R with R^T R = I + rows^T rows, by QR.
+
+    Forming the sum would lose the identity to rounding if lambda is small.
+    """
     if not len(rows):
         return np.eye(size)
     ordered = rows[np.argsort(-np.einsum("ij,ij->i", rows, rows), kind="stable")]  # largest first
@@ -91,6 +98,6 @@ def root_of_rows(rows: Array, size: int) -> Array:
 
 
 def root_of_gram(gram: Array) -> Array:
-    """R with R^T R = I + gram, which is written to."""
+    """Returns R with R^T R = I + gram, and overwrites `gram`."""
     gram[np.diag_indices(len(gram))] += 1.0
     return np.asarray(cholesky(gram, check_finite=False)) if len(gram) else gram

@@ -1,1 +1,1 @@
-"""Where other people's tools meet this library: each module needs the package that it is named after."""
+"""Integrations with Optuna and scikit-learn. Each module needs the package that it is named after."""

@@ -1,4 +1,4 @@
-"""Optuna's distributions as parameters of a `Space`, and values there and back."""
+"""Translation between Optuna's distributions and the parameters of a `Space`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Space
 from ..domains.parameters import Choice, Float, Int, Parameter
 
-OFF_GRID = 1e-6  # steps by which a value may miss the grid of its distribution and still be meant
+OFF_GRID = 1e-6  # steps by which a value may miss the grid of its distribution, because of rounding
 
 
 def parameter_of(distribution: BaseDistribution) -> Parameter:
-    """The parameter that varies as a distribution does; errors where there is none.
+    """Returns the parameter with the same values as a distribution.
 
-    A float with a step is the whole number of steps, and a choice among what a record cannot hold (objects, NaN) is
-    the position among the options.
+    A float with a step becomes the whole number of steps. A choice among options that JSON cannot hold (objects, NaN)
+    becomes the position of the option.
+
+    Raises:
+        InvalidInput: no parameter has the values of the distribution.
     """
     if isinstance(distribution, FloatDistribution):
         if distribution.step is not None:
@@ -41,7 +44,7 @@ def parameter_of(distribution: BaseDistribution) -> Parameter:
 
 
 def is_known(distribution: BaseDistribution) -> bool:
-    """Whether there is such a parameter: not of another package's distribution, nor of a range beyond all floats."""
+    """Returns False for distributions of other packages, and for ranges that exceed floats."""
     try:
         parameter_of(distribution)
     except InvalidInput:
@@ -50,7 +53,7 @@ def is_known(distribution: BaseDistribution) -> bool:
 
 
 def distribution_of(parameter: Parameter) -> BaseDistribution:
-    """The distribution that varies as a parameter does."""
+    """Returns the distribution with the same values as a parameter."""
     if isinstance(parameter, Float):
         return FloatDistribution(parameter.low, parameter.high, log=parameter.log)
     if isinstance(parameter, Int):
@@ -60,16 +63,15 @@ def distribution_of(parameter: Parameter) -> BaseDistribution:
 
 @final
 class Translation:
-    """Between the values that an Optuna trial has and the parameters of a space.
+    """A translation between the values of an Optuna trial and the parameters of a space.
 
     Attributes:
-        distributions: by name, in the order of the space.
-        space: of the same names.
-        domain: the space, or arms of it.
+        distributions: the distributions by name, in the order of the space.
+        space: the space with the same names.
+        domain: the space, or arms of the space.
     """
 
     def __init__(self, distributions: Mapping[str, BaseDistribution], domain: Space | Arms | None = None) -> None:
-        """From distributions, by default to a space of the parameters that vary alike."""
         self.distributions = dict(distributions)
         if domain is None:
             domain = Space(**{name: parameter_of(distribution) for name, distribution in distributions.items()})
@@ -81,15 +83,15 @@ class Translation:
 
     @staticmethod
     def of_domain(domain: Space | Arms) -> Translation:
-        """Of a space that a user has declared, or of arms of one."""
+        """Returns the translation for a declared space, or for arms of a space."""
         space = domain.space if isinstance(domain, Arms) else domain
         parameters = {} if space is None else space.parameters
         return Translation({name: distribution_of(each) for name, each in parameters.items()}, domain)
 
     def parameters(self, values: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The parameters behind a trial's values; None where one is missing or outside its range.
+        """Returns the parameters of a trial, or None if a value is missing or outside its range.
 
-        Of conditional parameters those that count; what else the trial has says nothing here.
+        Inactive conditional parameters and values of other names are left out.
         """
         found: dict[str, Any] = {}
         conditions = self.space.conditions
@@ -97,46 +99,46 @@ class Translation:
             if conditions is not None and not conditions.is_active(name, found):
                 continue
             parameter = self.space.parameters[name]
-            value = _plain(values[name], distribution, parameter) if name in values else None
+            value = _parameter_value(values[name], distribution, parameter) if name in values else None
             if value is None:
                 return None
             found[name] = value[0]
         return found
 
     def point(self, values: Mapping[str, Any]) -> Array | None:
-        """The point `(d,)` of a trial's values; None where one is missing, outside its range, or off the grid."""
+        """Returns the point `(d,)` of a trial, or None if a value is missing, outside its range, or off the grid."""
         found = self.parameters(values)
         if found is None:
             return None
         try:
             point = self.space.encode(found)
             return point if isinstance(self.domain, Space) else self.domain.inside("point", point[None])[0]
-        except InvalidInput:  # another range in this trial, or another step
+        except InvalidInput:  # The trial has another range, or another step.
             return None
 
     def fixed(self, values: Mapping[str, Any]) -> dict[str, list[float]]:
-        """The columns of those of a trial's values that lie in the range of their parameter, by name."""
+        """Returns the encoded columns of the values in the range of their parameter, by name."""
         found: dict[str, list[float]] = {}
         for name in self.distributions.keys() & values.keys():
             parameter = self.space.parameters[name]
-            plain = _plain(values[name], self.distributions[name], parameter)
-            with suppress(InvalidInput):  # out of range: then it is nothing that the policy could choose beside
+            plain = _parameter_value(values[name], self.distributions[name], parameter)
+            with suppress(InvalidInput):  # Values out of range do not restrict the choice of the policy.
                 found |= {} if plain is None else {name: parameter.encode(plain[0])}
         return found
 
     def values(self, point: Array) -> dict[str, Any]:
-        """What Optuna is told of a point `(d,)`: Python's own numbers, and the options themselves."""
+        """Returns the values for Optuna at a point `(d,)`: Python numbers, and the options themselves."""
         return {
-            name: _theirs(value, self.distributions[name], self.space.parameters[name])
+            name: _optuna_value(value, self.distributions[name], self.space.parameters[name])
             for name, value in self.space.decode(point).items()
         }
 
 
-def _plain(value: Any, distribution: BaseDistribution, parameter: Parameter) -> tuple[Any] | None:
-    """A trial's value as the parameter's, in a tuple since None is an option too; None where it is none."""
+def _parameter_value(value: Any, distribution: BaseDistribution, parameter: Parameter) -> tuple[Any] | None:
+    """Returns the parameter's value in a tuple, because None may be an option, or None if there is no such value."""
     try:
         inside = distribution.to_internal_repr(value)
-    except ValueError:  # no option of this choice, or no number
+    except ValueError:  # The value is not an option of this choice, or not a number.
         return None
     if isinstance(parameter, Choice):
         return (parameter.options[int(inside)],)
@@ -146,7 +148,7 @@ def _plain(value: Any, distribution: BaseDistribution, parameter: Parameter) -> 
     return (inside,)
 
 
-def _theirs(value: Any, distribution: BaseDistribution, parameter: Parameter) -> Any:
+def _optuna_value(value: Any, distribution: BaseDistribution, parameter: Parameter) -> Any:
     if isinstance(distribution, CategoricalDistribution) and isinstance(parameter, Choice):
         return distribution.choices[_position(value, parameter)]
     if isinstance(distribution, FloatDistribution) and distribution.step is not None and isinstance(parameter, Int):
@@ -155,11 +157,11 @@ def _theirs(value: Any, distribution: BaseDistribution, parameter: Parameter) ->
 
 
 def _position(value: Any, parameter: Choice) -> int:
-    """Which option it is; 1 and True are two."""
+    """Returns the index of an option, where 1 and True are different options."""
     same = (type(option) is type(value) and option == value for option in parameter.options)
     return list(same).index(True)
 
 
 def on_grid(low: float, step: float, steps: int) -> float:
-    """`low + steps * step` as it is written, not as floats add up: 0.3, and not 0.30000000000000004."""
+    """Returns `low + steps * step` in decimal arithmetic, such as 0.3 in place of 0.30000000000000004."""
     return float(Decimal(str(low)) + steps * Decimal(str(step)))

@@ -1,9 +1,9 @@
-"""A sampler for Optuna (the extra `optuna`), and its studies as studies of this library."""
+"""A sampler for Optuna, and the import of Optuna's studies (the extra `optuna`)."""
 
 from __future__ import annotations
 
 try:
-    import optuna  # noqa: F401 - whether it is there
+    import optuna  # noqa: F401 - checks that Optuna is installed
 except ImportError as _error:
     from .._utils.errors import MissingExtra
 

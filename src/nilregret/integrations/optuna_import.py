@@ -1,4 +1,4 @@
-"""Studies of Optuna as studies of this library."""
+"""Import of Optuna's studies."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ..domains.domain import Space
 from ..domains.parameters import Choice, Float, Int, Parameter, plain_option
 from ..policy.policy import Policy
 from ..study.study import Study
-from .follower import channels, outcome
-from .suggested import hull
+from .observed_space import hull
+from .optuna_state import constraint_values, outcome
 
 if TYPE_CHECKING:
     from ..storage import Storage
@@ -35,27 +35,27 @@ def import_study(
     storage: str | Storage | None = None,
     name: str | None = None,
 ) -> Study:
-    """An Optuna study's trials as a study of this library, which goes on from them.
+    """Returns a new study with the trials of an Optuna study.
 
-    Completed trials, and pruned ones with a value (their last intermediate value), are added in the order in which they
-    ended, with their constraint values. Failed, waiting and running ones have no result to add.
+    Completed trials, and pruned trials with a last intermediate value, are added in the order in which they ended, with
+    their constraint values. Failed, waiting and running trials have no result and are left out.
 
-    The space holds every value that was ever suggested: of ranges that changed the smallest that contains them all, a
-    float with a step without its step. A parameter that only some trials have gets a condition (`nr.when`) where one
-    other parameter's values say which trials those are.
+    The space contains every suggested value. If a range has changed, the space takes the smallest range that contains
+    all its versions. A float with a step loses its step. If only some trials have a parameter, it gets a condition
+    (`nr.when`) on another parameter whose values explain these trials.
 
     Args:
-        study: as `optuna.load_study(study_name=..., storage=...)` gives it; of one objective.
-        policy: how to go on; `nr.auto(space, constraints=...)` unless given. Its domain is the space then.
-        space: of the parameters, if not the one described above; trials that do not fit it are left out with a
-            warning.
-        seed: of the new study.
-        storage: where it is kept, as `nr.Study` takes it; None for memory.
-        name: of the new study; the name it has in Optuna unless given.
+        study: a study with one objective, as `optuna.load_study(study_name=..., storage=...)` returns it.
+        policy: the policy of the new study, whose domain is the space. The default is
+            `nr.auto(space, constraints=...)`.
+        space: a space in place of the one above. Trials that do not fit it are left out with a warning.
+        seed: seed of the new study.
+        storage: storage of the new study, as `nr.Study` takes it. None keeps the study in memory.
+        name: name of the new study. The default is the name in Optuna.
 
     Raises:
-        InvalidInput: if there are several objectives, no trial with a value, no condition that explains which trials
-            have a parameter, or a study of that name with trials already.
+        InvalidInput: the study has several objectives or no trial with a value. Or no condition explains which trials
+            have a parameter. Or a study with this name and trials exists already.
     """
     if not isinstance(study, optuna.Study):
         raise InvalidInput(
@@ -99,14 +99,18 @@ def _add(study: Study, space: Space, trials: Sequence[FrozenTrial], limits: tupl
             left.append(trial.number)
             continue
         if isinstance(value, float):
-            study.add(parameters, value, constraints=channels(trial, limits))
+            study.add(parameters, value, constraints=constraint_values(trial, limits))
     if left:
         sentence = f"{len(left)} of {many(len(trials), 'trial')} left out, which did not fit the space: {shown(left)}."
         warnings.warn(NoRegretWarning(sentence), stacklevel=3)
 
 
 def space_of(trials: Sequence[FrozenTrial]) -> Space:
-    """The space of what trials were suggested; an error where it has no description of this kind."""
+    """Returns the space of the suggested values.
+
+    Raises:
+        InvalidInput: no condition on one parameter explains which trials have another.
+    """
     names = sorted({name for trial in trials for name in trial.params})
     parameters = {name: _parameter(name, trials) for name in names}
     found: dict[str, Parameter | Conditional] = {
@@ -116,7 +120,7 @@ def space_of(trials: Sequence[FrozenTrial]) -> Space:
         placed = {
             name: given
             for name in names
-            if name not in found and (given := _given(name, parameters, list(found), trials)) is not None
+            if name not in found and (given := _conditional(name, parameters, list(found), trials)) is not None
         }
         if not placed:
             left = ", ".join(f"`{name}`" for name in names if name not in found)
@@ -128,10 +132,10 @@ def space_of(trials: Sequence[FrozenTrial]) -> Space:
     return Space(**found)
 
 
-def _given(
+def _conditional(
     name: str, parameters: Mapping[str, Parameter], parents: list[str], trials: Sequence[FrozenTrial]
 ) -> Conditional | None:
-    """The parameter with the condition under which trials have it; None where no one parent explains it."""
+    """Returns a parameter with the condition under which trials have it, or None if no single parent explains it."""
     having = [trial for trial in trials if name in trial.params]
     for parent in parents:
         parameter = parameters[parent]
@@ -145,12 +149,12 @@ def _given(
 
 
 def _key(value: Any) -> tuple[str, Any]:
-    """1 and True are two options."""
+    """Returns a key that differs for 1 and True."""
     return type(value).__name__, value
 
 
 def _parameter(name: str, trials: Sequence[FrozenTrial]) -> Parameter:
-    """What holds every value that trials were suggested of a parameter."""
+    """Returns a parameter that contains every value suggested to a trial."""
     ranges = [_stepless(trial.distributions[name]) for trial in trials if name in trial.distributions]
     whole: BaseDistribution | None = ranges[0]
     for each in ranges[1:]:

@@ -1,4 +1,4 @@
-"""What users of scikit-learn write for ranges of parameters, as a space, and its values as an estimator takes them."""
+"""Ranges of parameters as users of scikit-learn write them, translated to a space and back."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..domains.conditions import Conditional
 from ..domains.domain import Space
 from ..domains.parameters import Choice, Float, Int, Parameter
 
-LOG = ("log", "log-uniform")  # the third entry of a range whose logarithm varies
+LOG = ("log", "log-uniform")  # third entry of a range on a logarithmic scale
 
 
 @final
 class Ranges:
-    """A space, and the options of its choices that no record can hold (estimators, functions, tuples).
+    """A space, and those options of its choices that JSON cannot hold (estimators, functions, tuples).
 
     Attributes:
-        space: what a study decides on.
+        space: the domain of the study.
     """
 
     def __init__(self, given: Space | Mapping[str, Any]) -> None:
@@ -53,7 +53,7 @@ class Ranges:
         return _of_scipy(name, given)
 
     def values(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """What an estimator is given of a trial's parameters."""
+        """Returns the parameters of a trial as the estimator takes them."""
         return {
             name: self._options[name][value] if name in self._options else value for name, value in parameters.items()
         }
@@ -72,7 +72,7 @@ def _range(name: str, given: tuple[Any, ...]) -> Parameter:
 
 
 def _of_scipy(name: str, given: Any) -> Parameter:
-    """The parameter of a frozen distribution of `scipy.stats`, as `RandomizedSearchCV` takes them."""
+    """Returns the parameter of a frozen distribution of `scipy.stats`, as `RandomizedSearchCV` takes it."""
     kind = getattr(getattr(given, "dist", None), "name", None)
     if kind in ("uniform", "loguniform", "reciprocal", "randint"):
         low, high = (end.item() if isinstance(end, np.generic) else end for end in given.support())

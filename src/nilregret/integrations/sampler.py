@@ -1,4 +1,4 @@
-"""A policy as a sampler of Optuna."""
+"""The sampler of Optuna that decides by a policy."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from ..domains.search.designs import from_cube
 from ..policy.policy import Policy
 from ..study.direction import Goal
 from .distributions import Translation, is_known
-from .follower import Follower, Mark, OptunaHistory, Running, mark
-from .suggested import Suggested
+from .observed_space import ObservedSpace
+from .optuna_state import OptunaHistory, OptunaState, Running, TrialKey, trial_key
 
-OLD_RELATIVE = "noregret:relative"  # in studies of version 0.2
-RELATIVE = "nilregret:relative"  # what a trial was told before it asked, in parts: other workers see it there
+RELATIVE = "nilregret:relative"  # attributes of a trial with its assigned values, which other workers read
+OLD_RELATIVE = "noregret:relative"  # the same in studies of version 0.2
 LONGEST = 2045  # characters of an attribute that every storage of Optuna takes
-STUDIES, FOLLOWERS = 8, 32  # of which something is kept in mind
+STUDIES, STATES = 8, 32  # numbers of cached studies and states
 CONSTRAINT = "constraints"  # prefix of the attributes that `Trial.set_constraint` sets
 ENDED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
@@ -39,15 +39,18 @@ MakePolicy = Callable[[Space], Policy]
 ConstraintsFunction = Callable[[FrozenTrial], Sequence[float]]
 
 
-class _Told(NamedTuple):
-    """What a trial was told before it asked: values as a storage holds them, and which groups of them were forced."""
+class _Assigned(NamedTuple):
+    """Values assigned to a trial before its objective runs, as a storage holds them.
+
+    `explored` has a name of each group of parameters that was a forced uniform draw.
+    """
 
     values: dict[str, float]
     explored: list[str]
 
 
 class _Key(NamedTuple):
-    """What a follower is of: one study (or bracket of Hyperband), one domain, one goal."""
+    """The key of a cached state: a study (or a bracket of Hyperband), its distributions, constraints and goal."""
 
     study: tuple[str, Any]
     distributions: dict[str, BaseDistribution]
@@ -56,49 +59,50 @@ class _Key(NamedTuple):
     seed: int
 
 
-class _Reading:
-    """What one study's finished trials have shown so far."""
+class _Observed:
+    """The finished trials of a study that were read so far."""
 
     def __init__(self, study: tuple[str, Any]) -> None:
         self.study = study
-        self.suggested = Suggested()
-        self._marks: list[Mark] = []
-        self._known: dict[int, tuple[FrozenTrial, Mark]] = {}
+        self.suggested = ObservedSpace()
+        self._keys: list[TrialKey] = []
+        self._known: dict[int, tuple[FrozenTrial, TrialKey]] = {}
 
-    def mark(self, trial: FrozenTrial) -> Mark:
-        """Of a finished trial; a storage keeps those as they are."""
+    def key(self, trial: FrozenTrial) -> TrialKey:
+        """Returns the key of a finished trial, cached because finished trials do not change."""
         known = self._known.get(trial.number)
         if known is None or known[0] is not trial:
-            known = self._known[trial.number] = (trial, mark(trial))
+            known = self._known[trial.number] = (trial, trial_key(trial))
         return known[1]
 
-    def take(self, finished: Sequence[FrozenTrial], marks: list[Mark]) -> None:
-        """The finished trials, in the order of their ends."""
-        read = len(self._marks)
-        if marks[:read] != self._marks:
-            read, self.suggested = 0, Suggested()
+    def read(self, finished: Sequence[FrozenTrial], keys: list[TrialKey]) -> None:
+        """Reads the finished trials, in the order of their ends."""
+        read = len(self._keys)
+        if keys[:read] != self._keys:
+            read, self.suggested = 0, ObservedSpace()
         for trial in finished[read:]:
             if trial.state == TrialState.COMPLETE:
-                self.suggested.take(trial)
-        self._marks = marks
+                self.suggested.observe(trial)
+        self._keys = keys
 
 
 @final
 class NoRegretSampler(BaseSampler):
-    """Decides for an Optuna study as a policy of this library does.
+    """A sampler for Optuna that decides by a policy of this library.
 
-    What a trial gets is a function of the policy, the seed, the trial's number and the trials on record: a study that
-    is resumed, in another process too, goes on exactly as it would have. Running trials count as pending ones.
+    The values of a trial depend only on the policy, the seed, the number of the trial and the recorded trials. A
+    resumed study, also in another process, goes on exactly as without the interruption. Running trials count as
+    pending.
 
     Args:
-        policy: None for `nr.auto`, whose space is what completed trials were suggested; a function that makes a policy
-            of such a space, as `lambda space: nr.auto(space, budget=50, answers="late")`; or a policy of an `nr.Space`
-            (or of arms of one), which then is the space, from the first trial on.
-        seed: of all random choices; a whole number >= 0.
-        constraints_func: gives the constraint values of a finished trial, each satisfied when <= 0, as Optuna's own
-            samplers take it; `Trial.set_constraint` does the same and needs no function.
-        failed: whether the policy is "told" of trials that have failed, so that it does not ask for the same again, or
-            they are "ignored", as Optuna's own samplers do.
+        policy: None for `nr.auto` on the space of the completed trials. Or a function that makes a policy of such a
+            space, as `lambda space: nr.auto(space, budget=50, answers="late")`. Or a policy of an `nr.Space` (or of
+            arms of one), which is then the space from the first trial on.
+        seed: seed of all random choices, a whole number >= 0.
+        constraints_func: returns the constraint values of a finished trial, each satisfied when <= 0, as for Optuna's
+            samplers. `Trial.set_constraint` does the same without a function.
+        failed: "told" records failed trials, so that the policy does not repeat them. "ignored" leaves them out, as
+            Optuna's samplers do.
     """
 
     def __init__(
@@ -124,13 +128,13 @@ class NoRegretSampler(BaseSampler):
         self._begin()
 
     def _begin(self) -> None:
-        self._lock = threading.RLock()  # trials of several threads
-        self._readings: deque[_Reading] = deque(maxlen=STUDIES)
-        self._followers: deque[tuple[_Key, Follower]] = deque(maxlen=FOLLOWERS)
+        self._lock = threading.RLock()  # Optuna may run trials in several threads.
+        self._studies: deque[_Observed] = deque(maxlen=STUDIES)
+        self._states: deque[tuple[_Key, OptunaState]] = deque(maxlen=STATES)
         self._warned = False
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy begins afresh: all that it needs is on record."""
+        """Returns the settings alone, because a copy reads everything else from the record."""
         kept = ("_declared", "_policy", "_seed", "_constraints_func", "_failed")
         return {name: self.__dict__[name] for name in kept}
 
@@ -139,12 +143,12 @@ class NoRegretSampler(BaseSampler):
         self._begin()
 
     def reseed_rng(self) -> None:
-        """Nothing: what is drawn depends on the seed and the trial's number."""
+        """Keeps the seed, because random draws depend only on the seed and the number of the trial."""
 
     # -- what Optuna calls ---------------------------------------------------------------------------------------
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:  # noqa: ARG002
-        """What is decided before a trial asks: the policy's space, or what completed trials were suggested."""
+        """Returns the parameters decided before the objective runs: the policy's space, or that of completed trials."""
         _check(study)
         if self._declared is not None:
             return {name: each for name, each in self._declared.distributions.items() if not each.single()}
@@ -155,25 +159,27 @@ class NoRegretSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The values of those parameters, which are then on record for other workers to see."""
+        """Returns the values of these parameters, and records them for other workers."""
         _check(study)
-        fixed = dict(trial.system_attrs.get("fixed_params", {}))  # of an enqueued trial
+        fixed = dict(trial.system_attrs.get("fixed_params", {}))  # values of an enqueued trial
         if not search_space.keys() - fixed.keys():
             return {}
         with self._lock:
-            reading, seen = self._read(study, trial)
+            observed, history = self._read(study, trial)
             values: dict[str, Any] = {}
-            told = _Told({}, [])
+            assigned = _Assigned({}, [])
             now = trial.datetime_start.timestamp() if trial.datetime_start else math.inf
-            for follower in self._followers_of(study, reading, search_space):
-                translation = follower.translation
-                others = OptunaHistory(seen.finished, seen.marks, [_known(each, translation) for each in seen.running])
-                decision = follower.decide(trial.number, others, now=now, fixed=fixed)
+            for state in self._states_of(study, observed, search_space):
+                translation = state.translation
+                others = OptunaHistory(
+                    history.finished, history.keys, [_with_known_values(each, translation) for each in history.running]
+                )
+                decision = state.decide(trial.number, others, now=now, fixed=fixed)
                 chosen = translation.values(decision.point)
                 values |= {name: value for name, value in chosen.items() if name in search_space}
-                told.explored.extend([next(iter(chosen))] if decision.explored else [])
-            told.values.update({name: search_space[name].to_internal_repr(each) for name, each in values.items()})
-            _share(study, trial, told)
+                assigned.explored.extend([next(iter(chosen))] if decision.explored else [])
+            assigned.values.update({name: search_space[name].to_internal_repr(each) for name, each in values.items()})
+            _record_assigned(study, trial, assigned)
         return values
 
     def sample_independent(
@@ -183,7 +189,7 @@ class NoRegretSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """A uniform draw (in the logarithm, where the distribution says so) for what was not decided beforehand."""
+        """Returns a uniform draw (of the logarithm for log distributions) for a parameter not decided beforehand."""
         _check(study)
         if param_distribution.single():
             return (
@@ -200,9 +206,9 @@ class NoRegretSampler(BaseSampler):
         study: Study,
         trial: FrozenTrial,
         state: TrialState,
-        values: Sequence[float] | None,  # noqa: ARG002 - as Optuna calls it
+        values: Sequence[float] | None,  # noqa: ARG002 - Optuna passes the argument.
     ) -> None:
-        """Record what `constraints_func` says of a trial, as `Trial.set_constraint` would."""
+        """Records the constraint values of `constraints_func`, as `Trial.set_constraint` would."""
         if self._constraints_func is None or state not in (TrialState.COMPLETE, TrialState.PRUNED):
             return
         limits = [float(value) for value in self._constraints_func(trial)]
@@ -214,62 +220,62 @@ class NoRegretSampler(BaseSampler):
         for j, value in enumerate(limits):
             study._storage.set_trial_system_attr(trial._trial_id, f"{CONSTRAINT}:{j}", value)
 
-    # -- reading a study -----------------------------------------------------------------------------------------
+    # -- reading a study ------------------------------------------------------------------------------------------
 
-    def _read(self, study: Study, trial: FrozenTrial | None) -> tuple[_Reading, OptunaHistory]:
-        """What a study shows, the trial in question aside."""
+    def _read(self, study: Study, trial: FrozenTrial | None) -> tuple[_Observed, OptunaHistory]:
+        """Returns the trials of a study without the given one."""
         number = None if trial is None else trial.number
         trials = study.get_trials(deepcopy=False, states=(*ENDED, TrialState.RUNNING))
         ended = ENDED[:2] if self._failed == "ignored" else ENDED
         name = (study.study_name, getattr(study, "_bracket_id", None))
-        reading = next((known for known in self._readings if known.study == name), None)
-        if reading is None:
-            reading = _Reading(name)
-            self._readings.append(reading)
+        observed = next((known for known in self._studies if known.study == name), None)
+        if observed is None:
+            observed = _Observed(name)
+            self._studies.append(observed)
         finished = sorted(
-            (reading.mark(each), each) for each in trials if each.state in ended and each.number != number
+            (observed.key(each), each) for each in trials if each.state in ended and each.number != number
         )
         running = [Running(each, {}) for each in trials if each.state == TrialState.RUNNING and each.number != number]
-        seen = OptunaHistory([each for _, each in finished], [each for each, _ in finished], running)
-        reading.take(seen.finished, seen.marks)
-        return reading, seen
+        history = OptunaHistory([each for _, each in finished], [each for each, _ in finished], running)
+        observed.read(history.finished, history.keys)
+        return observed, history
 
-    def _followers_of(
-        self, study: Study, reading: _Reading, search_space: Mapping[str, BaseDistribution]
-    ) -> list[Follower]:
-        """One for each part of the parameters that is decided by itself."""
-        limits = tuple(sorted(reading.suggested.constraints, key=_by_number))
+    def _states_of(
+        self, study: Study, observed: _Observed, search_space: Mapping[str, BaseDistribution]
+    ) -> list[OptunaState]:
+        """Returns a state for each group of parameters that is decided by itself."""
+        limits = tuple(sorted(observed.suggested.constraints, key=_by_number))
         goal: Goal = "maximize" if study.directions[0] == StudyDirection.MAXIMIZE else "minimize"
         if self._declared is not None:
             spaces = [self._declared.distributions]
         else:
-            spaces = [{name: search_space[name] for name in group} for group in reading.suggested.groups(search_space)]
-        followers = []
+            spaces = [{name: search_space[name] for name in group} for group in observed.suggested.groups(search_space)]
+        states = []
         for space in spaces:
             seed = self._seed if len(spaces) == 1 else _number_of(f"{self._seed} {' '.join(space)}")
-            followers.append(self._follower(_Key(reading.study, space, limits, goal, seed)))
-        return followers
+            states.append(self._state(_Key(observed.study, space, limits, goal, seed)))
+        return states
 
-    def _follower(self, key: _Key) -> Follower:
-        for each in self._followers:
+    def _state(self, key: _Key) -> OptunaState:
+        for each in self._states:
             if each[0] == key:
-                self._followers.remove(each)
-                self._followers.append(each)  # the ones used last stay longest
+                self._states.remove(each)
+                self._states.append(each)  # The states that were used last are dropped last.
                 return each[1]
         translation = self._declared or Translation(key.distributions)
-        policy = self._made(translation.space, len(key.constraints))
+        policy = self._make_policy(translation.space, len(key.constraints))
         if policy.domain is not translation.domain:
             translation = Translation(key.distributions, cast("Space | Arms", policy.domain))
-        names, first = self._channels(policy, key.constraints), next(iter(key.distributions))
-        follower = Follower(
+        names, first = self._constraint_names(policy, key.constraints), next(iter(key.distributions))
+        state = OptunaState(
             policy, translation, goal=key.goal, seed=key.seed, constraints=names,
-            explored=lambda trial: first in _told(trial).explored,
+            explored=lambda trial: first in _assigned(trial).explored,
         )  # fmt: skip
-        self._followers.append((key, follower))
-        return follower
+        self._states.append((key, state))
+        return state
 
-    def _made(self, space: Space, constraints: int) -> Policy:
-        """The policy for a space."""
+    def _make_policy(self, space: Space, constraints: int) -> Policy:
+        """Returns the policy for a space."""
         if isinstance(self._policy, Policy):
             return self._policy
         if self._policy is None:
@@ -284,8 +290,8 @@ class NoRegretSampler(BaseSampler):
             )
         return policy
 
-    def _channels(self, policy: Policy, names: tuple[str, ...]) -> tuple[str, ...]:
-        """The constraints that the policy learns, in their order; none while the trials have had fewer."""
+    def _constraint_names(self, policy: Policy, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Returns the constraints of the policy in their order, or none while the trials have fewer."""
         count = policy.constraint_count
         if count and len(names) > count:
             raise InvalidInput(
@@ -332,33 +338,33 @@ def _by_number(name: str) -> tuple[bool, int, str]:
 
 
 def _number_of(text: str) -> int:
-    """A whole number for a text, the same in every process."""
+    """Returns a whole number for a text, the same in every process."""
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
 
 
-def _share(study: Study, trial: FrozenTrial, told: _Told) -> None:
-    text = json.dumps(told)
+def _record_assigned(study: Study, trial: FrozenTrial, assigned: _Assigned) -> None:
+    text = json.dumps(assigned)
     for i, start in enumerate(range(0, len(text), LONGEST)):
         study._storage.set_trial_system_attr(trial._trial_id, f"{RELATIVE}:{i}", text[start : start + LONGEST])
 
 
-def _told(trial: FrozenTrial) -> _Told:
+def _assigned(trial: FrozenTrial) -> _Assigned:
     parts: list[str] = []
     prefix = OLD_RELATIVE if f"{OLD_RELATIVE}:0" in trial.system_attrs else RELATIVE
     while (part := trial.system_attrs.get(f"{prefix}:{len(parts)}")) is not None:
         parts.append(part)
     try:
-        return _Told(*json.loads("".join(parts))) if parts else _Told({}, [])
-    except ValueError:  # its writer is in the middle of it
-        return _Told({}, [])
+        return _Assigned(*json.loads("".join(parts))) if parts else _Assigned({}, [])
+    except ValueError:  # Another worker has written a part only.
+        return _Assigned({}, [])
 
 
-def _known(running: Running, translation: Translation) -> Running:
-    """A running trial with what is known of its values: suggested, fixed beforehand, or told and not asked for yet."""
+def _with_known_values(running: Running, translation: Translation) -> Running:
+    """Returns a running trial with its known values: suggested, fixed, or assigned and not suggested yet."""
     trial = running.trial
-    told = {
+    assigned = {
         name: translation.distributions[name].to_external_repr(value)
-        for name, value in _told(trial).values.items()
+        for name, value in _assigned(trial).values.items()
         if name in translation.distributions
     }
-    return Running(trial, told | trial.system_attrs.get("fixed_params", {}) | trial.params)
+    return Running(trial, assigned | trial.system_attrs.get("fixed_params", {}) | trial.params)

@@ -1,4 +1,4 @@
-"""A search over parameters with cross-validation for scikit-learn (the extra `sklearn`)."""
+"""A parameter search with cross-validation for scikit-learn (the extra `sklearn`)."""
 
 from __future__ import annotations
 
@@ -25,44 +25,45 @@ from ..study.study import MOST_AT_ONCE, Study
 from ..tuning.loop import HOPELESS
 from .ranges import Ranges
 
-ALL_FAILED = "All the "  # how scikit-learn's error begins where no fit of a candidate worked
+ALL_FAILED = "All the "  # first words of scikit-learn's error if every fit of a candidate failed
 
 
 @final
 class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no types
-    """Search for the parameters of the best cross-validated score, learning from each which to try next.
+    """A search for the parameters with the best cross-validated score, which learns from each score.
 
-    It is used as `RandomizedSearchCV` is and has its attributes after `fit`: `best_estimator_`, `best_params_`,
-    `best_score_`, `best_index_`, `cv_results_`, `n_splits_`, `scorer_`, `multimetric_`, `refit_time_`; and besides them
-    `space_`, `policy_` and `trials_` (see `nr.Trial`).
+    It takes the place of `RandomizedSearchCV`. After `fit` it has the same attributes: `best_estimator_`,
+    `best_params_`, `best_score_`, `best_index_`, `cv_results_`, `n_splits_`, `scorer_`, `multimetric_` and
+    `refit_time_`. It also has `space_`, `policy_` and `trials_` (see `nr.Trial`).
 
-    A candidate of which every fit fails is told as failed, and has no row in `cv_results_`; where the first ten do, the
-    search ends with scikit-learn's error.
+    If every fit of a candidate fails, its trial is recorded as failed and has no row in `cv_results_`. If this happens
+    to the first ten candidates, the search ends with scikit-learn's error.
 
     Args:
-        estimator: what is tuned; cloned, not changed.
-        param_space: an `nr.Space`, or a dict of ranges by the estimator's names: `nr.Float`, `nr.Int`, `nr.Choice`,
-            `nr.when`, a tuple (low, high) or (low, high, "log-uniform"), a list of options, or `uniform`, `loguniform`
-            or `randint` of scipy.stats.
-        n_iter: candidates that are evaluated.
-        batch_size: candidates at a time, whose folds run in parallel, too; each is chosen without the scores of the
-            others in the batch.
-        policy: how to decide: None for `nr.auto(space, budget=n_iter, parallel=batch_size)`, a policy of that very
-            space, or a function that makes one of it.
-        scoring: see `RandomizedSearchCV`; higher is better. Of several metrics `refit` names the one that is maximised.
+        estimator: the estimator, which is cloned and not changed.
+        param_space: an `nr.Space`, or a dict of ranges by the estimator's names. A range is an `nr.Float`, `nr.Int`,
+            `nr.Choice` or `nr.when`, a tuple (low, high) or (low, high, "log-uniform"), or a list of options.
+            `uniform`, `loguniform` and `randint` of scipy.stats are ranges, too.
+        n_iter: number of candidates.
+        batch_size: number of candidates that are evaluated in parallel with their folds. A candidate is chosen without
+            the scores of the others in its batch.
+        policy: a policy on the space, or a function that makes a policy of the space. None stands for
+            `nr.auto(space, budget=n_iter, parallel=batch_size)`.
+        scoring: see `RandomizedSearchCV`. Higher is better. If there are several metrics, `refit` names the one that is
+            maximised.
         n_jobs: processes or threads, as joblib counts them, over the folds (and candidates) of a batch.
-        refit: whether, and by which metric, the best estimator is fitted to all data; a function chooses the best
+        refit: True or the name of a metric if the best estimator is fitted to all data. A function chooses the best
             index.
         cv: see `RandomizedSearchCV`.
         verbose: see `RandomizedSearchCV`.
         pre_dispatch: see `RandomizedSearchCV`.
-        random_state: a whole number, and the search repeats exactly (if the estimator does); None for another one each
-            time, but for a search with a storage.
-        error_score: of a fit that fails: a number, or "raise".
-        return_train_score: whether `cv_results_` has the scores on the training folds.
-        storage: URL of a database that keeps the trials; a search of the same name, space, policy and `random_state`
-            learns from what is there already. None for memory.
-        name: of the study in the storage.
+        random_state: a whole number makes the search repeatable if the estimator is. None draws another seed each time,
+            except for a search with a storage.
+        error_score: score of a fit that fails, or "raise".
+        return_train_score: True if `cv_results_` has the scores on the training folds.
+        storage: URL of a database for the trials, or None for memory. A search with the same name, space, policy and
+            `random_state` learns from the stored trials.
+        name: name of the study in the storage.
     """
 
     def __init__(
@@ -93,12 +94,12 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
         )  # fmt: skip
 
     def _run_search(self, evaluate_candidates: Callable[[list[dict[str, Any]]], dict[str, Any]]) -> None:
-        """Ask, evaluate, tell; called by `fit`."""
+        """Asks for candidates, evaluates them and tells their scores, as `fit` wants."""
         wanted = integer("n_iter", self.n_iter, low=1, why="It counts candidates.")
         size = integer("batch_size", self.batch_size, low=1, high=MOST_AT_ONCE, why="It counts candidates.")
         ranges = Ranges(self.param_space)
         self.space_ = ranges.space
-        study = self._begun()
+        study = self._open_study()
         self.policy_ = study.policy
         done = rows = 0
         while done < wanted:
@@ -121,19 +122,19 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
                     study.fail(trial, f"its score is {score}")
         self.trials_ = list(study.trials)
 
-    def _begun(self) -> Study:
-        """The study, and what an interrupted search left in it told as failed."""
+    def _open_study(self) -> Study:
+        """Returns the study, in which pending trials of an interrupted search are recorded as failed."""
         if self.random_state is None and self.storage is not None:
             seed = 0
         else:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        study = Study(self._made(self.space_), seed=seed, storage=self.storage, name=self.name)
+        study = Study(self._make_policy(self.space_), seed=seed, storage=self.storage, name=self.name)
         for trial in list(study.trials):
             if trial.state == "pending":
                 study.fail(trial, "the search was interrupted")
         return study
 
-    def _made(self, space: Space) -> Policy:
+    def _make_policy(self, space: Space) -> Policy:
         if self.policy is None:
             return auto(space, budget=self.n_iter, parallel=self.batch_size)
         policy: object = self.policy
@@ -148,11 +149,11 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
         return policy
 
     def _scores(self, results: Mapping[str, Any]) -> Any:
-        """Of all candidates so far, `(n,)`."""
+        """Returns the scores of all candidates so far, `(n,)`."""
         name = f"mean_test_{self.refit}" if isinstance(self.refit, str) else "mean_test_score"
         if name in results:
             return results[name]
-        if "mean_test_score" in results:  # of one metric, whatever `refit` calls it
+        if "mean_test_score" in results:  # With one metric the name in `refit` does not matter.
             return results["mean_test_score"]
         names = sorted(key.removeprefix("mean_test_") for key in results if key.startswith("mean_test_"))
         raise InvalidInput(

@@ -1,7 +1,7 @@
-"""Kernels: how the rewards of two points relate.
+"""Kernels: prior covariances of the rewards of two points.
 
-Kernels are frozen and comparable; `+` and `*` combine them, `2.0 * kernel` has twice the variance, `kernel.on(0, 2)`
-looks at some columns only. What every kernel can do is in `base`; formulas: Srinivas et al. 2010, section 5.2.
+Kernels are frozen and comparable. `+` and `*` combine kernels, `2.0 * kernel` has twice the variance, and `kernel.on(0,
+2)` sees only some columns. The interface is in `base`. Formulas: Srinivas et al. 2010, section 5.2.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What every kernel can do, and how kernels combine.
+"""The interface of kernels, and the operators that combine them.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | k | `kernel(A, B)` | covariance of f between the rows of A and B | (n, m) |
 | k(x, x) | `kernel.diagonal(A)` | prior variance, `scale` for stationary kernels | (n,) |
-| theta | `log_parameters` | logarithms of what a fit may change | (p,) |
-| W | `weights` | what a sum of derivatives of k is weighted with | (m, n) |
+| theta | `log_parameters` | logarithms of the parameters that a fit may change | (p,) |
+| W | `weights` | weights of a sum of derivatives of k | (m, n) |
 
-Gradients are always taken of a weighted sum of covariances. That is what a posterior mean, a posterior variance and
-a likelihood need, and it spares the (m, n, d) array of all derivatives.
+Gradients are always those of a weighted sum of covariances. Posterior means, posterior variances and likelihoods need
+nothing else, and it avoids the (m, n, d) array of all derivatives.
 """
 
 from __future__ import annotations
@@ -28,101 +28,115 @@ from .derivatives import Derivatives, unknown
 Rows = IndexArray | slice
 Pullback = Callable[[Array], Array]
 ALL = slice(None)
-LENGTHSCALES = (1e-100, 1e300)  # within which distances measured by them do not overflow
-POWERS = {"lengthscale": 1.0, "period": 1.0, "slope": -2.0}  # of a length of the points, by kind of parameter
-# How kernels are combined and wrapped ("sum", "product", "active", "multiplied", "stretched"): filled by `combined` and
-# `wrapped`, which need this module.
+LENGTHSCALES = (1e-100, 1e300)  # lengthscales for which distances do not overflow
+POWERS = {"lengthscale": 1.0, "period": 1.0, "slope": -2.0}  # power of a length of the points, by kind
+# Constructors of combined and wrapped kernels ("sum", "product", "active", "multiplied", "stretched"). The modules
+# `combined` and `wrapped` import this module, so they add their constructors themselves.
 MAKE: dict[str, Callable[..., Kernel]] = {}
 
 
 class Hyperparameter(NamedTuple):
-    """What one entry of `log_parameters` is: a fit chooses priors and bounds by it."""
+    """The description of one entry of `log_parameters`, by which a fit chooses priors and bounds.
 
-    # slope: the scale of a linear kernel, reward^2 / point^2; period: a length of the points; angle: the lengthscale of
-    # a periodic kernel, a pure number; odds: lambda / (1 - lambda) of a mixture, a pure number.
+    Attributes:
+        kind: "slope" is the scale of a linear kernel (reward^2 / point^2). "period" is a length of the points.
+            "angle" is the lengthscale of a periodic kernel, a pure number. "odds" is lambda / (1 - lambda) of a
+            mixture, a pure number.
+        columns: columns of the points that it acts on.
+        dimension: number of columns that its kernel sees.
+    """
+
     kind: Literal["lengthscale", "scale", "slope", "period", "angle", "odds"]
-    columns: tuple[int, ...]  # the columns of the points that it acts on
-    dimension: int  # of how many columns its kernel sees
+    columns: tuple[int, ...]
+    dimension: int
 
 
 class Kernel(ABC):
     """A covariance function. `kernel(A, B)` takes `(n, d)` and `(m, d)` and returns `(n, m)`.
 
-    One of your own derives from `PointKernel`, or from `Stationary` where it is a function of a distance: they leave
-    the least to be written. `variance`, `smoothness`, `rank`, `features`, `columns` and `derivatives` say what is known
-    of a kernel beyond its values; what is not known is None (infinite), and whoever asks then says what it does
-    without.
+    A kernel of your own derives from `PointKernel`, or from `Stationary` if it is a function of a distance. These bases
+    leave the least to be written. `variance`, `smoothness`, `rank`, `features`, `columns` and `derivatives` are known
+    properties of a kernel beyond its values. An unknown property is None (or infinite), and a caller that needs it then
+    reports what it does instead.
     """
 
-    __array_ufunc__: ClassVar[None] = None  # so that numpy leaves `np.float64(2) * kernel` to `__rmul__`
+    __array_ufunc__: ClassVar[None] = None  # makes numpy leave `np.float64(2) * kernel` to `__rmul__`
 
     @abstractmethod
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
+        """Returns the covariances between the rows of A and of B, `(n, m)`."""
 
     @abstractmethod
     def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The prior variances k(x, x) of the rows of A, `(n,)`, without the whole matrix."""
+        """Returns the prior variances k(x, x) of the rows of A, `(n,)`, without the whole matrix."""
 
     @abstractmethod
     def between_arms(self, points: Array, rows: Rows, columns: Rows) -> Array:
-        """The covariances between arms given by index, where `points` `(N, d)` holds all arms."""
+        """Returns the covariances between arms given by index, where `points` `(N, d)` holds all arms."""
 
     @abstractmethod
     def arm_variances(self, points: Array) -> Array:
-        """The prior variance of every arm, `(N,)`."""
+        """Returns the prior variance of every arm, `(N,)`."""
 
     @abstractmethod
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """Row i is sum_j weights[i, j] * d k(x_i, b_j) / d x_i, `(m, d)`, for X `(m, d)`, B `(n, d)`, weights `(m, n)`.
+        """Returns rows sum_j weights[i, j] * d k(x_i, b_j) / d x_i, `(m, d)`.
 
-        Where k has a kink (a Matern kernel of nu <= 1/2 at coinciding points) the term counts as 0. Errors for kernels
-        without coordinates (`Empirical`).
+        If k has a kink (a Matern kernel of nu <= 1/2 at coinciding points) the term counts as 0. Kernels without
+        coordinates (`Empirical`) raise an error.
+
+        Args:
+            X: `(m, d)`.
+            B: `(n, d)`.
+            weights: `(m, n)`.
         """
 
     @abstractmethod
     def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """The gradient of the prior variance k(x, x) at every row of X, `(m, d)`."""
+        """Returns the gradient of the prior variance k(x, x) at every row of X, `(m, d)`."""
 
     @property
     @abstractmethod
     def log_parameters(self) -> Array:
-        """The logarithms of the lengthscales, then of the scale, `(p,)`; of sums and products left before right."""
+        """Logarithms of the lengthscales, then of the scale, `(p,)`, with left before right in sums and products."""
 
     @abstractmethod
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """What the entries of `log_parameters` are, for a kernel that sees these columns of the points."""
+        """Returns descriptions of the entries of `log_parameters`, for a kernel that sees these columns."""
 
     @abstractmethod
     def with_log_parameters(self, values: npt.ArrayLike) -> Kernel:
-        """A kernel of the same structure with these `log_parameters` `(p,)`."""
+        """Returns a kernel of the same structure with these `log_parameters` `(p,)`."""
 
     @abstractmethod
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """K = k(X, X) `(n, n)`, and the function weights -> sum_ij weights_ij * dK_ij / d log_parameters, `(p,)`.
+        """Returns K = k(X, X) and its pullback, which share the most expensive computations.
 
-        What costs most is shared between the two. K must not be written to before the function has been called.
+        The pullback is the function weights -> sum_ij weights_ij * dK_ij / d log_parameters, `(p,)`. K must not be
+        overwritten before the pullback has been called.
         """
 
     @abstractmethod
     def scaled(self, factor: float) -> Kernel:
-        """The kernel factor * k, also written `factor * kernel`: variances are multiplied, so for an amplitude a, a**2.
+        """Returns the kernel factor * k, also written `factor * kernel`.
 
-        The factor goes into the scales there are, so that a fit has no second scale to tell apart from the first.
+        Variances are multiplied, so an amplitude a needs the factor a**2. The factor multiplies an existing scale if
+        there is one, so that a fit does not have two scales that cannot be told apart.
         """
 
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:  # noqa: ARG002 - nothing is known here
-        """Largest variances of samples and their derivatives on a box (see `kernels.derivatives`); may be infinite.
+        """Returns the largest variances of samples and their derivatives on a box (see `kernels.derivatives`).
 
-        Infinite means that nothing is known: a width that needs them then takes differences, warns, and is not called
+        Infinite entries are unknown. A width that needs them then uses differences, warns, and does not count as
         proved.
         """
         return unknown(len(lower))
 
     def rescaled(self, factors: Array) -> Kernel:
-        """The same kernel for points whose columns have been multiplied by `factors` `(d,)`; for fits.
+        """Returns the same kernel for points whose columns have been multiplied by `factors` `(d,)`, for fits.
 
-        By the parameters that are lengths of the points, where there are any; else the points are divided first.
+        Parameters that are lengths of the points are multiplied if there are any. Otherwise the points are divided
+        first.
         """
         known = self.hyperparameters(range(len(factors)))
         if not any(parameter.kind in POWERS for parameter in known):
@@ -142,42 +156,57 @@ class Kernel(ABC):
 
     @property
     def variance(self) -> float | None:
-        """k(x, x) where it is the same at every x, else None."""
+        """Prior variance k(x, x) if it is the same at every x, otherwise None."""
         return None
 
     @property
     def smoothness(self) -> float | None:
-        """Alpha of Avanesov's schedules: nu of a Matern kernel, possibly infinite; None where it is not stated."""
+        """Alpha of Avanesov's schedules: nu of a Matern kernel, possibly infinite, or None if unknown."""
         return None
 
     def rank(self, dimension: int) -> int | None:  # noqa: ARG002 - most have none
-        """How many functions span all samples, on points of so many columns; None where they are not finitely many."""
+        """Returns the number of functions that span all samples, or None if it is infinite.
+
+        Args:
+            dimension: number of columns of the points.
+        """
         return None
 
     def features(self, points: npt.ArrayLike) -> Array | None:  # noqa: ARG002 - most have infinitely many
-        """phi(x) of every row, `(n, r)`, where k(x, x') = phi(x)^T phi(x') and `rank` says r; None where nobody knows.
+        """Returns phi(x) of every row, `(n, r)`, where k(x, x') = phi(x)^T phi(x') and `rank` returns r.
 
-        Whether it is None may not hang on the points. A posterior at points then costs r^2 a round, whatever n.
+        None means that features are unknown, which may not depend on the points. With features a posterior at points
+        costs r^2 a round, whatever n.
         """
         return None
 
     def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """Row i is d (weights[i]^T phi(x_i)) / d x_i, `(m, d)`, for X `(m, d)`, weights `(m, r)`; by differences."""
+        """Returns rows d (weights[i]^T phi(x_i)) / d x_i, `(m, d)`, by differences.
+
+        Args:
+            X: `(m, d)`.
+            weights: `(m, r)`.
+        """
         return differences.feature_gradient(self.features, points_array("X", X), np.asarray(weights))
 
     def columns(self, dimension: int) -> frozenset[int]:
-        """Which of so many columns of the points the kernel sees."""
+        """Returns the columns that the kernel sees, of points with `dimension` columns."""
         return frozenset(range(dimension))
 
     @final
     def parameter_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """sum_ij weights_ij * d k(x_i, x_j) / d `log_parameters`, `(p,)`, for X `(n, d)` and weights `(n, n)`."""
+        """Returns sum_ij weights_ij * d k(x_i, x_j) / d `log_parameters`, `(p,)`.
+
+        Args:
+            X: `(n, d)`.
+            weights: `(n, n)`.
+        """
         matrix, pullback = self.matrix_and_pullback(X)
         return pullback(weights_array(weights, matrix.shape))
 
     @final
     def on(self, *dimensions: int) -> Kernel:
-        """This kernel, seeing only these columns of the points: `Matern().on(0) * Linear().on(1, 2)`."""
+        """Returns this kernel on some columns only: `Matern().on(0) * Linear().on(1, 2)`."""
         return MAKE["active"](self, dimensions)
 
     def __add__(self, other: Kernel) -> Kernel:
@@ -197,27 +226,29 @@ class Kernel(ABC):
 
 
 class PointKernel(Kernel):
-    """A kernel that needs nothing of an arm but its coordinates: what one of your own derives from.
+    """A kernel of the coordinates of points: the base of kernels of your own.
 
-    A frozen dataclass decorated with `nilregret.slots.described`, whose fields are its description.
-    **Needed** is
-    `__call__` alone, symmetric and positive semi-definite. The rest has a fallback, from values of the kernel:
+    A kernel of your own is a frozen dataclass decorated with `nilregret.slots.described`, whose fields are its
+    description. Only `__call__` is **needed**, symmetric and positive semi-definite. The other methods have a fallback
+    from values of the kernel:
 
-    | method | where it is not written |
+    | method | fallback |
     |---|---|
     | `diagonal` | blocks of the matrix |
     | `input_gradient`, `diagonal_gradient` | central differences, about eight digits |
     | `log_parameters`, `hyperparameters`, `with_log_parameters` (go together) | a fit leaves the kernel as it is |
     | `matrix_and_pullback` | central differences in `log_parameters` |
     | `scaled`, `rescaled` | wrappers that multiply the variance, and divide the points |
-    | `derivatives` | nothing is known: widths from slopes are assumed, with a warning |
-    | `variance`, `smoothness`, `rank` | None: what hangs on them asks for a number, or says what it lacks |
+    | `derivatives` | unknown: widths from slopes are assumed, with a warning |
+    | `variance`, `smoothness`, `rank` | None: callers ask for a number, or report what is missing |
     | `features` (with `rank`: r functions span all samples) | None: a round costs n^2 on boxes and under contexts |
     | `feature_gradient` | central differences |
 
-    Sample paths are drawn by joint sampling (`posterior.paths`), integrals are quasi-Monte Carlo (`change.geometry`);
-    a closed form joins by `nilregret.theory.change.box_averages.product_average.register(MyKernel)`, a growth rate of
-    the information gain by `nilregret.theory.rates.growth_rate.register(MyKernel)`.
+    Sample paths are drawn by joint sampling (`gp.prior_paths`), and integrals are quasi-Monte Carlo
+    (`theory.change.geometry`). `nilregret.theory.change.box_averages.product_average.register(MyKernel)` adds a
+    closed form
+    of the integrals. `nilregret.theory.rates.growth_rate.register(MyKernel)` adds a growth rate of the information
+    gain.
 
     >>> from dataclasses import dataclass
     >>> import numpy as np, nilregret as nr
@@ -233,25 +264,28 @@ class PointKernel(Kernel):
 
     @final
     def between_arms(self, points: Array, rows: Rows, columns: Rows) -> Array:
-        """The covariances between arms given by index."""
+        """Returns the covariances between arms given by index."""
         return self(points[rows], points[columns])
 
     @final
     def arm_variances(self, points: Array) -> Array:
-        """The prior variance of every arm, `(N,)`."""
+        """Returns the prior variance of every arm, `(N,)`."""
         return self.diagonal(points)
 
     def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The prior variances k(x, x) of the rows of A, `(n,)`."""
+        """Returns the prior variances k(x, x) of the rows of A, `(n,)`."""
         return differences.diagonal(self, points_array("A", A))
 
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """Row i is sum_j weights[i, j] * d k(x_i, b_j) / d x_i, `(m, d)`; by differences."""
+        """Returns rows sum_j weights[i, j] * d k(x_i, b_j) / d x_i, `(m, d)`, by differences."""
         first, second = points_pair(X, B)
         return differences.input_gradient(self, first, second, weights_array(weights, (len(first), len(second))))
 
     def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """The gradient of the prior variance at every row, `(m, d)`: 0 where that is `variance`, else differences."""
+        """Returns the gradient of the prior variance at every row, `(m, d)`.
+
+        The gradient is 0 if the kernel has a `variance`, and otherwise computed by differences.
+        """
         points = points_array("X", X)
         if self.variance is not None:
             return np.zeros(points.shape)
@@ -259,20 +293,20 @@ class PointKernel(Kernel):
 
     @property
     def log_parameters(self) -> Array:
-        """Empty: a fit changes nothing."""
+        """Empty array, since a fit changes nothing."""
         return np.empty(0)
 
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:  # noqa: ARG002 - has none
-        """Empty. A kernel that lists a length of the points here must list every length that it has."""
+        """Returns an empty tuple. A kernel with a length of the points here must list all its lengths."""
         return ()
 
     def with_log_parameters(self, values: npt.ArrayLike) -> Kernel:
-        """The kernel itself."""
+        """Returns the kernel itself."""
         parameter_values(values, 0)
         return self
 
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """K, and its derivatives by `log_parameters`, by differences."""
+        """Returns K, and its pullback by differences."""
         points = points_array("X", X)
 
         def matrix(parameters: Array) -> Array:
@@ -281,12 +315,12 @@ class PointKernel(Kernel):
         return self(points, points), lambda weights: differences.pullback(matrix, self.log_parameters, weights)
 
     def scaled(self, factor: float) -> Kernel:
-        """The kernel factor * k."""
+        """Returns the kernel factor * k."""
         return MAKE["multiplied"](self, factor)
 
 
 def check_kernel(name: str, value: object) -> None:
-    """Refuse what is no kernel."""
+    """Raises an error if the value is no kernel."""
     if not isinstance(value, Kernel):
         raise InvalidInput(
             f"`{name}` must be a kernel, not {shown(value)}.", advice="Such as Matern(2.5, lengthscale=0.2)."
@@ -301,13 +335,13 @@ def check_kernel(name: str, value: object) -> None:
 
 
 def scale_number(value: object) -> float:
-    """A valid `scale`, or an error."""
+    """Returns a valid `scale`, or raises an error."""
     why = "It is the prior variance k(x, x)."
     return number("scale", value, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
 
 
 def points_pair(A: npt.ArrayLike, B: npt.ArrayLike) -> tuple[Array, Array]:
-    """Both as points of one domain, or an error."""
+    """Returns both arguments as points of one domain, or raises an error."""
     first = points_array("A", A)
     second = first if B is A else points_array("B", B)
     if first.shape[1] != second.shape[1]:
@@ -318,7 +352,7 @@ def points_pair(A: npt.ArrayLike, B: npt.ArrayLike) -> tuple[Array, Array]:
 
 
 def weights_array(weights: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Weights of the shape of the covariances they belong to; neither copied nor searched for NaN (inner loop)."""
+    """Returns weights of the shape of their covariances, without a copy or a check for NaN (inner loop)."""
     result = np.asarray(weights, dtype=np.float64)
     if result.shape != shape:
         raise InvalidInput(f"`weights` has shape {result.shape}: it must be {shape}, one weight for each covariance.")
@@ -326,7 +360,7 @@ def weights_array(weights: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 def parameter_values(values: npt.ArrayLike, count: int) -> Array:
-    """`count` log parameters, or an error."""
+    """Returns `count` log parameters, or raises an error."""
     result = finite_array("values", values)
     if result.shape != (count,):
         raise InvalidInput(
@@ -336,14 +370,14 @@ def parameter_values(values: npt.ArrayLike, count: int) -> Array:
 
 
 def checked_lengths(name: str, value: object, *, why: str) -> float | tuple[float, ...]:
-    """One positive number or one for each dimension, or an error."""
+    """Returns one positive number or one for each dimension, or raises an error."""
     low, high = LENGTHSCALES
     if not isinstance(value, list | tuple) and getattr(value, "shape", ()) == ():
         return number(name, value, low=low, high=high, why=why)
     given = finite_array(name, value).ravel()  # type: ignore[arg-type]  # refused there
     if not given.size:
         raise InvalidInput(f"`{name}` is empty: give one number, or one for each dimension.")
-    if not (given.min() >= low and given.max() <= high):  # all at once: a fit makes a kernel in every step
+    if not (given.min() >= low and given.max() <= high):  # together, since a fit makes a kernel in every step
         for each in given.tolist():
             number(name, each, low=low, high=high, why=why)
     return tuple(given.tolist())

@@ -6,10 +6,10 @@
 | h_i | | the columns of choice i: 1 / sqrt(2) in that of the option, else 0 | (options,) |
 | u_i | | h_i / norm(h_i), so that u_i^T u'_i = 1[h_i = h'_i] | (options,) |
 | k_h, k_x | `left`, `right` | kernels of the choices and of the numbers | (n, m) |
-| lambda | `share` | of the product in the mixture | scalar |
+| lambda | `share` | share of the product in the mixture | scalar |
 
 Sources: Ru, Alvi, Nguyen, Osborne & Roberts 2020, "Bayesian optimisation over multiple continuous and categorical
-inputs" (CoCaBO); Wan, Nguyen, Ha, Ru, Lu & Osborne 2021, "Think global and act local" (Casmopolitan).
+inputs" (CoCaBO). Wan, Nguyen, Ha, Ru, Lu & Osborne 2021, "Think global and act local" (Casmopolitan).
 """
 
 from __future__ import annotations
@@ -32,18 +32,17 @@ from .base import (
     Kernel,
     PointKernel,
     Pullback,
-    Rows,
     check_kernel,
     parameter_values,
     points_pair,
     scale_number,
     weights_array,
 )
-from .combined import Product, Sum
+from .combined import Pair, Product, Sum
 from .derivatives import Derivatives
 from .tied import checked_groups
 
-SMALLEST = 1e-150  # norm of a choice's columns below which they point nowhere
+SMALLEST = 1e-150  # norm of a choice's columns below which they have no direction
 
 
 @final
@@ -52,10 +51,10 @@ SMALLEST = 1e-150  # norm of a choice's columns below which they point nowhere
 class Overlap(PointKernel):
     """k = scale / c * sum_i 1[h_i = h'_i], the share of choices in which two points agree (Ru et al. 2020, eq. 1).
 
-    Between points that stand for no option it is the cosine of their angle, choice by choice.
+    For points that are no encoded option it is the cosine of their angle, choice by choice.
 
     Attributes:
-        groups: for each column that it sees the number of its choice, counted from 0.
+        groups: number of the choice of each column, counted from 0.
     """
 
     groups: tuple[int, ...]
@@ -67,7 +66,7 @@ class Overlap(PointKernel):
 
     @cached_property
     def _members(self) -> Array:
-        """Which column is of which choice, `(d, c)`."""
+        """Indicators of the choice of each column, `(d, c)`."""
         return np.eye(max(self.groups) + 1)[list(self.groups)]
 
     @property
@@ -75,7 +74,7 @@ class Overlap(PointKernel):
         return self.scale / (max(self.groups) + 1)
 
     def _norms(self, points: Array) -> Array:
-        """The norm of its choice, for every column, `(n, d)`."""
+        """Returns the norm of its choice, for every column, `(n, d)`."""
         if points.shape[1] != len(self.groups):
             raise InvalidInput(
                 f"The kernel says of {many(len(self.groups), 'column')} which choice they belong to, and the points "
@@ -85,20 +84,20 @@ class Overlap(PointKernel):
         return np.maximum(np.sqrt(points**2 @ self._members), SMALLEST) @ self._members.T
 
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
+        """Returns the covariances between the rows of A and of B, `(n, m)`."""
         first, second = points_pair(A, B)
         u = first / self._norms(first)
         v = u if second is first else second / self._norms(second)
         return np.asarray(self._factor * (u @ v.T))
 
     def diagonal(self, A: npt.ArrayLike) -> Array:
-        """`scale` for every row (less where a choice's columns are all 0)."""
+        """Returns `scale` for every row (less if a choice's columns are all 0)."""
         points = points_array("A", A)
         u = points / self._norms(points)
         return np.asarray(self._factor * np.einsum("ij,ij->i", u, u))
 
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """Row i is sum_j weights[i, j] * d k(x_i, b_j) / d x_i, `(m, d)`: of h / norm(h), across h."""
+        """Returns rows sum_j weights[i, j] * d k(x_i, b_j) / d x_i, `(m, d)`, through h / norm(h)."""
         first, second = points_pair(X, B)
         norms = self._norms(first)
         u, v = first / norms, second / self._norms(second)
@@ -107,7 +106,7 @@ class Overlap(PointKernel):
         return np.asarray(self._factor * (towards - along * u) / norms)
 
     def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """Zero: the prior variance is the same everywhere, `(m, d)`."""
+        """Returns zeros, since the prior variance is the same everywhere, `(m, d)`."""
         return np.zeros(points_array("X", X).shape)
 
     @property
@@ -116,43 +115,43 @@ class Overlap(PointKernel):
         return np.array([math.log(self.scale)])
 
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """The scale."""
+        """Returns the description of the scale."""
         return (Hyperparameter("scale", tuple(columns), self._members.shape[1]),)
 
     def with_log_parameters(self, values: npt.ArrayLike) -> Overlap:
-        """The same kernel with this scale, given by its logarithm."""
+        """Returns the same kernel with this scale, given by its logarithm."""
         return replace(self, scale=math.exp(parameter_values(values, 1)[0]))
 
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """K, and the derivative by log scale, which is K."""
+        """Returns K, and the pullback by log scale, whose derivative is K."""
         matrix = self(X, X)
         return matrix, lambda weights: np.array([np.vdot(weights, matrix)])
 
     def scaled(self, factor: float) -> Overlap:
-        """The same kernel with `factor` times the scale."""
+        """Returns the same kernel with `factor` times the scale."""
         return replace(self, scale=factor * self.scale)
 
     def rescaled(self, factors: Array) -> Kernel:
-        """The same where a choice's columns have one factor: lengths do not count."""
+        """Returns the kernel itself if the columns of each choice have one factor, since lengths do not count."""
         spread = [np.ptp(factors[self._members[:, choice] > 0.0]) for choice in range(self._members.shape[1])]
         return self if max(spread) == 0.0 else MAKE["stretched"](self, tuple(factors.tolist()))
 
     @property
     def variance(self) -> float:
-        """The scale."""
+        """Scale."""
         return self.scale
 
-    def rank(self, dimension: int) -> int:  # noqa: ARG002 - it says how many columns it sees
-        """One for each option."""
+    def rank(self, dimension: int) -> int:  # noqa: ARG002 - its groups have the number of columns
+        """Returns the number of options."""
         return len(self.groups)
 
     def features(self, points: npt.ArrayLike) -> Array:
-        """The u of every choice, times the root of the scale over their number."""
+        """Returns u of every choice, times the root of the scale over the number of choices."""
         X = points_array("points", points)
         return np.asarray(math.sqrt(self._factor) * X / self._norms(X))
 
     def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """Of h / norm(h), across h, `(m, d)`."""
+        """Returns the gradients through h / norm(h), `(m, d)`."""
         points = points_array("X", X)
         norms = self._norms(points)
         u, towards = points / norms, np.asarray(weights)
@@ -163,11 +162,11 @@ class Overlap(PointKernel):
 @final
 @described
 @dataclass(frozen=True)
-class Mixture(Kernel):
-    """k = scale * ((1 - lambda) (left + right) / 2 + lambda left * right), lambda in (0, 1) a `share` that fits learn.
+class Mixture(Pair):
+    """k = scale * ((1 - lambda) (left + right) / 2 + lambda left * right), with lambda in (0, 1) learned by fits.
 
-    Ru et al. 2020, eq. 2, for choices and numbers: the sum learns from points that agree in one of the two, the product
-    what the two have together. The half keeps the prior variance the same for every lambda.
+    Ru et al. 2020, eq. 2, for choices and numbers. The sum learns from points that agree in one of the two, and the
+    product learns their interaction. The factor 1/2 keeps the prior variance the same for every lambda.
     """
 
     left: Kernel
@@ -190,56 +189,39 @@ class Mixture(Kernel):
         product = Product(self.left, self.right).scaled(self.scale * self.share)
         return Sum(Sum(self.left.scaled(half), self.right.scaled(half)), product)
 
-    def _mixed(self, left: Array, right: Array) -> Array:
+    def _combined(self, left: Array, right: Array) -> Array:
         middle = 0.5 * (left + right)
         return np.asarray(self.scale * (middle + self.share * (left * right - middle)))
 
     def _by(self, other: Array) -> Array:
-        """Dk / d left, or right, where this is the other one."""
+        """Returns dk / d left, given the covariances of `right`, or the reverse."""
         return np.asarray(self.scale * (0.5 * (1.0 - self.share) + self.share * other))
 
-    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
-        return self._mixed(self.left(A, B), self.right(A, B))
-
-    def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The mixture of both diagonals."""
-        return self._mixed(self.left.diagonal(A), self.right.diagonal(A))
-
-    def between_arms(self, points: Array, rows: Rows, columns: Rows) -> Array:
-        """The covariances between arms given by index."""
-        left, right = (kernel.between_arms(points, rows, columns) for kernel in (self.left, self.right))
-        return self._mixed(left, right)
-
-    def arm_variances(self, points: Array) -> Array:
-        """The prior variance of every arm, `(N,)`."""
-        return self._mixed(self.left.arm_variances(points), self.right.arm_variances(points))
-
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """By the product rule: each part's gradient, weighted with what the other says, `(m, d)`."""
+        """Returns the gradients by the product rule, `(m, d)`."""
         left, right = self.left(X, B), self.right(X, B)
         given = weights_array(weights, left.shape)
         by_left = self.left.input_gradient(X, B, given * self._by(right))
         return by_left + self.right.input_gradient(X, B, given * self._by(left))
 
     def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """By the product rule, `(m, d)`."""
+        """Returns the gradients by the product rule, `(m, d)`."""
         left, right = self.left.diagonal(X)[:, None], self.right.diagonal(X)[:, None]
         return self._by(right) * self.left.diagonal_gradient(X) + self._by(left) * self.right.diagonal_gradient(X)
 
     @property
     def log_parameters(self) -> Array:
-        """Those of `left`, those of `right`, log(lambda / (1 - lambda)), log scale."""
+        """Log parameters of `left`, of `right`, log(lambda / (1 - lambda)), log scale."""
         own = [math.log(self.share / (1.0 - self.share)), math.log(self.scale)]
-        return np.concatenate([self.left.log_parameters, self.right.log_parameters, own])
+        return np.concatenate([super().log_parameters, own])
 
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """Those of `left`, those of `right`, the odds of lambda, the scale."""
+        """Returns the hyperparameters of `left`, of `right`, the odds of lambda, and the scale."""
         own = tuple(Hyperparameter(kind, tuple(columns), len(columns)) for kind in ("odds", "scale"))
-        return (*self.left.hyperparameters(columns), *self.right.hyperparameters(columns), *own)
+        return (*super().hyperparameters(columns), *own)
 
     def with_log_parameters(self, values: npt.ArrayLike) -> Mixture:
-        """The mixture of both kernels with these log parameters."""
+        """Returns the mixture of both kernels with these log parameters."""
         first, second = len(self.left.log_parameters), len(self.right.log_parameters)
         given = parameter_values(values, first + second + 2)
         left = self.left.with_log_parameters(given[:first])
@@ -248,10 +230,10 @@ class Mixture(Kernel):
         return Mixture(left, right, odds / (1.0 + odds), scale=scale)
 
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """K, and the derivatives by the product rule."""
+        """Returns K, and the pullback by the product rule."""
         left, left_pullback = self.left.matrix_and_pullback(X)
         right, right_pullback = self.right.matrix_and_pullback(X)
-        matrix = self._mixed(left, right)
+        matrix = self._combined(left, right)
 
         def pullback(weights: Array) -> Array:
             parts = [left_pullback(weights * self._by(right)), right_pullback(weights * self._by(left))]
@@ -262,35 +244,21 @@ class Mixture(Kernel):
         return matrix, pullback
 
     def scaled(self, factor: float) -> Mixture:
-        """The same mixture with `factor` times the scale."""
+        """Returns the same mixture with `factor` times the scale."""
         return replace(self, scale=factor * self.scale)
 
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """Those of the sum of three."""
+        """Returns the derivatives of the sum of three."""
         return self.expanded.derivatives(lower, upper)
 
-    def rescaled(self, factors: Array) -> Mixture:
-        """Both parts."""
-        return replace(self, left=self.left.rescaled(factors), right=self.right.rescaled(factors))
-
-    @property
-    def variance(self) -> float | None:
-        """The mixture of both, where both are the same everywhere."""
-        left, right = self.left.variance, self.right.variance
-        return None if left is None or right is None else float(self._mixed(np.array(left), np.array(right)))
-
     def rank(self, dimension: int) -> int | None:
-        """At most that of the sum of three."""
+        """Returns the rank of the sum of three, an upper bound."""
         return self.expanded.rank(dimension)
 
     def features(self, points: npt.ArrayLike) -> Array | None:
-        """Those of the sum of three."""
+        """Returns the features of the sum of three."""
         return self.expanded.features(points)
 
     def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """That of the sum of three, `(m, d)`."""
+        """Returns the gradients of the sum of three, `(m, d)`."""
         return self.expanded.feature_gradient(X, weights)
-
-    def columns(self, dimension: int) -> frozenset[int]:
-        """Those that either sees."""
-        return self.left.columns(dimension) | self.right.columns(dimension)

@@ -1,10 +1,11 @@
-"""Kernels made of kernels: sums, products, some of the columns."""
+"""Kernels made of kernels: sums, products, and kernels of some of the columns."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, replace
+from typing import Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,21 +17,80 @@ from .base import (
     MAKE,
     Hyperparameter,
     Kernel,
-    PointKernel,
     Pullback,
     Rows,
     check_kernel,
     parameter_values,
-    points_pair,
     weights_array,
 )
 from .derivatives import Derivatives
+from .wrapper import Wrapper
+
+
+class Pair(Kernel):
+    """A kernel made of two kernels, whose covariances are combined entry by entry."""
+
+    left: Kernel
+    right: Kernel
+
+    @abstractmethod
+    def _combined(self, left: Array, right: Array) -> Array:
+        """Returns covariances of this kernel from those of `left` and `right`."""
+
+    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
+        """Returns the covariances between the rows of A and of B, `(n, m)`."""
+        return self._combined(self.left(A, B), self.right(A, B))
+
+    def diagonal(self, A: npt.ArrayLike) -> Array:
+        """Returns the prior variances of the rows of A, `(n,)`."""
+        return self._combined(self.left.diagonal(A), self.right.diagonal(A))
+
+    def between_arms(self, points: Array, rows: Rows, columns: Rows) -> Array:
+        """Returns the covariances between arms given by index."""
+        left, right = (kernel.between_arms(points, rows, columns) for kernel in (self.left, self.right))
+        return self._combined(left, right)
+
+    def arm_variances(self, points: Array) -> Array:
+        """Returns the prior variance of every arm, `(N,)`."""
+        return self._combined(self.left.arm_variances(points), self.right.arm_variances(points))
+
+    @property
+    def log_parameters(self) -> Array:
+        """Log parameters of `left`, then of `right`."""
+        return np.concatenate([self.left.log_parameters, self.right.log_parameters])
+
+    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
+        """Returns the hyperparameters of `left`, then of `right`."""
+        return self.left.hyperparameters(columns) + self.right.hyperparameters(columns)
+
+    def with_log_parameters(self, values: npt.ArrayLike) -> Kernel:
+        """Returns the same combination of both kernels with these log parameters."""
+        first = len(self.left.log_parameters)
+        both = parameter_values(values, first + len(self.right.log_parameters))
+        return self._of(self.left.with_log_parameters(both[:first]), self.right.with_log_parameters(both[first:]))
+
+    def rescaled(self, factors: Array) -> Self:
+        """Returns the same combination of both kernels in these units of the points."""
+        return self._of(self.left.rescaled(factors), self.right.rescaled(factors))
+
+    def _of(self, left: Kernel, right: Kernel) -> Self:
+        return replace(self, left=left, right=right)  # type: ignore[type-var]  # all are dataclasses
+
+    @property
+    def variance(self) -> float | None:
+        """Prior variance, if those of both kernels are the same everywhere."""
+        left, right = self.left.variance, self.right.variance
+        return None if left is None or right is None else float(self._combined(np.array(left), np.array(right)))
+
+    def columns(self, dimension: int) -> frozenset[int]:
+        """Returns the columns that at least one of the kernels sees."""
+        return self.left.columns(dimension) | self.right.columns(dimension)
 
 
 @final
 @described
 @dataclass(frozen=True)
-class Sum(Kernel):
+class Sum(Pair):
     """k(x, x') = left(x, x') + right(x, x'): rewards that are sums of independent effects."""
 
     left: Kernel
@@ -40,85 +100,45 @@ class Sum(Kernel):
         check_kernel("left", self.left)
         check_kernel("right", self.right)
 
-    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
-        return self.left(A, B) + self.right(A, B)
-
-    def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The sum of both diagonals."""
-        return self.left.diagonal(A) + self.right.diagonal(A)
-
-    def between_arms(self, points: Array, rows: Rows, columns: Rows) -> Array:
-        """The covariances between arms given by index."""
-        return self.left.between_arms(points, rows, columns) + self.right.between_arms(points, rows, columns)
-
-    def arm_variances(self, points: Array) -> Array:
-        """The prior variance of every arm, `(N,)`."""
-        return self.left.arm_variances(points) + self.right.arm_variances(points)
+    def _combined(self, left: Array, right: Array) -> Array:
+        return left + right
 
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """The sum of both gradients, `(m, d)`."""
+        """Returns the sum of both gradients, `(m, d)`."""
         return self.left.input_gradient(X, B, weights) + self.right.input_gradient(X, B, weights)
 
     def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """The sum of both gradients, `(m, d)`."""
+        """Returns the sum of both gradients, `(m, d)`."""
         return self.left.diagonal_gradient(X) + self.right.diagonal_gradient(X)
 
-    @property
-    def log_parameters(self) -> Array:
-        """Those of `left`, then those of `right`."""
-        return np.concatenate([self.left.log_parameters, self.right.log_parameters])
-
-    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """Those of `left`, then those of `right`."""
-        return self.left.hyperparameters(columns) + self.right.hyperparameters(columns)
-
     def scaled(self, factor: float) -> Sum:
-        """Both terms multiplied."""
+        """Returns the sum of both kernels, multiplied."""
         return Sum(self.left.scaled(factor), self.right.scaled(factor))
 
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """The terms are independent processes."""
+        """Returns the sums of both variances, since the terms are independent processes."""
         return self.left.derivatives(lower, upper).plus(self.right.derivatives(lower, upper))
 
-    def rescaled(self, factors: Array) -> Sum:
-        """Both terms."""
-        return Sum(self.left.rescaled(factors), self.right.rescaled(factors))
-
-    @property
-    def variance(self) -> float | None:
-        """The sum of both, where both are the same everywhere."""
-        left, right = self.left.variance, self.right.variance
-        return None if left is None or right is None else left + right
-
     def rank(self, dimension: int) -> int | None:
-        """At most the sum of both."""
+        """Returns the sum of both ranks, an upper bound."""
         left, right = self.left.rank(dimension), self.right.rank(dimension)
         return None if left is None or right is None else left + right
 
     def features(self, points: npt.ArrayLike) -> Array | None:
-        """Those of both, side by side."""
+        """Returns the features of both kernels, side by side."""
         left = self.left.features(points)
         right = None if left is None else self.right.features(points)
         return None if left is None or right is None else np.hstack([left, right])
 
     def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """The sum of both gradients, `(m, d)`."""
+        """Returns the sum of both gradients, `(m, d)`."""
         given = np.asarray(weights)
         first = self.left.features(X)
         split = 0 if first is None else first.shape[1]
         return self.left.feature_gradient(X, given[:, :split]) + self.right.feature_gradient(X, given[:, split:])
 
-    def columns(self, dimension: int) -> frozenset[int]:
-        """Those that either sees."""
-        return self.left.columns(dimension) | self.right.columns(dimension)
-
-    def with_log_parameters(self, values: npt.ArrayLike) -> Sum:
-        """The sum of both kernels with these log parameters."""
-        return Sum(*_split(self.left, self.right, values))
-
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """The sum of both matrices; the derivatives are those of its terms."""
+        """Returns the sum of both matrices, and the pullbacks of both terms."""
         left, left_pullback = self.left.matrix_and_pullback(X)
         right, right_pullback = self.right.matrix_and_pullback(X)
         return left + right, lambda weights: np.concatenate([left_pullback(weights), right_pullback(weights)])
@@ -127,7 +147,7 @@ class Sum(Kernel):
 @final
 @described
 @dataclass(frozen=True)
-class Product(Kernel):
+class Product(Pair):
     """k(x, x') = left(x, x') * right(x, x'): two points are alike only if both factors say so."""
 
     left: Kernel
@@ -137,67 +157,35 @@ class Product(Kernel):
         check_kernel("left", self.left)
         check_kernel("right", self.right)
 
-    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
-        return self.left(A, B) * self.right(A, B)
-
-    def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The product of both diagonals."""
-        return self.left.diagonal(A) * self.right.diagonal(A)
-
-    def between_arms(self, points: Array, rows: Rows, columns: Rows) -> Array:
-        """The covariances between arms given by index."""
-        return self.left.between_arms(points, rows, columns) * self.right.between_arms(points, rows, columns)
-
-    def arm_variances(self, points: Array) -> Array:
-        """The prior variance of every arm, `(N,)`."""
-        return self.left.arm_variances(points) * self.right.arm_variances(points)
+    def _combined(self, left: Array, right: Array) -> Array:
+        return left * right
 
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """By the product rule: each factor's gradient, weighted with the other factor too, `(m, d)`."""
+        """Returns the gradients by the product rule, `(m, d)`."""
         left, right = self.left(X, B), self.right(X, B)
         given = weights_array(weights, left.shape)
         return self.left.input_gradient(X, B, given * right) + self.right.input_gradient(X, B, given * left)
 
     def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """By the product rule, `(m, d)`."""
+        """Returns the gradients by the product rule, `(m, d)`."""
         left, right = self.left.diagonal(X)[:, None], self.right.diagonal(X)[:, None]
         return left * self.right.diagonal_gradient(X) + right * self.left.diagonal_gradient(X)
 
-    @property
-    def log_parameters(self) -> Array:
-        """Those of `left`, then those of `right`."""
-        return np.concatenate([self.left.log_parameters, self.right.log_parameters])
-
-    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """Those of `left`, then those of `right`."""
-        return self.left.hyperparameters(columns) + self.right.hyperparameters(columns)
-
     def scaled(self, factor: float) -> Product:
-        """The left factor multiplied."""
+        """Returns the product with the left factor multiplied."""
         return Product(self.left.scaled(factor), self.right)
 
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """Those of the product of two independent processes."""
+        """Returns the variances of the product of two independent processes."""
         return self.left.derivatives(lower, upper).times(self.right.derivatives(lower, upper))
 
-    def rescaled(self, factors: Array) -> Product:
-        """Both factors."""
-        return Product(self.left.rescaled(factors), self.right.rescaled(factors))
-
-    @property
-    def variance(self) -> float | None:
-        """The product of both, where both are the same everywhere."""
-        left, right = self.left.variance, self.right.variance
-        return None if left is None or right is None else left * right
-
     def rank(self, dimension: int) -> int | None:
-        """At most the product of both."""
+        """Returns the product of both ranks, an upper bound."""
         left, right = self.left.rank(dimension), self.right.rank(dimension)
         return None if left is None or right is None else left * right
 
     def features(self, points: npt.ArrayLike) -> Array | None:
-        """Every product of one of the left and one of the right."""
+        """Returns all products of a feature of `left` and a feature of `right`."""
         left = self.left.features(points)
         right = None if left is None else self.right.features(points)
         if left is None or right is None:
@@ -205,7 +193,7 @@ class Product(Kernel):
         return np.asarray((left[:, :, None] * right[:, None, :]).reshape(len(left), left.shape[1] * right.shape[1]))
 
     def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """By the product rule, `(m, d)`."""
+        """Returns the gradients by the product rule, `(m, d)`."""
         left, right = self.left.features(X), self.right.features(X)
         if left is None or right is None:
             return np.zeros(points_array("X", X).shape)
@@ -213,16 +201,8 @@ class Product(Kernel):
         by_left = self.left.feature_gradient(X, np.einsum("ijk,ik->ij", given, right))
         return by_left + self.right.feature_gradient(X, np.einsum("ijk,ij->ik", given, left))
 
-    def columns(self, dimension: int) -> frozenset[int]:
-        """Those that either sees."""
-        return self.left.columns(dimension) | self.right.columns(dimension)
-
-    def with_log_parameters(self, values: npt.ArrayLike) -> Product:
-        """The product of both kernels with these log parameters."""
-        return Product(*_split(self.left, self.right, values))
-
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """The product of both matrices; the derivatives follow the product rule."""
+        """Returns the product of both matrices, and the pullback by the product rule."""
         left, left_pullback = self.left.matrix_and_pullback(X)
         right, right_pullback = self.right.matrix_and_pullback(X)
         return left * right, lambda weights: np.concatenate(
@@ -233,11 +213,11 @@ class Product(Kernel):
 @final
 @described
 @dataclass(frozen=True)
-class Active(PointKernel):
+class Active(Wrapper):
     """A kernel that sees only some columns of its points, in the order given: `Active(kernel, [0, 1])`.
 
-    A product of two is a kernel on (context, point). An `Empirical` kernel inside reads its one column as an index, so
-    `Empirical(C).on(0) * Matern().on(1, 2)` relates the tasks numbered in column 0.
+    A product of two such kernels is a kernel on (context, point). An `Empirical` kernel inside reads its one column as
+    an index, so `Empirical(C).on(0) * Matern().on(1, 2)` relates the tasks numbered in column 0.
     """
 
     kernel: Kernel
@@ -254,7 +234,7 @@ class Active(PointKernel):
             raise InvalidInput(f"`dimensions` is {list(columns)}: name at least one column, and none of them twice.")
         object.__setattr__(self, "dimensions", columns)
 
-    def _select(self, points: Array) -> Array:
+    def _inside(self, points: Array) -> Array:
         if max(self.dimensions) >= points.shape[1]:
             raise InvalidInput(
                 f"The kernel sees the columns {list(self.dimensions)} and the points have {points.shape[1]}: "
@@ -262,87 +242,31 @@ class Active(PointKernel):
             )
         return points[:, list(self.dimensions)]
 
-    def _spread(self, gradient: Array, like: Array) -> Array:
-        result = np.zeros(like.shape)
+    def _outside(self, gradient: Array, points: Array) -> Array:
+        result = np.zeros(points.shape)
         result[:, list(self.dimensions)] = gradient
         return result
 
-    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
-        first, second = points_pair(A, B)
-        return self.kernel(self._select(first), self._select(second))
-
-    def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The prior variances of the rows of A, `(n,)`."""
-        return self.kernel.diagonal(self._select(points_array("A", A)))
-
-    def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """The gradient in the columns it sees, 0 in the others, `(m, d)`."""
-        first, second = points_pair(X, B)
-        return self._spread(self.kernel.input_gradient(self._select(first), self._select(second), weights), first)
-
-    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """The gradient in the columns it sees, 0 in the others, `(m, d)`."""
-        points = points_array("X", X)
-        return self._spread(self.kernel.diagonal_gradient(self._select(points)), points)
-
-    @property
-    def log_parameters(self) -> Array:
-        """Those of the kernel inside."""
-        return self.kernel.log_parameters
-
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """Those of the kernel inside, which sees a part of the columns."""
+        """Returns the hyperparameters of the kernel inside, which sees some of the columns."""
         return self.kernel.hyperparameters([columns[dimension] for dimension in self.dimensions])
 
-    def scaled(self, factor: float) -> Active:
-        """The kernel inside multiplied."""
-        return Active(self.kernel.scaled(factor), self.dimensions)
-
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """Those of the kernel inside, 0 in the columns that it does not see."""
-        inside = self.kernel.derivatives(self._select(lower[None])[0], self._select(upper[None])[0])
+        """Returns the variances of the kernel inside, and 0 in the columns that it does not see."""
+        inside = self.kernel.derivatives(self._inside(lower[None])[0], self._inside(upper[None])[0])
         return inside.on(self.dimensions, len(lower))
 
     def rescaled(self, factors: Array) -> Active:
-        """The kernel inside, by the factors of the columns that it sees."""
-        return Active(self.kernel.rescaled(self._select(factors[None])[0]), self.dimensions)
-
-    @property
-    def variance(self) -> float | None:
-        """That of the kernel inside."""
-        return self.kernel.variance
+        """Returns the kernel inside, rescaled by the factors of the columns that it sees."""
+        return Active(self.kernel.rescaled(self._inside(factors[None])[0]), self.dimensions)
 
     def rank(self, dimension: int) -> int | None:  # noqa: ARG002 - it sees its own columns
-        """That of the kernel inside."""
+        """Returns the rank of the kernel inside."""
         return self.kernel.rank(len(self.dimensions))
 
-    def features(self, points: npt.ArrayLike) -> Array | None:
-        """Those of the kernel inside."""
-        return self.kernel.features(self._select(points_array("points", points)))
-
-    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """The gradient in the columns it sees, 0 in the others, `(m, d)`."""
-        points = points_array("X", X)
-        return self._spread(self.kernel.feature_gradient(self._select(points), weights), points)
-
     def columns(self, dimension: int) -> frozenset[int]:  # noqa: ARG002 - it sees its own columns
-        """Of its columns those that the kernel inside sees."""
+        """Returns those of its columns that the kernel inside sees."""
         return frozenset(self.dimensions[i] for i in self.kernel.columns(len(self.dimensions)))
-
-    def with_log_parameters(self, values: npt.ArrayLike) -> Active:
-        """The kernel inside with these log parameters, on the same columns."""
-        return Active(self.kernel.with_log_parameters(values), self.dimensions)
-
-    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Those of the kernel inside."""
-        return self.kernel.matrix_and_pullback(self._select(points_array("X", X)))
 
 
 MAKE.update(sum=Sum, product=Product, active=Active)
-
-
-def _split(left: Kernel, right: Kernel, values: npt.ArrayLike) -> tuple[Kernel, Kernel]:
-    first, second = len(left.log_parameters), len(right.log_parameters)
-    both = parameter_values(values, first + second)
-    return left.with_log_parameters(both[:first]), right.with_log_parameters(both[first:])

@@ -1,4 +1,4 @@
-"""How much samples of a Gaussian process vary, and their first two derivatives: for the constants of theorems.
+"""Variances of samples of a Gaussian process and of their first two derivatives, for the constants of theorems.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -6,7 +6,7 @@
 | L_j^2 | `first` | sup of Var df/dx_j = d^2 k(p, q) / dp_j dq_j at p = q = x | (d,) |
 | | `second` | sup of Var d^2 f / dx_i dx_j | (d, d) |
 
-All are upper bounds, exact for stationary kernels; infinite where such a derivative does not exist.
+All are upper bounds, exact for stationary kernels, and infinite if such a derivative does not exist.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Derivatives(NamedTuple):
         value: of f.
         first: of the slopes, `(d,)`.
         second: of the second derivatives, `(d, d)`.
-        stationary: whether the kernel is stationary with a spectrum that is symmetric in every coordinate: then f and
-            its slopes at one point are uncorrelated, and so are slopes in different coordinates.
+        stationary: True if the kernel is stationary with a spectrum that is symmetric in every coordinate. Then f
+            and its slopes at one point are uncorrelated, and so are slopes in different coordinates.
     """
 
     value: float
@@ -36,7 +36,7 @@ class Derivatives(NamedTuple):
     stationary: bool
 
     def plus(self, other: Derivatives) -> Derivatives:
-        """Of a sum of independent processes: variances add."""
+        """Returns the variances of a sum of independent processes, which add."""
         return Derivatives(
             self.value + other.value,
             self.first + other.first,
@@ -45,10 +45,11 @@ class Derivatives(NamedTuple):
         )
 
     def times(self, other: Derivatives) -> Derivatives:
-        """Of a product of kernels, which is the covariance of f g for independent f and g of mean 0.
+        """Returns the variances for a product of kernels, the covariance of f g for independent f and g of mean 0.
 
-        Stationary: frequencies of the product are sums of independent ones, E (a + b)_i^2 (a + b)_j^2 multiplied out.
-        Else the product rule and Minkowski's inequality for the standard deviations.
+        For stationary kernels, frequencies of the product are sums of independent ones, so E (a + b)_i^2 (a + b)_j^2 is
+        multiplied out. For other kernels, the bound is the product rule and Minkowski's inequality for standard
+        deviations.
         """
         a, b = self, other
         with np.errstate(invalid="ignore"):
@@ -61,12 +62,12 @@ class Derivatives(NamedTuple):
                 first = (np.sqrt(a.first) * g + f * np.sqrt(b.first)) ** 2
                 mixed = np.outer(np.sqrt(a.first), np.sqrt(b.first))
                 second = (np.sqrt(a.second) * g + f * np.sqrt(b.second) + mixed + mixed.T) ** 2
-        # 0 times infinity: a derivative that does not exist, whatever it is multiplied with.
+        # 0 times infinity is NaN, and stands for a derivative that does not exist.
         first, second = (np.where(np.isnan(each), np.inf, each) for each in (first, second))
         return Derivatives(a.value * b.value, first, second, a.stationary and b.stationary)
 
     def on(self, columns: Sequence[int], dimension: int) -> Derivatives:
-        """Of a process that sees these columns of `dimension` only: it does not vary along the others."""
+        """Returns the variances of a process that sees only these columns of `dimension` columns."""
         first, second = np.zeros(dimension), np.zeros((dimension, dimension))
         first[list(columns)] = self.first
         second[np.ix_(columns, columns)] = self.second
@@ -74,5 +75,5 @@ class Derivatives(NamedTuple):
 
 
 def unknown(dimension: int) -> Derivatives:
-    """Of a process of which nothing is known."""
+    """Returns infinite variances, for an unknown process."""
     return Derivatives(np.inf, np.full(dimension, np.inf), np.full((dimension, dimension), np.inf), False)

@@ -1,4 +1,4 @@
-"""The kernel for a domain, where nobody has a better one in mind."""
+"""The default kernel for a domain."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ from .categories import Mixture, Overlap
 from .stationary import DISTANCE, Matern, SquaredExponential, Stationary
 from .tied import Tied
 
-LENGTHSCALE = (
-    0.2  # times sqrt(m): the mode of the prior that a fit has, exp(sqrt(2) - 3) = 0.205 (Hvarfner et al. 2024)
-)
+LENGTHSCALE = 0.2  # times sqrt(m), the mode exp(sqrt(2) - 3) = 0.205 of the prior of fits (Hvarfner et al. 2024)
 
 
 def prior_std(domain: Domain, context: Domain | None, kernel: Kernel) -> float:
-    """The largest prior standard deviation, over the arms or the corners of the box."""
+    """Returns the largest prior standard deviation, over the arms or the corners of the box."""
     if isinstance(domain, Arms) and context is None:
         return math.sqrt(float(kernel.arm_variances(domain.points).max()))
     box = enclosing_box(domain, context)
@@ -37,22 +35,24 @@ def kernel_for(
     lengthscale: float | None = None,
     choices: str = "tied",
 ) -> Kernel:
-    """The kernel for a domain: one lengthscale for each parameter, or for each coordinate of a box or of plain arms.
+    """Returns the kernel for a domain, with one lengthscale for each parameter or coordinate.
 
-    On a `Space` (or its grid) the columns of a choice share a lengthscale (`Tied`), so that a fit learns as many as
-    there are parameters. In every parameter the lengthscale is the same share of its range, in a box the same share
-    of each side.
+    On a `Space` (or its grid) the columns of a choice share a lengthscale (`Tied`), so that a fit learns one for each
+    parameter. In every parameter the lengthscale is the same share of its range, and in a box the same share of each
+    side.
 
     Args:
         domain: `Arms`, `Box` or `Space`.
-        context: what is known before a decision, the first columns of the rows that the kernel sees; None for none.
-        kernel: a stationary kernel of which everything but the lengthscale is kept; None for `Matern(2.5)`.
-        lengthscale: share of each parameter's range, of each side. None for 0.2 sqrt(m) in m parameters: the mode of
-            the prior that fits have, hence where they begin. (Of a mixture that prior counts each part's parameters.)
-        choices: "tied", one kernel of all parameters. "overlap", a `Mixture` of `Overlap` for the choices and of the
-            stationary kernel for the numbers (CoCaBO; Ru et al. 2020). "transformed", the same with the transformed
-            overlap exp(sum_i l_i 1[h_i = h'_i] / c) for the choices (Casmopolitan; Wan et al. 2021, eq. 2): divided by
-            its value at h = h' it is a squared exponential kernel of lengthscales sqrt(c / (2 l_i)), tied.
+        context: domain of contexts, the first columns of the rows that the kernel sees, or None.
+        kernel: stationary kernel of which everything but the lengthscale is kept, or None for `Matern(2.5)`.
+        lengthscale: share of each parameter's range, or of each side. None for 0.2 sqrt(m) in m parameters, the
+            mode of the prior of fits, hence where they begin. (For a mixture that prior counts the parameters of
+            each part.)
+        choices: "tied" for one kernel of all parameters. "overlap" for a `Mixture` of `Overlap` for the choices and
+            the stationary kernel for the numbers (CoCaBO, Ru et al. 2020). "transformed" for the same mixture with
+            the transformed overlap exp(sum_i l_i 1[h_i = h'_i] / c) for the choices (Casmopolitan, Wan et al. 2021,
+            eq. 2). Divided by its value at h = h' it is a squared exponential kernel of lengthscales sqrt(c / (2
+            l_i)), tied.
 
     >>> import nilregret as nr
     >>> space = nr.Space(C=nr.Float(1e-2, 1e3, log=True), kernel=nr.Choice("rbf", "linear", "poly"))
@@ -79,7 +79,7 @@ def kernel_for(
         )
     unit = sides(domain, context)
     lengths = np.zeros(count)
-    lengths[list(groups)] = share * unit  # columns of one parameter have the same unit, 1
+    lengths[list(groups)] = share * unit  # all columns of one parameter have the unit 1
     if choices == "tied":
         return _tied(family, lengths, groups)
     named = _columns_of_choices(domain, context)
@@ -96,19 +96,19 @@ def kernel_for(
 
 
 def _tied(family: Stationary, lengths: Array, groups: tuple[int, ...]) -> Stationary | Tied:
-    """The kernel with a lengthscale for each group; tied where a group has several columns."""
+    """Returns the kernel with a lengthscale for each group, tied if a group has several columns."""
     made = replace(family, lengthscale=tuple(lengths.tolist()))  # type: ignore[type-var]  # all are dataclasses
     return made if len(lengths) == len(groups) else Tied(made, groups)
 
 
 def _counted(groups: list[int]) -> tuple[int, ...]:
-    """Some of the groups, counted from 0 without gaps."""
+    """Returns some of the groups, counted from 0 without gaps."""
     place = {group: i for i, group in enumerate(dict.fromkeys(groups))}
     return tuple(place[group] for group in groups)
 
 
 def _columns_of_choices(domain: Domain, context: Domain | None) -> list[int]:
-    """Which columns of a (context, point) row belong to choices."""
+    """Returns the columns of a (context, point) row that belong to choices."""
     found: list[int] = []
     start = 0
     for part in [domain] if context is None else [context, domain]:
@@ -121,7 +121,7 @@ def _columns_of_choices(domain: Domain, context: Domain | None) -> list[int]:
 
 
 def parameter_groups(domain: Domain, context: Domain | None = None) -> tuple[int, ...]:
-    """For each column of a (context, point) row the number of the parameter or coordinate that it belongs to."""
+    """Returns the number of the parameter or coordinate of each column of a (context, point) row."""
     widths: list[int] = []
     for part in [domain] if context is None else [context, domain]:
         space = part.space if isinstance(part, Arms) else part if isinstance(part, Space) else None

@@ -1,4 +1,4 @@
-"""Kernels that are not functions of a distance: linear functions, and a covariance matrix given as it is."""
+"""Kernels that are not functions of a distance: linear functions, and a given covariance matrix."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ class Linear(PointKernel):
         object.__setattr__(self, "scale", scale_number(self.scale))
 
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
+        """Returns the covariances between the rows of A and of B, `(n, m)`."""
         first, second = points_pair(A, B)
         return self.scale * (first @ second.T)
 
     def diagonal(self, A: npt.ArrayLike) -> Array:
-        """Scale * |x|^2 of every row."""
+        """Returns scale * |x|^2 of every row."""
         points = points_array("A", A)
         return np.asarray(self.scale * np.einsum("ij,ij->i", points, points))
 
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """Row i is scale * sum_j weights[i, j] * b_j, `(m, d)`."""
+        """Returns rows scale * sum_j weights[i, j] * b_j, `(m, d)`."""
         first, second = points_pair(X, B)
         return self.scale * (weights_array(weights, (len(first), len(second))) @ second)
 
     def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """2 * scale * x of every row, `(m, d)`."""
+        """Returns 2 * scale * x of every row, `(m, d)`."""
         return 2.0 * self.scale * points_array("X", X)
 
     @property
@@ -62,37 +62,37 @@ class Linear(PointKernel):
         return np.log([self.scale])
 
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """The scale, which is the prior variance of the function's slopes."""
+        """Returns the description of the scale, which is the prior variance of the function's slopes."""
         return (Hyperparameter("slope", tuple(columns), len(columns)),)
 
     def scaled(self, factor: float) -> Linear:
-        """The same kernel with `factor` times the scale."""
+        """Returns the same kernel with `factor` times the scale."""
         return Linear(scale=factor * self.scale)
 
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """Slopes are the same everywhere; the variance is largest in a corner."""
+        """Returns constant variances of slopes, and the variance of values, which is largest in a corner."""
         d = len(lower)
         largest = self.scale * float((np.maximum(np.abs(lower), np.abs(upper)) ** 2).sum())
         return Derivatives(largest, np.full(d, self.scale), np.zeros((d, d)), stationary=False)
 
     def rank(self, dimension: int) -> int:
-        """As many functions as columns."""
+        """Returns the number of columns."""
         return dimension
 
     def features(self, points: npt.ArrayLike) -> Array:
-        """The coordinates, times the root of the scale."""
+        """Returns the coordinates, times the root of the scale."""
         return np.asarray(np.sqrt(self.scale) * points_array("points", points))
 
     def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:  # noqa: ARG002 - the same everywhere
-        """The weights, times the root of the scale, `(m, d)`."""
+        """Returns the weights, times the root of the scale, `(m, d)`."""
         return np.asarray(np.sqrt(self.scale) * np.asarray(weights))
 
     def with_log_parameters(self, values: npt.ArrayLike) -> Linear:
-        """The same kernel with this scale, given by its logarithm."""
+        """Returns the same kernel with this scale, given by its logarithm."""
         return Linear(scale=float(np.exp(parameter_values(values, 1))[0]))
 
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """K, which is also its own derivative with respect to log scale."""
+        """Returns K, which is also its own derivative with respect to log scale."""
         points = points_array("X", X)
         matrix = self(points, points)
         return matrix, lambda weights: np.array([np.vdot(weights, matrix)])
@@ -102,10 +102,10 @@ class Linear(PointKernel):
 @described
 @dataclass(frozen=True, eq=False)
 class Empirical(Kernel):
-    """A given covariance matrix `(N, N)` over finite arms, one row for each arm (a sensor network's readings, say).
+    """A given covariance matrix `(N, N)` over finite arms, one row for each arm (such as a sensor network's readings).
 
-    Its points are arm indices: `kernel([0, 3], [1])` is the covariance of arms 0 and 3 with arm 1. On `Arms` it takes
-    the arms' numbers by itself, whatever their coordinates.
+    Its points are arm indices: `kernel([0, 3], [1])` is the covariance of arms 0 and 3 with arm 1. On `Arms` the kernel
+    uses the numbers of the arms, whatever their coordinates.
     """
 
     covariance: Array
@@ -135,7 +135,7 @@ class Empirical(Kernel):
                 "them from the same complete rows, or set the negative eigenvalues to zero."
             )
         if smallest < -1e-14 * size * len(matrix):
-            # Negative by more than rounding: a factorisation would amplify it, so it is set to zero.
+            # A factorisation would amplify eigenvalues that are negative by more than rounding, so they become 0.
             matrix = (vectors * np.maximum(values, 0.0)) @ vectors.T
             matrix = (matrix + matrix.T) / 2.0
         object.__setattr__(self, "covariance", frozen(matrix))
@@ -160,59 +160,59 @@ class Empirical(Kernel):
         return arms
 
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between arms, given by index."""
+        """Returns the covariances between arms, given by index."""
         return self.covariance[np.ix_(self._arms("A", A), self._arms("B", B))]
 
     def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The variances of arms, given by index."""
+        """Returns the variances of arms, given by index."""
         return self.covariance.diagonal()[self._arms("A", A)]
 
     def between_arms(self, points: Array, rows: Rows, columns: Rows) -> Array:
-        """The covariances between arms given by index; errors unless there is one row for each arm."""
+        """Returns the covariances between arms given by index, or raises an error unless each arm has a row."""
         self._fits(points)
         return self.covariance[rows][:, columns]
 
     def arm_variances(self, points: Array) -> Array:
-        """The variance of every arm, `(N,)`."""
+        """Returns the variance of every arm, `(N,)`."""
         self._fits(points)
         return self.covariance.diagonal().copy()
 
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Never:  # noqa: ARG002
-        """Errors: arms given by a matrix have no coordinates to move along."""
+        """Raises an error, since arms given by a matrix have no coordinates."""
         raise _no_coordinates()
 
     def diagonal_gradient(self, X: npt.ArrayLike) -> Never:  # noqa: ARG002
-        """Errors: arms given by a matrix have no coordinates to move along."""
+        """Raises an error, since arms given by a matrix have no coordinates."""
         raise _no_coordinates()
 
     @property
     def log_parameters(self) -> Array:
-        """Empty: the matrix is taken as it is."""
+        """Empty array, since the matrix is fixed."""
         return np.empty(0)
 
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:  # noqa: ARG002
-        """Empty: the matrix is taken as it is."""
+        """Returns an empty tuple, since the matrix is fixed."""
         return ()
 
     def scaled(self, factor: float) -> Empirical:
-        """The matrix multiplied."""
+        """Returns the kernel with the matrix multiplied."""
         return Empirical(factor * self.covariance)
 
     def rescaled(self, factors: Array) -> Empirical:  # noqa: ARG002 - has no coordinates
-        """The kernel itself: indices have no unit."""
+        """Returns the kernel itself, since indices have no unit."""
         return self
 
     def rank(self, dimension: int) -> int:  # noqa: ARG002 - has no coordinates
-        """At most as many functions as arms."""
+        """Returns the number of arms, an upper bound."""
         return len(self.covariance)
 
     def with_log_parameters(self, values: npt.ArrayLike) -> Empirical:
-        """The kernel itself."""
+        """Returns the kernel itself."""
         parameter_values(values, 0)
         return self
 
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """The covariances between arms, given by index; nothing to differentiate."""
+        """Returns the covariances between arms, given by index, and an empty pullback."""
         return self(X, X), lambda _: np.empty(0)
 
     def _fits(self, points: Array) -> None:

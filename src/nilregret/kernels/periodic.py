@@ -3,7 +3,7 @@
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | p | `period` | distance after which f repeats; one number or one for each dimension | scalar or (d,) |
-| l | `lengthscale` | how fast f changes within a period, on a circle of radius 1; a pure number | scalar or (d,) |
+| l | `lengthscale` | lengthscale of f on a circle of radius 1, a pure number | scalar or (d,) |
 | theta | `angles` | 2 pi x / p | (n, d) |
 
 k is a squared exponential kernel of (sin theta, cos theta): |(sin a, cos a) - (sin b, cos b)| = 2 |sin((a - b) / 2)|.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from .derivatives import Derivatives
 from .stationary import Spectral
 
 FAR_OUT = 12.0  # standard deviations beyond which a harmonic is never drawn
-MANY = 1e6  # variance of the harmonics beyond which they are rounded normal variables
+MANY = 1e6  # variance of the harmonics beyond which rounded normal variables replace them
 
 
 @final
@@ -35,13 +35,19 @@ MANY = 1e6  # variance of the harmonics beyond which they are rounded normal var
 class Periodic(Spectral):
     """k(x, x') = scale * exp(-2 sum_j sin^2(pi (x_j - x'_j) / period_j) / lengthscale_j^2) (MacKay 1998).
 
-    Functions that repeat exactly. For effects that fade multiply with another kernel:
-    `Periodic(24.0).on(0) * Matern(2.5, 200.0).on(0)`. A fit keeps the period unless `bounds` has one for "period".
+    Samples repeat exactly. For effects that fade, multiply with another kernel: `Periodic(24.0).on(0) * Matern(2.5,
+    200.0).on(0)`. A fit keeps the period unless `bounds` has one for "period".
     """
 
     period: float | tuple[float, ...] = 1.0
     lengthscale: float | tuple[float, ...] = 1.0
     scale: float = field(default=1.0, kw_only=True)
+
+    if TYPE_CHECKING:  # arguments are converted
+
+        def __init__(
+            self, period: npt.ArrayLike = 1.0, lengthscale: npt.ArrayLike = 1.0, *, scale: float = 1.0
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         why = "It is the distance after which the reward repeats, in the units of the points."
@@ -51,7 +57,7 @@ class Periodic(Spectral):
         object.__setattr__(self, "scale", scale_number(self.scale))
 
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
+        """Returns the covariances between the rows of A and of B, `(n, m)`."""
         first, second = points_pair(A, B)
         return self._values(self._angles(first), self._angles(second))
 
@@ -77,7 +83,7 @@ class Periodic(Spectral):
         return np.asarray(2.0 * np.pi * (np.remainder(points, period) / period))  # large angles would cost digits
 
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """Row i is -2 pi / (p l^2) sum_j weights[i, j] k(x_i, b_j) sin(theta_i - theta_j), `(m, d)`."""
+        """Returns rows -2 pi / (p l^2) sum_j weights[i, j] k(x_i, b_j) sin(theta_i - theta_j), `(m, d)`."""
         first, second = (self._angles(points) for points in points_pair(X, B))
         values = self._values(first, second)
         G = weights_array(weights, values.shape) * values
@@ -91,7 +97,7 @@ class Periodic(Spectral):
         return np.asarray(np.log(parameters), dtype=np.float64)
 
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """One period of all columns or one for each, lengthscales likewise, then the scale."""
+        """Returns one period of all columns or one for each, then lengthscales in the same way, then the scale."""
         d, everything = len(columns), tuple(columns)
         single = [(column,) for column in columns]
         periods = single if isinstance(self.period, tuple) else [everything]
@@ -103,7 +109,7 @@ class Periodic(Spectral):
         )
 
     def with_log_parameters(self, values: npt.ArrayLike) -> Periodic:
-        """The same kernel with these periods, lengthscales and scale, given by their logarithms."""
+        """Returns the same kernel with these periods, lengthscales and scale, given by their logarithms."""
         given = np.exp(parameter_values(values, len(self.log_parameters))).tolist()
         periods = len(np.atleast_1d(self.period))
         period, lengthscale = given[:periods], given[periods:-1]
@@ -114,7 +120,7 @@ class Periodic(Spectral):
         )
 
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """K, and the derivatives with respect to log periods, log lengthscales and log scale."""
+        """Returns K, and the pullback by log periods, log lengthscales and log scale."""
         points = points_array("X", X)
         angles = self._angles(points)
         matrix = self._values(angles, angles)
@@ -135,9 +141,12 @@ class Periodic(Spectral):
         return matrix, pullback
 
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:  # noqa: ARG002 - the same on every box
-        """Moments of the harmonics, a Skellam variable of variance z = 1 / l^2: E J^2 = z and E J^4 = 3 z^2 + z."""
+        """Returns variances from the moments of the harmonics.
+
+        A harmonic is a Skellam variable of variance z = 1 / l^2: E J^2 = z and E J^4 = 3 z^2 + z.
+        """
         d = len(lower)
-        self._angles(lower[None])  # as many periods as dimensions?
+        self._angles(lower[None])  # checks the number of periods
         z = 1.0 / np.broadcast_to(self.lengthscale, (d,)) ** 2
         squares = (2.0 * np.pi / np.broadcast_to(self.period, (d,))) ** 2
         first = squares * z
@@ -145,7 +154,10 @@ class Periodic(Spectral):
         return Derivatives(self.scale, self.scale * first, self.scale * second, stationary=True)
 
     def frequencies(self, unit: Array) -> Array:
-        """Harmonics 2 pi J / p with P(J = j) = exp(-z) I_j(z), z = 1 / l^2: the Fourier series of the kernel."""
+        """Returns harmonics 2 pi J / p with P(J = j) = exp(-z) I_j(z), z = 1 / l^2.
+
+        This is the Fourier series of the kernel.
+        """
         from scipy.special import ive, ndtri
 
         d = unit.shape[1] - 1

@@ -1,4 +1,4 @@
-"""A kernel that sees points as what they stand for: whole numbers rounded, one option of each choice.
+"""A kernel of points rounded to valid parameters: whole numbers, and one option of each choice.
 
 Source: Garrido-Merchan & Hernandez-Lobato 2020, "Dealing with categorical and integer-valued variables in Bayesian
 optimization with Gaussian processes", eqs. 8 and 9.
@@ -6,34 +6,35 @@ optimization with Gaussian processes", eqs. 8 and 9.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, many, points_array, shown
+from .._utils.checks import Array, many, shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..domains.conditions import Mask
 from ..domains.domain import Space
 from ..domains.parameters import Float
-from .base import MAKE, Hyperparameter, Kernel, PointKernel, Pullback, check_kernel, points_pair, weights_array
+from .base import MAKE, Kernel, check_kernel, points_pair
+from .wrapper import Wrapper
 
 
 @final
 @described
 @dataclass(frozen=True)
-class Rounded(PointKernel):
-    """k(T(x), T(x')), T the nearest point that stands for parameters of a space: whole numbers, one option.
+class Rounded(Wrapper):
+    """k(T(x), T(x')), T the nearest point that encodes parameters of a space: whole numbers, one option.
 
-    All points of a policy on a space stand for parameters already, its search snaps them: there it changes nothing. It
-    is for points that come from elsewhere, such as a relaxed search of one's own. Slopes along what is rounded are 0.
+    All points of a policy on a space encode parameters already, since its search snaps them, so there the kernel
+    changes nothing. It is for points from elsewhere, such as a relaxed search of your own. Slopes along rounded columns
+    are 0.
 
     Attributes:
-        kernel: any.
-        space: whose columns are the last ones of the points; those before, of a context, stay as they are.
+        kernel: any kernel.
+        space: space of the last columns of the points. Columns before these, of a context, are not rounded.
     """
 
     kernel: Kernel
@@ -54,7 +55,7 @@ class Rounded(PointKernel):
         return np.concatenate([points[:, :first], self.space.snap(points[:, first:])], axis=1)
 
     def _moving(self, points: Array) -> Mask:
-        """Where a small step of a coordinate is one of T as well, `(n, d)`."""
+        """Returns True where a small step of a coordinate also moves T, `(n, d)`."""
         first = points.shape[1] - self.space.dimension
         own = points[:, first:]
         result = np.ones(points.shape, dtype=bool)
@@ -67,73 +68,20 @@ class Rounded(PointKernel):
             result[:, first:] &= active
         return result
 
+    def _outside(self, gradient: Array, points: Array) -> Array:
+        return np.where(self._moving(points), gradient, 0.0)
+
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
+        """Returns the covariances between the rows of A and of B, `(n, m)`."""
         first, second = points_pair(A, B)
         one = self._inside(first)
         return self.kernel(one, one if second is first else self._inside(second))
 
-    def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The prior variances of the rows of A, `(n,)`."""
-        return self.kernel.diagonal(self._inside(points_array("A", A)))
-
-    def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """That of the kernel inside; 0 along what is rounded, `(m, d)`."""
-        first, second = points_pair(X, B)
-        given = weights_array(weights, (len(first), len(second)))
-        inside = self.kernel.input_gradient(self._inside(first), self._inside(second), given)
-        return np.where(self._moving(first), inside, 0.0)
-
-    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """That of the kernel inside; 0 along what is rounded, `(m, d)`."""
-        points = points_array("X", X)
-        return np.where(self._moving(points), self.kernel.diagonal_gradient(self._inside(points)), 0.0)
-
-    @property
-    def log_parameters(self) -> Array:
-        """Those of the kernel inside."""
-        return self.kernel.log_parameters
-
-    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """Those of the kernel inside."""
-        return self.kernel.hyperparameters(columns)
-
-    def with_log_parameters(self, values: npt.ArrayLike) -> Rounded:
-        """The kernel inside with these log parameters."""
-        return Rounded(self.kernel.with_log_parameters(values), self.space)
-
-    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Those of the kernel inside."""
-        return self.kernel.matrix_and_pullback(self._inside(points_array("X", X)))
-
-    def scaled(self, factor: float) -> Rounded:
-        """The kernel inside multiplied."""
-        return Rounded(self.kernel.scaled(factor), self.space)
-
     def rescaled(self, factors: Array) -> Kernel:
-        """The kernel inside, as a space's columns keep their unit; where they do not, the points are divided first."""
+        """Returns the kernel inside, rescaled, if the space's columns keep their unit.
+
+        Otherwise the points are divided first.
+        """
         if bool((factors[len(factors) - self.space.dimension :] == 1.0).all()):
             return Rounded(self.kernel.rescaled(factors), self.space)
         return MAKE["stretched"](self, tuple(factors.tolist()))
-
-    @property
-    def variance(self) -> float | None:
-        """That of the kernel inside."""
-        return self.kernel.variance
-
-    def rank(self, dimension: int) -> int | None:
-        """That of the kernel inside."""
-        return self.kernel.rank(dimension)
-
-    def features(self, points: npt.ArrayLike) -> Array | None:
-        """Those of the kernel inside."""
-        return self.kernel.features(self._inside(points_array("points", points)))
-
-    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """That of the kernel inside; 0 along what is rounded, `(m, d)`."""
-        points = points_array("X", X)
-        return np.where(self._moving(points), self.kernel.feature_gradient(self._inside(points), weights), 0.0)
-
-    def columns(self, dimension: int) -> frozenset[int]:
-        """Those of the kernel inside."""
-        return self.kernel.columns(dimension)

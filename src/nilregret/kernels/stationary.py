@@ -7,8 +7,8 @@
 | kappa | value | k(x, x') / scale, 1 at r = 0 | as r^2 |
 | g | slope | -kappa'(r) / r, so that d kappa / d x = -g (x - x') / l^2 | as r^2 |
 
-With G = weights * g, both gradients are matrix products: of inputs (G B - rowsum(G) x) / l^2, and of log l_k
-sum_ij G_ij (x_ik - x_jk)^2 / l_k^2 with the square multiplied out.
+With G = weights * g, both gradients are matrix products. That of inputs is (G B - rowsum(G) x) / l^2. That of log l_k
+is sum_ij G_ij (x_ik - x_jk)^2 / l_k^2 with the square multiplied out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self, final
+from typing import TYPE_CHECKING, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -40,51 +40,53 @@ from .derivatives import Derivatives
 FAR = 1e5  # s / nu beyond which every Matern kernel is 0 to the last digit
 DEBYE_FROM = 100.0  # beyond this nu the Bessel function overflows where the kernel is still far from 1
 DISTANCE = "It is the distance over which the reward changes noticeably."
-Profile = tuple[Array, Callable[[], Array]]  # kappa, and g when it is asked for
+Profile = tuple[Array, Callable[[], Array]]  # kappa, and a function that returns g
 
 
 class Spectral(PointKernel):
-    """A stationary kernel k(x, x') = scale * E cos(omega^T (x - x')) (Bochner). Concrete ones are dataclasses."""
+    """A stationary kernel k(x, x') = scale * E cos(omega^T (x - x')) (Bochner). Subclasses are dataclasses."""
 
     scale: float
 
     def frequencies(self, unit: Array) -> Array | None:  # noqa: ARG002 - needs a spectrum that can be drawn from
-        """Frequencies omega `(m, d)`, in radians per unit of length, from uniform numbers `(m, d + 1)` in (0, 1).
+        """Returns frequencies omega `(m, d)`, in radians per unit of length.
 
-        None for every `unit` where they cannot be drawn: paths are then joint samples (`posterior.paths`).
+        None for every `unit` means that they cannot be drawn. Sample paths are then joint samples (`gp.prior_paths`).
+
+        Args:
+            unit: uniform numbers in (0, 1), `(m, d + 1)`.
         """
         return None
 
     @property
     @final
     def variance(self) -> float:
-        """`scale`."""
+        """Scale."""
         return self.scale
 
     @final
     def scaled(self, factor: float) -> Self:
-        """The same kernel with `factor` times the scale."""
+        """Returns the same kernel with `factor` times the scale."""
         return replace(self, scale=factor * self.scale)  # type: ignore[type-var]  # all are dataclasses
 
     @final
     def diagonal(self, A: npt.ArrayLike) -> Array:
-        """`scale` for every row."""
+        """Returns `scale` for every row."""
         return np.full(len(points_array("A", A)), self.scale)
 
     @final
     def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """Zero: the prior variance is the same everywhere, `(m, d)`."""
+        """Returns zeros, since the prior variance is the same everywhere, `(m, d)`."""
         return np.zeros(points_array("X", X).shape)
 
 
 class Stationary(Spectral):
-    """k(x, x') = scale * kappa(r), r = |(x - x') / lengthscale|. Concrete ones are dataclasses with both fields.
+    """k(x, x') = scale * kappa(r), r = |(x - x') / lengthscale|. Subclasses are dataclasses with both fields.
 
-    One of your own is a frozen dataclass decorated with `nilregret.slots.described`, with the fields
-    `lengthscale`
-    and `scale` and whatever else it needs. **Needed** is `profile` alone. With `frequencies` sample paths are waves,
-    quicker than joint samples; with `moments` Theorem 2 of Srinivas et al. is proved for it on boxes; `smoothness` sets
-    the schedules of `gp_ucb_cpd`. What else may be said of a kernel is in `PointKernel`.
+    A kernel of your own is a frozen dataclass decorated with `nilregret.slots.described`. It has the fields
+    `lengthscale` and `scale` and any others that it needs. Only `profile` is **needed**. With `frequencies` sample
+    paths are waves, faster than joint samples. With `moments` Theorem 2 of Srinivas et al. is proved for the kernel on
+    boxes. `smoothness` sets the schedules of `gp_ucb_cpd`. `PointKernel` lists further methods.
 
     >>> from dataclasses import dataclass
     >>> import numpy as np, nilregret as nr
@@ -108,17 +110,18 @@ class Stationary(Spectral):
 
     @property
     def moments(self) -> tuple[float, float]:
-        """E omega_j^2 and E omega_i^2 omega_j^2 (i != j) for lengthscale 1; infinite where there are none, or unknown.
+        """Moments E omega_j^2 and E omega_i^2 omega_j^2 (i != j) for lengthscale 1.
 
-        The spectrum is the same in all directions, so that E omega_j^4 is three times the second (in one dimension the
-        second is a third of it). Unless written the first is g(0) = -kappa''(0), and the second is not known.
+        A moment is infinite if it does not exist or is unknown. The spectrum is the same in all directions, so E
+        omega_j^4 is three times the second moment. (In one dimension the second moment is a third of E omega^4.) By
+        default the first is g(0) = -kappa''(0), and the second is unknown.
         """
         slope = float(self.profile(np.zeros(1))[1]()[0])
         return slope if 0.0 < slope < math.inf else math.inf, math.inf
 
     @final
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:  # noqa: ARG002 - the same on every box
-        """Moments of the spectrum: Var df/dx_j = scale E omega_j^2, and so on."""
+        """Returns variances from the moments of the spectrum: Var df/dx_j = scale E omega_j^2, and so on."""
         d = len(lower)
         inverse = np.broadcast_to(1.0 / self._unit(lower[None]) ** 2, (d,))
         first, second = self.moments
@@ -127,25 +130,25 @@ class Stationary(Spectral):
 
     @abstractmethod
     def profile(self, squares: Array) -> Profile:
-        """Kappa at these r^2, and the function that gives g there (0 where it is infinite, which is at r = 0).
+        """Returns kappa at these r^2, and the function that returns g there (0 where g is infinite, at r = 0).
 
-        Uses `squares` up: its memory may hold something else afterwards. Large fresh arrays cost more than arithmetic.
+        The memory of `squares` may be overwritten, since large fresh arrays cost more than arithmetic.
         """
 
     @final
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
+        """Returns the covariances between the rows of A and of B, `(n, m)`."""
         value, _ = self.profile(self._squares(*points_pair(A, B)))
         value *= self.scale
         return value
 
     @final
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """Row i is sum_j weights[i, j] * d k(x_i, b_j) / d x_i, `(m, d)`."""
+        """Returns rows sum_j weights[i, j] * d k(x_i, b_j) / d x_i, `(m, d)`."""
         first, second = points_pair(X, B)
         squares = self._squares(first, second)
         G = weights_array(weights, squares.shape) * self.profile(squares)[1]()
-        # An origin among the points: what cancels below is then no larger than the points are apart.
+        # With an origin among the points, the terms that cancel below are no larger than distances of the points.
         origin, unit = second[:1].sum(axis=0), self._unit(first)
         differences = G @ ((second - origin) / unit) - G.sum(axis=1)[:, None] * ((first - origin) / unit)
         return np.asarray(self.scale * differences / unit, dtype=np.float64)
@@ -159,21 +162,21 @@ class Stationary(Spectral):
 
     @final
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """One lengthscale of all columns or one for each, then the scale."""
+        """Returns one lengthscale of all columns or one for each, then the scale."""
         groups = [(column,) for column in columns] if isinstance(self.lengthscale, tuple) else [tuple(columns)]
         scale = Hyperparameter("scale", tuple(columns), len(columns))
         return (*(Hyperparameter("lengthscale", group, len(columns)) for group in groups), scale)
 
     @final
     def with_log_parameters(self, values: npt.ArrayLike) -> Self:
-        """The same kernel with these lengthscales and scale, given by their logarithms."""
+        """Returns the same kernel with these lengthscales and scale, given by their logarithms."""
         given = np.exp(parameter_values(values, len(self.log_parameters))).tolist()
         lengthscale = tuple(given[:-1]) if isinstance(self.lengthscale, tuple) else given[0]
         return replace(self, lengthscale=lengthscale, scale=given[-1])  # type: ignore[type-var]  # all are dataclasses
 
     @final
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """K, and the derivatives with respect to log lengthscales and log scale."""
+        """Returns K, and the pullback by log lengthscales and log scale."""
         from scipy.spatial.distance import pdist, squareform
 
         points = points_array("X", X)
@@ -185,7 +188,7 @@ class Stationary(Spectral):
         np.fill_diagonal(matrix, self.scale)
 
         def pullback(weights: Array) -> Array:
-            # squareform leaves 0 on the diagonal, where (x - x)^2 = 0 would otherwise come out of large numbers.
+            # squareform leaves 0 on the diagonal, where (x - x)^2 would otherwise be a difference of large numbers.
             G = squareform(slope(), checks=False)
             G *= weights
             each = (G.sum(axis=0) + G.sum(axis=1)) @ scaled**2 - 2.0 * np.einsum("ik,ik->k", scaled, G @ scaled)
@@ -203,15 +206,15 @@ class Stationary(Spectral):
         return np.asarray(self.lengthscale, dtype=np.float64)
 
     def _squares(self, first: Array, second: Array) -> Array:
-        from scipy.spatial.distance import cdist  # here because it is not needed to import the package
+        from scipy.spatial.distance import cdist  # slow to import
 
-        # Differences first, squares after: coincident points get exactly 0, which |a|^2 + |b|^2 - 2ab would not give.
+        # Squares of differences are exactly 0 for coincident points, unlike |a|^2 + |b|^2 - 2ab.
         unit = self._unit(first)
         return cdist(first / unit, second / unit, "sqeuclidean")
 
 
 def _normal(unit: Array, lengthscale: float | tuple[float, ...]) -> Array:
-    """Normal frequencies `(m, d)` from uniform numbers `(m, d + 1)`, of which the last column is for a mixture."""
+    """Returns normal frequencies `(m, d)` from uniform numbers `(m, d + 1)`, whose last column is for mixtures."""
     from scipy.special import ndtri
 
     return np.asarray(ndtri(unit[:, :-1]) / np.asarray(lengthscale))
@@ -221,33 +224,33 @@ def _normal(unit: Array, lengthscale: float | tuple[float, ...]) -> Array:
 @described
 @dataclass(frozen=True)
 class SquaredExponential(Stationary):
-    """k(x, x') = scale * exp(-r^2 / 2), r = |(x - x') / lengthscale|. Functions of any smoothness."""
+    """k(x, x') = scale * exp(-r^2 / 2), r = |(x - x') / lengthscale|. Samples are infinitely smooth."""
 
     lengthscale: float | tuple[float, ...] = 1.0
     scale: float = field(default=1.0, kw_only=True)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lengthscale", checked_lengths("lengthscale", self.lengthscale, why=DISTANCE))
-        object.__setattr__(self, "scale", scale_number(self.scale))
+    if TYPE_CHECKING:  # arguments are converted
+
+        def __init__(self, lengthscale: npt.ArrayLike = 1.0, *, scale: float = 1.0) -> None: ...
 
     def profile(self, squares: Array) -> Profile:
-        """Kappa = exp(-r^2 / 2) = g."""
+        """Returns kappa = exp(-r^2 / 2) = g."""
         squares *= -0.5
         value = np.exp(squares, out=squares)
         return value, lambda: value
 
     @property
     def smoothness(self) -> float:
-        """Infinite."""
+        """Infinity."""
         return math.inf
 
     @property
     def moments(self) -> tuple[float, float]:
-        """Of the standard normal distribution."""
+        """Moments of the standard normal distribution."""
         return 1.0, 1.0
 
     def frequencies(self, unit: Array) -> Array:
-        """Normal."""
+        """Returns normal frequencies."""
         return _normal(unit, self.lengthscale)
 
 
@@ -255,24 +258,27 @@ class SquaredExponential(Stationary):
 @described
 @dataclass(frozen=True)
 class RationalQuadratic(Stationary):
-    """k(x, x') = scale * (1 + r^2 / (2 alpha))^-alpha, r = |(x - x') / lengthscale|: lengthscales of many sizes mixed.
+    """k(x, x') = scale * (1 + r^2 / (2 alpha))^-alpha, r = |(x - x') / lengthscale|: a mixture of lengthscales.
 
-    A squared exponential kernel averaged over 1 / lengthscale^2, a gamma variable of shape alpha; for large alpha it is
-    `SquaredExponential` (Rasmussen & Williams 2006, eq. 4.19). alpha is a choice, not a parameter that is fitted.
+    It is a squared exponential kernel averaged over 1 / lengthscale^2, a gamma variable of shape alpha. For large alpha
+    it is `SquaredExponential` (Rasmussen & Williams 2006, eq. 4.19). Fits do not change alpha.
     """
 
     alpha: float = 1.0
     lengthscale: float | tuple[float, ...] = 1.0
     scale: float = field(default=1.0, kw_only=True)
 
+    if TYPE_CHECKING:  # arguments are converted
+
+        def __init__(self, alpha: float = 1.0, lengthscale: npt.ArrayLike = 1.0, *, scale: float = 1.0) -> None: ...
+
     def __post_init__(self) -> None:
         why = "The smaller it is, the more long lengthscales are in the mixture."
         object.__setattr__(self, "alpha", number("alpha", self.alpha, low=1e-100, high=1e100, why=why))
-        object.__setattr__(self, "lengthscale", checked_lengths("lengthscale", self.lengthscale, why=DISTANCE))
-        object.__setattr__(self, "scale", scale_number(self.scale))
+        super().__post_init__()
 
     def profile(self, squares: Array) -> Profile:
-        """Kappa = u^-alpha and g = u^-(alpha + 1), u = 1 + r^2 / (2 alpha)."""
+        """Returns kappa = u^-alpha and g = u^-(alpha + 1), u = 1 + r^2 / (2 alpha)."""
         squares *= 0.5 / self.alpha
         logarithm = np.log1p(squares, out=squares)
         value = np.exp(-self.alpha * logarithm)
@@ -280,11 +286,14 @@ class RationalQuadratic(Stationary):
 
     @property
     def moments(self) -> tuple[float, float]:
-        """Of a normal distribution whose precision is a gamma variable of mean 1: its square has mean 1 + 1/alpha."""
+        """Moments of a normal distribution whose precision is a gamma variable of mean 1.
+
+        The square of the precision has mean 1 + 1/alpha.
+        """
         return 1.0, 1.0 + 1.0 / self.alpha
 
     def frequencies(self, unit: Array) -> Array:
-        """Normal, times the root of a gamma variable of shape alpha and mean 1."""
+        """Returns normal frequencies, times the root of a gamma variable of shape alpha and mean 1."""
         from scipy.special import gammaincinv
 
         mixed = np.sqrt(gammaincinv(self.alpha, unit[:, -1]) / self.alpha)
@@ -297,23 +306,26 @@ class RationalQuadratic(Stationary):
 class Matern(Stationary):
     """The Matern kernel of any smoothness nu > 0, with r = |(x - x') / lengthscale| and s = sqrt(2 nu) r.
 
-    k(x, x') = scale * 2^(1 - nu) / Gamma(nu) * s^nu * K_nu(s), K_nu the modified Bessel function of the second kind.
-    nu = 1/2, 3/2 and 5/2 use their closed forms. nu is a choice, not a parameter that is fitted.
+    k(x, x') = scale * 2^(1 - nu) / Gamma(nu) * s^nu * K_nu(s), K_nu the modified Bessel function of the second kind. nu
+    = 1/2, 3/2 and 5/2 use their closed forms. Fits do not change nu.
     """
 
     nu: float = 2.5
     lengthscale: float | tuple[float, ...] = 1.0
     scale: float = field(default=1.0, kw_only=True)
 
+    if TYPE_CHECKING:  # arguments are converted
+
+        def __init__(self, nu: float = 2.5, lengthscale: npt.ArrayLike = 1.0, *, scale: float = 1.0) -> None: ...
+
     def __post_init__(self) -> None:
         why = "It is the smoothness; 2.5 is a common choice, and beyond 1e100 use SquaredExponential."
         nu = number("nu", self.nu, low=0.0, high=1e100, open_low=True, why=why)
         object.__setattr__(self, "nu", nu)
-        object.__setattr__(self, "lengthscale", checked_lengths("lengthscale", self.lengthscale, why=DISTANCE))
-        object.__setattr__(self, "scale", scale_number(self.scale))
+        super().__post_init__()
 
     def profile(self, squares: Array) -> Profile:
-        """Kappa and g; the derivative of s^nu K_nu(s) is -s^nu K_(nu-1)(s) (DLMF 10.29.4)."""
+        """Returns kappa and g. The derivative of s^nu K_nu(s) is -s^nu K_(nu-1)(s) (DLMF 10.29.4)."""
         s = np.sqrt(squares, out=squares)
         s *= math.sqrt(2.0 * self.nu)
         np.minimum(s, FAR * max(self.nu, 1.0), out=s)  # the kernel is 0 there, but its factors would overflow
@@ -324,18 +336,18 @@ class Matern(Stationary):
 
     @property
     def smoothness(self) -> float:
-        """Nu."""
+        """Smoothness nu."""
         return self.nu
 
     @property
     def moments(self) -> tuple[float, float]:
-        """Of the multivariate t distribution with 2 nu degrees of freedom."""
+        """Moments of the multivariate t distribution with 2 nu degrees of freedom."""
         nu = self.nu
         first = nu / (nu - 1.0) if nu > 1.0 else math.inf
         return first, nu**2 / ((nu - 1.0) * (nu - 2.0)) if nu > 2.0 else math.inf
 
     def frequencies(self, unit: Array) -> Array:
-        """Multivariate t with 2 nu degrees of freedom."""
+        """Returns multivariate t frequencies with 2 nu degrees of freedom."""
         from scipy.special import gammaincinv
 
         # chi^2 with 2 nu degrees of freedom, divided by 2 nu, is a gamma variable of shape nu and mean 1.
@@ -345,7 +357,7 @@ class Matern(Stationary):
 
 
 def _matern_closed(nu: float, s: Array) -> Profile:
-    """Kappa = exp(-s), (1 + s) exp(-s), (1 + s + s^2 / 3) exp(-s) for nu = 1/2, 3/2, 5/2, and g."""
+    """Returns exp(-s), (1 + s) exp(-s), (1 + s + s^2 / 3) exp(-s) for nu = 1/2, 3/2, 5/2, and g."""
     decay = np.negative(s)
     np.exp(decay, out=decay)
     if nu == 0.5:
@@ -363,7 +375,10 @@ def _matern_closed(nu: float, s: Array) -> Profile:
 
 
 def _matern_slope(nu: float, s: Array) -> Array:
-    """The slope g = 2 nu * 2^(1 - nu) / Gamma(nu) s^(nu-1) K_(nu-1)(s); for nu > 1 ~ the kernel of nu - 1."""
+    """Returns g = 2 nu * 2^(1 - nu) / Gamma(nu) s^(nu-1) K_(nu-1)(s).
+
+    For nu > 1 it is proportional to the kernel of nu - 1.
+    """
     if nu > 1.0:
         lower = _matern_debye(nu - 1.0, s) if nu - 1.0 > DEBYE_FROM else _matern_bessel(nu - 1.0, s)
         return nu / (nu - 1.0) * lower
@@ -376,14 +391,14 @@ def _matern_slope(nu: float, s: Array) -> Array:
 
 
 def _matern_bessel(nu: float, s: Array) -> Array:
-    """2^(1 - nu) / Gamma(nu) s^nu K_nu(s), in logarithms; 1 at s = 0."""
+    """Returns 2^(1 - nu) / Gamma(nu) s^nu K_nu(s), computed in logarithms, and 1 at s = 0."""
     from scipy.special import gammaln, kve
 
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         log = (1.0 - nu) * math.log(2.0) - float(gammaln(nu)) + nu * np.log(s) + np.log(kve(nu, s)) - s
         value = np.exp(log)
-    # Where K_nu overflows, s is so small that two terms of the series about 0 are exact (it needs nu > 2, and
-    # smaller nu overflow only at s < 1e-100).
+    # Where K_nu overflows, s is so small that two terms of the series about 0 are exact. The series needs nu > 2, and
+    # smaller nu overflow only at s < 1e-100.
     tiny = ~np.isfinite(value)
     near = s[tiny] ** 2 / (4.0 * (nu - 1.0)) if nu > 2.0 else np.zeros(np.count_nonzero(tiny))
     value[tiny] = 1.0 - near + (near * near * (nu - 1.0) / (2.0 * (nu - 2.0)) if nu > 2.0 else 0.0)
@@ -391,7 +406,7 @@ def _matern_bessel(nu: float, s: Array) -> Array:
 
 
 def _matern_debye(nu: float, s: Array) -> Array:
-    """The same for large nu by the uniform expansion of K_nu (DLMF 10.41.4), relative error below 3e-10."""
+    """Returns the same for large nu by the uniform expansion of K_nu (DLMF 10.41.4), relative error below 3e-10."""
     z = s / nu
     root = np.sqrt(1.0 + z * z)
     p = 1.0 / root
@@ -400,7 +415,7 @@ def _matern_debye(nu: float, s: Array) -> Array:
     u3 = (30375.0 * p**3 - 369603.0 * p**5 + 765765.0 * p**7 - 425425.0 * p**9) / 414720.0
     series = 1.0 - (u1 - (u2 - u3 / nu) / nu) / nu
     at_zero = 1.0 + (1.0 / 12.0 + (1.0 / 288.0 - 139.0 / 51840.0 / nu) / nu) / nu
-    # nu eta + nu log(z): what remains of the exponent after s^nu and Stirling's formula have cancelled.
+    # nu eta + nu log(z) remains of the exponent after s^nu and Stirling's formula have cancelled.
     x = z * z / (1.0 + root)  # root - 1 without cancellation
     exponent = -nu * (x - np.log1p(x / 2.0))
     return np.minimum(np.exp(exponent) * np.sqrt(p) * series / at_zero, 1.0)

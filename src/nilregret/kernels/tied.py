@@ -1,4 +1,4 @@
-"""One lengthscale for several columns.
+"""Stationary kernels with a lengthscale for each group of columns.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -6,8 +6,8 @@
 | l_g | `kernel.lengthscale` | the lengthscale of group g | (m,) |
 | r^2 | | sum over the columns k of (x_k - x'_k)^2 / l_g(k)^2 | any |
 
-With G as in `stationary`, the derivative by log l_g is the sum over the group's columns of those by log l_k: the chain
-rule for l_k = l_g(k).
+With G as in `stationary`, the derivative by log l_g is the sum over the group's columns of those by log l_k, by the
+chain rule for l_k = l_g(k).
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from .stationary import Stationary
 @described
 @dataclass(frozen=True)
 class Tied(PointKernel):
-    """A stationary kernel in which columns of a group have one lengthscale: `Tied(Matern(), (0, 1, 1, 1))`.
+    """A stationary kernel in which the columns of a group share a lengthscale: `Tied(Matern(), (0, 1, 1, 1))`.
 
     A choice of a `Space` has a column for each option. With a lengthscale for each column a fit learns one for each
-    option; tied, one for each parameter, which is fewer to learn, and the prior of a fit counts parameters rather than
-    columns. `kernel_for` makes the kernel for a domain.
+    option. Tied, it learns one for each parameter. These are fewer, and the prior of a fit counts parameters rather
+    than columns. `kernel_for` makes the kernel for a domain.
 
     Attributes:
         kernel: `Matern`, `SquaredExponential`, `RationalQuadratic` or a `Stationary` kernel of your own, with a
             lengthscale for each group (or one number, from which all groups start).
-        groups: for each column of the points the number of its group, counted from 0.
+        groups: number of the group of each column of the points, counted from 0.
 
     Raises:
-        InvalidInput: a kernel that is not `Stationary`, groups that are not counted from 0 without gaps, lengthscales
-            that are not as many as the groups.
+        InvalidInput: a kernel that is not `Stationary`, groups that are not counted from 0 without gaps,
+            lengthscales that are not as many as the groups.
     """
 
     kernel: Stationary
@@ -81,19 +81,19 @@ class Tied(PointKernel):
         return np.array(self.groups, dtype=np.intp)
 
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
+        """Returns the covariances between the rows of A and of B, `(n, m)`."""
         return self.expanded(A, B)
 
     def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The prior variances of the rows of A, `(n,)`."""
+        """Returns the prior variances of the rows of A, `(n,)`."""
         return self.expanded.diagonal(A)
 
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """Row i is sum_j weights[i, j] * d k(x_i, b_j) / d x_i, `(m, d)`."""
+        """Returns rows sum_j weights[i, j] * d k(x_i, b_j) / d x_i, `(m, d)`."""
         return self.expanded.input_gradient(X, B, weights)
 
     def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """Zero: the prior variance is the same everywhere, `(m, d)`."""
+        """Returns zeros, since the prior variance is the same everywhere, `(m, d)`."""
         return self.expanded.diagonal_gradient(X)
 
     @property
@@ -102,7 +102,10 @@ class Tied(PointKernel):
         return self.kernel.log_parameters
 
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """A lengthscale for each group, of a kernel that sees as many dimensions as there are groups; the scale."""
+        """Returns a lengthscale for each group, and the scale.
+
+        The kernel counts as one that sees as many dimensions as there are groups.
+        """
         if len(columns) != len(self.groups):
             raise InvalidInput(
                 f"The kernel says of {many(len(self.groups), 'column')} which group they are in, and the points have "
@@ -116,12 +119,12 @@ class Tied(PointKernel):
         return (*(Hyperparameter("lengthscale", tuple(group), count) for group in members), scale)
 
     def with_log_parameters(self, values: npt.ArrayLike) -> Tied:
-        """The same kernel with these lengthscales of the groups and scale, given by their logarithms."""
+        """Returns the same kernel with these lengthscales of the groups and scale, given by their logarithms."""
         given = parameter_values(values, len(self.log_parameters))
         return Tied(self.kernel.with_log_parameters(given), self.groups)
 
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """K, and the derivatives by the groups' log lengthscales and log scale."""
+        """Returns K, and the pullback by the groups' log lengthscales and log scale."""
         matrix, inside = self.expanded.matrix_and_pullback(X)
 
         def pullback(weights: Array) -> Array:
@@ -131,35 +134,35 @@ class Tied(PointKernel):
         return matrix, pullback
 
     def scaled(self, factor: float) -> Tied:
-        """The same kernel with `factor` times the scale."""
+        """Returns the same kernel with `factor` times the scale."""
         return Tied(self.kernel.scaled(factor), self.groups)
 
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """Moments of the spectrum; see `Stationary.derivatives`."""
+        """Returns variances from the moments of the spectrum (see `Stationary.derivatives`)."""
         return self.expanded.derivatives(lower, upper)
 
     @property
     def variance(self) -> float:
-        """The scale."""
+        """Scale."""
         return self.kernel.variance
 
     @property
     def smoothness(self) -> float | None:
-        """That of the kernel inside."""
+        """Smoothness of the kernel inside."""
         return self.kernel.smoothness
 
     def rank(self, dimension: int) -> int | None:
-        """That of the kernel inside."""
+        """Returns the rank of the kernel inside."""
         return self.expanded.rank(dimension)
 
 
 def checked_groups(groups: object) -> tuple[int, ...]:
-    """Numbers of groups from 0 without gaps, or an error."""
+    """Returns numbers of groups from 0 without gaps, or raises an error."""
     several = isinstance(groups, list | tuple | range) or (isinstance(groups, np.ndarray) and groups.ndim == 1)
     if not several:
         raise InvalidInput(f"`groups` is {shown(groups)}: give the group of each column, such as (0, 1, 1, 1).")
     numbers: tuple[int, ...] = tuple(groups)  # type: ignore[arg-type]  # it is a sequence
-    if set(map(type, numbers)) != {int}:  # a fit makes a kernel in every step
+    if set(map(type, numbers)) != {int}:  # a slow check, and a fit makes a kernel in every step
         numbers = tuple(integer("groups", each, low=0) for each in numbers)
     if not numbers or set(numbers) != set(range(max(numbers) + 1)):
         raise InvalidInput(

@@ -1,26 +1,26 @@
-"""What stands around a kernel of one's own that does not say how it is multiplied, or measured in other units."""
+"""Wrappers for kernels of your own that have no parameter for their variance, or for the units of the points."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import LARGEST_REWARD, Array, many, number, points_array
+from .._utils.checks import LARGEST_REWARD, Array, many, number
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
-from .base import MAKE, Hyperparameter, Kernel, PointKernel, Pullback, check_kernel, checked_lengths, points_pair
+from .base import MAKE, Kernel, Pullback, check_kernel, checked_lengths
 from .derivatives import Derivatives
+from .wrapper import Wrapper
 
 
 @final
 @described
 @dataclass(frozen=True)
-class Multiplied(PointKernel):
-    """factor * k, for a kernel that has no scale of its own; made by `factor * kernel`. A fit keeps the factor."""
+class Multiplied(Wrapper):
+    """factor * k, for a kernel without a scale, made by `factor * kernel`. A fit keeps the factor."""
 
     kernel: Kernel
     factor: float
@@ -30,86 +30,65 @@ class Multiplied(PointKernel):
         object.__setattr__(self, "factor", number("factor", self.factor, low=0.0, high=LARGEST_REWARD, open_low=True))
 
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
+        """Returns the covariances between the rows of A and of B, `(n, m)`."""
         return self.factor * self.kernel(A, B)
 
     def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The prior variances of the rows of A, `(n,)`."""
+        """Returns the prior variances of the rows of A, `(n,)`."""
         return self.factor * self.kernel.diagonal(A)
 
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """That of the kernel inside, multiplied, `(m, d)`."""
+        """Returns the gradients of the kernel inside, multiplied, `(m, d)`."""
         return self.factor * self.kernel.input_gradient(X, B, weights)
 
     def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """That of the kernel inside, multiplied, `(m, d)`."""
+        """Returns the gradients of the kernel inside, multiplied, `(m, d)`."""
         return self.factor * self.kernel.diagonal_gradient(X)
 
-    @property
-    def log_parameters(self) -> Array:
-        """Those of the kernel inside."""
-        return self.kernel.log_parameters
-
-    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """Those of the kernel inside."""
-        return self.kernel.hyperparameters(columns)
-
-    def with_log_parameters(self, values: npt.ArrayLike) -> Multiplied:
-        """The kernel inside with these log parameters, and the same factor."""
-        return Multiplied(self.kernel.with_log_parameters(values), self.factor)
-
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Those of the kernel inside, multiplied."""
+        """Returns K and the pullback of the kernel inside, multiplied."""
         matrix, pullback = self.kernel.matrix_and_pullback(X)
         return self.factor * matrix, lambda weights: self.factor * pullback(weights)
 
     def scaled(self, factor: float) -> Multiplied:
-        """The product of both factors."""
+        """Returns a kernel with the product of both factors."""
         return Multiplied(self.kernel, factor * self.factor)
 
     def rescaled(self, factors: Array) -> Multiplied:
-        """The kernel inside."""
+        """Returns the same multiple of the kernel inside, rescaled."""
         return Multiplied(self.kernel.rescaled(factors), self.factor)
 
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """Those of the kernel inside, multiplied."""
+        """Returns the variances of the kernel inside, multiplied."""
         inside = self.kernel.derivatives(lower, upper)
         first, second = self.factor * inside.first, self.factor * inside.second
         return Derivatives(self.factor * inside.value, first, second, inside.stationary)
 
     @property
     def variance(self) -> float | None:
-        """That of the kernel inside, multiplied."""
+        """Prior variance of the kernel inside, multiplied."""
         return None if self.kernel.variance is None else self.factor * self.kernel.variance
 
     @property
     def smoothness(self) -> float | None:
-        """That of the kernel inside."""
+        """Smoothness of the kernel inside."""
         return self.kernel.smoothness
 
-    def rank(self, dimension: int) -> int | None:
-        """That of the kernel inside."""
-        return self.kernel.rank(dimension)
-
     def features(self, points: npt.ArrayLike) -> Array | None:
-        """Those of the kernel inside, multiplied by the root of the factor."""
+        """Returns the features of the kernel inside, times the root of the factor."""
         inside = self.kernel.features(points)
         return None if inside is None else np.sqrt(self.factor) * inside
 
     def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """That of the kernel inside, multiplied by the root of the factor, `(m, d)`."""
+        """Returns the gradients of the kernel inside, times the root of the factor, `(m, d)`."""
         return np.asarray(np.sqrt(self.factor) * self.kernel.feature_gradient(X, weights))
-
-    def columns(self, dimension: int) -> frozenset[int]:
-        """Those of the kernel inside."""
-        return self.kernel.columns(dimension)
 
 
 @final
 @described
 @dataclass(frozen=True)
-class Stretched(PointKernel):
-    """k(x / factors, x' / factors): a kernel in other units of the points, where it has no parameters to say so."""
+class Stretched(Wrapper):
+    """k(x / factors, x' / factors): a kernel in other units of the points, for a kernel without lengths."""
 
     kernel: Kernel
     factors: tuple[float, ...]
@@ -127,85 +106,25 @@ class Stretched(PointKernel):
             )
         return np.asarray(points / np.asarray(self.factors))
 
-    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
-        first, second = points_pair(A, B)
-        return self.kernel(self._inside(first), self._inside(second))
-
-    def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The prior variances of the rows of A, `(n,)`."""
-        return self.kernel.diagonal(self._inside(points_array("A", A)))
-
-    def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """By the chain rule, `(m, d)`."""
-        first, second = points_pair(X, B)
-        inside = self.kernel.input_gradient(self._inside(first), self._inside(second), weights)
-        return np.asarray(inside / np.asarray(self.factors))
-
-    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """By the chain rule, `(m, d)`."""
-        inside = self.kernel.diagonal_gradient(self._inside(points_array("X", X)))
-        return np.asarray(inside / np.asarray(self.factors))
-
-    @property
-    def log_parameters(self) -> Array:
-        """Those of the kernel inside."""
-        return self.kernel.log_parameters
-
-    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """Those of the kernel inside."""
-        return self.kernel.hyperparameters(columns)
-
-    def with_log_parameters(self, values: npt.ArrayLike) -> Stretched:
-        """The kernel inside with these log parameters, in the same units."""
-        return Stretched(self.kernel.with_log_parameters(values), self.factors)
-
-    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Those of the kernel inside."""
-        return self.kernel.matrix_and_pullback(self._inside(points_array("X", X)))
-
-    def scaled(self, factor: float) -> Stretched:
-        """The kernel inside multiplied."""
-        return Stretched(self.kernel.scaled(factor), self.factors)
+    def _outside(self, gradient: Array, points: Array) -> Array:  # noqa: ARG002 - the same everywhere
+        return np.asarray(gradient / np.asarray(self.factors))
 
     def rescaled(self, factors: Array) -> Kernel:
-        """The product of both factors; the kernel inside again where there is nothing left to divide by."""
+        """Returns a kernel with the product of both factors, or the kernel inside if all factors are 1."""
         both = np.asarray(self.factors) * factors
         return self.kernel if np.allclose(both, 1.0, rtol=0.0, atol=1e-14) else Stretched(self.kernel, tuple(both))
 
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """By the chain rule."""
+        """Returns the variances by the chain rule."""
         inside = self.kernel.derivatives(self._inside(lower[None])[0], self._inside(upper[None])[0])
         squares = np.square(self.factors)
         second = inside.second / np.outer(squares, squares)
         return Derivatives(inside.value, inside.first / squares, second, inside.stationary)
 
     @property
-    def variance(self) -> float | None:
-        """That of the kernel inside."""
-        return self.kernel.variance
-
-    @property
     def smoothness(self) -> float | None:
-        """That of the kernel inside."""
+        """Smoothness of the kernel inside."""
         return self.kernel.smoothness
-
-    def rank(self, dimension: int) -> int | None:
-        """That of the kernel inside."""
-        return self.kernel.rank(dimension)
-
-    def features(self, points: npt.ArrayLike) -> Array | None:
-        """Those of the kernel inside."""
-        return self.kernel.features(self._inside(points_array("points", points)))
-
-    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """By the chain rule, `(m, d)`."""
-        inside = self.kernel.feature_gradient(self._inside(points_array("X", X)), weights)
-        return np.asarray(inside / np.asarray(self.factors))
-
-    def columns(self, dimension: int) -> frozenset[int]:
-        """Those of the kernel inside."""
-        return self.kernel.columns(dimension)
 
 
 MAKE.update(multiplied=Multiplied, stretched=Stretched)

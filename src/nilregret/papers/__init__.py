@@ -1,6 +1,6 @@
-"""The papers' figures, each made again by one command (`nilregret papers NAME`), and judged.
+"""Reproduction of the figures of papers, each by one command (`nilregret papers NAME`), with verdicts.
 
-A paper is a module with a `PAPER` that declares its figures (`figure.py` shows how); it is listed in `MODULES`.
+A paper is a module whose `PAPER` declares its figures (see `figure.py`). `MODULES` lists all papers.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ MODULES = ("srinivas", "chowdhury", "avanesov", "verma", "shi")
 
 
 def papers() -> list[Paper]:
-    """All papers, with their figures."""
+    """Returns all papers with their figures."""
     return [import_module(f".{name}", __name__).PAPER for name in MODULES]
 
 
 def find(name: str) -> Figure:
-    """The figure of that name, in capitals or not, or an error that lists similar ones."""
+    """Returns the figure of a name, in any case.
+
+    Raises:
+        InvalidInput: no figure has this name. The message lists similar names.
+    """
     known = {figure.name: figure for paper in papers() for figure in paper.figures}
     lower = name.lower()
     if lower in known:

@@ -2,7 +2,7 @@
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| T | `rounds`, `horizons` | rounds in all | |
+| T | `rounds`, `horizons` | number of rounds | |
 | K | `periods` | stationary periods, of equal length | |
 | xi, D, theta_n | the defaults of `gp_ucb_cpd` | sqrt(3), 0.02, 2.6 n^{-6/7}, all stated in section 4 | |
 | p, c | likewise | power of log T in beta_t and constant of the detector's ridge: not stated, or not as printed | |
@@ -26,11 +26,11 @@ from ..policy.policy import Policy
 from ..simulation.environments import Environment, even_changes, gp_sample
 from ..simulation.metrics import detections
 from ..simulation.results import Run
-from ..simulation.simulate import simulate
+from ..simulation.runner import simulate
 from ..study.curves import Curves, Interval, interval
 from .figure import Job, Paper, Result, Statement, kept_rounds
 from .power import PowerFit, fit_power
-from .trials import in_processes
+from .trials import in_trials
 from .verdicts import INDISTINGUISHABLE, above, together
 
 PAPER = Paper("avanesov", "Avanesov: GP-UCB-CPD, a world that changes abruptly")
@@ -41,7 +41,7 @@ KERNEL = Matern(2.5, lengthscale=1.0)
 ARMS = Arms.grid(0.0, 5.0, 1000)  # "[0, 5] is discretized into 1000 evenly spaced points"
 HORIZONS = (900, 1275, 1650, 2025, 2400)  # figure 1
 PERIODS = tuple(range(3, 10))  # figure 2
-LEVEL = 0.15  # how far the level may be from the paper's fitted curve
+LEVEL = 0.15  # allowed relative difference from the paper's fitted curve
 ALARMS = 0.12  # "low probability of false positive decision"
 MARGINAL = 0.2  # "only marginally better"
 
@@ -58,29 +58,27 @@ THEOREM = {"T": 11 / 14, "K": 3 / 14}  # Theorem 3.1: T^{11/14} K^{3/14}, alpha 
 
 
 def rule(rounds: int, **choices: Any) -> Policy:
-    """GP-UCB-CPD with the settings of section 4 for T = `rounds`."""
+    """Returns GP-UCB-CPD with the settings of section 4 for T = `rounds`."""
     return gp_ucb_cpd(ARMS, KERNEL, noise=NOISE, horizon=rounds, **choices)
 
 
 def world(seed: int, rounds: int, periods: int) -> Environment:
-    """Functions "drawn independently from GP(0, k_0)", change points "evenly spaced".
+    """Returns an environment of functions "drawn independently from GP(0, k_0)", change points "evenly spaced".
 
-    A seed's first functions are the same for every number of periods, so that horizons and numbers are compared in
-    pairs.
+    The first functions of a seed are the same for every number of periods, so that comparisons are in pairs.
     """
     functions = [gp_sample(KERNEL, ARMS, seed=[seed, period]) for period in range(periods)]
     return Environment(functions, domain=ARMS, noise=NOISE, change_points=even_changes(rounds, periods))
 
 
-def in_trials(job: Job, one: Callable[[int], dict[str, Array]]) -> dict[str, Array]:
-    """`one(seed)` of every trial's seed, stacked."""
+def with_seeds(job: Job, one: Callable[[int], dict[str, Array]]) -> dict[str, Array]:
+    """Returns the results of `one(seed)` by name, stacked over the seeds of the trials."""
 
     def limited(trial: int) -> dict[str, Array]:
-        with one_thread:  # the same world on every machine and in every process
+        with one_thread:  # makes the environment the same on every machine and in every process
             return one(job.seed_of(trial))
 
-    results = in_processes(job, limited, job.trials)
-    return {name: np.stack([result[name] for result in results]) for name in results[0]}
+    return in_trials(job, limited)
 
 
 # -- figures 1 and 2: how the regret grows -----------------------------------------------------------------------------
@@ -103,12 +101,12 @@ def growth_with_changes(job: Job) -> Result:
 
 
 def growth(job: Job, symbol: str, settings: Sequence[tuple[int, int]], along: Sequence[int]) -> Result:
-    """R_T of GP-UCB-CPD in worlds of (T, K), and the power law through the means."""
+    """Returns R_T of GP-UCB-CPD for each (T, K), and the power law through the means."""
 
     def one(seed: int) -> dict[str, Array]:
         return {CPD: np.array([final_regret(seed, rounds, periods) for rounds, periods in settings])}
 
-    values = in_trials(job, one)[CPD]
+    values = with_seeds(job, one)[CPD]
     x = np.array(along, dtype=np.float64)
     fit, printed = fit_power(x, values), PRINTED[symbol]
     curves = Curves(
@@ -124,12 +122,12 @@ def growth(job: Job, symbol: str, settings: Sequence[tuple[int, int]], along: Se
 
 
 def final_regret(seed: int, rounds: int, periods: int) -> float:
-    """R_T of one run."""
+    """Returns R_T of one run."""
     return float(simulate(rule(rounds), world(seed, rounds, periods), rounds, seed=seed).regret.sum())
 
 
 def growth_statements(fit: PowerFit, x: Array, values: Array, symbol: str) -> tuple[Statement, ...]:
-    """What section 4 says about figures 1 and 2."""
+    """Returns the statements of section 4 about figures 1 and 2."""
     printed, theorem = PRINTED[symbol], THEOREM[symbol]
     fitted = f"{fit.words(symbol)}, exponent {fit.exponent}"
     off = values.mean(axis=0) / printed(x) - 1.0
@@ -183,7 +181,7 @@ def comparison(job: Job) -> Result:
             "false alarms": np.array(found.false_alarms),
         }
 
-    measured = in_trials(job, one)
+    measured = with_seeds(job, one)
     x = kept.astype(np.float64)
     regret = Curves(
         x=x, lines={name: measured[name] for name in policies}, x_label="rounds", y_label="cumulative regret"
@@ -197,7 +195,7 @@ def comparison(job: Job) -> Result:
 
 
 def restarted(run: Run, changes: Sequence[int]) -> Array:
-    """1 in rounds that have seen a restart since the last change (or since the start), else 0, `(T,)`."""
+    """Returns 1 for rounds after a restart since the last change (or since the start), else 0, `(T,)`."""
     rounds = np.arange(len(run.regret))
     starts = np.array([0, *changes])[np.searchsorted(changes, rounds, side="right")]
     restarts = np.array(run.restarts, dtype=np.intp)
@@ -208,7 +206,7 @@ def restarted(run: Run, changes: Sequence[int]) -> Array:
 
 
 def found_in_words(measured: dict[str, Array]) -> str:
-    """How the detector did."""
+    """Returns a text on detected changes, delays and false alarms."""
     delays = measured["delays"].ravel()
     found = np.isfinite(delays)
     delay = f", after {np.median(delays[found]):.0f} rounds (median)" if found.any() else ""
@@ -219,7 +217,7 @@ def found_in_words(measured: dict[str, Array]) -> str:
 
 
 def before_the_change(curves: Curves, alarm: Array, change: int) -> tuple[Statement, ...]:
-    """What section 4 says about the rounds before the first change point."""
+    """Returns the statements of section 4 about the rounds before the first change point."""
     at = {name: values[:, _last_before(curves, change)] for name, values in curves.lines.items()}
     gaps = {name: interval(at[name] - at[UCB]) for name in (ORACLE, CPD, NEVER)}
     apart = abs(float(at[CPD].mean() - at[ORACLE].mean())) / float(curves.mean(ORACLE)[-1])
@@ -242,7 +240,7 @@ def before_the_change(curves: Curves, alarm: Array, change: int) -> tuple[Statem
 
 
 def after_it(curves: Curves, changes: Sequence[int]) -> tuple[Statement, ...]:
-    """What section 4 says about the rounds after it."""
+    """Returns the statements of section 4 about the rounds after the first change point."""
     cuts = [_last_before(curves, change) for change in (*changes, int(curves.x[-1]) + 1)]
     by_period = {
         name: np.diff(values[:, cuts], prepend=0.0, axis=1) for name, values in curves.lines.items()
@@ -278,7 +276,7 @@ def after_it(curves: Curves, changes: Sequence[int]) -> tuple[Statement, ...]:
 
 
 def _last_before(curves: Curves, round_: int) -> int:
-    """The last place of the curves at which no more than so many rounds have been played."""
+    """Returns the last index of the curves with at most `round_` rounds."""
     return max(int(np.searchsorted(curves.x, round_, side="right")) - 1, 0)
 
 

@@ -2,8 +2,8 @@
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| R | `noise` | R^2 is 1% of the function's range; lambda = R^2 | reward units |
-| B | `bounds` | of the norm of f, under every reading of the paper's "B^2 = f^T K f" | reward units |
+| R | `noise` | R^2 is 1% of the function's range, and lambda = R^2 | reward units |
+| B | `bounds` | bound of the norm of f, under every reading of the paper's "B^2 = f^T K f" | reward units |
 | gamma_t | `gain` | "theoretical upper bounds": the rate with constant 1; 1 on sensors | nats |
 | R_T | | cumulative regret | (replicates, T) |
 """
@@ -49,14 +49,14 @@ SENSOR_T = 500  # the paper does not say
 DELTA = 0.1
 UNIT_INTERVAL = Box(np.zeros(1), np.ones(1))
 PRINTED, NORM = "B² = f'Kf as printed", "B = norm of f in the RKHS"
-OF_BOUND = ["IGP-UCB", "GP-TS", "GP-UCB"]  # whose width depends on B
+OF_BOUND = ["IGP-UCB", "GP-TS", "GP-UCB"]  # policies whose width depends on B
 IMPROVEMENTS = ["GP-EI", "GP-PI"]
 
 
 def rules(
     arms: Arms, kernel: Kernel, noise: float, bounds: Mapping[str, float], gain: str | float = "rate"
 ) -> dict[str, Policy]:
-    """The competitors; those that need B once for each reading of it, as "IGP-UCB, <reading>"."""
+    """Returns the competitors. Those that need B are there once for each reading, as "IGP-UCB, <reading>"."""
     ridge = noise**2  # "lambda = R^2"
     # Only with the best noisy reward as incumbent do EI and PI get stuck, as the paper shows them.
     policies = {
@@ -64,12 +64,10 @@ def rules(
         "GP-PI": probability_of_improvement(arms, kernel, noise=noise, incumbent="reward", margin=0.0),
     }
     for reading, B in bounds.items():
-        policies[f"IGP-UCB, {reading}"] = igp_ucb(
-            arms, kernel, noise=noise, norm_bound=B, information_gain=gain, delta=DELTA, regularization=ridge
-        )
-        policies[f"GP-TS, {reading}"] = gp_ts(
-            arms, kernel, noise=noise, norm_bound=B, information_gain=gain, delta=DELTA, regularization=ridge
-        )
+        for name, rule in (("IGP-UCB", igp_ucb), ("GP-TS", gp_ts)):
+            policies[f"{name}, {reading}"] = rule(
+                arms, kernel, noise=noise, norm_bound=B, information_gain=gain, delta=DELTA, regularization=ridge
+            )
         policies[f"GP-UCB, {reading}"] = gp_ucb(  # beta~_t of section 3: 2 B^2 + 300 gamma ln^3(t / delta)
             arms, kernel, noise=noise, width="rkhs", norm_bound=B, information_gain=gain, delta=DELTA
         )
@@ -77,7 +75,7 @@ def rules(
 
 
 def regret_panel(runs: Mapping[str, Array], reading: str, rounds: int, unit: str = "", log: str = "") -> Curves:
-    """Cumulative regret with standard deviations, of the rules under one reading of B."""
+    """Returns a panel of cumulative regret with standard deviations, for one reading of B."""
     lines = {name: runs[f"{name}, {reading}"] for name in OF_BOUND} | {name: runs[name] for name in IMPROVEMENTS}
     return Curves(
         x=kept_rounds(rounds).astype(np.float64), lines=lines, title=reading, band="deviation", log=log,
@@ -86,34 +84,49 @@ def regret_panel(runs: Mapping[str, Array], reading: str, rounds: int, unit: str
 
 
 def norm_bounds(kernel: Kernel, arms: Arms, values: Array, noise: float) -> dict[str, float]:
-    """B under both readings; the norm is that of the function's own interpolation with lambda = R^2."""
+    """Returns B under both readings. The norm is that of the interpolation of the function with lambda = R^2."""
     norm = rkhs_fit(kernel, arms, values, regularization=noise**2).norm
     return {NORM: norm, PRINTED: literal_norm(kernel, arms, values)}
 
 
-# -- figures 1 and 2: synthetic functions ------------------------------------------------------------------------------
+# -- figures 1 to 3: functions ---------------------------------------------------------------------------------------
+
+SE, MATERN = SquaredExponential(0.2), Matern(2.5, lengthscale=0.2)
+Function = RKHSFunction | ArmFunction | KnownFunction
 
 
-def synthetic(job: Job, kernel: Kernel, draw: Callable[..., RKHSFunction | ArmFunction]) -> Result:
-    """100 points uniform on [0, 1], 25 functions, T = 30,000."""
+def regrets(
+    job: Job, kernel: Kernel, draw: Callable[[int], tuple[Arms, Function]],
+    statements: Callable[[Curves], list[Statement]], *, log: str = "",
+) -> Result:  # fmt: skip
+    """Returns the cumulative regrets on the arms and the function that `draw` returns for each seed."""
 
-    def world(trial: int, seed: int) -> World:  # noqa: ARG001 - all is in the seed
-        arms = UNIT_INTERVAL.sample(100, seed=seed)
-        f = draw(kernel, arms, seed=seed)
+    def world(trial: int, seed: int) -> World:  # noqa: ARG001 - The seed decides everything.
+        arms, f = draw(seed)
         noise = range_noise(f(arms.points))
         bounds = norm_bounds(kernel, arms, f(arms.points), noise)
         if isinstance(f, RKHSFunction):
-            bounds[NORM] = f.norm  # known exactly
+            bounds[NORM] = f.norm  # The norm is known exactly.
         return Environment(f, domain=arms, noise=noise), rules(arms, kernel, noise, bounds)
 
     runs = compare(job, world, cumulative_regret)
+    panels = tuple(regret_panel(runs, reading, job.rounds, log=log) for reading in (PRINTED, NORM))
+    return Result(panels, tuple(statement for panel in panels for statement in statements(panel)))
+
+
+def synthetic(job: Job, kernel: Kernel, draw: Callable[..., RKHSFunction | ArmFunction]) -> Result:
+    """Makes figures 1 and 2: 100 points uniform on [0, 1], 25 functions, T = 30,000."""
+
+    def arms_and_function(seed: int) -> tuple[Arms, Function]:
+        arms = UNIT_INTERVAL.sample(100, seed=seed)
+        return arms, draw(kernel, arms, seed=seed)
+
     # With the norm, IGP-UCB ends a thousand times below GP-UCB.
-    panels = tuple(regret_panel(runs, reading, job.rounds, log="y") for reading in (PRINTED, NORM))
-    return Result(panels, tuple(statement for panel in panels for statement in synthetic_statements(panel)))
+    return regrets(job, kernel, arms_and_function, synthetic_statements, log="y")
 
 
 def synthetic_statements(curves: Curves) -> list[Statement]:
-    """What section 6 says about figures 1 and 2."""
+    """Returns the statements of section 6 about figures 1 and 2."""
     others = ["GP-TS", "GP-UCB", *IMPROVEMENTS]
     start = f"{curves.title}: "
     return [
@@ -126,52 +139,17 @@ def synthetic_statements(curves: Curves) -> list[Statement]:
     ]  # fmt: skip
 
 
-SE, MATERN = SquaredExponential(0.2), Matern(2.5, lengthscale=0.2)
-
-
-@PAPER.figure("1a", "functions in the RKHS, squared exponential kernel", trials=TRIALS, rounds=T, quick=QUICK)
-def rkhs_se(job: Job) -> Result:
-    """Posterior means of noisy draws, l = 0.2."""
-    return synthetic(job, SE, rkhs_posterior_mean)
-
-
-@PAPER.figure("1b", "functions in the RKHS, Matérn kernel", trials=TRIALS, rounds=T, quick=QUICK)
-def rkhs_matern(job: Job) -> Result:
-    """Posterior means of noisy draws, nu = 2.5, l = 0.2."""
-    return synthetic(job, MATERN, rkhs_posterior_mean)
-
-
-@PAPER.figure("2a", "functions drawn from the GP, squared exponential kernel", trials=TRIALS, rounds=T, quick=QUICK)
-def gp_se(job: Job) -> Result:
-    """Draws from GP(0, K), l = 0.2."""
-    return synthetic(job, SE, gp_sample)
-
-
-@PAPER.figure("2b", "functions drawn from the GP, Matérn kernel", trials=TRIALS, rounds=T, quick=QUICK)
-def gp_matern(job: Job) -> Result:
-    """Draws from GP(0, K), nu = 2.5, l = 0.2."""
-    return synthetic(job, MATERN, gp_sample)
-
-
-# -- figure 3: benchmark functions -------------------------------------------------------------------------------------
-
-
 def benchmark(job: Job, function: KnownFunction) -> Result:
-    """100 d points uniform on the domain, squared exponential kernel, all else as in figures 1 and 2."""
+    """Makes figure 3: 100 d points uniform on the domain, squared exponential kernel, all else as in figure 1."""
 
-    def world(trial: int, seed: int) -> World:  # noqa: ARG001 - all is in the seed
-        arms = function.domain.sample(100 * function.domain.dimension, seed=seed)
-        noise = range_noise(function(arms.points))
-        bounds = norm_bounds(SE, arms, function(arms.points), noise)
-        return Environment(function, domain=arms, noise=noise), rules(arms, SE, noise, bounds)
+    def arms_and_function(seed: int) -> tuple[Arms, Function]:
+        return function.domain.sample(100 * function.domain.dimension, seed=seed), function
 
-    runs = compare(job, world, cumulative_regret)
-    panels = tuple(regret_panel(runs, reading, job.rounds) for reading in (PRINTED, NORM))
-    return Result(panels, tuple(statement for panel in panels for statement in benchmark_statements(panel)))
+    return regrets(job, SE, arms_and_function, benchmark_statements)
 
 
 def benchmark_statements(curves: Curves) -> list[Statement]:
-    """What section 6 says about figure 3."""
+    """Returns the statements of section 6 about figure 3."""
     start = f"{curves.title}: "
     return [
         below(f'{start}"GP-EI/PI perform better than the rest".', curves, IMPROVEMENTS, OF_BOUND),
@@ -182,16 +160,18 @@ def benchmark_statements(curves: Curves) -> list[Statement]:
     ]  # fmt: skip
 
 
-@PAPER.figure("3a", "Rosenbrock's function", trials=TRIALS, rounds=T, quick=QUICK)
-def rosenbrock_regret(job: Job) -> Result:
-    """As Azimi et al. (2012) maximise it."""
-    return benchmark(job, rosenbrock)
-
-
-@PAPER.figure("3b", "Hartmann's function in three dimensions", trials=TRIALS, rounds=T, quick=QUICK)
-def hartmann_regret(job: Job) -> Result:
-    """As Azimi et al. (2012) maximise it."""
-    return benchmark(job, hartmann3)
+# Functions in the RKHS are posterior means of noisy draws. Azimi et al. (2012) maximise the functions of figure 3.
+PAPER.declare(
+    [
+        ("1a", "functions in the RKHS, squared exponential kernel", synthetic, SE, rkhs_posterior_mean),
+        ("1b", "functions in the RKHS, Matérn kernel", synthetic, MATERN, rkhs_posterior_mean),
+        ("2a", "functions drawn from the GP, squared exponential kernel", synthetic, SE, gp_sample),
+        ("2b", "functions drawn from the GP, Matérn kernel", synthetic, MATERN, gp_sample),
+        ("3a", "Rosenbrock's function", benchmark, rosenbrock),
+        ("3b", "Hartmann's function in three dimensions", benchmark, hartmann3),
+    ],
+    trials=TRIALS, rounds=T, quick=QUICK,
+)  # fmt: skip
 
 
 # -- figure 4: sensors -------------------------------------------------------------------------------------------------
@@ -200,9 +180,12 @@ RAW, STANDARDISED = "covariance, B² = f'Kf as printed", "correlation, B = 1"
 
 
 def sensors(job: Job, train: Readings, test: Readings) -> tuple[Curves, Curves]:
-    """gamma_t = 1 ("found via cross-validation"), R^2 5% of the average variance."""
-    raw = sensor_network(train, test)  # one mean of all readings is subtracted
-    own = sensor_network(train, test, standardize=True, center="sensor")  # the covariance is then the correlation
+    """Returns both panels of figure 4, with gamma_t = 1 ("found via cross-validation").
+
+    R^2 is 5% of the average variance.
+    """
+    raw = sensor_network(train, test)  # subtracts one mean of all readings
+    own = sensor_network(train, test, standardize=True, center="sensor")  # makes the covariance the correlation
     units = (train.unit, "standard deviations")
     first, second = (
         sensor_panel(job, network, reading, unit)
@@ -212,7 +195,7 @@ def sensors(job: Job, train: Readings, test: Readings) -> tuple[Curves, Curves]:
 
 
 def sensor_panel(job: Job, network: SensorNetwork, reading: str, unit: str) -> Curves:
-    """Every held-out snapshot is a function; B is that of the reading."""
+    """Returns a panel in which every held-out snapshot is a function, with the B of the reading."""
     arms, kernel = network.arms, network.kernel
 
     def policies(snapshot: Array) -> dict[str, Policy]:
@@ -224,18 +207,18 @@ def sensor_panel(job: Job, network: SensorNetwork, reading: str, unit: str) -> C
 
 
 def sensor_statements(curves: Curves) -> list[Statement]:
-    """What section 6 says about both parts of figure 4."""
+    """Returns the statements of section 6 about both parts of figure 4."""
     start, rivals = f"{curves.title}: ", ["IGP-UCB", "GP-UCB", *IMPROVEMENTS]
     return [below(f'{start}"GP-TS outperforms all its competitors".', curves, ["GP-TS"], rivals)]
 
 
 @PAPER.figure("4a", "temperatures of the Intel lab", trials=200, rounds=SENSOR_T, quick=(6, 200), data=INTEL_LAB)
 def temperature(job: Job) -> Result:
-    """Learn "the maximum reading of the sensors collected between 8 am to 9 am", 5 days to learn, 2 days to test."""
+    """Finds "the maximum reading of the sensors collected between 8 am to 9 am", with 5 days to learn, 2 to test."""
     readings, notes = intel_temperatures(job.data, days=7)
     days = np.unique(np.asarray(readings.day)).tolist()
     learn = len(days) - 2
-    # Three hours of each day are averaged over where only half-hours are at hand: two rows a day make no covariance.
+    # Half-hourly data have two rows a day in one hour, too few for a covariance, so that three hours are taken.
     hours = (7.0, 10.5) if notes else (8.0, 9.0)
     train = readings.select(days=days[:learn], hours=hours)
     test = readings.select(days=days[learn:], hours=(8.0, 9.0))
@@ -253,7 +236,7 @@ def temperature(job: Job) -> Result:
     data=("light_cmu/light_cmu.npz",),
 )  # fmt: skip
 def light(job: Job) -> Result:
-    """601 rows to learn from, 192 to test on: the paper's data."""
+    """Uses the paper's data, with 601 rows to learn from and 192 to test on."""
     train, test = light_cmu(job.data)
     panels = sensors(job, train, test)
     statements = [statement for panel in panels for statement in sensor_statements(panel)]

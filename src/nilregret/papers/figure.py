@@ -1,16 +1,18 @@
-"""A figure of a paper as a description: a name, a line about it, and the function that makes it.
+"""A figure of a paper: its name, a line about it, its size, and the function that makes it.
 
-A paper's module holds one `Paper`, and one decorated function for each figure:
+The module of a paper holds one `Paper`, and one decorated function for each figure:
 
     PAPER = Paper("srinivas", "Srinivas, Krause, Kakade and Seeger 2010")
 
     @PAPER.figure("5a", "Average regret on draws from the prior", trials=30, quick=(6, 200), rounds=1000)
     def synthetic(job: Job) -> Result: ...
+
+`Paper.declare` declares several figures that one function makes with different arguments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,22 +25,22 @@ from .._utils.errors import InvalidInput
 from .._utils.executors import check_executor
 from ..study.curves import Panel
 
-MOST_POINTS = 300  # of a curve that are kept
+MOST_POINTS = 300  # points of a curve
 
 
 def _silent(done: int, total: int) -> None:
-    """Say nothing about the progress."""
+    """Ignores the progress."""
 
 
 @final
 @dataclass(frozen=True)
 class Statement:
-    """A sentence that a paper makes about a figure, and whether it is so here.
+    """A statement of a paper about a figure, and its verdict.
 
     Attributes:
-        text: what the paper says, and how that is measured where it is not plain.
-        measured: the numbers found.
-        holds: whether they agree with it; None where that is open, there being too few trials to tell.
+        text: the statement, and how it is measured if that is not obvious.
+        measured: the measured numbers.
+        holds: True if the numbers agree with the statement, or None if there are too few trials to tell.
     """
 
     text: str
@@ -47,7 +49,7 @@ class Statement:
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """The verdict in words."""
         if self.holds is None:
             return "open"
         return "holds" if self.holds else "does not hold"
@@ -56,12 +58,12 @@ class Statement:
 @final
 @dataclass(frozen=True)
 class Result:
-    """What a figure shows, and what is to be said about it.
+    """The panels, statements and notes of a figure.
 
     Attributes:
-        panels: from left to right.
-        statements: of the paper.
-        notes: what a reader must know, such as that the data stand in for others.
+        panels: the panels from left to right.
+        statements: statements of the paper with their verdicts.
+        notes: differences from the paper, such as other data.
     """
 
     panels: tuple[Panel, ...]
@@ -72,16 +74,16 @@ class Result:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """How large a figure is made, and with what.
+    """The size of a figure, and the processes and data for it.
 
     Attributes:
-        trials: independent repetitions; figures without chance ignore it.
-        rounds: of each, T; where the data set it (T = number of sensors), at most that many.
-        seed: of everything; trial i is the same for every number of trials and of processes.
-        jobs: processes; -1 for one on every processor.
-        executor: does the trials instead, such as `client.get_executor()` of a cluster of Dask.
-        data: the folder of the data sets; NILREGRET_DATA unless given.
-        report: called with (done, total) as the work goes on.
+        trials: number of independent repetitions, which figures without randomness ignore.
+        rounds: rounds T of each trial. It is a maximum if the data fix T (the number of sensors).
+        seed: seed of all trials. Trial i is the same for every number of trials and processes.
+        jobs: number of processes, or -1 for one on every processor.
+        executor: executor in place of processes, such as `client.get_executor()` of a cluster of Dask.
+        data: folder of the data sets. The default is NILREGRET_DATA.
+        report: callback that is called with (done, total) during the work.
     """
 
     trials: int
@@ -101,15 +103,15 @@ class Job:
             raise InvalidInput(f"`jobs` is {self.jobs!r}: it must be a number of processes, or -1 for all processors.")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "report": _silent, "executor": None}  # they stay in the process that has them
+        return {**self.__dict__, "report": _silent, "executor": None}  # Neither can be sent to another process.
 
     def seed_of(self, trial: int) -> int:
-        """The seed of one trial: of its world, its noise and the policies' choices."""
+        """Returns the seed of one trial: of its environment, its noise and the choices of the policies."""
         return int(np.random.SeedSequence([self.seed, trial]).generate_state(1, np.uint64)[0])
 
 
 def kept_rounds(rounds: int) -> IndexArray:
-    """The rounds (from 1) at which curves are kept: the first, the last and evenly between them."""
+    """Returns the rounds (from 1) at which curves are stored: the first, the last and evenly spaced ones between."""
     return np.unique(np.linspace(1, rounds, min(rounds, MOST_POINTS)).round().astype(np.intp))
 
 
@@ -119,13 +121,13 @@ class Figure:
     """A figure that can be made again.
 
     Attributes:
-        name: such as "srinivas-5a".
-        about: one line.
-        make: the function that makes it.
-        trials: of the paper (or, where it does not say, ours).
-        rounds: likewise.
-        quick: (trials, rounds) of a first look: fewer trials than the full size, unless nothing is random (one trial).
-        data: files of the data folder, such as "light_cmu/light_cmu.npz", of which it needs one, the usual one first.
+        name: name of the figure, such as "srinivas-5a".
+        about: a line about the figure.
+        make: function that makes the figure.
+        trials: number of trials in the paper, or ours if the paper does not say.
+        rounds: number of rounds in the paper, or ours if the paper does not say.
+        quick: (trials, rounds) of a quick version, with fewer trials unless nothing is random (one trial).
+        data: files of the data folder, such as "light_cmu/light_cmu.npz". The figure needs any one of them.
     """
 
     name: str
@@ -137,11 +139,11 @@ class Figure:
     data: tuple[str, ...] = ()
 
     def is_full(self, job: Job) -> bool:
-        """Whether a job is no smaller than the figure; where nothing is random (one trial) the rounds alone count."""
+        """Returns True if a job is as large as the figure. If nothing is random (one trial), only the rounds count."""
         return job.rounds >= self.rounds and (self.trials == 1 or job.trials >= self.trials)
 
     def stem(self, job: Job) -> str:
-        """What its files are called: a smaller run never takes the place of a full one."""
+        """Returns the name of the files, which differs for smaller runs, so that they replace no full run."""
         return self.name if self.is_full(job) else f"{self.name}-quick"
 
     def job(
@@ -155,7 +157,7 @@ class Figure:
         data: Path | None = None,
         report: Callable[[int, int], None] = _silent,
     ) -> Job:
-        """The paper's size, or a quick one; `trials` replaces either's."""
+        """Returns a job of the paper's size, or of the quick size. `trials` replaces the number of trials."""
         size, rounds = self.quick if quick else (self.trials, self.rounds)
         return Job(
             trials=trials or size, rounds=rounds, seed=seed, jobs=jobs, executor=executor, data=data, report=report
@@ -164,12 +166,12 @@ class Figure:
 
 @final
 class Paper:
-    """A paper and those of its figures that are reproduced.
+    """A paper and its reproduced figures.
 
     Attributes:
-        key: what the names of its figures begin with, the name of its module.
-        title: who, when and what.
-        figures: in the order in which they were declared.
+        key: name of the module of the paper, with which the names of its figures begin.
+        title: authors, year and subject.
+        figures: the figures in the order of their declarations.
     """
 
     def __init__(self, key: str, title: str) -> None:
@@ -186,7 +188,7 @@ class Paper:
         quick: tuple[int, int] = (1, 1),
         data: tuple[str, ...] = (),
     ) -> Callable[[Callable[[Job], Result]], Callable[[Job], Result]]:
-        """Declare the decorated function as figure `name` of this paper."""
+        """Returns a decorator that declares a function as figure `name` of this paper."""
 
         def declare(make: Callable[[Job], Result]) -> Callable[[Job], Result]:
             full = f"{self.key}-{name}"
@@ -196,3 +198,17 @@ class Paper:
             return make
 
         return declare
+
+    def declare(self, rows: Sequence[tuple[Any, ...]], **size: Any) -> None:
+        """Declares a figure for each row (name, about, make, *arguments), made by `make(job, *arguments)`.
+
+        Args:
+            rows: the figures.
+            size: `trials`, `rounds`, `quick` and `data` of all figures (see `figure`).
+        """
+        for name, about, make, *arguments in rows:
+            self.figure(name, about, **size)(_bound(make, arguments))
+
+
+def _bound(make: Callable[..., Result], arguments: Sequence[Any]) -> Callable[[Job], Result]:
+    return lambda job: make(job, *arguments)

@@ -2,7 +2,7 @@
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| x | `x` | where | (n,) |
+| x | `x` | positions | (n,) |
 | y_ij | `values` | replicate i at x_j | (replicates, n) |
 | C, c | `constant`, `exponent` | of the fit | |
 """
@@ -30,15 +30,16 @@ class PowerFit(NamedTuple):
         return self.constant * np.asarray(x, dtype=np.float64) ** self.exponent.mean
 
     def words(self, symbol: str) -> str:
-        """Such as "1.86 T^0.74"."""
+        """Returns the law as text, such as "1.86 T^0.74"."""
         return f"{self.constant:.3g} {symbol}^{self.exponent.mean:.3g}"
 
 
 def fit_power(x: Array, values: Array) -> PowerFit:
-    """Least squares on the logarithms of the means over replicates.
+    """Returns the least-squares fit to the logarithms of the means over replicates.
 
-    The interval is of the linearised exponent: c moves by sum_j w_j (y_ij / mean_j - 1) / replicates with replicate i,
-    w being the weights of the slope. So it does not matter that a replicate's values at different x hang together.
+    The interval is that of the linearised exponent. Replicate i changes c by
+    sum_j w_j (y_ij / mean_j - 1) / replicates, where w are the weights of the slope. The interval is therefore valid
+    if values of a replicate at different x are dependent.
     """
     means = values.mean(axis=0)
     if len(x) < 2 or not (means > 0.0).all() or not (x > 0.0).all():

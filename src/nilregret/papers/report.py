@@ -1,4 +1,4 @@
-"""What a figure leaves behind: a CSV file, a picture, and a text with every statement."""
+"""Files of a figure: a CSV file, a picture, and a text with every statement."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .._utils.errors import InvalidInput, MissingExtra
 from ..study.curves import write_csv
 from .figure import Figure, Job, Result
 
-WIDTH = 100
+WIDTH = 100  # characters of a line
 
 
 @final
 @dataclass(frozen=True)
 class Written:
-    """The files of a figure; `problem` says why there is no picture, where there is none."""
+    """The files of a figure. If there is no picture, `problem` says why."""
 
     csv: Path
     text: Path
@@ -28,7 +28,7 @@ class Written:
 
 
 def text(figure: Figure, job: Job, result: Result) -> str:
-    """Every statement with what was measured, and whether it holds."""
+    """Returns every statement with its measured numbers and its verdict."""
     first_look = "" if figure.is_full(job) else ": verdicts of less are for a first look only"
     lines = [f"{figure.name}: {figure.about}", f"  {size(figure, job)}{first_look}"]
     lines += [_wrapped(note, "  Note: ") for note in result.notes]
@@ -39,7 +39,7 @@ def text(figure: Figure, job: Job, result: Result) -> str:
 
 
 def _count(result: Result) -> str:
-    """The last line."""
+    """Returns the line that counts the verdicts."""
     given = [statement.verdict for statement in result.statements]
     holding, failing, unclear = (given.count(verdict) for verdict in ("holds", "does not hold", "open"))
     too_few = " (too few trials to tell)" if unclear else ""
@@ -48,7 +48,7 @@ def _count(result: Result) -> str:
 
 
 def size(figure: Figure, job: Job) -> str:
-    """How large this was made, from what seed, and what full size is where that is more."""
+    """Returns the size and the seed of a run, and the full size if it is larger."""
     if figure.trials == 1:
         made, full = f"T up to {job.rounds}; nothing is random", f"T up to {figure.rounds}"
     else:
@@ -65,7 +65,7 @@ def _wrapped(words: str, start: str) -> str:
 
 
 def writable(folder: Path) -> None:
-    """Make a folder if need be, and see that files can be written into it: before hours are spent, not after."""
+    """Creates a folder if it is missing, and checks that files can be written there before the work begins."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -79,10 +79,10 @@ def _unwritable(folder: Path, error: OSError) -> InvalidInput:
 
 
 def write(figure: Figure, job: Job, result: Result, folder: Path) -> Written:
-    """Write `NAME.csv`, `NAME.txt` and `NAME.png` into a folder, which is made if need be.
+    """Writes `NAME.csv`, `NAME.txt` and `NAME.png` into a folder, which is created if it is missing.
 
-    Files of a run that is smaller than the figure are called `NAME-quick`. The picture comes last and needs matplotlib:
-    without it the other two are there all the same.
+    Files of a run smaller than the figure are called `NAME-quick`. The picture needs matplotlib and comes last. The
+    other files are written without matplotlib, too.
     """
     from ..study import plots
 

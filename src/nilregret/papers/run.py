@@ -1,4 +1,4 @@
-"""The command `nilregret papers`: the list, and one figure with a progress bar."""
+"""The command `nilregret papers`, which lists figures and makes them with a progress bar."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .report import text, writable, write
 
 
 def listing(shown: Sequence[Paper] | None = None) -> str:
-    """Every figure in a line, under its paper; those that need a data set say which."""
+    """Returns a line for every figure under its paper, with the data set if the figure needs one."""
     listed = papers() if shown is None else shown
     width = max(len(figure.name) for paper in listed for figure in paper.figures)
     lines = []
@@ -33,7 +33,7 @@ def _needs(figure: Figure) -> str:
 
 
 def offer(names: Sequence[str]) -> str | None:
-    """The figures of the papers that are named, if papers are: all of a paper's figures may take an hour."""
+    """Returns the list of figures of the named papers, or None. All figures of a paper may take an hour."""
     known = {paper.key: paper for paper in papers()}
     named = list(dict.fromkeys(name.lower() for name in names if name.lower() in known))
     if not named:
@@ -46,7 +46,7 @@ def offer(names: Sequence[str]) -> str | None:
 
 
 def wanted(names: Sequence[str], data: Path | None) -> list[Figure]:
-    """The figures of these names, each once, if all of them can be made."""
+    """Returns the figures of these names, each once, after a check that their data are there."""
     figures = list({figure.name: figure for figure in map(find, names)}.values())
     for figure in figures:
         _check_data(figure, data)
@@ -64,7 +64,7 @@ def _check_data(figure: Figure, data: Path | None) -> None:
 
 
 def tabulate(name: str, folder: Path, data: Path | None) -> None:
-    """Evaluate an expensive objective once and write its table."""
+    """Evaluates an expensive objective on its grid and writes its table."""
     from .verma import tables
 
     if name in tables.MAKERS:
@@ -75,7 +75,7 @@ def tabulate(name: str, folder: Path, data: Path | None) -> None:
 
 
 def run(figure: Figure, job: Job, folder: Path) -> None:
-    """Make a figure, say what holds, and write its files."""
+    """Makes a figure, prints its verdicts, and writes its files."""
     writable(folder)
     with _bar(figure.name, "trial") as bar:
         result = figure.make(replace(job, report=_shown_by(bar)))
@@ -86,7 +86,7 @@ def run(figure: Figure, job: Job, folder: Path) -> None:
 
 
 def _bar(name: str, unit: str) -> tqdm[NoReturn]:
-    """A progress bar, where there is a terminal to show it."""
+    """Returns a progress bar, which is hidden without a terminal."""
     return tqdm(desc=name, unit=unit, dynamic_ncols=True, leave=False, disable=None)
 
 

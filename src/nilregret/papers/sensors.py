@@ -1,4 +1,4 @@
-"""What the sensor figures share: the Intel lab's readings or their stand-in, and held-out snapshots as trials."""
+"""Shared parts of the sensor figures: readings of the Intel lab or a substitute, and held-out snapshots."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..simulation.results import Run
 from .figure import Job
 from .trials import World, compare
 
-INTEL_LAB = ("intel_lab/intel_lab_30min.npz", "intel_lab/data.txt.gz", "intel_lab/data.txt")  # any of them
+INTEL_LAB = ("intel_lab/intel_lab_30min.npz", "intel_lab/data.txt.gz", "intel_lab/data.txt")  # any one of these files
 STAND_IN = (
     "The data stand in for the paper's: temperatures of the Intel lab averaged over half-hours, {motes} motes on 5 "
     "days. Where the original log (`intel_lab/data.txt`) lies in the data folder, it is used."
@@ -23,7 +23,7 @@ STAND_IN = (
 
 
 def intel_temperatures(data: Path | None, *, days: int) -> tuple[Readings, tuple[str, ...]]:
-    """The first days of the Intel lab's log, by the minute, or the half-hourly stand-in and a note that it is one."""
+    """Returns the first days of the Intel lab's log by the minute, or half-hourly means and a note about them."""
     try:
         log = intel_lab_log(data)
     except MissingData:
@@ -41,21 +41,21 @@ def compare_on_network(
     *,
     rounds: int,
 ) -> dict[str, Array]:
-    """Policies on held-out snapshots, in a random order and again from the first when all were used.
+    """Returns measurements of policies on held-out snapshots, in a random order that is repeated if necessary.
 
-    Trials of one snapshot differ in noise alone; they become one replicate (`groups` of `compare`).
+    Trials of one snapshot differ in noise alone and become one replicate (`groups` of `compare`).
 
     Args:
-        job: how many trials.
-        network: whose snapshots.
-        rules: the policies for a snapshot `(N,)`.
-        measure: what is kept of a run.
-        rounds: T.
+        job: number of trials, and how they are run.
+        network: network with the snapshots.
+        rules: returns the policies for a snapshot `(N,)`.
+        measure: returns the measurements of a run.
+        rounds: number of rounds T.
     """
     order = np.random.default_rng([job.seed, len(network)]).permutation(len(network))
     rows = np.resize(order, job.trials).tolist()
 
-    def world(trial: int, seed: int) -> World:  # noqa: ARG001 - a snapshot has nothing random
+    def world(trial: int, seed: int) -> World:  # noqa: ARG001 - A snapshot has nothing random.
         return network.environment(rows[trial]), rules(network.functions[rows[trial]])
 
     return compare(job, world, measure, rounds=rounds, groups=rows)

@@ -3,7 +3,7 @@
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | T, L, S | `rounds`, `epochs`, `epoch` | T = L S | |
-| R_t / t | `average regret` | may be negative: points that violate may beat the best one that does not | (trials, T) |
+| R_t / t | `average regret` | negative if points that violate beat the best feasible point | (trials, T) |
 | V_t / t | `average violation` | norm of the positive part of the average of g | (trials, T) |
 
 The hyperparameters that the paper does not give are ours: lengthscale 1, lambda = 0.01, B = 1, R = 0.1, delta = 0.1,
@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -28,11 +28,11 @@ from ..kernels import Matern
 from ..policy.policy import Policy
 from ..simulation.environments import ConstrainedProblem, data_rates, small_feasible_region
 from ..simulation.metrics import violation
-from ..simulation.simulate import simulate
+from ..simulation.runner import simulate
 from ..study.curves import Boxes, Curves, Interval, interval, short
 from ..study.direction import AnyPolicy
 from .figure import Job, Paper, Result, Statement
-from .trials import compare, in_processes
+from .trials import compare, in_trials
 from .verdicts import above, together
 
 PAPER = Paper("shi", "Shi and Eryilmaz 2022: long-term constraints")
@@ -43,8 +43,8 @@ EPOCH = 20  # "S = 20"
 EPOCHS = (10, 20, 34, 68, 170)  # the lengths S of figure 1; the paper names none but 20
 T1, TRIALS_1 = 340, 20
 STEP = 0.5  # "mu = 0.5"
-SHOWN = 100  # rounds of the figures of means
-LAST = 20  # rounds that must leave the utility where it is
+SHOWN = 100  # rounds in the figures of means
+LAST = 20  # last rounds, in which the utility must not change
 TWO, THREE, OCO, ADMMBO = "Algorithm 2", "Algorithm 3", "OCO", "ADMMBO"
 
 
@@ -54,12 +54,12 @@ class Setting:
     """An experiment of the paper.
 
     Attributes:
-        problem: reward, constraint, domain.
-        noisy: whether constraint values are.
-        steps: of OCO, eta without noise (the least violation of 0.01, 0.03, 0.05, 0.1 and 0.3) and with it ("a smaller
-            stepsize" in E.1).
-        stop: rounds of ADMMBO that the paper shows.
-        budgets: of ADMMBO's steps.
+        problem: reward, constraint and domain.
+        noisy: True if constraint values are noisy.
+        steps: steps eta of OCO without noise (the least violation of 0.01, 0.03, 0.05, 0.1 and 0.3) and with noise ("a
+            smaller stepsize" in E.1).
+        stop: number of rounds of ADMMBO that the paper shows.
+        budgets: budgets of the steps of ADMMBO.
     """
 
     problem: ConstrainedProblem
@@ -69,7 +69,7 @@ class Setting:
     budgets: tuple[tuple[int, int], tuple[int, int]]
 
     def constraint_noise(self) -> float | Callable[[np.random.Generator, tuple[int, int]], Array]:
-        """E.1.2 N(0, 0.01), E.2.2 Unif([-0.2, 0.2])."""
+        """Returns the noise of constraint values: N(0, 0.01) in E.1.2, Unif([-0.2, 0.2]) in E.2.2."""
         if not self.noisy:
             return 0.0
         return NOISE if self.problem is small_feasible_region else _uniform
@@ -80,19 +80,19 @@ def _uniform(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
 
 
 def test_problem(*, noisy: bool) -> Setting:
-    """E.1."""
+    """Returns the setting of E.1."""
     budgets = ((10, 50), (5, 5))
     return Setting(problem=small_feasible_region, noisy=noisy, steps=(0.1, 0.05), stop=90, budgets=budgets)
 
 
 def allocation(*, noisy: bool, problem: ConstrainedProblem | None = None) -> Setting:
-    """E.2, with utilities of ours, or others (`data_rates(a, b)`)."""
+    """Returns the setting of E.2, with our utilities or others (`data_rates(a, b)`)."""
     rates = data_rates() if problem is None else problem
     return Setting(problem=rates, noisy=noisy, steps=(0.03, 0.03), stop=50, budgets=((20, 20), (2, 2)))
 
 
 def ours(domain: Box, *, noisy: bool, epoch: int, rounds: int) -> Policy:
-    """Algorithm 2 or, of noisy constraints, 3."""
+    """Returns Algorithm 2, or Algorithm 3 for noisy constraints."""
     common: dict[str, Any] = {"noise": NOISE, "norm_bound": 1.0, "regularization": NOISE**2}
     common |= {"epoch": epoch, "epochs": max(1, rounds // epoch)}
     kernel = Matern(2.5, lengthscale=1.0)
@@ -102,7 +102,10 @@ def ours(domain: Box, *, noisy: bool, epoch: int, rounds: int) -> Policy:
 
 
 def play(policy: AnyPolicy, setting: Setting, rounds: int, *, seed: int, every: int = 1) -> Array:
-    """Average regret, violation and utility after each round, `(3, rounds)`; of every third trial, say."""
+    """Returns average regret, violation and utility after each round, `(3, rounds)`.
+
+    Only each `every`-th trial counts as a round.
+    """
     env = setting.problem.environment(noise=NOISE, constraint_noise=setting.constraint_noise())
     run = simulate(policy, env, every * rounds, seed=seed)
     regret, g = run.regret[::every], run.constraints[::every]
@@ -112,7 +115,10 @@ def play(policy: AnyPolicy, setting: Setting, rounds: int, *, seed: int, every: 
 
 
 def runs(job: Job, setting: Setting, *, horizon: int, stop: int, also_noiseless: bool = False) -> dict[str, Array]:
-    """All methods, `(trials, 3, rounds)` each: ours and OCO for `horizon` rounds, ADMMBO for `stop`."""
+    """Returns the results of all methods, `(trials, 3, rounds)` each.
+
+    Ours and OCO play `horizon` rounds, ADMMBO plays `stop` rounds.
+    """
     domain, noisy = setting.problem.domain, setting.noisy
     mine = THREE if noisy else TWO
     first, more = setting.budgets
@@ -123,16 +129,15 @@ def runs(job: Job, setting: Setting, *, horizon: int, stop: int, also_noiseless:
         seed = job.seed_of(trial)
         made = {
             mine: play(policy, setting, horizon, seed=seed),
-            OCO: play(oco, setting, horizon, seed=seed, every=3),  # its probes are shown for nothing
+            OCO: play(oco, setting, horizon, seed=seed, every=3),  # The probes of OCO cost no rounds.
             ADMMBO: play(bo, setting, stop, seed=seed),
         }
         if also_noiseless:
-            quiet = Setting(**{**setting.__dict__, "noisy": False})
+            quiet = replace(setting, noisy=False)
             made[TWO] = play(ours(domain, noisy=False, epoch=EPOCH, rounds=job.rounds), quiet, horizon, seed=seed)
         return made
 
-    results = in_processes(job, one, job.trials)
-    return {name: np.stack([result[name] for result in results]) for name in results[0]}
+    return in_trials(job, one)
 
 
 # -- figure 1 ----------------------------------------------------------------------------------------------------------
@@ -149,7 +154,7 @@ def tradeoff(job: Job) -> Result:
     policies = {str(S): ours(setting.problem.domain, noisy=False, epoch=S, rounds=job.rounds) for S in lengths}
     ends = compare(
         job,
-        lambda trial, seed: (env, policies),  # noqa: ARG005 - trials differ in their noise and their first points
+        lambda trial, seed: (env, policies),  # noqa: ARG005 - Trials differ in noise and first points.
         lambda run: np.array([run.average_regret[-1], run.violation[-1] / job.rounds]),
     )
     x = np.array(lengths, dtype=np.float64)
@@ -186,7 +191,7 @@ def _monotone(text: str, values: Mapping[int, Array], *, grows: bool) -> Stateme
 
 
 def boxes(made: Mapping[str, Array], names: list[str], *, which: int, label: str) -> list[Boxes]:
-    """A panel for each method: one box for every 20 rounds, of ADMMBO every 5."""
+    """Returns a panel for each method, with a box for every 20 rounds, or every 5 rounds of ADMMBO."""
     panels = []
     for name in names:
         rounds = made[name].shape[-1]
@@ -199,7 +204,7 @@ def boxes(made: Mapping[str, Array], names: list[str], *, which: int, label: str
 
 
 def boxed(job: Job, setting: Setting) -> Result:
-    """Regret (utility in E.2) above, violation below."""
+    """Makes box plots of regret (utility in E.2) above, and of violation below."""
     utility = setting.problem is not small_feasible_region
     stop = min(setting.stop, job.rounds)
     made = runs(job, setting, horizon=job.rounds, stop=stop, also_noiseless=setting.noisy)
@@ -236,7 +241,7 @@ def boxed(job: Job, setting: Setting) -> Result:
 
 
 def notes(setting: Setting, stop: int) -> tuple[str, ...]:
-    """What a reader must know."""
+    """Returns differences from the paper."""
     said = [
         "OCO is shown the values at its two probes for nothing: only its actions count.",
         f"ADMMBO asks for its best point after it has stopped; {stop} rounds are shown.",
@@ -247,7 +252,7 @@ def notes(setting: Setting, stop: int) -> tuple[str, ...]:
 
 
 def _early(values: Array) -> int:
-    """Index of t = 100, or of a third of the run where that is shorter."""
+    """Returns the index of t = 100, or of a third of the run if that is smaller."""
     return int(min(SHOWN, max(1, values.shape[-1] // 3)) - 1)
 
 
@@ -275,7 +280,7 @@ def _above(text: str, difference: Array, base: float = 0.0) -> Statement:
 
 
 def _slower(V: Mapping[str, Array]) -> Statement:
-    """Algorithm 3 against 2, at the end of every epoch."""
+    """Returns the comparison of Algorithm 3 with Algorithm 2 at the end of every epoch."""
     ends = range(EPOCH - 1, V[THREE].shape[1], EPOCH) or [V[THREE].shape[1] - 1]
     means = {name: V[name].mean(axis=0) for name in (TWO, THREE)}
     closest = min(ends, key=lambda t: float(means[THREE][t] - means[TWO][t]))
@@ -294,7 +299,7 @@ def _slower(V: Mapping[str, Array]) -> Statement:
 
 
 def means(job: Job, setting: Setting) -> Result:
-    """The first 100 rounds of all methods."""
+    """Makes the curves of the first 100 rounds of all methods."""
     utility = setting.problem is not small_feasible_region
     shown = min(SHOWN, job.rounds)
     made = runs(job, setting, horizon=shown, stop=shown)
@@ -316,75 +321,47 @@ def means(job: Job, setting: Setting) -> Result:
             _above(f"ADMMBO's metrics \"are also worse than our method\": its regret ends above that of {mine}.",
                    made[ADMMBO][:, 0, -1] - made[mine][:, 0, -1])
         )  # fmt: skip
-        half = V[OCO][:, shown // 2 :].mean(axis=0)
-        statements.append(
-            Statement(
-                'OCO: "its performance metrics almost never change after few iterations": by less than 15% of the '
-                "violation in the second half.",
-                f"average violation {short(float(half[0]))} to {short(float(half[-1]))}",
-                bool(abs(half[-1] - half[0]) <= 0.15 * half[0]),
-            )
-        )
+        statements.append(_levels_off(V[OCO]))
     elif setting.noisy:
-        peak = int(V[mine].mean(axis=0).argmax())
-        rise = interval(V[mine][:, peak] - V[mine][:, 0])
-        statements.append(
-            Statement(
-                '"The time-averaged CV of our method first increases and then decreases".',
-                f"{short(float(V[mine][:, 0].mean()))} at first, largest at t = {peak + 1}: "
-                f"{short(float(V[mine][:, peak].mean()))}, {short(float(V[mine][:, -1].mean()))} at the end",
-                together([above(rise), above(interval(V[mine][:, peak] - V[mine][:, -1]))]),
-            )
-        )
+        statements.append(_rises_and_falls(V[mine]))
     return Result(panels, tuple(statements), notes(setting, shown))
 
 
-# -- all of them -------------------------------------------------------------------------------------------------------
+def _levels_off(violations: Array) -> Statement:
+    half = violations[:, violations.shape[1] // 2 :].mean(axis=0)
+    return Statement(
+        'OCO: "its performance metrics almost never change after few iterations": by less than 15% of the '
+        "violation in the second half.",
+        f"average violation {short(float(half[0]))} to {short(float(half[-1]))}",
+        bool(abs(half[-1] - half[0]) <= 0.15 * half[0]),
+    )
 
 
-@PAPER.figure("2", "E.1, noiseless constraints: box plots", trials=TRIALS, rounds=T, quick=QUICK)
-def noiseless_boxes(job: Job) -> Result:
-    """Algorithm 2 (psi = exp, S = 20), OCO, ADMMBO."""
-    return boxed(job, test_problem(noisy=False))
+def _rises_and_falls(violations: Array) -> Statement:
+    means = violations.mean(axis=0)
+    peak = int(means.argmax())
+    rise, fall = (interval(violations[:, peak] - violations[:, end]) for end in (0, -1))
+    return Statement(
+        '"The time-averaged CV of our method first increases and then decreases".',
+        f"{short(float(means[0]))} at first, largest at t = {peak + 1}: {short(float(means[peak]))}, "
+        f"{short(float(means[-1]))} at the end",
+        together([above(rise), above(fall)]),
+    )
 
 
-@PAPER.figure("3", "E.1, noiseless constraints: means", trials=TRIALS, rounds=T, quick=QUICK)
-def noiseless_means(job: Job) -> Result:
-    """The first 100 rounds of figure 2."""
-    return means(job, test_problem(noisy=False))
+# -- figures 2 to 9 ----------------------------------------------------------------------------------------------------
 
-
-@PAPER.figure("4", "E.1, noisy constraints: box plots", trials=TRIALS, rounds=T, quick=QUICK)
-def noisy_boxes(job: Job) -> Result:
-    """Algorithm 3 (mu = 0.5), OCO, ADMMBO; noise N(0, 0.01)."""
-    return boxed(job, test_problem(noisy=True))
-
-
-@PAPER.figure("5", "E.1, noisy constraints: means", trials=TRIALS, rounds=T, quick=QUICK)
-def noisy_means(job: Job) -> Result:
-    """The first 100 rounds of figure 4."""
-    return means(job, test_problem(noisy=True))
-
-
-@PAPER.figure("6", "data rates, noiseless electricity cost: box plots", trials=TRIALS, rounds=T, quick=QUICK)
-def rates_boxes(job: Job) -> Result:
-    """Algorithm 2, OCO, ADMMBO."""
-    return boxed(job, allocation(noisy=False))
-
-
-@PAPER.figure("7", "data rates, noiseless electricity cost: means", trials=TRIALS, rounds=T, quick=QUICK)
-def rates_means(job: Job) -> Result:
-    """The first 100 rounds of figure 6."""
-    return means(job, allocation(noisy=False))
-
-
-@PAPER.figure("8", "data rates, noisy electricity cost: box plots", trials=TRIALS, rounds=T, quick=QUICK)
-def noisy_rates_boxes(job: Job) -> Result:
-    """Algorithm 3, OCO, ADMMBO; noise Unif([-0.2, 0.2])."""
-    return boxed(job, allocation(noisy=True))
-
-
-@PAPER.figure("9", "data rates, noisy electricity cost: means", trials=TRIALS, rounds=T, quick=QUICK)
-def noisy_rates_means(job: Job) -> Result:
-    """The first 100 rounds of figure 8."""
-    return means(job, allocation(noisy=True))
+# Algorithm 2 (psi = exp) or 3 (mu = 0.5) with S = 20, OCO and ADMMBO. The noise is N(0, 0.01) or Unif([-0.2, 0.2]).
+PAPER.declare(
+    [
+        ("2", "E.1, noiseless constraints: box plots", boxed, test_problem(noisy=False)),
+        ("3", "E.1, noiseless constraints: means", means, test_problem(noisy=False)),
+        ("4", "E.1, noisy constraints: box plots", boxed, test_problem(noisy=True)),
+        ("5", "E.1, noisy constraints: means", means, test_problem(noisy=True)),
+        ("6", "data rates, noiseless electricity cost: box plots", boxed, allocation(noisy=False)),
+        ("7", "data rates, noiseless electricity cost: means", means, allocation(noisy=False)),
+        ("8", "data rates, noisy electricity cost: box plots", boxed, allocation(noisy=True)),
+        ("9", "data rates, noisy electricity cost: means", means, allocation(noisy=True)),
+    ],
+    trials=TRIALS, rounds=T, quick=QUICK,
+)  # fmt: skip

@@ -31,9 +31,9 @@ from .verdicts import below, coincide
 PAPER = Paper("srinivas", "Srinivas, Krause, Kakade and Seeger 2010: GP-UCB")
 
 NOISE = 0.025**0.5  # "sigma^2 was set to 0.025"
-MARGIN = 0.01  # of MPI, in the units of the reward; the paper gives none, and with 0 MPI is "mean only"
+MARGIN = 0.01  # margin of MPI in reward units. The paper gives none, and with 0 MPI equals "mean only".
 HEURISTICS, NAIVE = ["GP-UCB", "EI", "MPI"], ["mean only", "variance only"]
-DIMENSIONS = (1, 3)  # that figure 1 is shown for
+DIMENSIONS = (1, 3)  # dimensions in figure 1
 KERNELS: dict[str, Kernel] = {
     "linear": Linear(),
     "squared exponential": SquaredExponential(0.2),
@@ -45,7 +45,7 @@ KERNELS: dict[str, Kernel] = {
     "1", "regret bounds of three kernels, and the measured information gain behind them", rounds=10_000, quick=(1, 300)
 )
 def rates(job: Job) -> Result:
-    """Figure 1 is a table: d sqrt(T), sqrt(T (log T)^{d+1}), T^{(nu + d (d + 1)) / (2 nu + d (d + 1))}."""
+    """Draws the table of figure 1: d sqrt(T), sqrt(T (log T)^{d+1}), T^{(nu + d (d + 1)) / (2 nu + d (d + 1))}."""
     T = np.logspace(1, 8, 141)
     tables = [_table_of_bounds(T, d) for d in DIMENSIONS]
     measured = _measured_gains(job.rounds)
@@ -82,9 +82,9 @@ def _table_of_bounds(T: Array, d: int) -> Curves:
 
 
 def regret_bound(kernel: Kernel, d: int, t: float) -> float:
-    """The regret bound of figure 1 at T = t: sqrt(T beta_T gamma_T) up to polylog factors."""
+    """Returns the regret bound of figure 1 at T = t: sqrt(T beta_T gamma_T) up to polylog factors."""
     if kernel.rank(d) is not None:
-        return float(d * np.sqrt(t))  # gamma_T = d log T, and beta_T grows with d as well
+        return float(d * np.sqrt(t))  # Here gamma_T = d log T, and beta_T grows with d as well.
     if kernel.smoothness is not None and np.isfinite(kernel.smoothness):
         nu = kernel.smoothness
         return float(t ** ((nu + d * (d + 1)) / (2.0 * nu + d * (d + 1))))
@@ -92,7 +92,7 @@ def regret_bound(kernel: Kernel, d: int, t: float) -> float:
 
 
 def _measured_gains(rounds: int) -> Curves:
-    """The greedy bound (section 5.1) over the rate of Theorem 5, d = 2, noise variance 0.025."""
+    """Returns the greedy bound (section 5.1) over the rate of Theorem 5, d = 2, noise variance 0.025."""
     arms = Box(np.zeros(2), np.ones(2)).grid(20)
     T = np.unique(np.geomspace(2, max(rounds, 10), 61).round()).astype(np.intp)
     lines = {}
@@ -106,12 +106,12 @@ def _measured_gains(rounds: int) -> Curves:
 
 
 def _exponent(line: Array, x: Array) -> float:
-    """The power of x that the line follows at its end."""
+    """Returns the power of x that the line follows at its end."""
     return float(np.log(line[-1] / line[-2]) / np.log(x[-1] / x[-2]))
 
 
 def _growth(line: Array, x: Array) -> float:
-    """The largest line[j] / line[i], i <= j, from x = 100 on: 1 where it never grows."""
+    """Returns the largest line[j] / line[i], i <= j, from x = 100 on, which is 1 if the line never grows."""
     late = line[x >= min(100.0, x[-1])]
     return float((late / np.minimum.accumulate(late)).max())
 
@@ -120,7 +120,7 @@ def _growth(line: Array, x: Array) -> float:
     "3", "spectra of four kernels of equal trace, and their bounds of the information gain", rounds=50, quick=(1, 50)
 )
 def spectra(job: Job) -> Result:
-    """Spectral decay (left) and the bound of eq. 8 (right): independent, linear (d = 4), SE, Matern of nu = 2.5."""
+    """Draws spectral decay (left) and the bound of eq. 8 (right) of four kernels."""
     kernels = equal_traces()
     T = np.arange(1, job.rounds + 1)
     of = {
@@ -160,7 +160,7 @@ def spectra(job: Job) -> Result:
 
 
 def equal_traces(arms: int = 100) -> dict[str, Empirical]:
-    """The four kernels as matrices over the same number of arms with average variance 1, fastest decay first."""
+    """Returns four kernels as matrices over the same number of arms with average variance 1, fastest decay first."""
     rng = np.random.default_rng(3)
     plane = rng.uniform(0.0, 1.0, (arms, 2))
     matrices = {
@@ -173,7 +173,7 @@ def equal_traces(arms: int = 100) -> dict[str, Empirical]:
 
 
 def _carrying(matrix: Array) -> int:
-    """How many leading eigenvalues add up to 90% of the trace."""
+    """Returns the number of leading eigenvalues that add up to 90% of the trace."""
     share = np.cumsum(np.sort(np.linalg.eigvalsh(matrix))[::-1]) / np.trace(matrix)
     return int(np.searchsorted(share, 0.9)) + 1
 
@@ -184,7 +184,7 @@ def _ascending(values: Mapping[str, float]) -> bool:
 
 
 def rules(arms: Arms, kernel: Kernel, noise: float) -> dict[str, Policy]:
-    """The rules of figure 5, delta = 0.1."""
+    """Returns the rules of figure 5, delta = 0.1."""
     return {
         "GP-UCB": gp_ucb(arms, kernel, noise=noise, scale=0.2),  # "scaling beta_t down by a factor 5"
         "EI": expected_improvement(arms, kernel, noise=noise, incumbent="mean"),
@@ -195,17 +195,17 @@ def rules(arms: Arms, kernel: Kernel, noise: float) -> dict[str, Policy]:
 
 
 def average_regret_panel(runs: Mapping[str, Array], rounds: int, unit: str = "") -> Curves:
-    """Mean average regret against the rounds, as in figure 5."""
+    """Returns a panel of the mean average regret against the rounds, as in figure 5."""
     label = f"mean average regret{f', {unit}' if unit else ''}"
     return Curves(x=kept_rounds(rounds).astype(np.float64), lines=runs, x_label="iterations", y_label=label)
 
 
 @PAPER.figure("5a", "average regret on functions drawn from the prior", trials=30, rounds=1000, quick=(12, 300))
 def synthetic(job: Job) -> Result:
-    """Squared exponential kernel, l = 0.2, "D = [0, 1] uniformly discretized into 1000 points", delta = 0.1."""
+    """Takes a squared exponential kernel, l = 0.2, on "[0, 1] uniformly discretized into 1000 points", delta = 0.1."""
     kernel, arms = SquaredExponential(0.2), Arms.grid(0.0, 1.0, 1000)
 
-    def world(trial: int, seed: int) -> World:  # noqa: ARG001 - all is in the seed
+    def world(trial: int, seed: int) -> World:  # noqa: ARG001 - The seed decides everything.
         env = Environment(gp_sample(kernel, arms, seed=seed), domain=arms, noise=NOISE)
         unscaled = {"GP-UCB, Theorem 1": gp_ucb(arms, kernel, noise=NOISE)}
         return env, rules(arms, kernel, NOISE) | unscaled
@@ -233,7 +233,7 @@ def synthetic(job: Job) -> Result:
     "5b", "average regret on temperatures (Intel lab)", trials=2000, rounds=50, quick=(80, 50), data=INTEL_LAB
 )
 def temperature(job: Job) -> Result:
-    """Two thirds of the data for the covariance, the others to test on; "2000 choices of the objective"."""
+    """Takes two thirds of the data for the covariance, the others as tests, "2000 choices of the objective"."""
     readings, notes = intel_temperatures(job.data, days=5)
     curves, note = _sensors(job, readings, lowest=False)
     return Result(
@@ -257,7 +257,7 @@ def temperature(job: Job) -> Result:
     data=("metr_la_week/metr_la_week.npz",),
 )  # fmt: skip
 def traffic(job: Job) -> Result:
-    """Find "the point of minimum speed" on working days from 6 to 11 AM; 900 runs."""
+    """Finds "the point of minimum speed" on working days from 6 to 11 AM in 900 runs."""
     rush_hours = metr_la(job.data).select(days=METR_LA_WORKING_DAYS, hours=(6, 11))
     curves, note = _sensors(job, rush_hours, lowest=True)
     stand_in = (
@@ -278,7 +278,7 @@ def traffic(job: Job) -> Result:
 
 
 def _sensors(job: Job, readings: Readings, *, lowest: bool) -> tuple[Curves, str]:
-    network = sensor_network(*readings.split(), lowest=lowest)  # two thirds for the covariance; one global mean
+    network = sensor_network(*readings.split(), lowest=lowest)  # two thirds for the covariance, one global mean
     rounds = min(job.rounds, len(network.arms))  # T = number of sensors
     policies = rules(network.arms, network.kernel, network.noise)
     runs = compare_on_network(job, network, lambda snapshot: policies, average_regret, rounds=rounds)  # noqa: ARG005

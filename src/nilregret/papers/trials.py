@@ -1,7 +1,7 @@
-"""The same worlds for several policies, again and again: the part that takes the time, in processes.
+"""Trials of several policies in the same environments, in processes.
 
-Trial i of a figure is one world (a function, a row of a data set) in which every policy decides under the same noise,
-so that policies are compared in pairs.
+Trial i of a figure is one environment (a function, a row of a data set). Every policy decides there under the same
+noise, so that policies are compared in pairs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .._utils.errors import NoRegretWarning
 from .._utils.executors import results_of
 from ..simulation.environments import Environment
 from ..simulation.results import Run
-from ..simulation.simulate import KEPT, simulate
+from ..simulation.runner import IDLE, simulate
 from ..slots.objective import SATURATED
 from ..study.direction import AnyPolicy
 from .figure import Job, kept_rounds
@@ -26,12 +26,12 @@ World = tuple[Environment, Mapping[str, AnyPolicy]]
 
 
 def average_regret(run: Run) -> Array:
-    """R_t / t at every round, `(T,)`."""
+    """Returns R_t / t at every round, `(T,)`."""
     return run.average_regret
 
 
 def cumulative_regret(run: Run) -> Array:
-    """R_t at every round, `(T,)`."""
+    """Returns R_t at every round, `(T,)`."""
     return run.cumulative_regret
 
 
@@ -43,45 +43,49 @@ def compare(
     rounds: int | None = None,
     groups: Sequence[int] | None = None,
 ) -> dict[str, Array]:
-    """Every policy in every trial's world; the result does not depend on `job.jobs`.
+    """Returns measurements of every policy in the environment of every trial, for any number of processes.
 
     Args:
-        job: how many trials, and how.
-        world: from (trial, its seed) to the environment and the policies by name.
-        measure: what is kept of a run. Where its last axis is the rounds, those of `kept_rounds` are.
-        rounds: T; the job's unless given.
-        groups: for each trial a number, equal where trials share their world and differ in noise alone. Such trials
-            are not independent: they become one replicate, their mean.
+        job: number of trials, and how they are run.
+        world: returns the environment and the policies by name for a trial and its seed.
+        measure: returns the measurements of a run. If the last axis has T entries, those of `kept_rounds` are stored.
+        rounds: number of rounds T. The default is that of the job.
+        groups: a number for each trial, equal for trials that share their environment and differ in noise alone. Such
+            trials are not independent, so that their mean becomes one replicate.
 
     Returns:
-        By name of the policy, `(replicates, ...)`.
+        The measurements by name of the policy, `(replicates, ...)`.
     """
     horizon = job.rounds if rounds is None else rounds
     kept = kept_rounds(horizon) - 1
 
     def one(trial: int) -> dict[str, Array]:
         seed, measured = job.seed_of(trial), {}
-        with one_thread:  # the same world on every machine and in every process
+        with one_thread:  # makes the environment the same on every machine and in every process
             env, policies = world(trial, seed)
         for name, policy in policies.items():
             values = np.asarray(measure(simulate(policy, env, horizon, seed=seed)))
             measured[name] = values[..., kept] if values.shape[-1:] == (horizon,) else values
         return measured
 
-    results = in_processes(job, one, job.trials)
-    stacked = {name: np.stack([result[name] for result in results]) for name in results[0]}
+    stacked = in_trials(job, one)
     return stacked if groups is None else {name: grouped(values, groups) for name, values in stacked.items()}
 
 
 def grouped(values: Array, groups: Sequence[int]) -> Array:
-    """Means over the trials of each group, `(number of groups, ...)`, in the order of the groups' numbers."""
+    """Returns the means over the trials of each group in the order of their numbers, `(number of groups, ...)`."""
     numbers = np.asarray(groups)[: len(values)]
     return np.stack([values[numbers == number].mean(axis=0) for number in np.unique(numbers)])
 
 
-def in_processes(job: Job, one: Callable[[int], dict[str, Array]], count: int) -> list[dict[str, Array]]:
-    """`one(0)`, ..., `one(count - 1)`, reported as they come; scales are as the paper has them, and not warned of."""
-    one = _without_cautions(one)
+def in_trials(job: Job, one: Callable[[int], dict[str, Array]]) -> dict[str, Array]:
+    """Returns the results of `one(trial)` by name, stacked over the trials, `(trials, ...)`."""
+    results = _results(job, _without_cautions(one), job.trials)
+    return {name: np.stack([result[name] for result in results]) for name in results[0]}
+
+
+def _results(job: Job, one: Callable[[int], dict[str, Array]], count: int) -> list[dict[str, Array]]:
+    """Returns the results of `one(0)`, ..., `one(count - 1)`, and reports them as they arrive."""
     job.report(0, count)
     results: list[dict[str, Array]] = []
     if job.executor is not None:
@@ -97,8 +101,8 @@ def in_processes(job: Job, one: Callable[[int], dict[str, Array]], count: int) -
     import loky
 
     workers = min(loky.cpu_count() if job.jobs == -1 else job.jobs, count)
-    length = max(1, count // (25 * workers))  # of a batch: what `one` holds is sent once for each
-    pool, whole = loky.get_reusable_executor(max_workers=workers, timeout=KEPT), False
+    length = max(1, count // (25 * workers))  # trials in a batch, for which the data of `one` are sent once
+    pool, whole = loky.get_reusable_executor(max_workers=workers, timeout=IDLE), False
     try:
         batches = [range(start, min(start + length, count)) for start in range(0, count, length)]
         for future in [pool.submit(lambda batch: [one(trial) for trial in batch], batch) for batch in batches]:
@@ -106,13 +110,16 @@ def in_processes(job: Job, one: Callable[[int], dict[str, Array]], count: int) -
             job.report(len(results), count)
         whole = True
     finally:
-        if not whole:  # an error or an interrupt does not wait for what is running
+        if not whole:  # After an error or an interrupt, running trials are killed.
             pool.shutdown(wait=True, kill_workers=True)
     return results
 
 
 def _without_cautions(one: Callable[[int], dict[str, Array]]) -> Callable[[int], dict[str, Array]]:
-    """The same, silent about scales that do not fit; multipliers that are cut off are still warned of."""
+    """Returns the function without warnings about scales, which are those of the paper.
+
+    Warnings about multipliers that were cut off remain.
+    """
 
     def quiet(trial: int) -> dict[str, Array]:
         with warnings.catch_warnings():

@@ -1,7 +1,7 @@
-"""When a sentence about curves holds: comparisons in pairs, with 95% intervals over the replicates.
+"""Verdicts on statements about curves, by comparisons in pairs with 95% intervals over the replicates.
 
-All compare what was reached at the end of the curves, at the last x, smaller being better. Where an interval lies on
-both sides of the border, or there is none (one replicate), the verdict is None: open.
+All comparisons are at the end of the curves, at the last x, where smaller is better. If an interval contains the
+border, or if there is no interval (one replicate), the verdict is None, which means open.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from .._utils.checks import Array
 from ..study.curves import Curves, Interval, interval, short
 from .figure import Statement
 
-INDISTINGUISHABLE = 0.05  # of where the highest curve ends
+INDISTINGUISHABLE = 0.05  # fraction of the end of the highest curve
 
 
 def ends(curves: Curves, names: Sequence[str] | None = None) -> str:
-    """Where the curves end, in words."""
+    """Returns the ends of the curves as text."""
     listed = list(curves.lines) if names is None else names
     return ", ".join(f"{name} {short(curves.mean(name)[-1])}" for name in listed)
 
 
 def gap(curves: Curves, lower: str, upper: str) -> Interval:
-    """By how much one curve ends above another, with the 95% interval of the difference in pairs."""
+    """Returns the difference between the ends of two curves, with its 95% interval over pairs."""
     return interval(_end(curves, upper) - _end(curves, lower))
 
 
 def together(verdicts: Iterable[bool | None]) -> bool | None:
-    """Of a sentence of several parts: false if one part is, else open if one is, else true."""
+    """Returns False if one of the verdicts is False, else None if one is open, else True."""
     listed = list(verdicts)
     if any(verdict is not None and not verdict for verdict in listed):
         return False
@@ -36,14 +36,14 @@ def together(verdicts: Iterable[bool | None]) -> bool | None:
 
 
 def above(gap: Interval, border: float = 0.0) -> bool | None:
-    """Whether a mean lies above the border: open while its interval has both sides."""
+    """Returns True if the interval lies above the border, None if it contains the border, else False."""
     return None if gap.low <= border < gap.high else gap.low > border
 
 
 def below(text: str, curves: Curves, lower: Sequence[str], upper: Sequence[str]) -> Statement:
-    """Every one of `lower` ends below every one of `upper`: the interval of each difference is above 0.
+    """Returns the statement that each curve of `lower` ends below each curve of `upper`.
 
-    It does not hold as soon as one of the intervals is below 0; that one is then shown.
+    It holds if the interval of each difference is above 0. It does not hold if one of them is below 0.
     """
     gaps = {pair: gap(curves, *pair) for pair in itertools.product(lower, upper)}
     (a, b), closest = min(gaps.items(), key=lambda item: (item[1].high > 0.0, item[1].low, item[1].mean))
@@ -52,9 +52,9 @@ def below(text: str, curves: Curves, lower: Sequence[str], upper: Sequence[str])
 
 
 def coincide(text: str, curves: Curves, names: Sequence[str]) -> Statement:
-    """The curves end within 5% of the panel's height of each other: in print they lie on each other.
+    """Returns the statement that the curves end within 5% of the height of the panel, so that they coincide in print.
 
-    The intervals of all differences lie within these 5%; it does not hold as soon as one lies outside.
+    It holds if the intervals of all differences lie within these 5%. It does not hold if one lies outside.
     """
     ends_at = {name: float(curves.mean(name)[-1]) for name in curves.lines}
     ranked = sorted(names, key=ends_at.__getitem__)
@@ -67,7 +67,7 @@ def coincide(text: str, curves: Curves, names: Sequence[str]) -> Statement:
 
 
 def within(gap: Interval, limit: float) -> bool | None:
-    """Whether a mean lies between -limit and limit: open while its interval is partly inside."""
+    """Returns True if the interval lies between -limit and limit, None if a part of it does, else False."""
     if -limit <= gap.low and gap.high <= limit:
         return True
     return False if gap.low > limit or gap.high < -limit else None

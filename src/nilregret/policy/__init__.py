@@ -1,4 +1,4 @@
-"""A policy, and the machine that runs it: what counts, as what, and which point is next."""
+"""Policies, and the states that run them: trials that count, models of all outputs, and decisions."""
 
 from .policy import Decision, Policy
 

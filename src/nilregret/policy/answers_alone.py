@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import Array, IndexArray
+from .._utils.copying import independent
 from ..gp import Belief
 from ..slots.pending import Answers
 from ..storage.record import Trial
@@ -40,13 +41,13 @@ class AnswersAlone(Answers):
         gone = [number for number in self._answers if number not in answers]
         for number in gone:
             trial, target = self._answers.pop(number)
-            engine.drop(belief, engine.entry(trial), target)
+            belief.drop(engine.entry(trial), target)
         fresh = [answer for number, answer in answers.items() if number not in self._answers]
         for number, (trial, old) in self._answers.items():
-            engine.revise(belief, engine.entry(trial), old, answers[number][1])
+            belief.revise(engine.entry(trial), old, answers[number][1])
         self._answers = dict(answers)
         if fresh:
-            engine.put(belief, [engine.entry(trial) for trial, _ in fresh], [target for _, target in fresh])
+            belief.put_all([engine.entry(trial) for trial, _ in fresh], [target for _, target in fresh])
         if gone:
             self._points, self._trials, self.rows = {}, [], self.rows[:0]
         for trial, _ in self._answers.values() if gone else fresh:
@@ -80,8 +81,4 @@ class AnswersAlone(Answers):
 
     def copy(self, engine: Engine[Any]) -> AnswersAlone:
         """Returns an independent copy."""
-        other = AnswersAlone.__new__(AnswersAlone)
-        other.__dict__.update(self.__dict__)
-        other._engine, other._belief = engine, self._belief.copy()
-        other._answers, other._points, other._trials = self._answers.copy(), self._points.copy(), self._trials.copy()
-        return other
+        return independent(self, ("_belief", "_answers", "_points", "_trials"), fresh={"_engine": engine})

@@ -1,4 +1,4 @@
-"""What may be played in one decision: some of the arms, or some points of a box or space."""
+"""The points that may be played in one decision: some of the arms, or some points of a box or space."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Some = npt.ArrayLike | AbstractSet[int] | Mapping[str, Any] | Sequence[Mapping[s
 
 
 class Available(NamedTuple):
-    """What may be played now.
+    """The points that may be played now.
 
     Attributes:
-        points: `(n, d)`, n >= 1.
-        arms: which arms they are, ascending, `(n,)`; None on other domains.
+        points: the points, `(n, d)`, n >= 1.
+        arms: their arms, ascending, `(n,)`, or None on other domains.
     """
 
     points: Array
@@ -30,7 +30,7 @@ class Available(NamedTuple):
 
 
 def without(available: Available, gone: npt.NDArray[np.bool_]) -> Available:
-    """The rest, where some `(n,)` are gone."""
+    """Returns the available points without those marked in `gone`, `(n,)`."""
     arms = None if available.arms is None else available.arms[~gone]
     return Available(available.points[~gone], arms)
 
@@ -41,16 +41,16 @@ def places_left(
     offered: Available | None,
     failed: Callable[[Available], npt.NDArray[np.bool_]],
 ) -> Available | None:
-    """Those of the places of a forced round that may be played and have not failed; None where none is left.
+    """Returns the places of a forced round that may be played and have not failed, or None if none is left.
 
     Args:
         places: points of the domain, `(n, d)`.
-        domain: of the policy.
-        offered: what may be played this time; None for everything.
-        failed: says which points have failed.
+        domain: the domain of the policy.
+        offered: what may be played this time, or None for everything.
+        failed: returns which points have failed.
     """
     if not len(places) or (offered is not None and offered.arms is None):
-        return None  # of what is offered in a box, none is likely to be one of the places
+        return None  # on a box, a place is hardly ever among the offered points
     arms = np.unique(domain.index(places)) if isinstance(domain, Arms) else None
     if arms is not None and offered is not None and offered.arms is not None:
         arms = np.intersect1d(arms, offered.arms)
@@ -60,12 +60,15 @@ def places_left(
 
 
 def available(domain: Domain, among: Some | None, exclude: Some | None) -> Available:
-    """What is left of a domain when only some of it is to be had; errors where nothing is.
+    """Returns the points that may be played.
 
     Args:
-        domain: arms, or a box or space, of which `among` names points.
-        among: what may be played; None for everything.
-        exclude: arms that may not be, whatever `among` says.
+        domain: arms, or a box or space.
+        among: arms or points that may be played, or None for everything.
+        exclude: arms that may not be played, even if `among` names them.
+
+    Raises:
+        InvalidInput: if nothing is left to play.
     """
     if not isinstance(domain, Arms):
         return _points(domain, among, exclude)
@@ -94,7 +97,7 @@ def _points(domain: Domain, among: Some | None, exclude: Some | None) -> Availab
             advice="It is an array (n, d) or a list of dicts of parameters.",
             topic="among",
         )
-    whole = isinstance(among, Mapping | np.ndarray) or hasattr(among, "to_numpy")  # a table's elements are its columns
+    whole = isinstance(among, Mapping | np.ndarray) or hasattr(among, "to_numpy")  # a table iterates over columns
     listed = list(among) if isinstance(among, Collection) and not whole else among
     if isinstance(listed, list) and not listed:
         raise _none_given()
@@ -112,7 +115,7 @@ def _none_given() -> InvalidInput:
 
 
 def _named(arms: Arms, name: str, some: Some) -> npt.NDArray[np.bool_]:
-    """Which arms are meant, `(N,)`."""
+    """Returns which arms are meant, `(N,)`."""
     listed: Any = list(some) if isinstance(some, AbstractSet) else some
     of_parameters = isinstance(listed, Mapping) or (isinstance(listed, list | tuple) and _has_dicts(listed))
     meant = np.zeros(len(arms), dtype=bool)

@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.copying import Copyable
 from ..storage.record import Trial
 from .engines.base import row_of
 
@@ -15,12 +16,14 @@ SAME = 1e-12  # largest difference of two distances that count as equal, in unit
 
 
 @final
-class ConstraintMeans:
+class ConstraintMeans(Copyable):
     """The average constraint values at each answered (context, point).
 
     Args:
         sides: sides of the domain, `(c + d,)`, the units of distances.
     """
+
+    OWNED = ("_sums",)
 
     def __init__(self, sides: Array) -> None:
         self._sides = np.where(sides > 0.0, sides, 1.0)
@@ -61,9 +64,3 @@ class ConstraintMeans:
         distances = np.linalg.norm(np.array([at for at, _, _ in known]) - row, axis=1)
         near = np.flatnonzero(distances <= distances.min() + SAME)
         return np.asarray(np.mean([known[i][1] / known[i][2] for i in near], axis=0))
-
-    def copy(self) -> ConstraintMeans:
-        """Returns an independent copy."""
-        other = ConstraintMeans.__new__(ConstraintMeans)
-        other._sides, other._sums, other._changed = self._sides, self._sums.copy(), self._changed
-        return other

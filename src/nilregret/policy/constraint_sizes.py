@@ -7,6 +7,7 @@ from typing import final
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.copying import Copyable
 from ..gp.fitting import Standardization
 from ..kernels.domains import prior_std
 from ..slots.constraint_scale import cautious_scale
@@ -20,7 +21,7 @@ FEW, SHARE = 64, 0.1  # beyond so many values the size is learned anew after thi
 
 
 @final
-class SizeLearner:
+class SizeLearner(Copyable):
     """The learned size of one constraint: its standard deviation and a factor of its lengthscales.
 
     Args:
@@ -35,7 +36,7 @@ class SizeLearner:
 
     @property
     def known(self) -> bool:
-        """Whether a size has been learned since the last restart."""
+        """True if a size has been learned since the last restart."""
         return self._size is not None
 
     def observe(self, count: int) -> None:
@@ -74,9 +75,3 @@ class SizeLearner:
         ridge = policy.regularization if policy.noise else LEAST_RIDGE * size**2
         data.rebuild(data.posterior.kernel, ridge, Standardization(policy.prior_mean, 1.0))
         return True
-
-    def copy(self) -> SizeLearner:
-        """Returns an independent copy."""
-        other = SizeLearner.__new__(SizeLearner)
-        other.__dict__.update(self.__dict__)
-        return other

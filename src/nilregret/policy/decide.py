@@ -1,4 +1,4 @@
-"""One round: the question that a state asks of its engine, and the decision."""
+"""Decisions: the question of one round for the engine, and its answer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def decide(
     forcing, question, available = pose(memory, context, randomness, now=now, available=available)
     engine, switching = memory.outputs.engine, memory.policy.switching
     if question is None:
-        return engine.anywhere(randomness, available)
+        return engine.draw_uniform(randomness, available)
     belief = memory.outputs.reward.posterior.belief
     decision = engine.choose(belief, question, available)
     if switching is None or forcing is not None:
@@ -66,7 +66,7 @@ def pose(
             score = forcing.score
         elif forcing is not None and places is None:
             return Posed(forcing, None, available)
-    limits = outputs.limits()
+    limits = outputs.limits() if outputs.constraints else None
     if limits is not None and score is not policy.score:
         rule = limits.rule.beside(score)
         if rule is not limits.rule and places is not None:
@@ -119,7 +119,7 @@ def _best_point(memory: MemoryRunner, context: Array | None) -> Array | None:
     """Returns the answered point with the best posterior mean under a context, or None before the first answer."""
     outputs, engine = memory.outputs, memory.outputs.engine
     data, posterior = outputs.reward.data, outputs.reward.posterior
-    trials = [entry.trial for number, entry in posterior.entries.items() if data.pending.is_answer(number)]
+    trials = [trial for trial in posterior.trials if data.pending.is_answer(trial.number)]
     if not trials:
         return None
     inside = outputs.inside(trials)

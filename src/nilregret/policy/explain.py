@@ -1,6 +1,6 @@
-"""Why a state decides as it does: what was compared, what forced the round, and how probable the choice was.
+"""Reasons for a decision: the points compared, the part that forced the round, and the probability of the choice.
 
-Nothing here decides: it asks the state and its engine for what they ask themselves, with the same random numbers.
+Nothing here decides. The state and its engine are asked again, with the same random numbers.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from .decide import Posed, pose
 from .engines import Compared, Engine, Question
 from .state import State
 
-APART = 0.02  # share of the diagonal of a continuous domain within which a point is no other one
+APART = 0.02  # share of the diagonal of a continuous domain: nearer points count as the same point
 
 
 class Propensity(NamedTuple):
-    """How probable it was that a trial would be what it is, given the record before it.
+    """The probability of a choice, given the record before it.
 
     Attributes:
-        value: the probability; of a uniform round on a box, which has infinitely many points, the density there. Where
-            it is estimated what was chosen counts as one of the draws, for it was drawn by the same chance: never 0,
-            and 1 / value is (1 - (1 - p)^(draws + 1)) / p on average, of a probability p.
-        standard_error: of `value`; 0 where it is exact.
-        draws: that it was estimated from; 0 where it is exact.
-        density: whether it is a density, per unit of volume in the coordinates of `trial.point`.
+        value: the probability. Of a uniform round on a box it is the density at the point. An estimate counts the
+            choice itself as one of the draws, since it was drawn by the same chance. So it is never 0, and for a
+            probability p the mean of 1 / value is (1 - (1 - p)^(draws + 1)) / p.
+        standard_error: the standard error of `value`, or 0 if it is exact.
+        draws: the number of draws of an estimate, or 0 if it is exact.
+        density: whether `value` is a density, per unit of volume in the coordinates of `trial.point`.
     """
 
     value: float
@@ -43,15 +43,16 @@ class Propensity(NamedTuple):
 
 
 class Reasons(NamedTuple):
-    """What a state decides from.
+    """The reasons for a decision.
 
     Attributes:
-        forced_by: the part that forces the round, or None.
-        rule: the score that makes points attractive in this round; None of a uniform one.
-        compared: what was compared, by the numbers that decide; None of a uniform round.
-        shown: scores of what was compared, in reward units where a score is in such, `(n,)`.
-        propensity: of the trial; None on continuous domains, but for uniform rounds on a box, and of initial designs.
-        width: what multiplied the standard deviation, where the score drew it; None elsewhere.
+        forced_by: the name of the part that forced the round, or None.
+        rule: the name of the score of the round, or None if the round was uniform.
+        compared: the points that were compared, or None if the round was uniform.
+        shown: the scores of these points, `(n,)`, in reward units if the score has such units.
+        propensity: the probability of the trial. None on continuous domains, except for uniform rounds on a box, and
+            None for initial designs.
+        width: the multiple of the standard deviation that the score drew, or None if it drew none.
     """
 
     forced_by: str | None
@@ -66,12 +67,12 @@ class Inquiry(NamedTuple):
     """A question about one decision.
 
     Attributes:
-        state: after all that happened before the trial, and nothing else; it has just decided (`State.decide`).
-        trial: that was asked for then.
-        now: Unix seconds, as of that decision.
-        available: what could be played.
-        draws: from which a propensity is estimated where it cannot be worked out.
-        repeated: whether the state has decided as the trial was.
+        state: the state before the trial. It has just decided (`State.decide`).
+        trial: the trial that was asked for.
+        now: the time of the decision, Unix seconds.
+        available: what could be played, or None for everything.
+        draws: the number of draws for a propensity that cannot be computed exactly.
+        repeated: whether the state has decided for the same point as the trial's.
     """
 
     state: State
@@ -82,7 +83,7 @@ class Inquiry(NamedTuple):
     repeated: bool
 
     def reasons(self) -> Reasons:
-        """Why."""
+        """Returns the reasons for the decision."""
         randomness = self._randomness()
         forcing, question, left = self._posed(randomness)
         forced_by = None if forcing is None else type(forcing).__name__
@@ -93,7 +94,7 @@ class Inquiry(NamedTuple):
         point = self.trial.point
         compared = self._engine.compared(self._belief, question.centred(), left, point)
         if compared.tied is None or (forcing is not None and forcing.score is None):
-            propensity = None  # places that a part drew for the whole study leave nothing to chance now
+            propensity = None  # a part drew these places for the whole study, so nothing is left to chance
         elif by_chance:
             propensity = self._estimated(None, None)
         elif randomness.used:  # by a score that draws
@@ -118,7 +119,7 @@ class Inquiry(NamedTuple):
         return pose(self.state.memory, self.trial.context, randomness, now=self.now, available=self.available)
 
     def _shown(self, question: Question, compared: Compared) -> Array:
-        """The scores, in reward units: those that decide may be less a centre."""
+        """Returns the scores in reward units. Those that decide may be less a centre."""
         if not (question.units.center and question.score.in_rewards):
             return compared.scores
         _, again, left = self._posed(self._randomness())
@@ -127,23 +128,26 @@ class Inquiry(NamedTuple):
         return self._engine.compared(self._belief, again, left, self.trial.point).scores
 
     def _is_finite(self) -> bool:
-        """Whether there were finitely many points to choose from."""
+        """Returns whether there were finitely many points to choose from."""
         return self.available is not None or isinstance(self.state.policy.domain, Arms)
 
     # -- how probable it was -------------------------------------------------------------------------------------
 
     def _is(self, points: Array, arms: IndexArray | None) -> Mask:
-        """Which of some choices are the trial's, `(n,)`."""
+        """Returns which choices are the trial's, `(n,)`."""
         return np.asarray(arms == self.trial.arm if arms is not None else (points == self.trial.point).all(axis=1))
 
     def _of_ties(self, compared: Compared) -> Propensity:
-        """One of those that share the draw among the best; where there is one alone, certain."""
+        """Returns the probability of one of the tied best points. It is 1 if there is a single best point."""
         tied = compared.tied
         return Propensity(float(self._is(compared.points, compared.arms)[tied].mean()))
 
     def _of_uniform(self, available: Available | None) -> Propensity | None:
-        """One of those left; a density where there are infinitely many (of a box, what has failed included)."""
-        left, domain = self._engine.left(available), self.state.policy.domain
+        """Returns the probability of one of the points left, or a density on a box.
+
+        The density includes places where trials have failed.
+        """
+        left, domain = self._engine.remaining(available), self.state.policy.domain
         if left is not None:
             return Propensity(float(self._is(left.points, left.arms).mean()))
         if not isinstance(domain, Box):
@@ -151,11 +155,11 @@ class Inquiry(NamedTuple):
         return Propensity(float(np.prod(1.0 / (domain.upper - domain.lower))), density=True)
 
     def _estimated(self, question: Question | None, left: Available | None) -> Propensity | None:
-        """How often the trial comes when it is decided again by other random numbers.
+        """Returns the share of decisions by other random numbers that choose the trial.
 
         Args:
-            question: of this round, where chance has no part in it; None to pose it anew each time.
-            left: what the question is about.
+            question: the question of the round, or None if chance has a part in it and it is posed anew each time.
+            left: what may be played by the question.
         """
         seed, number = self.state.rounds.seed, self.trial.number
         if not self.draws or not self._is_finite():
@@ -166,7 +170,7 @@ class Inquiry(NamedTuple):
             if posed is None:
                 _, posed, among = self._posed(randomness)
             if posed is None:
-                decision = self._engine.anywhere(randomness, among)
+                decision = self._engine.draw_uniform(randomness, among)
             else:
                 decision = self._engine.choose(self._belief, posed._replace(randomness=randomness), among)
             arms = None if decision.arm is None else np.array([decision.arm])
@@ -178,9 +182,10 @@ class Inquiry(NamedTuple):
 
 
 def runner_up(compared: Compared, trial: Trial, domain: Domain) -> int | None:
-    """The place of the best that was compared besides what was chosen; None where there is none.
+    """Returns the index of the best compared point other than the choice, or None if there is none.
 
-    On a continuous domain it is at least 2% of the diagonal away: beside every maximum there are points nearly as good.
+    On a continuous domain that point is at least 2% of the diagonal away, since points near a maximum are nearly as
+    good.
     """
     scores = compared.scores.copy()
     if compared.arms is not None:

@@ -7,6 +7,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from .._utils.copying import Copyable
 from ..slots.refit import Refit, Refitted
 from ..storage.record import Event, Trial
 from ..storage.trial import Fit
@@ -33,7 +34,7 @@ NOW = When()
 
 
 @final
-class Fits:
+class Fits(Copyable):
     """The fits of one output in a run, for a policy that learns its kernel.
 
     A fit is made once, for a decision, and goes on record with it. A replay reads the fit from the record.
@@ -163,9 +164,3 @@ class Fits:
 
     def _sees(self, number: int, data: TrainingData) -> bool:
         return self._refit.outputs == "own" or data.pending.is_answer(number)
-
-    def copy(self) -> Fits:
-        """Returns an independent copy, which shares the fits that were made."""
-        other = Fits.__new__(Fits)
-        other.__dict__.update(self.__dict__)
-        return other

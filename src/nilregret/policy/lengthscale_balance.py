@@ -27,6 +27,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple, final
 
+from .._utils.copying import Copyable
 from ..gp import Averaged
 from ..gp.fitting import Standardization
 from ..slots.lengthscales import RegretBalancing
@@ -59,13 +60,15 @@ class _Total(NamedTuple):
 
 
 @final
-class Balance:
+class Balance(Copyable):
     """The balance between candidate lengthscales in a run.
 
     Attributes:
         leader: the candidate that decides the next round.
         eliminated: candidates that decide no more rounds.
     """
+
+    OWNED = ("_open", "_answered", "_played", "_totals")
 
     def __init__(self, policy: Policy, refit: RegretBalancing) -> None:
         self._policy, self._refit, self._columns = policy, refit, len(policy.sides)
@@ -152,7 +155,7 @@ class Balance:
         self._steer(data)
 
     def _steer(self, data: TrainingData) -> None:
-        averaged = data.posterior.belief.answered
+        averaged = data.posterior.belief.observed
         if isinstance(averaged, Averaged):
             averaged.leader = self.leader
 
@@ -184,11 +187,3 @@ class Balance:
             self._open = {number: each for number, each in self._open.items() if number >= first}
             self._answered = {number: each for number, each in self._answered.items() if number >= first}
             self._count()
-
-    def copy(self) -> Balance:
-        """Returns an independent copy."""
-        other = Balance.__new__(Balance)
-        other.__dict__.update(self.__dict__)
-        other._open, other._answered = self._open.copy(), self._answered.copy()
-        other._played, other._totals = self._played.copy(), self._totals.copy()
-        return other

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import final
 
-from ..gp import Retraced
+from .._utils.copying import independent
+from ..gp import OutOfSequencePosterior
 from ..slots.memory import Detector, Evidence, Observation, Prediction, Restart, checked_restart
 from ..storage.record import Event, Trial
 from .outputs import BY_NUMBER, Outputs
@@ -55,7 +56,7 @@ class MemoryRunner:
 
     @property
     def waits(self) -> bool:
-        """Whether constraint values wait for the change detector."""
+        """True if constraint values wait for the change detector."""
         return bool(self._limited)
 
     @property
@@ -133,8 +134,14 @@ class MemoryRunner:
 
     def _drift(self) -> float:
         """Returns the expected share of f that is new in each round, or 0 if f does not drift."""
-        drift, belief = self.policy.memory.drift(), self.outputs.reward.posterior.belief.answered
-        return belief.mean_rate if isinstance(belief, Retraced) else drift if isinstance(drift, float) else 0.0
+        drift, belief = self.policy.memory.drift(), self.outputs.reward.posterior.belief.observed
+        return (
+            belief.mean_rate
+            if isinstance(belief, OutOfSequencePosterior)
+            else drift
+            if isinstance(drift, float)
+            else 0.0
+        )
 
     def _read(self, detector: Detector, trial: Trial, before: Prediction | None, drift: float) -> None:
         """Shows the detector an outcome, and restarts if it calls for that."""
@@ -167,10 +174,5 @@ class MemoryRunner:
 
     def copy(self, rounds: Rounds, outputs: Outputs) -> MemoryRunner:
         """Returns an independent copy."""
-        other = MemoryRunner.__new__(MemoryRunner)
-        other.__dict__.update(self.__dict__)
-        other.rounds, other.outputs = rounds, outputs
-        other.restarts, other._limited = self.restarts.copy(), self._limited.copy()
-        other.detector = None if self.detector is None else self.detector.copy()
-        other._silence = None if self._silence is None else self._silence.copy()
-        return other
+        owned = ("restarts", "_limited", "detector", "_silence")
+        return independent(self, owned, fresh={"rounds": rounds, "outputs": outputs})

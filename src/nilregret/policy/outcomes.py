@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, final
 
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.copying import Copyable, independent
 from ..storage.record import Trial
 from .engines import Engine
 
@@ -32,27 +33,30 @@ class Outcomes:
         self.count = 0
         self.least: float | None = None
         self.failed: dict[int, Trial] = {}
-        self._best: BestRewards | None = None  # made at the first question for the best reward
+        self._best: dict[bytes, float] | None = None  # by context, made at the first question for the best reward
         self._points: FailedPoints | None = None  # made at the first failure, since most studies have none
 
-    def observe(self, reward: float | None) -> None:
-        """Counts an outcome and updates the smallest reward."""
+    def observe(self, trial: Trial, *, counts: bool = False) -> None:
+        """Counts an outcome and updates the smallest reward. If the trial `counts`, its reward is recorded (`add`)."""
+        reward = trial.reward
         self.count += 1
         if reward is not None and (self.least is None or reward < self.least):
             self.least = reward
+        if counts and not (self._best is None and self._points is None):
+            self.add(trial)
 
     def add(self, trial: Trial) -> None:
         """Records the reward of a trial that counts from now on."""
         if trial.reward is not None:
             if self._best is not None:
-                self._best.add(trial)
+                _raise_best(self._best, trial)
             if self._points is not None:
-                self._points.count_answer(trial, self.engine, +1)
+                self._points.count(trial, self.engine, answers=1)
 
     def remove(self, trial: Trial) -> None:
         """Removes the reward of a trial that no longer counts."""
         if self._points is not None and trial.reward is not None:
-            self._points.count_answer(trial, self.engine, -1)
+            self._points.count(trial, self.engine, answers=-1)
 
     def fail(self, trial: Trial, counted: Iterable[Trial]) -> None:
         """Sets the point of a failed trial aside, unless a trial that counts was answered there.
@@ -66,70 +70,50 @@ class Outcomes:
         self.failed[trial.number] = trial
         if self._points is None:
             self._points = FailedPoints(other for other in counted if other.reward is not None)
-        self._points.count_failure(trial, self.engine, +1)
+        self._points.count(trial, self.engine, failures=1)
 
     def forget_failures(self, first: int) -> None:
         """Forgets failures of trials before number `first`."""
         if self._points is not None:
             for number in [number for number in self.failed if number < first]:
-                self._points.count_failure(self.failed.pop(number), self.engine, -1)
+                self._points.count(self.failed.pop(number), self.engine, failures=-1)
 
     def forget_best(self) -> None:
         """Discards the best rewards. They are computed anew when needed."""
         self._best = None
 
-    def restart(self, first: int, counted: Mapping[int, Trial]) -> None:
+    def restart(self, first: int, counted: list[Trial]) -> None:
         """Keeps the outcomes of trials from number `first` on.
 
         Args:
             first: the first number that counts.
             counted: the trials that count, all from `first` on.
         """
-        self.least = min((trial.reward for trial in counted.values() if trial.reward is not None), default=None)
+        self.least = min((trial.reward for trial in counted if trial.reward is not None), default=None)
         failed, self.failed, self._points, self._best = self.failed, {}, None, None
         if self._sets_aside:
-            self.engine.forgive_all()
+            self.engine.allow_all()
         for number, trial in failed.items():
             if number >= first:
-                self.fail(trial, counted.values())
+                self.fail(trial, counted)
 
     def best(self, context: Array | None, counted: Iterable[Trial]) -> float | None:
         """Returns the best reward that counts under a context, or None before the first."""
         if self._best is None:
-            self._best = BestRewards(counted)
-        return self._best.under(context)
+            self._best = {}
+            for trial in counted:
+                _raise_best(self._best, trial)
+        return self._best.get(_key_of(context))
 
     def copy(self, engine: Engine[Any]) -> Outcomes:
         """Returns an independent copy."""
-        other = Outcomes.__new__(Outcomes)
-        other.__dict__.update(self.__dict__)
-        other.engine, other.failed, other._best = engine, self.failed.copy(), None
-        other._points = None if self._points is None else self._points.copy()
-        return other
+        return independent(self, ("failed", "_points"), fresh={"engine": engine, "_best": None})
 
 
-@final
-class BestRewards:
-    """The best reward under each context.
-
-    Args:
-        trials: the trials that count, in any order.
-    """
-
-    def __init__(self, trials: Iterable[Trial]) -> None:
-        self._best: dict[bytes, float] = {}
-        for trial in trials:
-            self.add(trial)
-
-    def add(self, trial: Trial) -> None:
-        """Adds a trial. A trial without a reward changes nothing."""
-        if trial.reward is not None:
-            key = _key_of(trial.context)
-            self._best[key] = max(trial.reward, self._best.get(key, -np.inf))
-
-    def under(self, context: Array | None) -> float | None:
-        """Returns the best reward under this context, or None before the first."""
-        return self._best.get(_key_of(context))
+def _raise_best(best: dict[bytes, float], trial: Trial) -> None:
+    if trial.reward is not None:
+        key = _key_of(trial.context)
+        best[key] = max(trial.reward, best.get(key, -np.inf))
 
 
 def best_at(trials: Iterable[Trial], points: Array, context: Array | None) -> float | None:
@@ -148,7 +132,7 @@ def _key_of(context: Array | None) -> bytes:
 
 
 @final
-class FailedPoints:
+class FailedPoints(Copyable):
     """Counts of answers and failures by point.
 
     A point is set aside while it has a failure and no answer. Two counts make this independent of the order in which
@@ -158,28 +142,20 @@ class FailedPoints:
         answered: the answered trials that count.
     """
 
+    OWNED = ("_answers", "_failures")
+
     def __init__(self, answered: Iterable[Trial]) -> None:
         self._answers = Counter(trial.point.tobytes() for trial in answered)
         self._failures: Counter[bytes] = Counter()
 
-    def count_answer(self, trial: Trial, engine: Engine[Any], change: int) -> None:
-        """Changes the number of answers at a point by 1 or -1."""
+    def count(self, trial: Trial, engine: Engine[Any], *, answers: int = 0, failures: int = 0) -> None:
+        """Adds to the numbers of answers and failures at a point, and tells the engine if its state changes."""
         key = trial.point.tobytes()
-        before = self._answers[key]
-        self._answers[key] += change
-        if self._failures[key] and not (before and self._answers[key]):
-            (engine.forgive if change > 0 else engine.fail)(trial)
+        before = self._is_aside(key)
+        self._answers[key] += answers
+        self._failures[key] += failures
+        if before != self._is_aside(key):
+            (engine.allow if before else engine.set_aside)(trial)
 
-    def count_failure(self, trial: Trial, engine: Engine[Any], change: int) -> None:
-        """Changes the number of failures at a point by 1 or -1."""
-        key = trial.point.tobytes()
-        before = self._failures[key]
-        self._failures[key] += change
-        if not self._answers[key] and not (before and self._failures[key]):
-            (engine.fail if change > 0 else engine.forgive)(trial)
-
-    def copy(self) -> FailedPoints:
-        """Returns an independent copy."""
-        other = FailedPoints([])
-        other._answers, other._failures = self._answers.copy(), self._failures.copy()
-        return other
+    def _is_aside(self, key: bytes) -> bool:
+        return self._failures[key] > 0 and not self._answers[key]

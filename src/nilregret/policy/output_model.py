@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any, cast, final
 
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.copying import independent
 from ..gp import Averaged
 from ..kernels import Kernel
 from ..slots.constraint_state import Expected
@@ -83,11 +83,6 @@ class OutputModel:
         if self.size is not None:
             self.size.observe(len(trials))
 
-    def record(self, trial: Trial, spread: Callable[[], float | None]) -> None:
-        """Records a trial for the balance between lengthscales (see `Balance.record`)."""
-        if self.balance is not None:
-            self.balance.record(trial, spread, self.data)
-
     def plan_replay(self, events: list[Event], waiting: list[Trial] | None) -> None:
         """Finds out which fits of a replay are needed (see `Fits.plan_replay`)."""
         if self.fits is not None:
@@ -101,7 +96,7 @@ class OutputModel:
     def check_guess(self) -> None:
         """Raises the guess of the norm bound if the data contradict it."""
         if self.guess is not None:
-            self.guess.check(self._rounds.count, self.posterior.belief.answered)
+            self.guess.check(self._rounds.count, self.posterior.belief.observed)
 
     def update_kernel(self, when: When) -> bool:
         """Makes or reads the fit that is due, or picks the likeliest lengthscale.
@@ -155,25 +150,19 @@ class OutputModel:
 
     def bounds(self, *, now: float = math.inf) -> Bounds:
         """Returns the bounds of the next round. `now` is the time in Unix seconds."""
-        belief = self.posterior.belief
+        belief, guess, balance = self.posterior.belief, self.guess, self.balance
+        norm = None if balance is None else balance.norm()
         progress = Progress(
-            belief.asked,
-            self.norm_bound,
+            belief.with_pending,
+            norm if guess is None else guess.bound,
             self._greedy_design,
             self.charges.noise_factor,
             partial(self._recent_deviations, now) if self._windowed else None,
-            belief.answered,
+            belief.observed,
             partial(self._pull, now) if self._windowed else None,
-            self.guess,
+            guess,
         )
         return self.policy.confidence.bounds(self._rounds.number, progress)
-
-    @property
-    def norm_bound(self) -> float | None:
-        """A bound on the norm that is guessed or balanced, or None if the given bound holds."""
-        if self.guess is not None:
-            return self.guess.bound
-        return None if self.balance is None else self.balance.norm()
 
     @property
     def valid_for(self) -> str:
@@ -191,21 +180,19 @@ class OutputModel:
 
     def expected(self, trial: Trial) -> Expected:
         """Returns a constraint value with its prediction."""
-        policy, cell, units = self.policy, np.array([self._engine.here(trial)]), self.posterior.units
-        seen = self.bounds()(*units.rewards(*self.posterior.belief.predict(cell)), cell)
+        policy, seen = self.policy, self.bounds_at(trial)
         value = math.nan if trial.constraints is None else float(trial.constraints[self._index - 1])
-        known = self.size is None or self.size.known
-        prior = math.inf
-        if known:
-            prior = math.sqrt(self._engine.between(self.posterior.kernel, [cell[0]], [cell[0]])[0, 0])
-        noise = max(policy.noise, math.sqrt(LEAST_RIDGE) * prior) if known else math.inf
+        prior = noise = math.inf
+        if self.size is None or self.size.known:
+            cell = [self._engine.cell_now(trial)]
+            prior = math.sqrt(self._engine.prior_covariance(self.posterior.kernel, cell, cell)[0, 0])
+            noise = max(policy.noise, math.sqrt(LEAST_RIDGE) * prior)
         return Expected(value, seen, noise, prior, policy.prior_mean)
 
-    def spread_at(self, trial: Trial) -> float:
-        """Returns half the width of the bounds of f at a trial."""
-        cell, posterior = np.array([self._engine.here(trial)]), self.posterior
-        at = self.bounds()(*posterior.units.rewards(*posterior.belief.predict(cell)), cell)
-        return 0.5 * float(at.upper[0] - at.lower[0])
+    def bounds_at(self, trial: Trial) -> Envelope:
+        """Returns the bounds at the point of a trial."""
+        cell, posterior = np.array([self._engine.cell_now(trial)]), self.posterior
+        return self.bounds()(*posterior.units.rewards(*posterior.belief.predict(cell)), cell)
 
     def _recent_deviations(self, now: float) -> Array:
         """Returns posterior deviations in reward units at the trials in the window of the width.
@@ -224,7 +211,7 @@ class OutputModel:
         trials = [trial for trial in self._rounds.recent(now) if trial.number in self.data.pending.open]
         if not trials:
             return np.zeros((1, 0))
-        return self.posterior.belief.pull(cells, [self._engine.here(trial) for trial in trials])
+        return self.posterior.belief.pull(cells, [self._engine.cell_now(trial) for trial in trials])
 
     def _greedy_design(self) -> GreedyDesign:
         """Returns the greedy design, which depends on the kernel and lambda alone."""
@@ -246,10 +233,10 @@ class OutputModel:
         noise = policy.noise**2
         if policy.fitting is not None:
             noise = max(self.posterior.ridge, self.data.noise_of_silence())
-        return Model(noise, partial(engine.between, kernel), partial(engine.largest_variance, kernel))
+        return Model(noise, partial(engine.prior_covariance, kernel), partial(engine.largest_variance, kernel))
 
     def _averaged(self) -> Averaged[Any] | None:
-        answered = self.posterior.belief.answered
+        answered = self.posterior.belief.observed
         return answered if isinstance(answered, Averaged) else None
 
     @property
@@ -264,14 +251,6 @@ class OutputModel:
 
     def copy(self, engine: Engine[Any], rounds: Rounds) -> OutputModel:
         """Returns an independent copy."""
-        other = OutputModel.__new__(OutputModel)
-        other.__dict__.update(self.__dict__)
-        other._engine, other._rounds = engine, rounds
-        other.data = self.data.copy(engine, rounds)
-        other.posterior = other.data.posterior
-        other.charges = self.charges.copy()
-        other.size = None if self.size is None else self.size.copy()
-        other.fits = None if self.fits is None else self.fits.copy()
-        other.balance = None if self.balance is None else self.balance.copy()
-        other.guess = None if self.guess is None else self.guess.copy()
-        return other
+        data = self.data.copy(engine, rounds)
+        fresh = {"_engine": engine, "_rounds": rounds, "data": data, "posterior": data.posterior}
+        return independent(self, ("charges", "size", "fits", "balance", "guess"), fresh=fresh)

@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.copying import independent
 from .._utils.errors import InvalidInput
 from ..domains.domain import Arms
 from ..slots.constraint_state import DualState
@@ -18,7 +19,7 @@ from ..slots.envelope import Envelope
 from ..slots.feasibility import Mask, hopeless
 from ..slots.memory import Model, ModelInfo
 from ..storage.record import Event, Trial
-from .engines import Engine, Limits
+from .engines import Engine, Limits, Prior
 from .fits import NOW, FitsOnRecord, When
 from .output_model import OutputModel
 from .policy import Policy
@@ -68,7 +69,7 @@ class Outputs:
         for output in self.each:
             output.data.pending.record(trial)
         if self.constraints:
-            self.dual.asked(trial, lambda: [output.expected(trial).seen for output in self.constraints])
+            self.dual.asked(trial, lambda: [output.bounds_at(trial) for output in self.constraints])
 
     def observe_constraints(self, event: Event) -> None:
         """Stores constraint values, or a failure, for the next update."""
@@ -83,7 +84,7 @@ class Outputs:
 
     @property
     def constraints_wait(self) -> bool:
-        """Whether constraint values wait to be learned."""
+        """True if constraint values wait to be learned."""
         return bool(self._waiting) or any(output.data.pending.fresh for output in self.constraints)
 
     def learn_constraints(self, first: int) -> None:
@@ -159,9 +160,9 @@ class Outputs:
         kernel, ridge = posterior.in_use, posterior.ridge
         return ModelInfo(
             policy.domain, policy.context, kernel, ridge, engine.cell,
-            partial(engine.fresh, kernel, ridge, apart=False, drift=None),
+            partial(engine.fresh, Prior(kernel, ridge)),
             reward.description().noise_variance, 1 + policy.constraint_count,
-            partial(engine.between, kernel), partial(engine.largest_variance, kernel),
+            partial(engine.prior_covariance, kernel), partial(engine.largest_variance, kernel),
             posterior.units.scaled, learned, self._scales(), self._models(),
         )  # fmt: skip
 
@@ -193,20 +194,23 @@ class Outputs:
 
     # -- constraints ---------------------------------------------------------------------------------------------
 
-    def limits(self) -> Limits | None:
-        """Returns the beliefs about all constraints for the next round, or None without constraints."""
+    def limits(self) -> Limits:
+        """Returns the beliefs about all constraints for the next round."""
         if self.rule is None:
-            return None
+            raise self._no_constraints()
         return Limits(self.rule, tuple(output.limit() for output in self.constraints), self.dual)
 
     def _constraint(self, j: int) -> OutputModel:
         if not self.constraints:
-            raise InvalidInput(
-                f"The policy `{self.policy.algorithm}` has no posterior of the constraints.",
-                advice="Make it with `constraints=nr.EveryRound(count=1)`, `nr.OnAverage(...)` or `nr.Safe(...)`.",
-                topic="channels",
-            )
+            raise self._no_constraints()
         return self.each[j]
+
+    def _no_constraints(self) -> InvalidInput:
+        return InvalidInput(
+            f"The policy `{self.policy.algorithm}` has no posterior of the constraints.",
+            advice="Make it with `constraints=nr.EveryRound(count=1)`, `nr.OnAverage(...)` or `nr.Safe(...)`.",
+            topic="channels",
+        )
 
     def constraint_envelope(self, j: int, points: Any, context: Array | None) -> Envelope:
         """Returns the bounds of constraint j, from 1, in the user's units."""
@@ -215,11 +219,12 @@ class Outputs:
 
     def certain(self, points: Any, context: Array | None) -> Array:
         """Returns what is certain of points and the constraints, `(n,)` (see `Constraints.certain`)."""
-        self._constraint(1)
+        if self.rule is None:
+            raise self._no_constraints()
         found = [output.envelope(points, context) for output in self.constraints]
         domain = self.policy.domain
         at = domain.points if points is None and isinstance(domain, Arms) else domain.inside("points", points)
-        return self.rule.certain(found, at, self.dual, context)  # type: ignore[union-attr]  # there are constraints
+        return self.rule.certain(found, at, self.dual, context)
 
     def infeasible(self, context: Array | None) -> float | None:
         """Returns the confidence that no point is feasible, or None if some point may be.
@@ -248,10 +253,7 @@ class Outputs:
 
     def copy(self, rounds: Rounds) -> Outputs:
         """Returns an independent copy."""
-        other = Outputs.__new__(Outputs)
-        other.__dict__.update(self.__dict__)
-        other.engine, other.rounds = self.engine.copy(), rounds
-        other.each = [output.copy(other.engine, rounds) for output in self.each]
-        other.reward, other.constraints = other.each[0], other.each[1:]
-        other._waiting, other.dual = self._waiting.copy(), self.dual.copy()
-        return other
+        engine = self.engine.copy()
+        each = [output.copy(engine, rounds) for output in self.each]
+        fresh = {"engine": engine, "rounds": rounds, "each": each, "reward": each[0], "constraints": each[1:]}
+        return independent(self, ("_waiting", "dual"), fresh=fresh)

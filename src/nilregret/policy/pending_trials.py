@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import final
 
+from .._utils.copying import Copyable
 from ..slots.pending import Pending
 from ..storage.record import Trial
 
 
 @final
-class PendingTrials:
+class PendingTrials(Copyable):
     """The trials of one output that are imputed, or wait for an answer.
 
     Args:
@@ -22,6 +23,8 @@ class PendingTrials:
         abandoned: abandoned trials by number. They count as nothing until an answer comes.
         dropped: numbers of trials whose own outcome does not count: a late reward, or a failure that is imputed.
     """
+
+    OWNED = ("waits", "open", "fresh", "abandoned", "dropped")
 
     def __init__(self, part: Pending) -> None:
         self.waits = part.waits()
@@ -67,37 +70,15 @@ class PendingTrials:
         if self.fresh:
             self.fresh = [other for other in self.fresh if other is not asked]
 
-    def restart(self, first: int) -> None:
-        """Keeps trials from number `first` on."""
+    def forget_before(self, first: int) -> None:
+        """Forgets trials before number `first`."""
         self.open = {number: trial for number, trial in self.open.items() if number >= first}
         self.fresh = [trial for trial in self.fresh if trial.number >= first]
         self.abandoned = {number: trial for number, trial in self.abandoned.items() if number >= first}
-        if self.waits is not None:
-            self.waits.forget(first)
-
-    def forget_before(self, first: int, learned: list[int]) -> None:
-        """Forgets open trials before number `first`.
-
-        Args:
-            first: the first number that counts.
-            learned: numbers of trials before it that the posterior had learned.
-        """
-        if self.open:
-            self.open = {number: trial for number, trial in self.open.items() if number >= first}
-            self.fresh = [trial for trial in self.fresh if trial.number >= first]
-        self.dropped.difference_update(learned)
+        self.dropped = {number for number in self.dropped if number >= first}
         if self.waits is not None:
             self.waits.forget(first)
 
     def is_answer(self, number: int) -> bool:
         """Returns whether a trial counts by its own reward."""
         return number not in self.open and number not in self.dropped
-
-    def copy(self) -> PendingTrials:
-        """Returns an independent copy."""
-        other = PendingTrials.__new__(PendingTrials)
-        other.__dict__.update(self.__dict__)
-        other.waits = None if self.waits is None else self.waits.copy()
-        other.open, other.fresh = self.open.copy(), self.fresh.copy()
-        other.abandoned, other.dropped = self.abandoned.copy(), self.dropped.copy()
-        return other

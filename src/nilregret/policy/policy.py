@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any, final
+from typing import Any, Generic, final
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from .._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, number, sho
 from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain, check_domain, enclosing_box, sides
 from ..domains.search.boxes import PointSearch
+from ..domains.typed import D
 from ..kernels import Kernel, check_kernel
 from ..slots.auto_constraints import parts_for_constraints
 from ..slots.by_name import chosen
@@ -27,7 +28,7 @@ from ..slots.refit import Learning, Refit
 from ..slots.scores import Score, UpperConfidenceBound
 from ..slots.sketch import Sketch, check_sketch
 from ..slots.switching import Switching
-from ..theory.change import PowerLaw
+from ..theory.change.schedules import PowerLaw
 from .engines import Decision
 
 __all__ = ["Decision", "Policy"]
@@ -38,32 +39,35 @@ LARGEST_PRIOR = 1e120  # variance: its square must not overflow
 @final
 @serialize.described
 @dataclass(frozen=True, kw_only=True)
-class Policy:
-    """How to decide: parts in fixed slots. Made by the functions of `nilregret.algorithms`, one for each theorem.
+class Policy(Generic[D]):
+    """A description of how to decide: parts in fixed slots.
+
+    The functions of `nilregret.algorithms` make policies, one function for each theorem.
 
     Attributes:
         algorithm: name of the function that filled the slots.
-        domain: what may be played.
-        context: where contexts come from, or None.
-        kernel: how the rewards of two points relate; of two (context, point) rows where there are contexts.
+        domain: the points that may be played.
+        context: the domain of contexts, or None.
+        kernel: the prior covariance of the rewards of two points, or of two (context, point) rows.
         noise: standard deviation (or sub-Gaussian constant) of the reward noise, reward units.
         regularization: lambda, added to the kernel matrix, reward units squared.
-        prior_mean: what a reward is expected to be before anything is seen, reward units.
-        memory: which trials count.
-        explore: which rounds are forced: uniform ones, or initial uncertainty sampling.
-        pending: what a trial counts as before its answer is known.
-        objective: which number is learned, the reward or one that charges for violated constraints.
-        confidence: which bounds hold for f.
-        score: what makes a point attractive.
-        search: how a continuous domain is searched for the best score; arms are searched whole.
-        refit: how the kernel is learned from the record; None for a kernel that is given.
-        constraints: in which sense constraints must hold that have posteriors of their own; None for none.
-        sketch: how the posterior of a box, a space or of continuous contexts is approximated; None for the exact one.
-        switching: how long a choice is played before the next one; None for one round.
+        prior_mean: the prior mean of a reward, reward units.
+        memory: the trials that count.
+        explore: the rounds that are forced: uniform ones, or initial uncertainty sampling.
+        pending: the value of a trial before its answer is known.
+        objective: the number that is learned: the reward, or the reward less charges for violated constraints.
+        confidence: the bounds of f.
+        score: the score whose maximum is played.
+        search: the search for the best score on a continuous domain. Arms are all compared.
+        refit: the way in which the kernel is learned from the record. None for a kernel that is given.
+        constraints: the sense in which constraints with posteriors of their own must hold, or None.
+        sketch: the approximation of the posterior on a box, a space or with continuous contexts. None for the exact
+            posterior.
+        switching: the length of runs of plays of one point. None for one play.
     """
 
     algorithm: str
-    domain: Domain
+    domain: D
     context: Domain | None = None
     kernel: Kernel
     noise: float
@@ -111,10 +115,10 @@ class Policy:
                 self.of_channel(j + 1)
 
     def of_channel(self, j: int) -> Policy:
-        """The policy whose reward is constraint j, from 1: what is learned of it, and by which bounds.
+        """Returns the policy whose reward is constraint j, from 1.
 
-        Memory and forced rounds are those of the whole. Where fits warp rewards, those of constraints keep the border
-        at 0 in its place. What unanswered trials count as is said by `Constraints.pending_of`.
+        Memory and forced rounds are those of this policy. If fits warp rewards, fits of constraints keep the border at
+        0 in its place. `Constraints.pending_of` gives the slot `pending`.
         """
         world = self.constraints
         if world is None:
@@ -124,31 +128,32 @@ class Policy:
             **world.of_channel(self, j - 1),
             pending=world.pending_of(self, j - 1),
             score=UpperConfidenceBound(),
-            objective=RewardAlone(),  # of a constraint nothing is known beyond its size
+            objective=RewardAlone(),  # nothing more is known of a constraint
             refit=None if self.refit is None else self._refit_of(world, self.refit),
             constraints=None,
         )
 
     @staticmethod
     def _refit_of(world: Constraints, refit: Learning) -> Learning:
-        """Of a constraint: a noise that is given is the reward's, unless that of the constraints is given too."""
+        """Returns the slot `refit` for constraints. A given noise is the reward's, unless theirs is given too."""
         return refit.of_constraint(warp="signed-log" if world.by_sign else "none", given=world.noise is not None)
 
     @property
     def fitting(self) -> Refit | None:
-        """The fits of kernel, noise and units, if there are any."""
+        """The fits of kernel, noise and units, or None."""
         return None if self.refit is None else self.refit.fitting
 
     @property
     def valid_for(self) -> str:
-        """What the bounds are proved for (see `Envelope`).
+        """The claim for which the bounds are proved (see `Envelope`).
 
-        Nothing where kernel, memory or f itself moves (a restart spends delta anew), or where unanswered trials count
-        as something: the theorems are for rewards. Only the width for censored rewards is for those, and the inflated
-        one for a hallucinated variance. Under constraints,
-        "f" is what is learned: the reward less what the multipliers of the epoch charge. Where data are kept that f
-        hangs on the noise in them, and the theorem must be for all f at once: Chowdhury & Gopalan's is, while the
-        martingale of Srinivas et al.'s Theorem 6 is one for an f that was there before the noise.
+        Nothing is proved if the kernel, the memory or f itself changes, since a restart spends delta anew. Nothing is
+        proved if unanswered trials are imputed either, since the theorems are for rewards. Exceptions are the width
+        for censored rewards and the inflated width for a hallucinated variance.
+
+        Under constraints, f is the reward less the charges of the epoch's multipliers. If data are kept between
+        epochs, f depends on the noise in them. Then the theorem must hold for all f at once. That of Chowdhury &
+        Gopalan does. The martingale of Srinivas et al.'s Theorem 6 is for an f that was there before the noise.
         """
         about_f = not self.objective.looks_back or self.confidence.for_all_at_once
         about_f = about_f and self.objective.proved and self.objective.admits(self.confidence)
@@ -159,37 +164,37 @@ class Policy:
 
     @property
     def constraint_count(self) -> int:
-        """m, how many constraint values the policy wants with each reward."""
+        """The number m of constraint values with each reward."""
         return self.objective.constraints if self.constraints is None else self.constraints.count
 
     @property
     def window(self) -> Window | None:
-        """The trials whose std the width depends on, if any."""
+        """The window of trials on whose uncertainty the width depends, or None."""
         return self.confidence.recent
 
     @property
     def by_round(self) -> bool:
-        """Whether something may be due before a decision although no outcome has come in."""
+        """True if an update may be due before a decision although no outcome has come in."""
         return not self.memory.keeps_all or self.objective.revises
 
     @property
     def plain(self) -> bool:
-        """Whether every answer counts, and nothing else does."""
+        """True if every answer counts, and nothing else does."""
         return self.memory.keeps_all and not self.pending.revises and not self.objective.revises
 
     @property
     def foreseeable(self) -> bool:
-        """Whether every answer counts, and as itself, whatever else does."""
+        """True if every answer counts as itself, whatever else counts."""
         return self.memory.keeps_all and not self.objective.revises and self.pending.as_answered
 
-    def using(self, **parts: Any) -> Policy:
+    def using(self, **parts: Any) -> Policy[D]:
         """Returns this policy with other parts, checked again: `policy.using(memory=nr.slots.SlidingWindow(200))`.
 
         Args:
-            parts: by slot, any of the attributes above but `algorithm`; `memory`, `pending` and `switching` by name
-                too; None for the plain filling. Bounds (`confidence`) without a score are what is then played by, also
-                where a score drew its own width. What `auto` has chosen yields to `constraints` that it would not go
-                with.
+            parts: new parts by slot: any of the attributes above but `algorithm`. The slots `memory`, `pending` and
+                `switching` take names as well. None stands for the plain part. If bounds (`confidence`) come without a
+                score, their upper bound is played, even if the old score drew its own width. Parts that `auto` has
+                chosen yield to `constraints` that do not go with them.
         """
         known = [item.name for item in fields(self) if item.name != "algorithm"]
         unknown = sorted(parts.keys() - set(known))
@@ -214,19 +219,20 @@ class Policy:
         ridge: float | PowerLaw | None = None,
         distance: str = "average",
     ) -> Policy:
-        """This policy with forced uniform rounds, a test for changes on them and a restart at each (Avanesov, Alg. 2).
+        """Returns this policy with a test for changes on forced uniform rounds (Avanesov, Alg. 2).
 
-        Its own memory and forced rounds stay: both memories together are an `AllOf`, both kinds of rounds an `InTurn`.
+        Each change restarts the memory. The policy's own memory and forced rounds stay: `AllOf` joins both memories,
+        and `InTurn` both kinds of rounds.
 
         Args:
-            exploration: xi: a round is uniform while |uniform| <= xi sqrt(|history|). Unless given sqrt(3), and where
-                the policy has uniform rounds already, these.
-            threshold: of the detector, as of `detect_change`.
-            ridge: likewise.
-            distance: likewise.
+            exploration: xi: a round is uniform while |uniform| <= xi sqrt(|history|). None for sqrt(3), or for the
+                uniform rounds that the policy has already.
+            threshold: the threshold of the detector (see `detect_change`).
+            ridge: the ridge of the detector (see `detect_change`).
+            distance: the distance of the detector (see `detect_change`).
 
         Raises:
-            InvalidInput: where the policy has such a detector already, and where parts do not go together.
+            InvalidInput: if the policy has such a detector already, or if parts do not go together.
         """
         if detects_by_rounds(self.memory):
             raise InvalidInput(
@@ -241,16 +247,16 @@ class Policy:
 
     @property
     def sides(self) -> Array:
-        """Sides of the smallest box around contexts and points, `(c + d,)`."""
+        """The sides of the smallest box around contexts and points, `(c + d,)`."""
         return sides(self.domain, self.context)
 
     def to_json(self) -> str:
-        """The description as one line of JSON; equal policies give equal text."""
+        """Returns the description as one line of JSON. Equal policies give equal text."""
         return serialize.dumps(self)
 
     @staticmethod
     def from_json(text: str) -> Policy:
-        """The policy behind `to_json`."""
+        """Returns the policy that `to_json` described."""
         policy = serialize.loads(text)
         if not isinstance(policy, Policy):
             raise InvalidInput(f"This JSON describes a {type(policy).__name__}, not a Policy.")
@@ -258,7 +264,7 @@ class Policy:
 
 
 def check_model(domain: Domain, context: Domain | None, kernel: Kernel) -> None:
-    """Refuse what is no domain or kernel, and a kernel that does not fit the rows it will see."""
+    """Checks domain, contexts and kernel, and the kernel on rows of the domain."""
     check_domain("domain", domain)
     if context is not None:
         check_domain("context", context)

@@ -1,4 +1,4 @@
-"""Runs of plays of one point: how long one is."""
+"""The length of runs of plays of one point."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def repeated(
     question: Question,
     available: Available | None,
 ) -> Decision:
-    """A decision with how often it is to be played, by what is known of f there.
+    """Returns a decision with its number of plays, which depends on the belief about f there.
 
     Args:
-        decision: to be played.
-        switching: of the policy.
-        belief: in f.
-        engine: of the domain.
-        question: that was decided.
-        available: what may be played this time; None for everything.
+        decision: the decision.
+        switching: the slot `switching` of the policy.
+        belief: the belief about f.
+        engine: the engine of the policy.
+        question: the question of the round.
+        available: what may be played this time, or None for everything.
     """
     at: Any = decision.point[None] if decision.arm is None else np.array([decision.arm])
     mean, std = belief.predict(at)
-    spread, ridge = float(std[0]), belief.answered.regularization
+    spread, ridge = float(std[0]), belief.observed.regularization
     here = question.bounds(*question.units.rewards(mean, std), at)
     reach = float(here.upper[0] - here.mean[0])
     lead = max(_best_mean(decision, belief, engine, question, available) - float(here.mean[0]), 0.0)
@@ -46,14 +46,17 @@ def repeated(
 def _best_mean(
     decision: Decision, belief: Belief[Any], engine: Engine[Any], question: Question, available: Available | None
 ) -> float:
-    """The largest posterior mean, reward units, of what may be played; of a box, of candidates and points played."""
+    """Returns the largest posterior mean of what may be played, in reward units.
+
+    On a box these are the candidates and the points played.
+    """
     cells: Any
     if decision.arm is not None:
         cells = None if available is None else available.arms
     elif available is not None:
         cells = available.points
     else:
-        played = belief.answered.points if belief.answered.count else decision.point[None]
+        played = belief.observed.points if belief.observed.count else decision.point[None]
         cells = np.concatenate([engine.candidates(), played])
     best = question.units.rewards(belief.mean(cells), np.zeros(0))[0].max()
     return float(best)

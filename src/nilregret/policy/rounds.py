@@ -7,12 +7,13 @@ from collections import deque
 from typing import final
 
 from .._utils.checks import Array
+from .._utils.copying import Copyable
 from ..slots.envelope import Window
 from ..storage.record import Trial
 
 
 @final
-class Rounds:
+class Rounds(Copyable):
     """The rounds of a run so far.
 
     Args:
@@ -26,6 +27,8 @@ class Rounds:
         uniform: numbers of forced uniform rounds that count.
         extra_plays: plays beyond one for each trial that counts.
     """
+
+    OWNED = ("uniform", "_recent", "_added")
 
     def __init__(self, seed: int, window: Window | None) -> None:
         self.seed = seed
@@ -84,10 +87,3 @@ class Rounds:
     def forget_before(self, first: int) -> None:
         """Forgets forced uniform rounds before number `first`."""
         self.uniform = [number for number in self.uniform if number >= first]
-
-    def copy(self) -> Rounds:
-        """Returns an independent copy."""
-        other = Rounds.__new__(Rounds)
-        other.__dict__.update(self.__dict__)
-        other.uniform, other._recent, other._added = self.uniform.copy(), self._recent.copy(), self._added.copy()
-        return other

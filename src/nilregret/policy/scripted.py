@@ -1,8 +1,9 @@
-"""Rules without a posterior of the whole record: scripts that ask for points and go on when the answers are there.
+"""Policies without a posterior: scripts that ask for points and continue when the answers are there.
 
-Methods of optimisation that a policy is compared with do not fit the slots of `Policy`. They are written as they
-are printed, as a script (a generator): it yields the points whose answers it needs next, and is sent those answers.
-`ScriptedState` makes of it what a study needs: a pure function of (policy, seed, record), like `State`.
+Some methods of optimisation with which policies are compared do not fit the slots of `Policy`. They are written as
+scripts, in the form in which they are printed. A script is a generator: it yields the points whose answers it needs
+next, and is sent these answers. `ScriptedState` is its state for a study: a pure function of policy, seed and record,
+like `State`.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from .engines import Decision
 
 
 class Answers(NamedTuple):
-    """What a script is sent.
+    """The answers that a script is sent.
 
     Attributes:
-        trials: the answered (or failed) trials of the points it asked for, in their order; none at the start.
-        randomness: of the trial that the next points begin with.
+        trials: answered or failed trials at the points that the script asked for, in their order. Empty at the start.
+        randomness: the random numbers of the trial with which the next points begin.
     """
 
     trials: list[Trial]
@@ -45,26 +46,26 @@ Play = Generator[Array, Answers, None]
 
 
 class Script(ABC):
-    """A run of a rule.
+    """A run of a scripted policy.
 
     Attributes:
-        multipliers: of the constraints, as the rule has them, `(m,)`.
+        multipliers: the multipliers of the constraints, `(m,)`.
     """
 
     multipliers: Array
 
     @abstractmethod
     def play(self, first: Answers) -> Play:
-        """Yield points `(n, d)`, be sent their answers, and so on without end."""
+        """Yields points `(n, d)` and is sent their answers, without end."""
 
 
 class ScriptedPolicy(ABC):
-    """How to decide, by a script: a frozen dataclass, described for JSON, with what a study asks of every policy.
+    """A policy that decides by a script: a frozen dataclass, described for JSON.
 
     Attributes:
-        algorithm: name of the function that made it.
-        domain: what may be played.
-        constraints: m.
+        algorithm: name of the function that made the policy.
+        domain: the points that may be played.
+        constraints: m, the number of constraints.
     """
 
     algorithm: str
@@ -76,57 +77,58 @@ class ScriptedPolicy(ABC):
 
     @property
     def constraint_count(self) -> int:
-        """m, how many constraint values the policy wants with each reward."""
+        """The number m of constraint values with each reward."""
         return self.constraints
 
     @abstractmethod
     def begin(self) -> Script:
-        """A run from its start."""
+        """Returns a new run."""
 
     def to_json(self) -> str:
-        """The description as one line of JSON; equal policies give equal text."""
+        """Returns the description as one line of JSON. Equal policies give equal text."""
         return serialize.dumps(self)
 
 
 class ScriptedState:
     """A scripted policy after some events of a record.
 
-    Of the points that the script asked for, each is asked for once, in order. While answers to all of them are still
-    to come the first one is asked for again; such trials, and points that were added, are recorded and teach nothing.
-    The script goes on when a question is asked, with the randomness of that trial, and not when answers arrive: so
-    neither the order of their arrival nor looking leaves a trace.
+    Each point that the script asked for is played once, in order. If all have been played and answers are missing, the
+    first point is played again. Such trials, and trials that were added, are recorded and teach nothing.
+
+    The script continues when a trial is asked for, with the random numbers of that trial. It does not continue when
+    answers arrive. So neither the order of answers nor reading the state leaves a trace.
     """
 
     saturated = False
     proved = "none"
     remarks: Mapping[str, str] = {}
-    minimum: float | None = None  # nothing is censored
+    minimum: float | None = None  # no trial is censored
 
     def __init__(self, policy: ScriptedPolicy, *, seed: int) -> None:
         self.policy = policy
         self._seed = seed
         self._rounds = 0
         self._script = policy.begin()
-        self._play: Play | None = None  # begins with the first question
-        self._points: Array = np.zeros((0, policy.domain.dimension))  # that the script asked for last
-        self._numbers: list[int] = []  # of the trials they became, as far as they have been asked for
+        self._play: Play | None = None  # begins with the first trial
+        self._points: Array = np.zeros((0, policy.domain.dimension))  # the points that the script asked for last
+        self._numbers: list[int] = []  # numbers of the trials at these points so far
         self._answers: dict[int, Trial] = {}
-        self.price_steps: list[tuple[int, Array]] = [(0, self._script.multipliers.copy())]  # as of `Charges.steps`
+        self.price_steps: list[tuple[int, Array]] = [(0, self._script.multipliers.copy())]  # see `PenaltyState.steps`
 
     def receive(self, events: Iterable[Event]) -> None:
-        """Take in what happened, in order."""
+        """Takes in events, in order."""
         for event in events:
             number = event.trial.number
             if event.kind == "asked":
-                points = self._due()  # the script may go on here, and ask for others
+                points = self._due()  # the script may continue here, and ask for other points
                 if len(self._numbers) < len(points):
                     self._numbers.append(number)
             elif event.kind in ("told", "abandoned") and number in self._numbers:
-                self._answers[number] = event.trial  # of one that nobody works on any more: none, unless it comes
+                self._answers[number] = event.trial  # an abandoned trial has no answer, unless one comes
             self._rounds = max(self._rounds, number + 1)
 
     def _due(self) -> Array:
-        """The points whose answers the script needs, after it has gone on if it could."""
+        """Continues the script if it can. Returns the points whose answers the script needs."""
         randomness = Randomness(self._seed, self._rounds)
         if self._play is None:
             self._play = self._script.play(Answers([], randomness))
@@ -147,7 +149,7 @@ class ScriptedState:
         available: Available | None = None,
         again: Trial | None = None,  # noqa: ARG002 - nothing is fitted
     ) -> Decision:
-        """The next point; the same one however often it is asked for."""
+        """Returns the next decision. Repeated calls return the same decision."""
         if available is not None:
             raise InvalidInput(
                 f"{self.policy.algorithm} plays the points that its script names and cannot choose `among` others. Use "
@@ -158,64 +160,64 @@ class ScriptedState:
         return Decision(frozen(points[asked if asked < len(points) else 0].copy()), None, explored=False)
 
     def settled(self) -> ScriptedState:
-        """Itself: looking takes nothing in."""
+        """Returns this state, since reading changes nothing."""
         return self
 
     @property
     def multipliers(self) -> Array:
-        """As of the last question, `(m,)`."""
+        """The multipliers at the last trial, `(m,)`."""
         return self._script.multipliers
 
     @property
     def restarts(self) -> list[Restart]:
-        """None."""
+        """An empty list, since scripts have no memory."""
         return []
 
     @property
     def evidence(self) -> None:
-        """None."""
+        """None, since scripts detect no changes."""
 
     @property
     def norm_bounds(self) -> list[tuple[int, float]]:
-        """None."""
+        """An empty list, since no norm is guessed."""
         return []
 
     @property
     def lengthscales(self) -> None:
-        """None."""
+        """None, since scripts have no kernel."""
         return None
 
     def answered_means(self, trials: list[Trial]) -> Array:
-        """What is known of the expected rewards at answered trials: the average told there, `(n,)`."""
+        """Returns the average rewards at the points of answered trials, `(n,)`."""
         return averages(trials, [np.array([trial.reward or 0.0]) for trial in trials])[:, 0]
 
     def width(self, *, now: float = math.inf) -> float:  # noqa: ARG002 - the interface of `State`
-        """There are none."""
+        """Raises an error, because scripts have no bounds."""
         self._no("confidence bounds")
 
     def envelope(self, points: Any = None, context: Array | None = None, *, now: float = math.inf) -> Envelope:  # noqa: ARG002
-        """There is none."""
+        """Raises an error, because scripts predict nothing."""
         self._no("predictions")
 
     def limit(self, j: int, points: Any = None, context: Array | None = None) -> Envelope:  # noqa: ARG002
-        """There is none."""
+        """Raises an error, because scripts have no bounds."""
         self._no("bounds of constraints")
 
     def certain(self, points: Any, context: Array | None) -> Array:  # noqa: ARG002
-        """Nothing is."""
+        """Raises an error, because scripts have no bounds."""
         self._no("bounds of constraints")
 
     def infeasible(self, context: Array | None) -> float | None:  # noqa: ARG002
-        """Nobody knows."""
+        """Raises an error, because scripts have no bounds."""
         self._no("bounds of constraints")
 
     def inside(self, trials: list[Trial]) -> Mask | None:  # noqa: ARG002
-        """Nobody knows."""
+        """Returns None, since scripts do not predict constraints."""
         return None
 
     @property
     def information_gain(self) -> float:
-        """There is none."""
+        """Raises an error, because scripts have no posterior."""
         self._no("information gain")
 
     def _no(self, what: str) -> NoReturn:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import final
 
+from .._utils.copying import Copyable
 from ..storage.record import Trial
 from .outputs import Outputs
 
@@ -19,8 +20,10 @@ LAST = 2**62  # order of silence, after the order of every event
 
 
 @final
-class SilenceOrder:
+class SilenceOrder(Copyable):
     """The queue of trials that a change detector has not read."""
+
+    OWNED = ("_queue", "_trials")
 
     def __init__(self) -> None:
         self._asked = 0  # questions so far
@@ -85,9 +88,3 @@ class SilenceOrder:
         """Removes trials before number `first`."""
         while self._queue and self._queue[0][0] < first:
             self._trials.pop(self._queue.popleft()[0], None)
-
-    def copy(self) -> SilenceOrder:
-        """Returns an independent copy."""
-        other = SilenceOrder()
-        other._asked, other._queue, other._trials = self._asked, self._queue.copy(), self._trials.copy()
-        return other

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, final
 
 from .._utils.checks import Array
+from .._utils.copying import independent
 from .._utils.randomness import Randomness
 from ..kernels import Kernel
 from ..slots.envelope import Bounds, Envelope
@@ -55,6 +56,8 @@ class State:
         self.memory = MemoryRunner(policy, self.rounds, self.outputs)
         self._outcomes: list[Trial] = []  # outcomes since the last decision
         self._fitted = policy.fitting is not None
+        # Imputing parts and constraints need a trial before its answer. Most policies do not.
+        self._imputes = policy.pending.revises or policy.constraints is not None
         # Most policies learn an outcome and have nothing else to update, which makes their rounds quick.
         self._simple = self.reward.guess is None and not (policy.by_round or policy.refit or policy.constraints)
 
@@ -68,7 +71,8 @@ class State:
         for event in events:
             trial = event.trial
             if event.kind == "asked":
-                self._update(When(self._recorded, trial.fits) if self._fitted else NOW)
+                if self._outcomes or self._imputes or not self._simple:
+                    self._update(When(self._recorded, trial.fits) if self._fitted else NOW)
                 self._record(trial)
             else:
                 self._observe(event)
@@ -91,18 +95,21 @@ class State:
 
     def _record(self, trial: Trial) -> None:
         """Records a trial that was asked for."""
-        self.reward.record(trial, lambda: self._spread_at(trial))
+        if self.reward.balance is not None:
+            self.reward.balance.record(trial, lambda: self._spread_at(trial), self.reward.data)
         self.rounds.record(trial)
-        self.outputs.record(trial)
-        self.memory.record(trial)
+        if self._imputes:
+            self.outputs.record(trial)
+            self.memory.record(trial)
 
     def _spread_at(self, trial: Trial) -> float | None:
         """Returns half the width of the bounds of f at a trial, or None if the round is forced."""
-        forced = self.policy.explore.ever and due_forcing(self.memory, self._randomness()) is not None
-        return None if forced else self.reward.spread_at(trial)
-
-    def _randomness(self) -> Randomness:
-        return Randomness(self.rounds.seed, self.rounds.count)
+        randomness = Randomness(self.rounds.seed, self.rounds.count)
+        forced = self.policy.explore.ever and due_forcing(self.memory, randomness) is not None
+        if forced:
+            return None
+        at = self.reward.bounds_at(trial)
+        return 0.5 * float(at.upper[0] - at.lower[0])
 
     def _update(self, when: When = NOW) -> None:
         """Learns the outcomes that wait, and makes all updates that are due before a decision."""
@@ -155,7 +162,8 @@ class State:
             again: the trial on record that this decision became, or None for a new decision. Its fits are read.
         """
         self._update(NOW if again is None else When(past=True, fits=again.fits))
-        decision = decide(self.memory, context, self._randomness(), now=now, available=available)
+        randomness = Randomness(self.rounds.seed, self.rounds.count)
+        decision = decide(self.memory, context, randomness, now=now, available=available)
         return decision._replace(fits=self.outputs.unrecorded_fits) if self._fitted else decision
 
     def settled(self) -> State:
@@ -171,14 +179,11 @@ class State:
 
     def copy(self) -> State:
         """Returns an independent copy."""
-        other = State.__new__(State)
-        other.__dict__.update(self.__dict__)
-        other.rounds = self.rounds.copy()
-        other.outputs = self.outputs.copy(other.rounds)
-        other.reward = other.outputs.reward
-        other.memory = self.memory.copy(other.rounds, other.outputs)
-        other._outcomes = self._outcomes.copy()
-        return other
+        rounds = self.rounds.copy()
+        outputs = self.outputs.copy(rounds)
+        memory = self.memory.copy(rounds, outputs)
+        fresh = {"rounds": rounds, "outputs": outputs, "reward": outputs.reward, "memory": memory}
+        return independent(self, ("_outcomes",), fresh=fresh)
 
     def turn_to(self, number: int) -> None:
         """Makes the next decision that of trial `number`. The trials between are skipped."""
@@ -244,7 +249,7 @@ class State:
 
     @property
     def saturated(self) -> bool:
-        """Whether a multiplier or a penalty has been cut off."""
+        """True if a multiplier or a penalty has been cut off."""
         return self.reward.charges.saturated
 
     @property
@@ -290,12 +295,12 @@ class State:
     @property
     def information_gain(self) -> float:
         """The realised information gain of the trials that count, in nats."""
-        return float(self.reward.posterior.belief.asked.information_gain)
+        return float(self.reward.posterior.belief.with_pending.information_gain)
 
     @property
     def shortfall(self) -> float:
         """The rho of a sketch, or 0 if the posterior is exact."""
-        return float(self.reward.posterior.belief.asked.shortfall)
+        return float(self.reward.posterior.belief.with_pending.shortfall)
 
     @property
     def kernel(self) -> Kernel:

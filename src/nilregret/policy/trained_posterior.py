@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from .._utils.checks import Array
-from ..gp import Belief
+from .._utils.copying import independent
+from ..gp import Bank, Belief
 from ..gp.binomial_counts import RatePrior
 from ..gp.fitting import Standardization
 from ..gp.warping import AnyWarp
 from ..kernels import Kernel
 from ..slots.memory import Prediction
 from ..storage.trial import Trial
-from .engines import Engine, Units
+from .engines import Engine, Prior, Units
 from .policy import Policy
 
 LEAST_NOISE = 1e-4  # share of lambda: smaller noise variances count as this share where kernels are compared
@@ -83,27 +85,13 @@ class TrainedPosterior:
         self.bank = None if learning is None else learning.bank(kernel, columns, self.added, noise)
         self._batches = []
         self.begun += 1
-        self._belief: Belief[Any] = self.engine.fresh(
-            kernel,
-            regularization,
-            apart=self.policy.pending.hallucinates,
-            drift=self._drift,
-            known=self.known,
-            bank=self.bank,
-            noise_variance=noise,
-        )
-        self._belief.advance(self.engine.now)
+        self._belief = self.empty(apart=self.policy.pending.hallucinates, bank=self.bank)
 
-    def fresh(self) -> Belief[Any]:
-        """Returns an empty belief for answers alone, under the kernel in use."""
-        belief: Belief[Any] = self.engine.fresh(
-            self.in_use,
-            self.ridge,
-            apart=False,
-            drift=self._drift,
-            known=self.known,
-            noise_variance=noise_told(self.policy, self.ridge),
-        )
+    def empty(self, *, apart: bool = False, bank: Bank | None = None) -> Belief[Any]:
+        """Returns an empty belief under the kernel in use (see `Engine.fresh` and `Prior`)."""
+        noise = noise_told(self.policy, self.ridge)
+        prior = Prior(self.in_use, self.ridge, self._drift, self.known, bank, noise)
+        belief: Belief[Any] = self.engine.fresh(prior, apart=apart)
         belief.advance(self.engine.now)
         return belief
 
@@ -115,11 +103,16 @@ class TrainedPosterior:
         """
         if self._batches:
             batches, self._batches = self._batches, []
-            if self.engine.joins and len(batches) > 1:
+            if self._belief.joins and len(batches) > 1:
                 batches = [([cell for cells, _ in batches for cell in cells], [y for _, ys in batches for y in ys])]
             for cells, targets in batches:
-                self.engine.put(self._belief, cells, targets)
+                self._belief.put_all(cells, targets)
         return self._belief
+
+    @property
+    def trials(self) -> Iterator[Trial]:
+        """The trials of all entries."""
+        return (entry.trial for entry in self.entries.values())
 
     def advance(self) -> None:
         """Moves the belief to the engine's round, if functions drift."""
@@ -148,20 +141,20 @@ class TrainedPosterior:
         self.entries = {number: Entry(trial, targets[number]) for number, (trial, _) in self.entries.items()}
         cells = {number: self.engine.entry(trial) for number, (trial, _) in self.entries.items()}
         if self.policy.pending.hallucinates:  # questions in their order, then answers in the order of their arrival
-            self.engine.put(self.belief, [cells[number] for number in sorted(cells)], [None] * len(cells))
+            self.belief.put_all([cells[number] for number in sorted(cells)], [None] * len(cells))
             valued = [number for number in cells if targets[number] is not None]
-            self.engine.fill(self.belief, [cells[number] for number in valued], [targets[number] for number in valued])
+            self.belief.fill_all([cells[number] for number in valued], [targets[number] for number in valued])
         else:
-            self.engine.put(self.belief, list(cells.values()), [targets[number] for number in cells])
+            self.belief.put_all(list(cells.values()), [targets[number] for number in cells])
 
     def revise(self, trial: Trial, target: float | None) -> None:
         """Replaces the entry of a trial that was answered, or played fewer times than asked for."""
         engine, (before, old) = self.engine, self.entries[trial.number]
         if before.repeats > 1 and before.times != trial.times:
-            engine.drop(self.belief, engine.entry(before), old)
-            engine.put(self.belief, [engine.entry(trial)], [target])
+            self.belief.drop(engine.entry(before), old)
+            self.belief.put_all([engine.entry(trial)], [target])
         else:
-            engine.revise(self.belief, engine.entry(trial), old, target)
+            self.belief.revise(engine.entry(trial), old, target)
         self.entries[trial.number] = Entry(trial, target)
 
     def revise_all(self, changes: list[tuple[Trial, float | None]]) -> None:
@@ -170,7 +163,7 @@ class TrainedPosterior:
             entries, entry_of = self.entries, self.engine.entry
             old = [entries[trial.number].target for trial, _ in changes]
             new = [target for _, target in changes]
-            self.engine.revise_all(self.belief, [entry_of(trial) for trial, _ in changes], old, new)
+            self.belief.revise_all([entry_of(trial) for trial, _ in changes], old, new)
             for trial, target in changes:
                 entries[trial.number] = Entry(trial, target)
 
@@ -179,7 +172,7 @@ class TrainedPosterior:
         entry = self.entries.pop(number, None)
         if entry is None:
             return None
-        self.engine.drop(self.belief, self.engine.entry(entry.trial), entry.target)
+        self.belief.drop(self.engine.entry(entry.trial), entry.target)
         return entry.trial
 
     # -- predictions ---------------------------------------------------------------------------------------------
@@ -195,7 +188,7 @@ class TrainedPosterior:
         if units.warp is None:
             return units.back(means)
         # Trials at one point share their number to the last digit.
-        _, one, each = np.unique([engine.here(t) for t in trials], axis=0, return_index=True, return_inverse=True)
+        _, one, each = np.unique([engine.cell_now(t) for t in trials], axis=0, return_index=True, return_inverse=True)
         stds = engine.deviations(self.belief, [trials[i] for i in one])
         return units.warp.moments(*units.rewards(means[one], stds))[0][each.reshape(-1)]
 
@@ -204,8 +197,8 @@ class TrainedPosterior:
         belief, engine = self.belief, self.engine
         if trial.number in self.entries:
             belief = belief.copy()
-            engine.drop(belief, engine.entry(trial), self.entries[trial.number].target)
-        mean, std = belief.predict(np.array([engine.here(trial)]))
+            belief.drop(engine.entry(trial), self.entries[trial.number].target)
+        mean, std = belief.predict(np.array([engine.cell_now(trial)]))
         units = self.units
         if units.warp is None:
             return Prediction(float(mean[0]) * units.unit + units.center, float(std[0]) * units.unit)
@@ -214,8 +207,4 @@ class TrainedPosterior:
 
     def copy(self, engine: Engine[Any]) -> TrainedPosterior:
         """Returns an independent copy."""
-        other = TrainedPosterior.__new__(TrainedPosterior)
-        other.__dict__.update(self.__dict__)
-        other.engine, other._belief = engine, self.belief.copy()
-        other.entries, other._batches = self.entries.copy(), self._batches.copy()
-        return other
+        return independent(self, ("entries", "_batches"), fresh={"engine": engine, "_belief": self.belief.copy()})

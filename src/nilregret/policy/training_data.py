@@ -13,6 +13,7 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.copying import independent
 from ..gp.fitting import Standardization
 from ..gp.warping import AnyWarp
 from ..kernels import Kernel
@@ -130,15 +131,14 @@ class TrainingData:
         """Learns outcomes, by number, and imputes trials that were asked for since the last update."""
         if self._direct and len(outcomes) == 1 and outcomes[0].reward is not None:
             trial = outcomes[0]  # most rounds: one answer, on which no imputed value depends
-            self.outcomes.observe(trial.reward)
             target = self.target(trial)
+            self.outcomes.observe(trial, counts=target is not None)
             if target is not None:
                 self.posterior.learn_one(trial, target)
-                self.outcomes.add(trial)
             return
         least = self.outcomes.least
         for trial in outcomes:
-            self.outcomes.observe(trial.reward)
+            self.outcomes.observe(trial)
         learned = [entry for trial in outcomes if (entry := self._resolve(trial)) is not None]
         if self.pending.fresh:
             learned += [entry for trial in self.pending.fresh if (entry := self._imputed_entry(trial)) is not None]
@@ -150,7 +150,7 @@ class TrainingData:
                 self.outcomes.add(entry.trial)
         for trial in outcomes:
             if trial.reward is None:
-                self.outcomes.fail(trial, (entry.trial for entry in self.posterior.entries.values()))
+                self.outcomes.fail(trial, self.posterior.trials)
         self._update_imputed(lowered=least != self.outcomes.least)
 
     def _resolve(self, trial: Trial) -> Entry | None:
@@ -188,10 +188,10 @@ class TrainingData:
     def restart(self, first: int) -> None:
         """Forgets trials before number `first` and returns to the policy's own kernel."""
         posterior = self.posterior
-        self.pending.restart(first)
+        self.pending.forget_before(first)
         posterior.entries = {number: entry for number, entry in posterior.entries.items() if number >= first}
         self._recount_constraints()
-        self.outcomes.restart(first, {number: entry.trial for number, entry in posterior.entries.items()})
+        self.outcomes.restart(first, list(posterior.trials))
         self.rebuild_own(first)
 
     def forget_before(self, first: int) -> None:
@@ -199,7 +199,7 @@ class TrainingData:
         gone = [number for number in self.posterior.entries if number < first]
         for number in gone:
             self._close(number)
-        self.pending.forget_before(first, gone)
+        self.pending.forget_before(first)
         if gone:
             self.outcomes.forget_best()
             self._recount_constraints()
@@ -211,7 +211,7 @@ class TrainingData:
 
     def _recount_constraints(self) -> None:
         if self._constraint_means is not None:
-            self._constraint_means.reset(entry.trial for entry in self.posterior.entries.values())
+            self._constraint_means.reset(self.posterior.trials)
 
     # -- imputed values ------------------------------------------------------------------------------------------
 
@@ -321,7 +321,7 @@ class TrainingData:
     def _answers_alone(self) -> AnswersAlone:
         if self._answers is None:
             posterior = self.posterior
-            self._answers = AnswersAlone(self.engine, posterior.fresh(), posterior.units, self.policy.sides)
+            self._answers = AnswersAlone(self.engine, posterior.empty(), posterior.units, self.policy.sides)
             self._answers.update(self._answered())
         return self._answers
 
@@ -329,7 +329,11 @@ class TrainingData:
 
     def target(self, trial: Trial) -> float | None:
         """Returns the target of an answered trial in the posterior's units, or None if it teaches nothing."""
-        return self._scaled(self._objective.target(trial, self.multipliers))
+        value = self._objective.target(trial, self.multipliers)
+        if value is None:
+            return None
+        center, unit, warp = self.posterior.units
+        return (value - center) / unit if warp is None else self.posterior.units.scaled(value)
 
     def _target_now(self, trial: Trial) -> float | None:
         if self.pending.is_answer(trial.number):
@@ -340,10 +344,7 @@ class TrainingData:
         return None if imputed is None else self.imputed_target(imputed)
 
     def _scaled(self, value: float | None) -> float | None:
-        if value is None:
-            return None
-        center, unit, warp = self.posterior.units
-        return (value - center) / unit if warp is None else self.posterior.units.scaled(value)
+        return None if value is None else self.posterior.units.scaled(value)
 
     def value(self, trial: Trial) -> float:
         """Returns the value of a trial in reward units: the posterior mean if it only lowers the variance."""
@@ -370,8 +371,6 @@ class TrainingData:
 
     def charges(self, trials: list[Trial]) -> Array:
         """Returns the charges at several unanswered trials, `(n,)`."""
-        if self._constraint_means is None:
-            return np.zeros(len(trials))
         return np.array([self.charge(trial) for trial in trials])
 
     def noise_of_silence(self) -> float:
@@ -394,29 +393,25 @@ class TrainingData:
 
     def points(self) -> Array:
         """Returns the points of trials that count, wait or have failed, `(n, d)`."""
-        trials = [entry.trial for entry in self.posterior.entries.values()]
-        trials += [*self.pending.open.values(), *self.outcomes.failed.values()]
+        trials = [*self.posterior.trials, *self.pending.open.values(), *self.outcomes.failed.values()]
         return np.array([trial.point for trial in trials]).reshape(len(trials), self.policy.domain.dimension)
 
     def best_reward(self, context: Array | None) -> float | None:
         """Returns the best (warped) reward that counts under a context, or None before the first."""
-        counted = (entry.trial for entry in self.posterior.entries.values())
-        return self._warped(self.outcomes.best(context, counted))
+        return self._warped(self.outcomes.best(context, self.posterior.trials))
 
     def best_reward_at(self, points: Array, context: Array | None) -> float | None:
         """Returns the best (warped) reward at points `(n, d)` under a context, or None before the first."""
-        return self._warped(best_at((entry.trial for entry in self.posterior.entries.values()), points, context))
+        return self._warped(best_at(self.posterior.trials, points, context))
 
     def _warped(self, reward: float | None) -> float | None:
         return None if reward is None else self.posterior.units.warped(reward)
 
     def copy(self, engine: Engine[Any], rounds: Rounds) -> TrainingData:
         """Returns an independent copy."""
-        other = TrainingData.__new__(TrainingData)
-        other.__dict__.update(self.__dict__)
-        other.engine, other._rounds = engine, rounds
-        other.posterior, other.pending = self.posterior.copy(engine), self.pending.copy()
-        other.outcomes = self.outcomes.copy(engine)
-        other._constraint_means = None if self._constraint_means is None else self._constraint_means.copy()
-        other._answers = None if self._answers is None else self._answers.copy(engine)
-        return other
+        fresh = {
+            "engine": engine, "_rounds": rounds, "posterior": self.posterior.copy(engine),
+            "outcomes": self.outcomes.copy(engine),
+            "_answers": None if self._answers is None else self._answers.copy(engine),
+        }  # fmt: skip
+        return independent(self, ("pending", "_constraint_means"), fresh=fresh)

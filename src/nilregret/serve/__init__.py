@@ -1,1 +1,1 @@
-"""Decisions over HTTP: the service, its security and its dashboard; needs the extra `nilregret[serve]`."""
+"""Decisions over HTTP: the service, its security and its dashboard. Needs the extra `nilregret[serve]`."""

@@ -1,6 +1,6 @@
-"""What to try, in words of HTTP: what errors of the library advise to programs in Python is no help to other callers.
+"""Advice of errors in terms of HTTP, instead of the library's advice to Python programs.
 
-By the `topic` of an error. An error of another topic, or of none, is told without advice: what happened, and why.
+The keys are topics of errors. An error of another topic, or without one, is sent without advice.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ ADVICE = {
     "policy": 'It has an "algorithm", as that of a recipe, or is what `nilregret create` takes as a `.json` file.',
     "no_trial": "Numbers are those that came with the decisions.",
 }
-MISSING = {"no_trial": "no_decision"}  # topics of what is not there: 404, and of which kind
+MISSING = {"no_trial": "no_decision"}  # topics of errors that become 404, with the kind of the problem
 
 
 def sentence_of(error: NoRegretError) -> str:
-    """What happened, why, and what to try."""
+    """Returns the error in words: what happened, the cause, and what to try."""
     parts = [error.what, ADVICE.get(error.topic, "")]
     said = " ".join(part for part in parts if part)
     return f"`{'.'.join(error.places)}`: {said}" if error.places else said

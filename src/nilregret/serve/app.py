@@ -1,4 +1,4 @@
-"""The application: routes from lists, errors as sentences, and what begins and ends with the process."""
+"""The ASGI application of the service."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from starlette.routing import BaseRoute, Route
 
 from .._utils.errors import InvalidInput
 from ..storage import MemoryStorage, SqlStorage, Storage
-from .auth.middleware import Gate
+from .auth.middleware import AccessMiddleware
 from .auth.tokens import Tokens
 from .openapi import document
 from .operations import Endpoint, Operation
 from .problems import HANDLERS
-from .read_routes import HEALTH, LOOKING
+from .read_routes import HEALTH_OPERATIONS, READ_OPERATIONS
 from .service import Service
 from .settings import LEAVING, Settings
-from .write_routes import DECIDING
+from .write_routes import WRITE_OPERATIONS
 
-OPERATIONS: tuple[Operation, ...] = (*DECIDING, *LOOKING, *HEALTH)  # those that are called most come first
+# The router tries them in order, so those that are called most come first.
+OPERATIONS: tuple[Operation, ...] = (*WRITE_OPERATIONS, *READ_OPERATIONS, *HEALTH_OPERATIONS)
 
 
 def create_app(
-    storage: Storage, settings: Settings | None = None, *, gate: Middleware | None = None,
+    storage: Storage, settings: Settings | None = None, *, access: Middleware | None = None,
     routes: Sequence[BaseRoute] = (), clock: Callable[[], float] = time.time,
 ) -> Starlette:  # fmt: skip
-    """The service as an ASGI application, behind a gate.
+    """Returns the service as an ASGI application, behind a middleware that checks access.
 
     Args:
-        storage: of all studies; a database, or `MemoryStorage` for tests.
-        settings: of the process; the defaults unless given.
-        gate: what stands before everything and finds out who calls. Unless given, that of a service which its own
-            machine alone can reach: open to it for as long as no token was ever made, and else to tokens.
-        routes: further ones, of the dashboard.
+        storage: of all studies. A database, or `MemoryStorage` for tests.
+        settings: of the process. The defaults unless given.
+        access: the middleware. The default fits a service that only its own machine can reach: requests of that machine
+            need no token until the first token is made.
+        routes: further routes, of the dashboard.
         clock: Unix seconds.
     """
     if not isinstance(storage, SqlStorage | MemoryStorage):
@@ -49,7 +50,8 @@ def create_app(
         )
     chosen = settings or Settings()
     service = Service(storage, chosen, clock)
-    before = Middleware(Gate, tokens=Tokens(storage), local=True, limits=chosen.limits) if gate is None else gate
+    if access is None:
+        access = Middleware(AccessMiddleware, tokens=Tokens(storage), local=True, limits=chosen.limits)
     written = document(OPERATIONS)
     endpoints = [Endpoint(operation, service) for operation in OPERATIONS]
 
@@ -58,16 +60,16 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[dict[str, Any]]:
-        await service.desks.thread(service.prepare)
+        await service.workers.in_thread(service.prepare)
         yield {LEAVING: service.streams.end}
         service.streams.end()
-        service.desks.close()
+        service.workers.close()
 
     app = Starlette(
         routes=[*(each.route() for each in endpoints), Route("/openapi.json", openapi), *routes],
-        exception_handlers=HANDLERS, lifespan=lifespan, middleware=[before],
+        exception_handlers=HANDLERS, lifespan=lifespan, middleware=[access],
     )  # fmt: skip
-    app.router.redirect_slashes = False  # the redirection would name a scheme and a host that a proxy may have changed
+    app.router.redirect_slashes = False  # a redirection names scheme and host, which a proxy may have changed
     app.state.service = service
-    app.state.desks = service.desks
+    app.state.workers = service.workers
     return app

@@ -1,4 +1,4 @@
-"""What can be done to a study from outside, each checked in `prepared`, done in a transaction that others share."""
+"""Commands that change a study: checked in `prepare`, then run in a transaction that several commands share."""
 
 from __future__ import annotations
 
@@ -18,143 +18,143 @@ from ..policy.explain import Propensity
 from ..policy.state import State
 from ..storage.record import Trial
 from ..storage.trial import Plays
-from ..study.answers import Told, reason_of, told_of
+from ..study.answers import Told, check_answer, reason_of
 from ..study.axes import settings_at
 from ..study.explain import propensity_of
-from ..study.rewards import Rewards, check_plays
+from ..study.play_rewards import Rewards, check_plays
 from ..study.transaction import Going, Transaction
 from . import messages
 from .deadlines import DEFAULTED
-from .decisions import key_of
-from .idempotency import Request
+from .decision_ids import key_of
+from .idempotency import IdempotentRequest
 from .problems import Problem, about
-from .worker import Act, StudyWorker
+from .worker import Action, StudyWorker
 
-LATE, OBSERVED, WOULD = "late", "observed", "would"  # notes of a trial
-PLACES = ("parameters", "point", "arm")  # entries of an observation that say where
+LATE, OBSERVED, WOULD = "late", "observed", "would"  # kinds of notes about a trial
+PLACES = ("parameters", "point", "arm")  # entries of an observation, one of which says where it was made
 AHEAD = 60.0  # seconds by which the clocks of two machines may differ
 SEEN = "It is when the reward was seen, in Unix seconds (not milliseconds), and not to come."
 
 
-class Decided(NamedTuple):
-    """What comes of `Decide`.
+class DecideResult(NamedTuple):
+    """Result of `Decide`.
 
     Attributes:
-        trials: decided.
-        again: whether the request came before.
-        chances: of each, where that was asked for and is not to be found in the record alone: how probable it was,
-            which may take a while.
-        alike: whether `among` and `exclude` are those of then; a client may come back with others.
+        trials: the decisions.
+        again: whether the request is a retry.
+        propensities: functions that compute the propensity of each decision, which may take a while. None if the
+            request did not ask for propensities, or if a replay of the record must compute them.
+        alike: whether a retry has the same `among` and `exclude` as the first request.
     """
 
     trials: list[Trial]
     again: bool
-    chances: list[Callable[[], Propensity | None]] | None = None
+    propensities: list[Callable[[], Propensity | None]] | None = None
     alike: bool = True
+
+
+class _NewTrial(NamedTuple):
+    """A decision of a request, and its propensity. None if another process or an earlier one made the decision."""
+
+    trial: Trial
+    propensity: Callable[[Trial], Propensity | None] | None
 
 
 @final
 class Decide(NamedTuple):
-    """Ask for decisions."""
+    """Makes decisions."""
 
     body: messages.DecisionRequest
-    request: Request
+    request: IdempotentRequest
     most_pending: int
 
-    def keys(self, desk: StudyWorker) -> list[str]:  # noqa: ARG002
-        """See `Call`."""
+    def note_keys(self, worker: StudyWorker) -> list[str]:  # noqa: ARG002
+        """Returns the keys of the notes about the request and its client."""
         client = self.body.client
         found = [] if client is None else [key_of("client", client)]
         return found if self.request.key is None else [self.request.key, *found]
 
-    def prepared(self, desk: StudyWorker) -> Act:
-        """See `Call`."""
-        body, study = self.body, desk.study
-        seen = about("context", study.inputs.context, body.context)
-        whole = body.among is None and body.exclude is None
-        offered = (
-            None
-            if whole
-            else about(
-                "exclude" if body.among is None else "among", available, study.policy.domain, body.among, body.exclude
-            )
-        )
-        lease = desk.waiting.lease(body.deadline)
+    def prepare(self, worker: StudyWorker) -> Action:
+        """Checks context, available points and deadline, and returns the action that decides."""
+        body, study = self.body, worker.study
+        context = about("context", study.inputs.context, body.context)
+        offered = None
+        if body.among is not None or body.exclude is not None:
+            entry = "exclude" if body.among is None else "among"
+            offered = about(entry, available, study.policy.domain, body.among, body.exclude)
+        lease = worker.deadlines.lease(body.deadline)
 
-        def act(turn: Transaction, before: Sequence[_Made] = ()) -> Decided | Going:
-            known = self._known(turn, before)
-            if isinstance(known, Decided):
+        def action(transaction: Transaction, before: Sequence[_NewTrial] = ()) -> DecideResult | Going:
+            known = self._earlier(transaction, before)
+            if isinstance(known, DecideResult):
                 return known
             made, count = list(known), body.count or 1
-            desk.tally.check(turn, self.most_pending, count - len(made))
+            worker.counts.check(transaction, self.most_pending, count - len(made))
             begun = len(made)
-            while len(made) < count and (len(made) == begun or not turn.expired):
-                state = turn.copy_state() if body.propensity else None
-                made.append(_Made(turn.ask(seen, offered, lease), partial(_chance, state, available=offered)))
-            self._note(turn, [each.trial for each in made], count - len(made))
+            while len(made) < count and (len(made) == begun or not transaction.expired):
+                state = transaction.copy_state() if body.propensity else None
+                trial = transaction.ask(context, offered, lease)
+                made.append(_NewTrial(trial, partial(_propensity, state, available=offered)))
+            self._write_notes(transaction, [each.trial for each in made], count - len(made))
             if len(made) < count:
-                return Going(partial(act, before=made))
-            chances: list[Callable[[], Propensity | None]]
-            chances = [partial(each.chance, each.trial) for each in made if each.chance is not None]
-            wanted = body.propensity and len(chances) == count
-            return Decided([each.trial for each in made], again=False, chances=chances if wanted else None)
+                return Going(partial(action, before=made))
+            propensities = [partial(each.propensity, each.trial) for each in made if each.propensity is not None]
+            wanted = body.propensity and len(propensities) == count
+            return DecideResult(
+                [each.trial for each in made], again=False, propensities=[*propensities] if wanted else None
+            )
 
-        return act
+        return action
 
-    def _note(self, turn: Transaction, trials: Sequence[Trial], left: int) -> None:
-        """Remember what was decided, in the transaction that records it; so many decisions are left to make."""
+    def _write_notes(self, transaction: Transaction, trials: Sequence[Trial], left: int) -> None:
+        """Writes the notes for retries, in the transaction that records the trials. `left` decisions are to come."""
         body, numbers = self.body, [trial.number for trial in trials]
-        self.request.note(turn, numbers, left or None)
+        self.request.store(transaction, numbers, left or None)
         if body.client is not None:
             offered = self.request.hash_of(body.among, body.exclude)
-            turn.write_note(key_of("client", body.client), json.dumps([numbers, offered]))
+            transaction.write_note(key_of("client", body.client), json.dumps([numbers, offered]))
 
-    def _known(self, turn: Transaction, before: Sequence[_Made]) -> Decided | Sequence[_Made]:
-        """What it was answered before, or what its client still has to do; else what has been decided of it so far."""
-        body, answered = self.body, self.request.answered(turn)
-        if answered is not None:
-            trials = [_at(turn, each) for each in answered.numbers]
-            if type(answered.more) is not int:
-                return Decided(trials, again=True, alike=answered.more is None)
-            ours = {each.trial.number: each for each in before}  # another process may go on with it, or have begun it
-            return [ours.get(trial.number) or _Made(trial, None) for trial in trials]
+    def _earlier(self, transaction: Transaction, before: Sequence[_NewTrial]) -> DecideResult | Sequence[_NewTrial]:
+        """Returns the stored reply or the client's pending decisions, or else the decisions made so far."""
+        body, reply = self.body, self.request.stored_reply(transaction)
+        if reply is not None:
+            trials = [_trial(transaction, each) for each in reply.numbers]
+            if type(reply.more) is not int:
+                return DecideResult(trials, again=True, alike=reply.more is None)
+            # Another process may have begun the request, or may have gone on with it.
+            own = {each.trial.number: each for each in before}
+            return [own.get(trial.number) or _NewTrial(trial, None) for trial in trials]
         if before:
             return before
-        note = None if body.client is None else turn.read_note(key_of("client", body.client))
+        note = None if body.client is None else transaction.read_note(key_of("client", body.client))
         if note is None:
             return ()
-        known = json.loads(note)  # of an earlier service the numbers alone
+        known = json.loads(note)  # notes of the first services hold the numbers alone
         numbers, offered = known if known and isinstance(known[0], list) else (known, None)
-        left = [trial for trial in (_at(turn, each) for each in numbers) if trial.state == "pending"]
+        left = [trial for trial in (_trial(transaction, each) for each in numbers) if trial.state == "pending"]
         if not left:
             return ()
         alike = offered == self.request.hash_of(body.among, body.exclude)
-        self.request.note(turn, [trial.number for trial in left], None if alike else "of other things to choose from")
-        return Decided(left, again=True, alike=alike)
+        more = None if alike else "of other things to choose from"
+        self.request.store(transaction, [trial.number for trial in left], more)
+        return DecideResult(left, again=True, alike=alike)
 
 
-class _Made(NamedTuple):
-    """A decision of a request, and how probable it was; None where it was made elsewhere, or before a crash."""
-
-    trial: Trial
-    chance: Callable[[Trial], Propensity | None] | None
-
-
-def _chance(before: State | None, trial: Trial, available: Available | None) -> Propensity | None:
+def _propensity(before: State | None, trial: Trial, available: Available | None) -> Propensity | None:
     return None if before is None else propensity_of(before, trial, available=available)
 
 
 class TellResult(NamedTuple):
-    """What comes of a reward or a failure.
+    """Result of a reward or a failure.
 
     Attributes:
         trial: as it is on record.
-        late: whether it came after the deadline.
-        counted: whether it reached what is learned.
-        sentence: what there is to say about that.
-        told: the reward, its plays and the constraint values as they were told, where they are not those on record.
-        new: whether it is the first answer that somebody gave to this decision.
-        again: whether all of it was known before.
+        late: whether the answer came after the deadline.
+        counted: whether the policy learns from the answer.
+        sentence: about a late answer, in words.
+        told: reward, plays and constraint values that were told, if they differ from those on record.
+        new: whether it is the decision's first answer from a caller.
+        again: whether all of it was on record already.
     """
 
     trial: Trial
@@ -168,93 +168,109 @@ class TellResult(NamedTuple):
 
 @final
 class Tell(NamedTuple):
-    """Tell what came of a decision: a reward, constraint values, or that it failed."""
+    """Records the answer to a decision: a reward, constraint values, or a failure."""
 
     number: int
     body: messages.RewardRequest | messages.FailureRequest
 
-    def keys(self, desk: StudyWorker) -> list[str]:
-        """See `Call`."""
-        return [f"{kind}:{self.number}" for kind in (DEFAULTED, LATE)] if desk.waiting.acts else []
+    def note_keys(self, worker: StudyWorker) -> list[str]:
+        """Returns the keys of the notes that the deadline rule writes."""
+        return [f"{kind}:{self.number}" for kind in (DEFAULTED, LATE)] if worker.deadlines.active else []
 
-    def prepared(self, desk: StudyWorker) -> Act:
-        """See `Call`."""
-        body, study = self.body, desk.study
+    def prepare(self, worker: StudyWorker) -> Action:
+        """Checks the answer, and returns the action that records it."""
+        body, study = self.body, worker.study
         if isinstance(body, messages.FailureRequest):
             reason, revise = about("reason", reason_of, "failed", body.reason), body.revise
-            return lambda turn: self._failed(desk, turn, reason, revise=revise)
+            return lambda transaction: self._fail(worker, transaction, reason, revise=revise)
         if body.reward is None and body.constraints is None:
             raise InvalidInput("`reward` is missing: a reward, or constraint values, or both must be told.")
         field = "constraints" if body.reward is None else "reward"
-        told = about(field, told_of, study.inputs, self.number, _rewards(body.reward), body.constraints)
+        told = about(field, check_answer, study.inputs, self.number, _rewards(body.reward), body.constraints)
         if body.observed_at is not None:
             number("observed_at", body.observed_at, high=study.replica.clock() + AHEAD, why=SEEN)
-        return lambda turn: self._told(desk, turn, told, body)
+        return lambda transaction: self._tell(worker, transaction, told, body)
 
-    def _told(self, desk: StudyWorker, turn: Transaction, told: Told, body: messages.RewardRequest) -> TellResult:
-        trial = _at(turn, self.number)
-        if turn.read_note(f"{DEFAULTED}:{self.number}") is not None:
-            return self._after_default(desk, turn, trial, told, revise=body.revise)
-        order, was_open = turn.order, trial.open
-        trial = turn.tell(told, revise=body.revise)
-        if body.observed_at is not None:
-            turn.write_note(f"{OBSERVED}:{self.number}", json.dumps(body.observed_at))
-        came = heard(desk, turn.trials, trial)
-        return came._replace(new=was_open and not trial.open, again=turn.order == order)
-
-    def _after_default(
-        self, desk: StudyWorker, turn: Transaction, trial: Trial, told: Told, *, revise: bool
+    def _tell(
+        self, worker: StudyWorker, transaction: Transaction, told: Told, body: messages.RewardRequest
     ) -> TellResult:
-        """Too late for the study's rule: kept, and counted where the rule says so."""
+        trial = _trial(transaction, self.number)
+        if transaction.read_note(f"{DEFAULTED}:{self.number}") is not None:
+            return self._tell_after_default(worker, transaction, trial, told, revise=body.revise)
+        order, was_open = transaction.order, trial.open
+        trial = transaction.tell(told, revise=body.revise)
+        if body.observed_at is not None:
+            transaction.write_note(f"{OBSERVED}:{self.number}", json.dumps(body.observed_at))
+        result = tell_result(worker, transaction.trials, trial)
+        return result._replace(new=was_open and not trial.open, again=transaction.order == order)
+
+    def _tell_after_default(
+        self, worker: StudyWorker, transaction: Transaction, trial: Trial, told: Told, *, revise: bool
+    ) -> TellResult:
+        """Stores an answer that came after the deadline rule was applied. It counts if the rule says so."""
         check_plays(trial, told.plays)
         key = f"{LATE}:{self.number}"
-        before = json.loads(turn.read_note(key) or "[null, null, null]")
-        late = _both(trial.number, before, told, revise=revise)
-        rule = desk.waiting.rule
-        counts = rule.late == "count"
+        before = json.loads(transaction.read_note(key) or "[null, null, null]")
+        late = _merged(trial.number, before, told, revise=revise)
+        rule = worker.deadlines.rule
+        counted = rule.late == "count"
         if late != before:
-            if counts:
-                trial = turn.tell(told, revise=True)
-            turn.write_note(key, json.dumps(late))
+            if counted:
+                trial = transaction.tell(told, revise=True)
+            transaction.write_note(key, json.dumps(late))
         stands = "the failure" if rule.on_deadline == "fail" else f"the default reward {rule.default_reward!r}"
         sentence = (
             f"It came after the deadline, in place of {stands}: it counts as if it had come then."
-            if counts
+            if counted
             else f"It came after the deadline and does not count: {stands} stands. It is kept with the decision."
         )
         return TellResult(
-            trial, late=True, counted=counts, sentence=sentence, told=(late[0], late[2] and Plays(*late[2]), late[1]),
+            trial, late=True, counted=counted, sentence=sentence, told=(late[0], late[2] and Plays(*late[2]), late[1]),
             new=before[0] is None and late[0] is not None, again=late == before,
         )  # fmt: skip
 
-    def _failed(self, desk: StudyWorker, turn: Transaction, reason: str, *, revise: bool) -> TellResult:
-        after = _over(turn, self.number)
+    def _fail(self, worker: StudyWorker, transaction: Transaction, reason: str, *, revise: bool) -> TellResult:
+        after = _after_default(transaction, self.number)
         if after is not None:
             return after
-        order, was_open = turn.order, turn.trials[self.number].open
-        came = heard(desk, turn.trials, turn.fail(self.number, reason, revise=revise))
-        return came._replace(new=was_open, again=turn.order == order)
+        order, was_open = transaction.order, transaction.trials[self.number].open
+        trial = transaction.fail(self.number, reason, revise=revise)
+        result = tell_result(worker, transaction.trials, trial)
+        return result._replace(new=was_open, again=transaction.order == order)
 
 
 @final
-class GiveUp(NamedTuple):
-    """Tell that nobody works on a decision any more."""
+class Abandon(NamedTuple):
+    """Records that no worker will answer a decision any more."""
 
     number: int
     reason: str
 
-    def keys(self, desk: StudyWorker) -> list[str]:
-        """See `Call`."""
-        return [f"{DEFAULTED}:{self.number}"] if desk.waiting.acts else []
+    def note_keys(self, worker: StudyWorker) -> list[str]:
+        """Returns the key of the note that the deadline rule writes."""
+        return [f"{DEFAULTED}:{self.number}"] if worker.deadlines.active else []
 
-    def prepared(self, desk: StudyWorker) -> Act:
-        """See `Call`."""
+    def prepare(self, worker: StudyWorker) -> Action:
+        """Checks the reason, and returns the action that records it."""
         reason = about("reason", reason_of, "was abandoned", self.reason)
-        return lambda turn: _over(turn, self.number) or heard(desk, turn.trials, turn.abandon(self.number, reason))
+
+        def action(transaction: Transaction) -> TellResult:
+            after = _after_default(transaction, self.number)
+            if after is not None:
+                return after
+            return tell_result(worker, transaction.trials, transaction.abandon(self.number, reason))
+
+        return action
 
 
-class Observed(NamedTuple):
-    """What comes of `Observe`."""
+class ObserveResult(NamedTuple):
+    """Result of `Observe`.
+
+    Attributes:
+        trial: the observation on record.
+        would: what the policy would have done instead, if the request asks for a comparison.
+        again: whether the request is a retry.
+    """
 
     trial: Trial
     would: dict[str, Any] | None
@@ -263,41 +279,40 @@ class Observed(NamedTuple):
 
 @final
 class Observe(NamedTuple):
-    """Tell of something that was not asked for."""
+    """Records an observation that no decision asked for."""
 
     body: messages.ObservationRequest
-    request: Request
+    request: IdempotentRequest
 
-    def keys(self, desk: StudyWorker) -> list[str]:  # noqa: ARG002
-        """See `Call`."""
+    def note_keys(self, worker: StudyWorker) -> list[str]:  # noqa: ARG002
+        """Returns the key of the note about the request."""
         return [] if self.request.key is None else [self.request.key]
 
-    def prepared(self, desk: StudyWorker) -> Act:
-        """See `Call`."""
-        body, study = self.body, desk.study
-        given = study.inputs
-        seen = about("context", given.context, body.context)
-        value, plays = about("reward", given.rewards, _rewards(body.reward))
-        place, where = self._place(desk)
-        decision = about(place, given.point, where)._replace(repeats=1 if plays is None else plays.times)
-        g = None if body.constraints is None else about("constraints", given.constraints, body.constraints)
+    def prepare(self, worker: StudyWorker) -> Action:
+        """Checks the observation, and returns the action that records it."""
+        body, inputs = self.body, worker.study.inputs
+        context = about("context", inputs.context, body.context)
+        value, plays = about("reward", inputs.rewards, _rewards(body.reward))
+        entry, place = self._place(worker)
+        decision = about(entry, inputs.point, place)._replace(repeats=1 if plays is None else plays.times)
+        g = None if body.constraints is None else about("constraints", inputs.constraints, body.constraints)
 
-        def act(turn: Transaction) -> Observed:
-            known = self.request.answered(turn)
-            if known is not None:
-                return Observed(_at(turn, known.numbers[0]), known.more, again=True)
-            would = self._would(desk, turn.preview(seen), decision) if body.compare else None
-            trial = turn.add(decision, seen, value, g, plays)
-            self.request.note(turn, [trial.number], would)
+        def action(transaction: Transaction) -> ObserveResult:
+            reply = self.request.stored_reply(transaction)
+            if reply is not None:
+                return ObserveResult(_trial(transaction, reply.numbers[0]), reply.more, again=True)
+            would = self._comparison(worker, transaction.preview(context), decision) if body.compare else None
+            trial = transaction.add(decision, context, value, g, plays)
+            self.request.store(transaction, [trial.number], would)
             if would is not None:
-                turn.write_note(f"{WOULD}:{trial.number}", json.dumps(would))
-            return Observed(trial, would, again=False)
+                transaction.write_note(f"{WOULD}:{trial.number}", json.dumps(would))
+            return ObserveResult(trial, would, again=False)
 
-        return act
+        return action
 
-    def _place(self, desk: StudyWorker) -> tuple[str, Any]:
-        """The entry that says where, and what it says."""
-        body, domain = self.body, desk.study.policy.domain
+    def _place(self, worker: StudyWorker) -> tuple[str, Any]:
+        """Returns the entry that says where the observation was made, and its value."""
+        body, domain = self.body, worker.study.policy.domain
         given = [(name, getattr(body, name)) for name in PLACES if getattr(body, name) is not None]
         if len(given) != 1:
             raise InvalidInput("`parameters`, `point` or `arm`: an observation is of exactly one of them.")
@@ -309,8 +324,9 @@ class Observe(NamedTuple):
         return "arm", domain.points[body.arm]
 
     @staticmethod
-    def _would(desk: StudyWorker, decision: Decision, done: Decision) -> dict[str, Any]:
-        settings = settings_at(desk.study.policy.domain, decision.point)
+    def _comparison(worker: StudyWorker, decision: Decision, done: Decision) -> dict[str, Any]:
+        """Returns the policy's decision, compared with the observed one."""
+        settings = settings_at(worker.study.policy.domain, decision.point)
         return {
             "parameters": None if settings is None else dict(settings), "point": decision.point.tolist(),
             "arm": decision.arm, "same": decision.point.tobytes() == done.point.tobytes(),
@@ -318,30 +334,30 @@ class Observe(NamedTuple):
         }  # fmt: skip
 
 
-def _rewards(said: messages.Rewards | None) -> Any:
-    """A reward, or those of several plays, as a study takes them."""
-    if not isinstance(said, messages.Sums):
-        return said
+def _rewards(told: messages.Rewards | None) -> Any:
+    """Returns a reward, or the rewards of several plays, in the form that a study takes."""
+    if not isinstance(told, messages.Sums):
+        return told
     try:
-        return Rewards(**msgspec.structs.asdict(said))
+        return Rewards(**msgspec.structs.asdict(told))
     except InvalidInput as error:
         raise error.within("reward") from None
 
 
-def _over(turn: Transaction, number_: int) -> TellResult | None:
-    """What is said of a decision to which the study's rule has been applied at its deadline; None of others."""
-    trial = _at(turn, number_)
-    if turn.read_note(f"{DEFAULTED}:{number_}") is None:
+def _after_default(transaction: Transaction, number_: int) -> TellResult | None:
+    """Returns the result of a decision to which the deadline rule has been applied. None of other decisions."""
+    trial = _trial(transaction, number_)
+    if transaction.read_note(f"{DEFAULTED}:{number_}") is None:
         return None
     sentence = "It came after the deadline, when the study's rule had been applied; nothing was changed."
     return TellResult(trial, late=True, counted=False, sentence=sentence)
 
 
-def _both(number_: int, before: Sequence[Any], told: Told, *, revise: bool) -> list[Any]:
-    """What has come late of a trial by now: reward, constraint values, plays.
+def _merged(number_: int, before: Sequence[Any], told: Told, *, revise: bool) -> list[Any]:
+    """Returns reward, constraint values and plays that have come late, the earlier ones included.
 
     Raises:
-        TrialError: something else came before, and is not to be corrected.
+        TrialError: a different late answer came before, and `revise` is False.
     """
     reward, g, plays = (*before, None)[:3]
     now = told.reward, None if told.constraints is None else told.constraints.tolist(), told.plays and list(told.plays)
@@ -356,33 +372,33 @@ def _both(number_: int, before: Sequence[Any], told: Told, *, revise: bool) -> l
     return [first[0], g if now[1] is None else now[1], first[1]]
 
 
-def heard(desk: StudyWorker, trials: Sequence[Trial], trial: Trial) -> TellResult:
-    """What an answered trial says of its answer."""
-    late = desk.waiting.late(trial)
+def tell_result(worker: StudyWorker, trials: Sequence[Trial], trial: Trial) -> TellResult:
+    """Returns what the record says of the answer of a trial."""
+    late = worker.deadlines.late(trial)
     if not late or trial.state != "observed":
         return TellResult(trial, late=late, counted=trial.state == "observed")
-    counted = counts(desk, trials, trial)
-    expires = desk.waiting.expires_at(trial)
+    counted = reward_counts(worker, trials, trial)
+    expires = worker.deadlines.expires_at(trial)
     passed = expires is not None and trial.told_at is not None and trial.told_at > expires
     since = "the deadline" if passed else "the decision had been given up"
     sentence = f"It came after {since}, and " + ("counts all the same." if counted else "does not count.")
     return TellResult(trial, late=True, counted=counted, sentence=sentence)
 
 
-def counts(desk: StudyWorker, trials: Sequence[Trial], trial: Trial) -> bool:
-    """Whether the policy's rule for pending trials lets its reward count."""
-    first = trial.righted()
+def reward_counts(worker: StudyWorker, trials: Sequence[Trial], trial: Trial) -> bool:
+    """Returns whether the policy learns from a late reward, by its rule for pending trials."""
+    first = trial.as_corrected()
 
-    def since() -> int:
+    def decisions_since() -> int:
         end = first.told_order or 0
         later = trials[first.number + 1 :]
-        return sum(each.asked_order < end and each.asked_order != each.righted().told_order for each in later)
+        return sum(each.asked_order < end and each.asked_order != each.as_corrected().told_order for each in later)
 
-    return desk.study.policy.pending.counts(first, since)
+    return worker.study.policy.pending.counts(first, decisions_since)
 
 
-def _at(turn: Transaction, number_: int) -> Trial:
-    trials = turn.trials
+def _trial(transaction: Transaction, number_: int) -> Trial:
+    trials = transaction.trials
     if number_ >= len(trials):
         raise Problem(
             404, "no_decision", "This decision is no longer on record: an older copy of the storage has taken the "

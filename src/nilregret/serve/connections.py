@@ -42,7 +42,7 @@ class JoiningTransport:
         self.abort = transport.abort
 
     def write(self, data: bytes) -> None:
-        """Writes the data; the head of an answer waits for the body until the event loop's next iteration."""
+        """Writes the data. The head of an answer waits for the body until the event loop's next iteration."""
         if self._head:
             data, self._head = self._head + data, b""
         elif data.startswith(HEAD):
@@ -73,11 +73,11 @@ class Connection(H11Protocol):
 
     @property
     def silent(self) -> bool:
-        """Whether no request is being answered."""
+        """True if no request is being answered."""
         return self.cycle is None or self.cycle.response_complete or self.transport.is_closing()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begins to serve the connection; see `asyncio.Protocol`."""
+        """Begins to serve the connection (see `asyncio.Protocol`)."""
         self.silent_since = time.monotonic()
         super().connection_made(cast(asyncio.Transport, JoiningTransport(cast(asyncio.Transport, transport))))
 

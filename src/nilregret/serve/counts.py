@@ -1,4 +1,4 @@
-"""How many trials of a study are in which state, counted where somebody asks and something has changed."""
+"""Counts of the trials of a study by state, updated when the record has changed."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from .._utils.checks import many
 from ..storage.trial import TrialState
 from ..study.study import Study
 from ..study.transaction import Transaction
-from .deadlines import Waiting
+from .deadlines import Deadlines
 from .problems import Problem
 
 
 class Counts(NamedTuple):
-    """Of a record.
+    """Counts of the trials on record.
 
     Attributes:
-        order: of its last event.
-        states: trials in each.
-        observations: trials that nobody had asked for.
-        answers: to those that somebody had, what stands for an answer after a deadline among them.
-        late: of these, after the deadline.
+        order: of the last event on record.
+        states: number of trials in each state.
+        observations: trials that no caller had asked for.
+        answers: decisions with a reward or a failure, also one that the deadline rule recorded.
+        late: answers that came after the deadline.
         violations: trials that violated a constraint.
     """
 
@@ -33,51 +33,51 @@ class Counts(NamedTuple):
 
     @property
     def decisions(self) -> int:
-        """Trials that somebody had asked for."""
+        """Number of trials that a caller had asked for."""
         return sum(self.states.values()) - self.observations
 
 
 @final
 class StudyCounts:
-    """Of one study in one process."""
+    """The counts of one study in one process, cached."""
 
     def __init__(self) -> None:
         self._counts: Counts | None = None
         self._pending = 0
-        self._checked = -1  # length of the record when they were last counted
+        self._checked = -1  # length of the record when pending trials were last counted
 
-    def counts(self, study: Study, waiting: Waiting) -> Counts:
-        """Counted anew where the record has changed.
+    def current(self, study: Study, deadlines: Deadlines) -> Counts:
+        """Returns the counts of a study, counted again if the record has changed.
 
         Args:
-            study: whose trials are counted.
-            waiting: what its rule says of them.
+            study: to count.
+            deadlines: of the study, which say what is late.
         """
-        kept = study.replica
-        with kept.lock:
-            kept.sync()
-            known, order = self._counts, kept.record.order
+        replica = study.replica
+        with replica.lock:
+            replica.sync()
+            known, order = self._counts, replica.record.order
             if known is not None and known.order == order:
                 return known
-            trials = kept.record[:]
+            trials = replica.record[:]
         states: dict[str, int] = dict.fromkeys(get_args(TrialState), 0)
         for trial in trials:
             states[trial.state] += 1
-        asked = [trial for trial in trials if trial.righted().told_order != trial.asked_order]
+        asked = [trial for trial in trials if trial.as_corrected().told_order != trial.asked_order]
         answered = [trial for trial in asked if not trial.open]
         self._counts = Counts(
-            order, states, len(trials) - len(asked), len(answered), sum(map(waiting.late, answered)),
+            order, states, len(trials) - len(asked), len(answered), sum(map(deadlines.late, answered)),
             sum(trial.feasible is False for trial in trials),
         )  # fmt: skip
         return self._counts
 
-    def check(self, turn: Transaction, most: int, wanted: int) -> None:
-        """Refuse more decisions where too many wait for an answer.
+    def check(self, transaction: Transaction, most: int, wanted: int) -> None:
+        """Checks that `wanted` more pending decisions are at most `most`.
 
         Raises:
-            Problem: 429.
+            Problem: 429, too many decisions wait for an answer.
         """
-        trials = turn.trials
+        trials = transaction.trials
         if self._checked < 0 or self._pending + len(trials) - self._checked + wanted > most:
             self._pending = sum(trial.state == "pending" for trial in trials)
             self._checked = len(trials)

@@ -1,4 +1,4 @@
-"""Studies from JSON: a whole policy, or a recipe; and what differs where one of that name is there."""
+"""Studies from JSON: a whole policy or a recipe, compared with a stored study of the same name."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from . import size_limits as sizes
 from .auth.caller import OPERATOR, Caller
 from .auth.tenants import of_others, stored_name
 from .deadlines import FACT, Rule
-from .holding import check_posterior
 from .limits import Limits
+from .memory_limits import check_posterior
 from .problems import Problem, about
 from .replies import study_said
-from .worker import NotesStorage
+from .workers import NotesStorage
 
 RECIPE = ("space", "arms", "grid", "context")
 
@@ -32,10 +32,10 @@ RECIPE = ("space", "arms", "grid", "context")
 def put(
     storage: NotesStorage, caller: Caller, name: str, body: messages.StudyRequest, limits: Limits
 ) -> tuple[bool, messages.StudySaid]:
-    """Make a study; whether it was not there before, and what it is.
+    """Makes a study, or compares it with the stored one. Returns whether it is new, and its description.
 
     Raises:
-        Problem: 409, there is another one of this name.
+        Problem: 409, a different study has this name.
     """
     if not name.strip():
         raise Problem(422, "invalid", "A study's name must have a letter.", field="name")
@@ -57,7 +57,7 @@ def put(
     facts |= rule.fact
     if known is None:
         about("name", new_study_name, "name", stored_as)
-        Study(policy, goal=body.goal, seed=body.seed, about=facts)  # refuses what cannot be, before a row is written
+        Study(policy, goal=body.goal, seed=body.seed, about=facts)  # raises an error before a row is written
         text = json.dumps(facts, sort_keys=True)
         known = storage.find_or_make(stored_as, policy=policy.to_json(), goal=body.goal, seed=body.seed, about=text)
     where = f"The study {name!r}"
@@ -73,7 +73,7 @@ def put(
 
 
 def _entry(differing: list[str], body: messages.StudyRequest) -> str:
-    """The entry of a request that says what is otherwise than it was; from another domain much else follows."""
+    """Returns the entry of the request that differs. A different domain changes much else, so it comes first."""
     first = min(differing, key=lambda each: not each.startswith("domain"))
     name, _, inner = first.partition(".")
     if name == FACT:
@@ -116,12 +116,12 @@ def _policy(body: messages.StudyRequest, limits: Limits) -> AnyPolicy:
 
 
 def _is_recipe(policy: dict[str, Any] | str) -> bool:
-    """Whether it is what a file of a study says of its policy, and no whole one."""
+    """Returns whether the policy is written as in a tuning file, and is not a whole one."""
     return isinstance(policy, dict) and "type" not in policy
 
 
 def whole(data: dict[str, Any] | str, limits: Limits) -> AnyPolicy:
-    """A policy as `to_json` writes it: names of known classes and plain values, nothing that is executed."""
+    """Returns a policy from what `to_json` writes: names of known classes and plain values, never code to run."""
     plain = plain_loads(data) if isinstance(data, str) else data
     if isinstance(plain, dict):
         sizes.check_policy(plain, limits)
@@ -135,7 +135,7 @@ def whole(data: dict[str, Any] | str, limits: Limits) -> AnyPolicy:
 
 
 def _of_recipe(body: messages.StudyRequest, limits: Limits) -> Policy:
-    """What a file of a study would make: the same tables, checks and sentences."""
+    """Returns the policy that a tuning file would make, with the same tables, checks and sentences."""
     from ..algorithms.registry import PolicyContext, policy
 
     space = None if body.space is None else _space("space", body.space, limits)

@@ -1,15 +1,15 @@
-"""How long a reward is waited for, and what its absence means: each choice is a rule of the library, on record.
+"""Deadlines of rewards, and the meaning of a missing reward. Each choice is a rule of the library, on record.
 
 | `on_deadline` | at the deadline | a reward that comes later |
 |---|---|---|
-| "abandon" | the trial is given up (a lease): it says nothing of its point any more | is taken and counts |
-| "fail" | it is told to have failed: no reward will come, and it says nothing of the value | see `late` |
-| "reward" | it is told the default reward | see `late` |
-| "censor" | it goes on counting as the least reward (`Censored.within`), as it did all the time before | see `late` |
-| "silence" | there is none: it sinks to what silence is worth as it grows old (`Imputed`) | is taken and counts |
+| "abandon" | the trial is abandoned (its lease ends) and no longer counts as pending | is recorded and counts |
+| "fail" | the trial is recorded as failed, which says nothing about the reward | see `late` |
+| "reward" | the default reward is recorded | see `late` |
+| "censor" | the trial counts as the least reward, as it did before (`Censored.within`) | see `late` |
+| "silence" | no deadline: a pending trial's imputed reward falls with its age (`Imputed`) | is recorded and counts |
 
-What happens at a deadline is an event on record, written by the next call that writes to the study, whichever process
-it comes to; so a replay sees it where it was. Looking writes nothing.
+The event at a deadline is on record, so a replay sees it at its place. The next command of the study writes it, in
+whichever process that runs. Queries write nothing.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from ..study.transaction import Going, Transaction
 
 OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
 Late = Literal["drop", "count"]
-FACT = "service"  # under which a study's facts keep the rule
-DEFAULTED = "default"  # notes: what stands in for a reward has been told of this trial
+FACT = "service"  # the entry of a study's facts that holds the rule
+DEFAULTED = "default"  # kind of the notes about trials to which the rule has been applied
 
 
 @final
 @dataclass(frozen=True)
 class Rule:
-    """What was put with a study.
+    """The deadline rule of a study.
 
     Attributes:
-        deadline: seconds from the decision; None: for ever.
+        deadline: seconds from the decision. None means no deadline.
         on_deadline: see the table above.
-        default_reward: with "reward" what is told, with "censor" and "silence" what counts meanwhile.
-        late: of a reward after the deadline under "fail", "reward" and "censor": "drop", it is kept beside the record
-            and does not count; or "count", it corrects what was told, as if it had been told then.
+        default_reward: the recorded reward of "reward", or the imputed reward of "censor" and "silence".
+        late: for "fail", "reward" and "censor". With "drop" a late reward is kept in a note and does not count. With
+            "count" a late reward corrects what was recorded at the deadline.
     """
 
     deadline: float | None = None
@@ -79,23 +79,23 @@ class Rule:
 
     @classmethod
     def of(cls, about: dict[str, Any]) -> Rule:
-        """As the facts of a study have it."""
-        kept = about.get(FACT)  # which other programs may have made of their own, and for something else
-        return cls(**kept) if isinstance(kept, dict) and kept.keys() == cls.__dataclass_fields__.keys() else cls()
+        """Returns the rule in the facts of a study."""
+        found = about.get(FACT)  # other programs may have written an entry of this name
+        return cls(**found) if isinstance(found, dict) and found.keys() == cls.__dataclass_fields__.keys() else cls()
 
     @property
     def fact(self) -> dict[str, Any]:
-        """As the facts of a study have it; nothing where nothing was said."""
+        """The rule as an entry for the facts of a study. Empty for the default rule."""
         if self == Rule():
             return {}
         said = {"deadline": self.deadline, "on_deadline": self.on_deadline}
         return {FACT: said | {"default_reward": self.default_reward, "late": self.late}}
 
     def policy(self, policy: AnyPolicy, goal: Goal) -> AnyPolicy:
-        """The policy under this rule.
+        """Returns the policy with this rule for pending trials.
 
         Raises:
-            InvalidInput: it cannot be that of this policy.
+            InvalidInput: the rule does not fit the policy.
         """
         if self.default_reward is not None:
             Inputs(policy, goal).reward(self.default_reward)
@@ -113,21 +113,26 @@ class Rule:
 
 
 @final
-class Waiting:
-    """A rule at work on one study, in one process."""
+class Deadlines:
+    """The deadlines of one study in one process.
+
+    Attributes:
+        rule: of the study.
+        active: whether the rule records something at a deadline.
+    """
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        self.acts = rule.on_deadline in ("fail", "reward")  # whether something is told at a deadline
-        self._known = 0  # trials looked at
-        self._ends: list[tuple[float, int]] = []  # (when, trial) of those that wait, a heap
-        self._sure = True  # whether what the last sweep told is on record
+        self.active = rule.on_deadline in ("fail", "reward")
+        self._known = 0  # trials that the last sweep has read
+        self._ends: list[tuple[float, int]] = []  # heap of (deadline, trial) of open trials
+        self._confirmed = True  # whether the last sweep is on record
 
     def lease(self, wanted: float | None) -> float | None:
-        """Seconds after which a trial is given up.
+        """Returns the seconds after which a trial is abandoned.
 
         Args:
-            wanted: by who asks, instead of the study's.
+            wanted: seconds from the request, instead of those of the study.
         """
         rule = self.rule
         if wanted is not None:
@@ -141,7 +146,7 @@ class Waiting:
         return None if rule.on_deadline in ("censor", "silence") else rule.deadline
 
     def expires_at(self, trial: Trial) -> float | None:
-        """Unix seconds at which a reward begins to be late; None: never."""
+        """Returns the deadline of a trial in Unix seconds, or None."""
         if trial.lease_until is not None:
             return trial.lease_until
         if self.rule.on_deadline == "censor" and self.rule.deadline is not None:
@@ -149,44 +154,44 @@ class Waiting:
         return None
 
     def late(self, trial: Trial) -> bool:
-        """Whether it was answered, or told what stands for an answer, after the deadline."""
+        """Returns whether the trial got its reward, failure or default reward after the deadline."""
         expires = self.expires_at(trial)
-        # A correction is as late as what it corrects.
+        # A correction counts as late if the answer that it corrects was late.
         at = trial.corrected[0].time if trial.corrected else trial.told_at
         return trial.late or (expires is not None and at is not None and at > expires)
 
-    def sweep(self, turn: Transaction) -> Going | None:
-        """Tell what the rule says of trials whose lease is over: they have just been given up."""
-        if not self.acts:
+    def sweep(self, transaction: Transaction) -> Going | None:
+        """Applies the rule to trials whose lease has ended. The study has just abandoned them."""
+        if not self.active:
             return None
-        trials = turn.trials
-        if not self._sure:
+        trials = transaction.trials
+        if not self._confirmed:
             self._known, self._ends = 0, []
-        self._sure = False
+        self._confirmed = False
         for number_ in range(self._known, len(trials)):
             trial = trials[number_]
             if trial.lease_until is not None and trial.open:
                 heapq.heappush(self._ends, (trial.lease_until, number_))
         self._known = len(trials)
-        now = turn.now
+        now = transaction.now
         begun = False
         while self._ends and self._ends[0][0] <= now:
-            if begun and turn.expired:
+            if begun and transaction.expired:
                 return Going(self.sweep)
-            self._end(turn, trials[self._ends[0][1]])
+            self._apply(transaction, trials[self._ends[0][1]])
             heapq.heappop(self._ends)
             begun = True
         return None
 
     def confirm(self) -> None:
-        """What the last sweep told is on record."""
-        self._sure = True
+        """Notes that the transaction of the last sweep was committed."""
+        self._confirmed = True
 
-    def _end(self, turn: Transaction, trial: Trial) -> None:
+    def _apply(self, transaction: Transaction, trial: Trial) -> None:
         if not trial.open or trial.lease_until is None:
             return
         if self.rule.on_deadline == "fail":
-            turn.fail(trial.number, f"no reward came within {trial.lease_until - trial.asked_at:g} s")
+            transaction.fail(trial.number, f"no reward came within {trial.lease_until - trial.asked_at:g} s")
         else:
-            turn.tell(Told(trial.number, self.rule.default_reward, None))
-        turn.write_note(f"{DEFAULTED}:{trial.number}", json.dumps(self.rule.default_reward))
+            transaction.tell(Told(trial.number, self.rule.default_reward, None))
+        transaction.write_note(f"{DEFAULTED}:{trial.number}", json.dumps(self.rule.default_reward))

@@ -1,14 +1,14 @@
-"""What happened in a study after a cursor: at once, or as a stream of server-sent events.
+"""Events of a study after a cursor, as a list or as a stream of server-sent events.
 
-The cursor is the study's own counter of events, which has no gaps; so nobody misses one, and nobody needs to remember
-more than a number.
+The cursor is the study's own counter of events, which has no gaps. So a client misses no event, and needs to remember
+one number only.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import final
 
@@ -24,31 +24,23 @@ from .settings import Settings
 from .worker import StudyWorker
 
 MOST = 1000  # events in one answer
-QUIET = 15.0  # seconds after which a stream says that it is alive
-
-
-def snapshot(study: Study) -> Sequence[Trial]:
-    """All trials as they are on disk now.
-
-    `study.trials` is the record itself, which goes on: who reads it trial by trial may see a late event and have missed
-    an earlier one of a trial read before.
-    """
-    return study.replica.snapshot()
+QUIET = 15.0  # seconds without an event after which a stream sends a comment
 
 
 def events(study: Study, after: int, most: int) -> m.Events:
-    """Those after the event of this order."""
-    trials = snapshot(study)
+    """Returns at most `most` events after the event number `after`, in order."""
+    # A snapshot: reading the growing record, one could see a late event and miss an earlier one of a trial read before.
+    trials = study.replica.snapshot()
     found = [
         (order, kind, trial)
         for trial in trials
         if trial.last_order > after
-        for kind, order in trial.happened()
+        for kind, order in trial.events()
         if order > after
     ]
     found.sort(key=lambda each: each[0])
-    said = [_event(order, kind, trial) for order, kind, trial in found[:most]]
-    return m.Events(said, said[-1].order if said else after, more=len(found) > most)
+    listed = [_event(order, kind, trial) for order, kind, trial in found[:most]]
+    return m.Events(listed, listed[-1].order if listed else after, more=len(found) > most)
 
 
 def _event(order: int, kind: str, trial: Trial) -> m.Event:
@@ -63,7 +55,7 @@ def _event(order: int, kind: str, trial: Trial) -> m.Event:
 
 @final
 class Streams:
-    """Streams of events of one server process.
+    """The open event streams of one server process.
 
     Args:
         settings: of the service.
@@ -74,18 +66,18 @@ class Streams:
         self._open: Counter[str] = Counter()  # by tenant
         self._over = False
         self._ended = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None  # in which there are any
+        self._loop: asyncio.AbstractEventLoop | None = None  # the loop of the streams
 
     @property
     def count(self) -> int:
-        """How many are open."""
+        """Number of open streams."""
         return self._open.total()
 
     def enter(self, tenant: str) -> None:
-        """One more, until `leave`.
+        """Counts one more stream of the tenant, until `leave`.
 
         Raises:
-            Problem: 429 where this tenant has its share, 503 where there are as many as there may be in all.
+            Problem: 429, the tenant has too many streams. 503, the process has too many.
         """
         most, own = self._settings.streams, self._settings.streams_each
         if self._open[tenant] >= own:
@@ -102,23 +94,23 @@ class Streams:
         self._open[tenant] += 1
 
     def leave(self, tenant: str) -> None:
-        """One has ended."""
+        """Counts one stream less of the tenant."""
         self._open[tenant] -= 1
         if not self._open[tenant]:
             del self._open[tenant]
 
     def end(self) -> None:
-        """Let all of them come to their end now; from any thread, and in the middle of anything."""
+        """Ends all streams. Any thread and any signal handler may call it."""
         self._over = True
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._ended.set)
 
-    async def follow(self, desk: StudyWorker, after: int) -> AsyncIterator[bytes]:
-        """Events as they come, for as long as somebody listens."""
+    async def follow(self, worker: StudyWorker, after: int) -> AsyncIterator[bytes]:
+        """Yields events as they come, without end."""
         self._loop = asyncio.get_running_loop()
         quiet = 0.0
         while not self._over:
-            found = await desk.look(lambda study, cursor=after: events(study, cursor, MOST))  # type: ignore[misc]
+            found = await worker.read(lambda study, cursor=after: events(study, cursor, MOST))  # type: ignore[misc]
             for event in found.events:
                 yield b"id: %d\nevent: %s\ndata: %s\n\n" % (
                     event.order, event.kind.encode(), msgspec.json.encode(event),
@@ -135,25 +127,25 @@ class Streams:
 
 @final
 class Stream:
-    """One that somebody listens to; as the ASGI interface has it.
+    """A response that streams events (see the ASGI interface).
 
     Args:
-        streams: of the process, of which it is one from now on.
-        desk: of the study.
-        after: the cursor.
+        streams: of the process. They count this stream from now on.
+        worker: of the study.
+        after: cursor.
 
     Raises:
-        Problem: there are too many.
+        Problem: there are too many streams.
     """
 
-    def __init__(self, streams: Streams, desk: StudyWorker, after: int) -> None:
-        streams.enter(desk.tenant)
-        self._streams, self._desk, self._after = streams, desk, after
+    def __init__(self, streams: Streams, worker: StudyWorker, after: int) -> None:
+        streams.enter(worker.tenant)
+        self._streams, self._worker, self._after = streams, worker, after
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Until one of both sides has enough."""
-        parts, named = self._streams.follow(self._desk, self._after), {"Cache-Control": "no-store"}
+        """Sends events until the client leaves or the server stops."""
+        parts, named = self._streams.follow(self._worker, self._after), {"Cache-Control": "no-store"}
         try:
             await StreamingResponse(parts, media_type="text/event-stream", headers=named)(scope, receive, send)
         finally:
-            self._streams.leave(self._desk.tenant)
+            self._streams.leave(self._worker.tenant)

@@ -1,7 +1,7 @@
-"""Requests that come again: they are answered as they were.
+"""Idempotent requests: a retry with the same `Idempotency-Key` gets the stored reply.
 
-A request that carries an `Idempotency-Key` leaves a note of what it was answered, in the transaction that did it: there
-is no moment at which a crash could do it twice, or leave whoever repeats it with another decision.
+The reply is stored as a note, in the transaction that records the trials. So no crash can make a request run twice, or
+give a retry a different decision.
 """
 
 from __future__ import annotations
@@ -14,50 +14,50 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..study.transaction import Transaction
-from .decisions import key_of
+from .decision_ids import key_of
 from .problems import Problem
 
 
 class StoredReply(NamedTuple):
-    """What a request was answered with: trials, and what else there was to say."""
+    """The reply to an earlier request: numbers of trials, and further values."""
 
     numbers: list[int]
     more: Any
 
 
-class Request(NamedTuple):
-    """A request that may come again.
+class IdempotentRequest(NamedTuple):
+    """A request that may be retried.
 
     Attributes:
-        key: of the note about it; None where the caller gave none.
-        body: a hash of what was asked, where there is a key.
+        key: of the note with the reply, or None if the request has no `Idempotency-Key`.
+        body: hash of the request, or "" without a key.
     """
 
     key: str | None
     body: str
 
     @classmethod
-    def of(cls, kind: str, key: str | None, body: msgspec.Struct) -> Request:
-        """Of a kind of request, what the caller calls it, and what it says."""
+    def of(cls, kind: str, key: str | None, body: msgspec.Struct) -> IdempotentRequest:
+        """Returns the request of a kind, with its `Idempotency-Key` and its body."""
         if key is None:
             return cls(None, "")
-        said = msgspec.json.encode(body, order="deterministic")
-        return cls(key_of("key", key), hashlib.sha256(kind.encode() + b"\0" + said).hexdigest())
+        text = msgspec.json.encode(body, order="deterministic")
+        return cls(key_of("key", key), hashlib.sha256(kind.encode() + b"\0" + text).hexdigest())
 
     @staticmethod
     def hash_of(*parts: Any) -> str | None:
-        """Of some entries of a request; None where none of them is given."""
+        """Returns a hash of some entries of a request. None if none of them is given."""
         if all(part is None for part in parts):
             return None
         return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
 
-    def answered(self, turn: Transaction) -> StoredReply | None:
-        """What it was answered with, if it was.
+    def stored_reply(self, transaction: Transaction) -> StoredReply | None:
+        """Returns the reply to the first request with this key. None if there was none.
 
         Raises:
-            Problem: 422, the key was used for something else.
+            Problem: 422, the key belongs to a different request.
         """
-        known = None if self.key is None else turn.read_note(self.key)
+        known = None if self.key is None else transaction.read_note(self.key)
         if known is None:
             return None
         body, numbers, more = json.loads(known)
@@ -68,7 +68,7 @@ class Request(NamedTuple):
             )  # fmt: skip
         return StoredReply(numbers, more)
 
-    def note(self, turn: Transaction, numbers: Sequence[int], more: Any = None) -> None:
-        """Remember it."""
+    def store(self, transaction: Transaction, numbers: Sequence[int], more: Any = None) -> None:
+        """Stores the reply for retries."""
         if self.key is not None:
-            turn.write_note(self.key, msgspec.json.encode([self.body, numbers, more]).decode())
+            transaction.write_note(self.key, msgspec.json.encode([self.body, numbers, more]).decode())

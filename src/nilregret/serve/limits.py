@@ -1,4 +1,4 @@
-"""How much one caller may ask of the service, and how long anything may take."""
+"""Limits on what one caller may ask of the service, and on the time of each step."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from .._utils.checks import integer, number, settle
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits of one server process; each is far from what honest callers need.
+    """Limits of one server process. Each is far above what an honest caller needs.
 
     Args:
-        body_bytes: of a request; a thousand rewards are 100 KB.
+        body_bytes: of a request's body. A thousand rewards are 100 KB.
         header_bytes: of a request line with its headers.
-        header_count: of those.
-        header_seconds: until they must have come: who is slower holds a connection.
-        body_seconds: likewise of a body.
-        request_seconds: until an answer must have begun; streams of events may then go on.
-        send_seconds: until a part of an answer must have been taken.
-        connections: at once, in all.
-        at_once: requests of one caller that are being answered, streams of events among them.
+        header_count: number of headers.
+        header_seconds: until all headers of a request must have come, because a slow client holds a connection.
+        body_seconds: until the body of a request must have come.
+        request_seconds: until an answer must have begun. Streams of events may then go on.
+        send_seconds: until the client must have taken a part of an answer.
+        connections: open at a time, of all callers.
+        at_once: concurrent requests of one caller, with its streams of events.
         per_second: requests of one caller, on average.
-        burst: requests of one caller that may come at once after a silence.
-        strangers_per_second: requests without a valid token, of one address.
-        strangers_burst: likewise at once.
+        burst: requests of one caller that may come at once after a pause.
+        strangers_per_second: requests without a valid token from one address, on average.
+        strangers_burst: requests without a valid token from one address that may come at once.
         count: decisions, rewards or points in one request.
-        pending: decisions of one study that nobody has answered.
-        arms: of one study, under all its contexts where these are finitely many; what is kept of each grows with the
-            points that have been tried.
-        posterior_bytes: of what is known of arms, once a thousand of them have been played: rough kernels need room
-            that grows with the square of the arms, times what a policy keeps several of.
+        pending: decisions of one study without an answer.
+        arms: of one study, times its contexts if these are finitely many. The memory for each arm grows with the number
+            of points that have been tried.
+        posterior_bytes: memory of a posterior on arms after a thousand distinct arms. For rough kernels it grows with
+            the square of the number of arms, and several parts of a policy multiply it.
         columns: of a point with its context: one for each number, and one for each option of a choice.
         parts: descriptions within the description of a policy.
     """

@@ -1,7 +1,7 @@
-"""What is sent and what comes back, each body a structure: an entry that is not known is refused by its name.
+"""Bodies of requests and replies, each a structure. An entry with an unknown name is refused.
 
-JSON has no NaN and no infinity, and neither has anything here. Times are Unix seconds. Rewards are losses where the
-study minimises.
+JSON has no NaN and no infinity, so no value here is one. Times are Unix seconds. If the study minimises, rewards are
+losses.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ Steps = Annotated[int, Meta(ge=2, le=10_000)]
 Key = Annotated[str, Meta(min_length=1, max_length=200)]
 Reason = Annotated[str, Meta(min_length=1, max_length=2000, description="In words.")]
 Revise = Annotated[bool, Meta(description="Whether another answer than the one there is corrects it.")]
-Several = Annotated[int, Meta(ge=1, le=1000)]
+RepeatedPlays = Annotated[int, Meta(ge=1, le=1000)]
 
 
 class Request(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
-    """A body that somebody sends."""
+    """The body of a request."""
 
 
 class Reply(Struct, frozen=True):
-    """A body that is sent back."""
+    """The body of a reply."""
 
 
 # -- studies -------------------------------------------------------------------------------------------------------
 
 
 class StudyRequest(Request, frozen=True):
-    """A study: what there is to choose from (`space` or `arms`) and how to decide (`policy`)."""
+    """A study: the points to choose from (`space` or `arms`) and how to decide (`policy`)."""
 
     policy: Annotated[
         dict[str, Any] | str | None,
@@ -104,7 +104,7 @@ class StudySaid(Reply, frozen=True):
 
 
 class StudyInFull(StudySaid, frozen=True):
-    """A study, and where it stands."""
+    """A study with its trials and what the policy has learned."""
 
     policy: dict[str, Any]
     trials: dict[str, int]
@@ -116,7 +116,7 @@ class StudyInFull(StudySaid, frozen=True):
 
 
 class Studies(Reply, frozen=True):
-    """The studies there are."""
+    """The studies of the caller."""
 
     studies: list[StudySaid]
 
@@ -125,11 +125,11 @@ class Studies(Reply, frozen=True):
 
 
 class DecisionRequest(Request, frozen=True):
-    """Ask what to do."""
+    """A request for decisions."""
 
     context: Context = None
     count: Annotated[
-        Several | None,
+        RepeatedPlays | None,
         Meta(
             description="How many decisions; one unless given. What takes too long for one answer is recorded in "
             "part: with an `Idempotency-Key`, send it again to go on."
@@ -150,7 +150,7 @@ class DecisionRequest(Request, frozen=True):
 
 
 class Decision(Reply, frozen=True):
-    """What to do."""
+    """A decision: the point to play."""
 
     id: str
     number: int
@@ -166,7 +166,7 @@ class Decision(Reply, frozen=True):
 
 
 class Decisions(Reply, frozen=True):
-    """What to do."""
+    """Decisions, in the order in which they were made."""
 
     decisions: list[Decision]
 
@@ -182,7 +182,7 @@ class Earlier(Reply, frozen=True):
 
 
 class DecisionInFull(Decision, frozen=True):
-    """A decision, and what came of it."""
+    """A decision with its reward or failure."""
 
     state: str
     reward: float | None
@@ -202,7 +202,7 @@ class DecisionInFull(Decision, frozen=True):
 
 
 class RewardRequest(Request, frozen=True):
-    """What came of a decision."""
+    """The reward of a decision."""
 
     reward: Rewards | None = None
     constraints: list[float] | None = None
@@ -211,20 +211,20 @@ class RewardRequest(Request, frozen=True):
 
 
 class FailureRequest(Request, frozen=True):
-    """That nothing will come of a decision."""
+    """The failure of a decision: no reward will come."""
 
     reason: Reason
     revise: Revise = False
 
 
 class AbandonmentRequest(Request, frozen=True):
-    """That nobody works on a decision any more."""
+    """The end of work on a decision, without a reward or a failure."""
 
     reason: Reason = "its worker is gone"
 
 
 class Answer(Reply, frozen=True):
-    """What is on record of a decision."""
+    """The answer to a decision, as it is on record."""
 
     id: str
     number: int
@@ -240,19 +240,19 @@ class Answer(Reply, frozen=True):
 
 
 class RewardItem(RewardRequest, frozen=True, kw_only=True):
-    """One of several."""
+    """The reward of one of several decisions."""
 
     id: str
 
 
 class RewardsRequest(Request, frozen=True):
-    """What came of several decisions; each is recorded by itself."""
+    """The rewards of several decisions. Each is recorded by itself."""
 
     items: Annotated[list[RewardItem], Meta(min_length=1, max_length=1000)]
 
 
 class Fault(Reply, frozen=True, omit_defaults=True):
-    """Why not."""
+    """The reason of a refusal."""
 
     kind: str
     sentence: str
@@ -260,13 +260,13 @@ class Fault(Reply, frozen=True, omit_defaults=True):
 
 
 class Problem(Reply, frozen=True):
-    """What is said of anything that cannot be done."""
+    """A refusal."""
 
     error: Fault
 
 
 class RewardResult(Reply, frozen=True):
-    """What came of one of several: an HTTP status, and the answer or the error."""
+    """The result for one of several rewards: an HTTP status, and the answer or the error."""
 
     id: str
     status: int
@@ -275,7 +275,7 @@ class RewardResult(Reply, frozen=True):
 
 
 class RewardResults(Reply, frozen=True):
-    """In the order of the items."""
+    """The results, in the order of the items."""
 
     items: list[RewardResult]
 
@@ -284,7 +284,7 @@ class RewardResults(Reply, frozen=True):
 
 
 class ObservationRequest(Request, frozen=True):
-    """What came of something that was not asked for; exactly one of `parameters`, `point` and `arm`."""
+    """An observation that no decision asked for. Exactly one of `parameters`, `point` and `arm` is given."""
 
     reward: Rewards
     parameters: dict[str, Any] | None = None
@@ -296,7 +296,7 @@ class ObservationRequest(Request, frozen=True):
 
 
 class Would(Reply, frozen=True):
-    """What the policy would have done instead."""
+    """The decision that the policy would have made instead."""
 
     parameters: dict[str, Any] | None
     point: list[float]
@@ -306,7 +306,7 @@ class Would(Reply, frozen=True):
 
 
 class Observation(Reply, frozen=True):
-    """What is on record now."""
+    """The observation on record."""
 
     number: int
     reward: float
@@ -314,7 +314,7 @@ class Observation(Reply, frozen=True):
 
 
 class Apprentice(Reply, frozen=True):
-    """How often the policy would have done what was done, and what that was worth."""
+    """A comparison of the policy's decisions with the observed ones."""
 
     compared: int
     same: int
@@ -343,7 +343,7 @@ class ConfidenceBounds(Reply, frozen=True):
 
 
 class Feasibility(Reply, frozen=True):
-    """What is known of satisfying all constraints."""
+    """The probability that each point satisfies all constraints."""
 
     feasible: Annotated[list[float], Meta(description="At each point: a probability, or 1 and 0 where it is proved.")]
     infeasible: Annotated[
@@ -352,7 +352,7 @@ class Feasibility(Reply, frozen=True):
 
 
 class Event(Reply, frozen=True):
-    """Something that happened to a trial."""
+    """An event of a trial."""
 
     order: int
     kind: EventKind
@@ -363,7 +363,7 @@ class Event(Reply, frozen=True):
 
 
 class Events(Reply, frozen=True):
-    """What happened after a cursor, in order, and where to go on."""
+    """The events after a cursor, in order, and the next cursor."""
 
     events: list[Event]
     next: int
@@ -371,7 +371,7 @@ class Events(Reply, frozen=True):
 
 
 class Health(Reply, frozen=True):
-    """Whether it can be used."""
+    """The health of the service."""
 
     ok: bool
 

@@ -1,4 +1,4 @@
-"""Figures for Prometheus: of the record, the same whichever process is asked, and of this process."""
+"""Metrics for Prometheus: of the record, which are the same in every process, and of this process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from ..study.study import Study
 from .commands import LATE, TellResult
 from .deadlines import DEFAULTED
 from .regret import regret_bound
-from .worker import NotesStorage, StudyWorker, StudyWorkers
+from .worker import StudyWorker
+from .workers import NotesStorage, StudyWorkers
 
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 OF_STUDY = ("tenant", "study")
@@ -27,81 +28,73 @@ LEARNED: tuple[tuple[str, str, Callable[[Study], float | None]], ...] = (
 
 @final
 class Metrics:
-    """Of one server process.
+    """The metrics of one server process.
 
     Args:
-        desks: whose studies are counted, as far as they are open here.
+        workers: of the studies to count, as far as they are open in this process.
     """
 
-    def __init__(self, desks: StudyWorkers) -> None:
-        self._desks = desks
+    def __init__(self, workers: StudyWorkers) -> None:
+        self._workers = workers
         registry = self._own = CollectorRegistry()
+
+        def counter(name: str, about: str, *labels: str) -> Counter:
+            return Counter(f"nilregret_process_{name}", about, (*OF_STUDY, *labels), registry=registry)
+
         self._latency = Histogram(
             "nilregret_request_seconds", "Time until an answer, by operation.", ("operation",), buckets=SECONDS,
             registry=registry,
         )  # fmt: skip
-        self._decisions = Counter(
-            "nilregret_process_decisions", "Decisions given by this process.", OF_STUDY, registry=registry
-        )
-        self._repeated = Counter(
-            "nilregret_process_repeated_requests", "Requests that said nothing new.", OF_STUDY, registry=registry
-        )
-        self._answers = Counter(
-            "nilregret_process_answers", "Decisions whose reward or failure this process took.", OF_STUDY,
-            registry=registry,
-        )  # fmt: skip
-        self._observations = Counter(
-            "nilregret_process_observations", "Observations taken by this process.", OF_STUDY, registry=registry
-        )
-        self._late = Counter(
-            "nilregret_process_late_answers", "Answers after their deadline, by whether they counted.",
-            (*OF_STUDY, "counted"), registry=registry,
-        )  # fmt: skip
+        self._decisions = counter("decisions", "Decisions given by this process.")
+        self._repeated = counter("repeated_requests", "Requests that said nothing new.")
+        self._answers = counter("answers", "Decisions whose reward or failure this process took.")
+        self._observations = counter("observations", "Observations taken by this process.")
+        self._late = counter("late_answers", "Answers after their deadline, by whether they counted.", "counted")
         self._open = Gauge("nilregret_open_studies", "Studies held in memory by this process.", registry=registry)
 
     def seconds(self, operation: str) -> Histogram:
-        """How long requests of a kind take; `observe` adds one."""
+        """Returns the latencies of an operation. `observe` adds one."""
         return self._latency.labels(operation)
 
-    def decided(self, desk: StudyWorker, count: int, *, again: bool) -> None:
-        """Decisions were given."""
+    def count_decisions(self, worker: StudyWorker, count: int, *, again: bool) -> None:
+        """Counts decisions, or a retry of their request."""
         if again:
-            self._repeated.labels(desk.tenant, desk.name).inc()
+            self._repeated.labels(worker.tenant, worker.name).inc()
         else:
-            self._decisions.labels(desk.tenant, desk.name).inc(count)
+            self._decisions.labels(worker.tenant, worker.name).inc(count)
 
-    def heard(self, desk: StudyWorker, heard: TellResult) -> None:
-        """An answer came, perhaps not for the first time, or what is a part of one."""
-        if heard.again:
-            self._repeated.labels(desk.tenant, desk.name).inc()
-        if heard.new:
-            self._answers.labels(desk.tenant, desk.name).inc()
-        if heard.new and heard.late:
-            self._late.labels(desk.tenant, desk.name, "yes" if heard.counted else "no").inc()
+    def count_answer(self, worker: StudyWorker, result: TellResult) -> None:
+        """Counts the reward or the failure of a decision, unless a part or all of it is not new."""
+        if result.again:
+            self._repeated.labels(worker.tenant, worker.name).inc()
+        if result.new:
+            self._answers.labels(worker.tenant, worker.name).inc()
+        if result.new and result.late:
+            self._late.labels(worker.tenant, worker.name, "yes" if result.counted else "no").inc()
 
-    def observed(self, desk: StudyWorker, *, again: bool) -> None:
-        """An observation came."""
-        (self._repeated if again else self._observations).labels(desk.tenant, desk.name).inc()
+    def count_observation(self, worker: StudyWorker, *, again: bool) -> None:
+        """Counts an observation, or a retry of its request."""
+        (self._repeated if again else self._observations).labels(worker.tenant, worker.name).inc()
 
     def text(self, tenant: str | None) -> bytes:
-        """As Prometheus reads it, of this tenant; of all and of the process where None. Looks, so in a thread."""
-        desks = [desk for desk in self._desks.open if tenant is None or desk.tenant == tenant]
-        self._open.set(len(self._desks.open))
+        """Returns the metrics of a tenant's studies, or of all studies and of the process for None. Reads studies."""
+        workers = [worker for worker in self._workers.open if tenant is None or worker.tenant == tenant]
+        self._open.set(len(self._workers.open))
         of_record = CollectorRegistry()
-        of_record.register(_OfRecord(desks, self._desks.storage))
+        of_record.register(_RecordMetrics(workers, self._workers.storage))
         own = generate_latest(self._own) if tenant is None else b""
         return own + generate_latest(of_record)
 
 
 @final
-class _OfRecord:
-    """Figures of studies, from their records."""
+class _RecordMetrics:
+    """Metrics of studies, computed from their records."""
 
-    def __init__(self, desks: Iterable[StudyWorker], storage: NotesStorage) -> None:
-        self._desks, self._storage = list(desks), storage
+    def __init__(self, workers: Iterable[StudyWorker], storage: NotesStorage) -> None:
+        self._workers, self._storage = list(workers), storage
 
     def collect(self) -> Iterable[Metric]:
-        """See `prometheus_client.registry.Collector`."""
+        """Returns the metrics (see `prometheus_client.registry.Collector`)."""
         trials = GaugeMetricFamily("nilregret_trials", "Trials on record, by state.", labels=(*OF_STUDY, "state"))
         decisions = CounterMetricFamily("nilregret_decisions", "Decisions on record.", labels=OF_STUDY)
         observed = CounterMetricFamily("nilregret_observations", "What nobody had asked for.", labels=OF_STUDY)
@@ -109,36 +102,36 @@ class _OfRecord:
         late = CounterMetricFamily("nilregret_late_answers", "Of these, after the deadline.", labels=OF_STUDY)
         violations = CounterMetricFamily("nilregret_violations", "Trials that violated a constraint.", labels=OF_STUDY)
         restarts = CounterMetricFamily("nilregret_restarts", "Cuts of the memory.", labels=OF_STUDY)
-        for desk in self._desks:
-            of, counts = (desk.tenant, desk.name), desk.tally.counts(desk.study, desk.waiting)
-            silent = self._silent(desk)
+        for worker in self._workers:
+            of, counts = (worker.tenant, worker.name), worker.counts.current(worker.study, worker.deadlines)
+            unanswered = self._unanswered(worker)
             for state, count in counts.states.items():
                 trials.add_metric((*of, state), count)
             decisions.add_metric(of, counts.decisions)
             observed.add_metric(of, counts.observations)
-            answers.add_metric(of, counts.answers - silent)
-            late.add_metric(of, counts.late - silent)
+            answers.add_metric(of, counts.answers - unanswered)
+            late.add_metric(of, counts.late - unanswered)
             violations.add_metric(of, counts.violations)
-            restarts.add_metric(of, len(desk.study.restarts))
+            restarts.add_metric(of, len(worker.study.restarts))
         return [trials, decisions, observed, answers, late, violations, restarts, *self._learned()]
 
-    def _silent(self, desk: StudyWorker) -> int:
-        """Decisions of which the study's rule has told something, and nobody else has."""
-        if not desk.waiting.acts:
+    def _unanswered(self, worker: StudyWorker) -> int:
+        """Returns how many decisions have an answer of the deadline rule and none of a caller."""
+        if not worker.deadlines.active:
             return 0
-        told = self._storage.count_notes(desk.stored, f"{DEFAULTED}:")
-        return told - self._storage.count_notes(desk.stored, f"{LATE}:", unlike="[null%")
+        defaulted = self._storage.count_notes(worker.stored, f"{DEFAULTED}:")
+        return defaulted - self._storage.count_notes(worker.stored, f"{LATE}:", unlike="[null%")
 
     def _learned(self) -> list[Metric]:
         found: list[Metric] = []
-        for name, what, of in LEARNED:
-            family = GaugeMetricFamily(f"nilregret_{name}", what, labels=OF_STUDY)
-            for desk in self._desks:
+        for name, about, read in LEARNED:
+            family = GaugeMetricFamily(f"nilregret_{name}", about, labels=OF_STUDY)
+            for worker in self._workers:
                 try:
-                    value = of(desk.study)
-                except NoRegretError:  # a policy without a posterior
+                    value = read(worker.study)
+                except NoRegretError:  # the policy has no posterior
                     continue
                 if value is not None and not math.isnan(value):
-                    family.add_metric((desk.tenant, desk.name), value)
+                    family.add_metric((worker.tenant, worker.name), value)
             found.append(family)
         return found

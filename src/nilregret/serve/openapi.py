@@ -1,4 +1,4 @@
-"""The API described for programs (OpenAPI 3.1), from the structures and the operations themselves."""
+"""OpenAPI 3.1 document of the API, made from the structures and the operations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from .. import __version__
 from . import parameters
 from .examples import examples, links
-from .operations import LONGEST_KEY, REFUSED, Answered, Operation
+from .operations import LONGEST_KEY, REFUSED, Operation, ResponseInfo
 
 DEFINITIONS = "#/components/schemas/{name}"
 KEY = {
@@ -28,10 +28,10 @@ PLACES: dict[str, dict[str, Any]] = {
 
 
 def document(operations: Sequence[Operation]) -> bytes:
-    """The whole description, JSON."""
+    """Returns the whole document as JSON."""
     kinds = [*_kinds(operations), *parameters.KINDS]
     schemas, components = msgspec.json.schema_components(kinds, ref_template=DEFINITIONS)
-    _say_parameters(components)
+    _describe_parameters(components)
     known = dict(zip(kinds, schemas, strict=True))
     addresses = {operation.name: operation.path for operation in operations}
     paths: dict[str, dict[str, Any]] = {}
@@ -48,8 +48,8 @@ def document(operations: Sequence[Operation]) -> bytes:
     return json.dumps(said, sort_keys=False).encode()
 
 
-def _say_parameters(components: dict[str, Any]) -> None:
-    """Say of what is read as in a file what it may be."""
+def _describe_parameters(components: dict[str, Any]) -> None:
+    """Adds the types of parameters to entries that are parsed like a file, after msgspec."""
     several = {"oneOf": [{"$ref": DEFINITIONS.format(name=kind.__name__)} for kind in parameters.KINDS]}
     for structure, entries in parameters.OF.items():
         for entry in entries:
@@ -91,7 +91,7 @@ def _examples(name: str) -> dict[str, Any]:
 
 
 def _links(name: str, paths: Mapping[str, str]) -> dict[str, Any]:
-    """What may follow, with what it takes of the answer."""
+    """Returns the operations that may follow, with the parameters that they take from the answer."""
     link = links()[name]
     return {
         then: {
@@ -102,7 +102,7 @@ def _links(name: str, paths: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _refused(operation: Operation) -> dict[int, Answered]:
+def _refused(operation: Operation) -> dict[int, ResponseInfo]:
     return {status: answered for status, answered in REFUSED.items() if status not in operation.answers}
 
 
@@ -119,8 +119,8 @@ def _query(operation: Operation) -> list[dict[str, Any]]:
     return [{"name": name, "in": "query", "required": False, "schema": kind} for name, kind in properties.items()]
 
 
-def _answer(answered: Answered, known: Mapping[Any, Any]) -> dict[str, Any]:
-    said: dict[str, Any] = {"description": answered.what}
+def _answer(answered: ResponseInfo, known: Mapping[Any, Any]) -> dict[str, Any]:
+    said: dict[str, Any] = {"description": answered.description}
     if isinstance(answered.body, tuple):
         said["content"] = {media: {} for media in answered.body}
     elif answered.body is not None:

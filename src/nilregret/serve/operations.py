@@ -1,4 +1,4 @@
-"""One operation of the API: its address, what it takes, what it answers, and the function that does it."""
+"""Operations of the API: address, request, responses and handler of each, and the parsing of requests."""
 
 from __future__ import annotations
 
@@ -29,42 +29,42 @@ LONGEST_KEY = 200  # characters of an Idempotency-Key
 
 @final
 @dataclass(frozen=True)
-class Answered:
-    """What an operation answers in one case.
+class ResponseInfo:
+    """A response of an operation, for the OpenAPI document.
 
     Attributes:
-        what: in words.
-        body: a structure, or the media types of text.
+        description: in words.
+        body: a structure, or the media types of a text.
     """
 
-    what: str
+    description: str
     body: type[msgspec.Struct] | tuple[str, ...] | None = None
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """One operation.
+    """An operation of the API.
 
     Attributes:
         method: of HTTP.
-        path: with {names} in it.
-        name: unique; what generated clients call it.
-        summary: in a line.
-        text: the rest, for the reference.
-        do: does it.
-        body: what is sent.
-        query: what may stand after the question mark.
-        answers: by status; those of errors besides.
-        repeatable: whether it heeds `Idempotency-Key`.
+        path: with {names} of its parameters.
+        name: unique. The method name in generated clients.
+        summary: in one line.
+        text: further description.
+        handler: function that answers a request.
+        body: structure of the request's body.
+        query: structure of the query string.
+        answers: responses by status, besides the errors that all operations share.
+        repeatable: whether the operation takes an `Idempotency-Key`.
     """
 
     method: str
     path: str
     name: str
     summary: str
-    do: Callable[[Service, ParsedRequest], Awaitable[ASGIApp]]
-    answers: Mapping[int, Answered]
+    handler: Callable[[Service, ParsedRequest], Awaitable[ASGIApp]]
+    answers: Mapping[int, ResponseInfo]
     text: str = ""
     body: type[msgspec.Struct] | None = None
     query: type[msgspec.Struct] | None = None
@@ -72,14 +72,14 @@ class Operation:
 
 
 class ParsedRequest(NamedTuple):
-    """A request, read.
+    """A parsed request.
 
     Attributes:
-        caller: who sends it.
-        path: the names in the address.
-        scope: as ASGI has it.
-        body: of the operation's kind.
-        query: likewise.
+        caller: sender of the request.
+        path: parameters in the path.
+        scope: of the ASGI interface.
+        body: an `Operation.body`.
+        query: an `Operation.query`.
         key: `Idempotency-Key`, or None.
     """
 
@@ -92,12 +92,12 @@ class ParsedRequest(NamedTuple):
 
     @property
     def headers(self) -> Headers:
-        """Of the request."""
+        """Headers of the request."""
         return Headers(scope=self.scope)
 
-    async def desk(self, service: Service) -> StudyWorker:
-        """Of the study in the address."""
-        return await service.desks.of(self.caller.tenant, self.path["name"])
+    async def worker(self, service: Service) -> StudyWorker:
+        """Returns the worker of the study that the address names."""
+        return await service.workers.get(self.caller.tenant, self.path["name"])
 
 
 REFUSALS = {
@@ -117,24 +117,24 @@ REFUSALS = {
     501: "The server lacks a package that this needs.",
     503: "The storage could not be used just now, or too many calls wait; trying again is harmless.",
 }
-REFUSED = {status: Answered(what, Told) for status, what in REFUSALS.items()}
+REFUSED = {status: ResponseInfo(text, Told) for status, text in REFUSALS.items()}
 
 
 @final
-class Said:
-    """An answer in JSON, as it is sent.
+class JsonResponse:
+    """A response with a body of encoded JSON.
 
     Args:
         status: of HTTP.
         body: JSON.
-        headers: besides those of every answer.
+        headers: besides content type and length.
     """
 
     def __init__(self, status: int, body: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         self.status, self.body, self.headers = status, body, headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it; as the ASGI interface has it."""
+        """Sends the response (see the ASGI interface)."""
         del scope, receive
         length = b"%d" % len(self.body)
         headers = [(b"content-type", JSON), (b"content-length", length), *self.headers]
@@ -142,12 +142,12 @@ class Said:
         await send({"type": "http.response.body", "body": self.body})
 
 
-AGAIN = ((b"idempotency-replayed", b"true"),)  # says that the request had come before
+AGAIN = ((b"idempotency-replayed", b"true"),)  # header of a reply to a retry
 
 
-def json_of(reply: Reply, status: int = 200, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Said:
-    """A structure, as it is sent."""
-    return Said(status, msgspec.json.encode(reply), headers)
+def json_of(reply: Reply, status: int = 200, headers: tuple[tuple[bytes, bytes], ...] = ()) -> JsonResponse:
+    """Returns a structure as a response."""
+    return JsonResponse(status, msgspec.json.encode(reply), headers)
 
 
 @final
@@ -169,38 +169,38 @@ class Endpoint:
         return Route(self._operation.path, self, methods=[self._operation.method], name=self._operation.name)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request; see the ASGI interface."""
+        """Answers a request (see the ASGI interface)."""
         operation = self._operation
         # The middleware has read the body, and passes all of it in one message.
         body = (await receive()).get("body", b"") if self._decoder is not None else b""
-        request = read(operation, self._decoder, scope, body, scope["path_params"])
+        request = parse(operation, self._decoder, scope, body, scope["path_params"])
         began = time.perf_counter()
         try:
-            reply = await operation.do(self._service, request)
+            reply = await operation.handler(self._service, request)
         finally:
             self._seconds.observe(time.perf_counter() - began)
         await reply(scope, receive, send)
 
 
-def read(
+def parse(
     operation: Operation, decoder: msgspec.json.Decoder[Any] | None, scope: Scope, body: bytes, path: Mapping[str, Any]
 ) -> ParsedRequest:
-    """A request, read: its body as the operation's decoder has it."""
+    """Returns the parsed request of an operation, whose decoder parses the body."""
     if decoder is not None:
         _check_type(scope)
     return ParsedRequest(
-        caller_of(scope), _named(path), scope, None if decoder is None else _read(decoder, body),
-        None if operation.query is None else _asked(operation.query, scope),
+        caller_of(scope), _with_study_name(path), scope, None if decoder is None else _decode(decoder, body),
+        None if operation.query is None else _query(operation.query, scope),
         _key(scope) if operation.repeatable else None,
     )  # fmt: skip
 
 
-def _named(path: Mapping[str, Any]) -> Mapping[str, Any]:
+def _with_study_name(path: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**path, "name": name_in(path["name"])} if "name" in path else path
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object without a name that stands twice: one reader would take the first of the entries, another the last."""
+    """Refuses a name that stands twice in an object: JSON parsers differ in which of the entries counts."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -212,7 +212,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_type(scope: Scope) -> None:
-    """Refuse a body that is said to be something else than JSON: a form of a page, say, which no program sends."""
+    """Refuses a body with a content type other than JSON, such as the form of a page."""
     said = next((value for name, value in scope["headers"] if name == b"content-type"), JSON)
     if said.partition(b";")[0].strip().lower() != JSON:
         raise Problem(
@@ -221,7 +221,7 @@ def _check_type(scope: Scope) -> None:
         )  # fmt: skip
 
 
-def _read(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+def _decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     if not body.strip():
         raise Problem(400, "malformed", "The body is empty; it must be a JSON object, at least {}.")
     try:
@@ -236,7 +236,7 @@ def _read(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         raise Problem(400, "malformed", "The body is nested too deeply.") from None
 
 
-def _asked(kind: type[msgspec.Struct], scope: Scope) -> Any:
+def _query(kind: type[msgspec.Struct], scope: Scope) -> Any:
     given: dict[str, str] = {}
     for name, value in QueryParams(scope["query_string"]).multi_items():
         if name in given:

@@ -1,4 +1,4 @@
-"""Parameters as they are sent, for the description of the API; what reads them is that of files (`tuning.config`)."""
+"""Structures of parameters for the OpenAPI document. `algorithms.parameter_tables` reads them, as it reads files."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Log = Annotated[bool, Meta(description="Whether its logarithm is what varies.")]
 
 
 class Parameter(Struct, forbid_unknown_fields=True, frozen=True, tag_field="type", kw_only=True):
-    """One of those that there are to choose from."""
+    """A parameter to choose."""
 
     when: When = None
 
 
 class FloatParameter(Parameter, frozen=True, tag="float", kw_only=True):
-    """A number."""
+    """A real number."""
 
     low: float
     high: float
@@ -36,7 +36,7 @@ class IntParameter(Parameter, frozen=True, tag="int", kw_only=True):
 
 
 class ChoiceParameter(Parameter, frozen=True, tag="choice", kw_only=True):
-    """One of several options."""
+    """A choice of one option."""
 
     options: Annotated[list[str | int | float | bool], Meta(min_length=1)]
 

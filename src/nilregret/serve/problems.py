@@ -1,6 +1,7 @@
-"""What a caller is told when something cannot be done: one shape, a status, a sentence, and nothing of the inside.
+"""Problems that a caller is told: a status, a kind for programs and a sentence, and nothing internal.
 
-`{"error": {"kind": "...", "sentence": "...", "field": "..."}}`; `field` where one entry of the request is to blame.
+The body is `{"error": {"kind": "...", "sentence": "...", "field": "..."}}`, with `field` if one entry of the request is
+wrong.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from .suggestions import fitting
 R = TypeVar("R")
 
 LOG = logging.getLogger("nilregret.serve")
-AT = re.compile(r" - at `(?:\$|key in \$)\.?(.*?)`$")  # how msgspec says where
-ENTRY = re.compile(r"(?:unknown|required) field `(.*?)`")  # likewise, which
-FIELD = re.compile(r"`(\w+)`")  # how the library's errors name what is wrong, and where they begin with it
-TOLD = "_nilregret_told"  # of an error: the problem that it became
-# What anybody may be told of what went wrong on our side.
+AT = re.compile(r" - at `(?:\$|key in \$)\.?(.*?)`$")  # the place in a message of msgspec
+ENTRY = re.compile(r"(?:unknown|required) field `(.*?)`")  # the entry in a message of msgspec
+FIELD = re.compile(r"`(\w+)`")  # the entry that an error of the library begins with
+TOLD = "_nilregret_told"  # attribute of an error: its problem
+# Sentences about errors of the server, which any caller may read.
 AWAY = "The storage could not be used just now (the server's log has more under {id}). Try again."
 LACKING = "The server lacks a package that this needs (its log has more under {id})."
 BROKEN = "Something went wrong in the server (its log has more under {id}). Trying again is harmless."
@@ -77,9 +78,9 @@ class Problem(Exception):
     Args:
         status: of HTTP.
         kind: a word for programs.
-        sentence: for people: what happened, why it usually does, what to try.
-        field: the entry of the request that is to blame, such as "context.day".
-        headers: that go with it.
+        sentence: for people: what happened, the usual cause, what to try.
+        field: the wrong entry of the request, such as "context.day".
+        headers: of the response.
     """
 
     def __init__(
@@ -91,26 +92,26 @@ class Problem(Exception):
         self.headers = dict(headers or {})
 
     def to_dict(self) -> dict[str, Any]:
-        """What is sent."""
+        """Returns the body as plain values."""
         said = {"kind": self.kind, "sentence": self.sentence}
         return {"error": said if self.field is None else said | {"field": self.field}}
 
     def body(self) -> bytes:
-        """The same as JSON."""
+        """Returns the body as JSON."""
         return msgspec.json.encode(self.to_dict())
 
 
 def about(field: str, do: Callable[..., R], *given: Any, always: bool = False) -> R:
-    """`do(*given)`, where a value that cannot be used is one of this entry of the request.
+    """Returns `do(*given)`. An error about a value names this entry of the request.
 
     Args:
         field: the entry.
-        do: what may refuse it.
-        given: to it.
-        always: whether it is of this entry also where the error names another one, which no request has.
+        do: function that may refuse the value.
+        given: its arguments.
+        always: whether to name this entry even if the error names another one, which the request does not have.
 
     Raises:
-        Problem: 422, it cannot be used.
+        Problem: 422, the value cannot be used.
     """
     try:
         return do(*given)
@@ -122,13 +123,13 @@ def about(field: str, do: Callable[..., R], *given: Any, always: bool = False) -
 
 
 def problem_of(error: Exception, *, hide: Iterable[tuple[str, str]] = ()) -> Problem:
-    """What the caller is told of an error; what is nobody's business is in the log, under an id that is told.
+    """Returns the problem that the caller is told. Internal details go to the log, under an id that the caller is told.
 
-    What an error of the library advises to Python is not told: see `advice`.
+    Advice to Python programs is replaced by advice in terms of HTTP: see `advice`.
 
     Args:
-        error: of any kind.
-        hide: texts that no caller may see, each with what stands instead: the place of the storage, say.
+        error: of any class.
+        hide: texts that no caller may see, such as the URL of the storage, each with its replacement.
     """
     if isinstance(error, Problem):
         return error
@@ -149,12 +150,12 @@ def problem_of(error: Exception, *, hide: Iterable[tuple[str, str]] = ()) -> Pro
 
 
 def response_of(problem: Problem) -> Response:
-    """As Starlette sends it."""
+    """Returns the problem as a response."""
     return Response(problem.body(), problem.status, problem.headers, media_type="application/json")
 
 
 async def tell(_: Request, error: Exception) -> Response:
-    """The handler of every error in an application."""
+    """Returns the response to an error. This is the handler of all errors of the application."""
     return response_of(problem_of(error))
 
 
@@ -172,18 +173,18 @@ def _refused(error: NoRegretError, sentence: str) -> Problem:
 
 
 def _field(error: InvalidInput) -> str | None:
-    """What the library's sentence begins with, within the entries where it was found."""
+    """Returns the entry that the error's sentence begins with, after the entries in which it was found."""
     named = FIELD.match(error.what)
     return ".".join((*error.places, named[1]) if named else error.places) or None
 
 
 def unfit(what: str, error: msgspec.ValidationError, kind: Any = None) -> Problem:
-    """That a body, or what else there is, has not the entries or the kinds that it should have.
+    """Returns the problem that a body or a query string does not have the right entries or types.
 
     Args:
-        what: has not.
-        error: which says where.
-        kind: of what it should have been, whose entries and words are named where they are not known.
+        what: subject of the sentence, such as "The body".
+        error: of msgspec, with the place.
+        kind: expected structure, whose entries and words are suggested if an entry is unknown.
     """
     said = str(error)
     found, named = AT.search(said), ENTRY.search(said)
@@ -203,11 +204,11 @@ def _of_json(error: msgspec.DecodeError) -> Problem:
 
 
 def _logged(error: Exception, status: int, kind: str, sentence: str) -> Problem:
-    told = getattr(error, TOLD, None)  # Starlette raises again what a handler has answered
+    told = getattr(error, TOLD, None)  # Starlette raises an error again after a handler has answered
     if isinstance(told, Problem):
         return told
-    id = secrets.token_hex(6)  # noqa: A001 - what it is called everywhere
-    if isinstance(error, StorageError):  # its sentence says all; a database that is away ends every request so
+    id = secrets.token_hex(6)  # noqa: A001 - the name in messages
+    if isinstance(error, StorageError):  # the sentence says all, and without a database every request logs one
         LOG.error("%s %s: %s", id, kind, error)
     else:
         LOG.error("%s %s", id, kind, exc_info=error)

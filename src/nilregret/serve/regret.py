@@ -1,4 +1,4 @@
-"""The regret of a study so far, bounded with what it knows now, where the policy's theorem says so."""
+"""Bound of a study's regret so far, for policies whose theorem gives one."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from ..theory.regret_bounds import sum_of_deviations_bound
 
 
 def regret_bound(study: Study) -> float | None:
-    """R_T <= 2 beta_T sum sigma_{t-1}(x_t), T the rounds so far, in reward units; None where nothing is proved.
+    """Returns R_T <= 2 beta_T sum sigma_{t-1}(x_t) after T rounds, in reward units, or None if nothing is proved.
 
-    That is how Srinivas et al. 2010 (Lemmas 5.2 and 5.4) and Chowdhury & Gopalan 2017 (Theorem 3) bound the regret of
-    whoever plays the highest upper bound, here with the realised information gain in place of its largest value. It
-    wants bounds that are proved for f, a choice among finitely many arms, and each answer before the next question:
-    with answers that come later, and for the later plays of a run (`switching`), the posterior that decided was
-    another. And it wants a width that never falls, so that the last one is the largest: noise that nobody knows is
-    bounded ever more closely, and a sketch that is drawn anew may be a better one.
+    This is how Srinivas et al. 2010 (Lemmas 5.2 and 5.4) and Chowdhury & Gopalan 2017 (Theorem 3) bound the regret of a
+    policy that plays the highest upper bound. Here the realised information gain replaces its largest value.
+
+    The bound needs confidence bounds that are proved for f, and finitely many arms. It also needs each answer before
+    the next decision. With later answers, and for the later plays of a run (`switching`), another posterior has
+    decided. The width must never fall, so that the last one is the largest. With unknown noise it falls, because the
+    noise is bounded ever more closely. With a sketch it may fall, because the next sketch may be a better one.
     """
     policy, trials = study.policy, study.trials
     if not isinstance(policy, Policy) or not _proves(policy):
@@ -45,7 +46,7 @@ def regret_bound(study: Study) -> float | None:
 
 
 def _largest(width: float, confidence: Confidence, rounds: int) -> float:
-    """Of the widths of all these rounds, given the last: they grow, unless delta is shared out otherwise."""
+    """Returns the largest width of all rounds, given the last. Widths grow unless a series shares delta unevenly."""
     series = getattr(confidence, "series", None)
     if series is None:
         return width
@@ -60,5 +61,5 @@ def _proves(policy: Policy) -> bool:
 
 
 def _grows(confidence: Confidence) -> bool:
-    """Whether its width never falls; that of `FiniteBayes` but for the series, see `_largest`."""
+    """Returns whether the width never falls. For `FiniteBayes` this leaves out its series (see `_largest`)."""
     return confidence.grows and getattr(confidence, "noise", 0.0) is not None

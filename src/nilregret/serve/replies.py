@@ -1,4 +1,4 @@
-"""Trials and studies as the API says them."""
+"""Replies of the API about trials and studies."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from ..study.trial_json import context_json
 from . import messages
 from .commands import TellResult
 from .deadlines import FACT, Rule
-from .decisions import Ids
+from .decision_ids import Ids
 from .worker import StudyWorker
 
 
 def finite(value: float | None) -> float | None:
-    """A number that JSON has; None for others."""
+    """Returns the value, or None if it is no number of JSON."""
     return None if value is None or not math.isfinite(value) else value
 
 
 def listed(values: Array) -> list[float | None]:
-    """Numbers, None for those that JSON has not."""
+    """Returns numbers as a list, with None for those that JSON does not have."""
     return [finite(value) for value in np.asarray(values).tolist()]
 
 
 def study_said(name: str, algorithm: str, stored: StoredStudy) -> dict[str, Any]:
-    """What is said of every study."""
+    """Returns the entries of `StudySaid`."""
     about = plain_loads(stored.about)
     rule = Rule.of(about)
     return {
@@ -46,14 +46,14 @@ def study_said(name: str, algorithm: str, stored: StoredStudy) -> dict[str, Any]
     }  # fmt: skip
 
 
-def study_in_full(desk: StudyWorker) -> messages.StudyInFull:
-    """Where it stands; looks, so in a thread."""
-    study = desk.study
+def study_in_full(worker: StudyWorker) -> messages.StudyInFull:
+    """Returns the state of a study. It reads the study, so it needs a thread."""
+    study = worker.study
     trials = study.trials
     counted: dict[str, int] = dict(Counter(trial.state for trial in trials))
     return messages.StudyInFull(
-        **study_said(desk.name, study.policy.algorithm, desk.stored),
-        policy=plain_loads(desk.stored.policy), trials={"all": len(trials)} | counted,
+        **study_said(worker.name, study.policy.algorithm, worker.stored),
+        policy=plain_loads(worker.stored.policy), trials={"all": len(trials)} | counted,
         width=_known(study, "width"), information_gain=_known(study, "information_gain"),
         restarts=study.restarts, multipliers=study.multipliers.tolist(),
         cautions=list(study.held_warnings.values()),
@@ -67,35 +67,35 @@ def _known(study: Study, name: str) -> float | None:
         return None
 
 
-def decision(desk: StudyWorker, ids: Ids, trial: Trial, propensity: float | None = None) -> messages.Decision:
-    """A trial as it was when it was asked for: the same words whenever it is said again."""
+def decision(worker: StudyWorker, ids: Ids, trial: Trial, propensity: float | None = None) -> messages.Decision:
+    """Returns a trial as it was when it was decided, so that a retry gets the same reply."""
     return messages.Decision(
-        ids.of(desk.tenant, desk.stored, trial.number), trial.number, trial.parameters, trial.point.tolist(),
+        ids.of(worker.tenant, worker.stored, trial.number), trial.number, trial.parameters, trial.point.tolist(),
         trial.arm, context_json(trial), trial.explored, trial.repeats, propensity, trial.asked_at,
-        desk.waiting.expires_at(trial),
+        worker.deadlines.expires_at(trial),
     )  # fmt: skip
 
 
 def plays_of(reward: float | None, plays: Plays | None) -> int | None:
-    """Of how many plays a reward is the mean."""
+    """Returns the number of plays whose mean is the reward."""
     return None if reward is None else 1 if plays is None else plays.times
 
 
 def earlier(answer: Earlier) -> messages.Earlier:
-    """An answer that was corrected."""
+    """Returns an answer that was corrected later."""
     g = None if answer.constraints is None else answer.constraints.tolist()
     plays = plays_of(answer.reward, answer.plays)
     return messages.Earlier(answer.reward, plays, g, answer.reason, answer.time)
 
 
-def answer(desk: StudyWorker, ids: Ids, heard: TellResult) -> messages.Answer:
-    """What came of telling."""
-    trial, told = heard.trial, heard.told
+def answer(worker: StudyWorker, ids: Ids, result: TellResult) -> messages.Answer:
+    """Returns the reply to a reward or a failure."""
+    trial, told = result.trial, result.told
     g = None if trial.constraints is None else trial.constraints.tolist()
     reward, plays, constraints = (trial.reward, trial.plays, g) if told is None else told
     reason = trial.abandoned.reason if trial.abandoned and trial.state == "abandoned" else trial.reason
     return messages.Answer(
-        id=ids.of(desk.tenant, desk.stored, trial.number), number=trial.number, state=trial.state, reward=reward,
-        plays=plays_of(reward, plays), constraints=constraints, reason=reason, late=heard.late,
-        counted=heard.counted, told_at=trial.told_at, sentence=heard.sentence,
+        id=ids.of(worker.tenant, worker.stored, trial.number), number=trial.number, state=trial.state, reward=reward,
+        plays=plays_of(reward, plays), constraints=constraints, reason=reason, late=result.late,
+        counted=result.counted, told_at=trial.told_at, sentence=result.sentence,
     )  # fmt: skip

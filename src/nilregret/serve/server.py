@@ -1,4 +1,4 @@
-"""A server process: an application behind its gate, at an address."""
+"""Server processes: the application behind its middleware, at an address."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .._utils.checks import shown
 from .._utils.errors import InvalidInput, StorageError
 from ..storage import SqlStorage
 from .app import create_app
-from .auth.middleware import Gate
-from .auth.origins import bound_to, is_own
+from .auth.middleware import AccessMiddleware
+from .auth.origin_checks import bound_to, is_own
 from .auth.tokens import Tokens
 from .connections import LimitedConnections
 from .dashboard import ROUTES
@@ -29,21 +29,21 @@ from .dashboard.files import address
 from .settings import Settings
 
 LOG = logging.getLogger("nilregret.serve")
-AWAY = 4  # what a process ends with when there is no storage, as commands do
-BACKLOG = 512  # connections that wait to be taken
+AWAY = 4  # exit code without a storage, the same as that of commands
+BACKLOG = 512  # connections that wait to be accepted
 HUNG_SECONDS = (
-    30  # without a sign of life, after which one of several processes is killed: a busy machine starts slowly
+    30  # without a sign of life until one of several processes is killed; a process starts slowly on a busy machine
 )
-LEAVING_SECONDS = 5  # for requests that are being answered when the server is told to stop
+LEAVING_SECONDS = 5  # for running requests after the server is told to stop
 
 
 @dataclass(frozen=True)
 class Service:
-    """What each process serves; it can be sent to another one.
+    """The service of one server process. It can be pickled and sent to another process.
 
     Args:
         storage: URL.
-        host: address that it is bound to.
+        host: address that the server is bound to.
         settings: of each process.
     """
 
@@ -52,11 +52,11 @@ class Service:
     settings: Settings = field(default_factory=Settings)
 
     def __call__(self) -> ASGIApp:
-        """The application, behind the gate.
+        """Returns the application, behind the middleware that checks access.
 
         Raises:
-            SystemExit: the storage cannot be used now, which the log has as a sentence; whoever began this process
-                begins another one.
+            SystemExit: the storage cannot be used now, which the log says in a sentence. The parent process then begins
+                another process.
         """
         _end_with_parent()
         try:
@@ -64,15 +64,15 @@ class Service:
         except StorageError as error:
             LOG.error("%s", error)
             raise SystemExit(AWAY) from None
-        gate = Middleware(
-            Gate, tokens=Tokens(storage), names=bound_to(self.host, *self.settings.public_hosts),
+        access = Middleware(
+            AccessMiddleware, tokens=Tokens(storage), names=bound_to(self.host, *self.settings.public_hosts),
             local=is_own(self.host), limits=self.settings.limits, style=address("dashboard.css"),
         )  # fmt: skip
-        return create_app(storage, self.settings, gate=gate, routes=ROUTES)
+        return create_app(storage, self.settings, access=access, routes=ROUTES)
 
 
 def _end_with_parent() -> None:
-    """One of several processes ends when the one that began it is gone; nobody would stop it, and it keeps the port."""
+    """Ends this process when its parent is gone, which would otherwise leave a process that holds the port."""
     parent = parent_process()
     if parent is not None:
 
@@ -84,10 +84,10 @@ def _end_with_parent() -> None:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket at this address, on which connections wait from now on; port 0 is any that is free.
+    """Returns a socket at this address that listens. Port 0 means any free port.
 
     Raises:
-        InvalidInput: there can be none.
+        InvalidInput: no socket can listen there.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -98,7 +98,7 @@ def listening(host: str, port: int) -> socket.socket:
             f"The service cannot listen at {shown(host)}, port {port}: {why}. Another program may have that port, or "
             "the address is none of this machine: choose others with --port and --host."
         ) from error
-    # Connections inherit it. Without it an answer in two parts waits 40 ms for the caller to acknowledge the first.
+    # Connections inherit the option. Without it an answer in two parts waits 40 ms for an acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
@@ -106,14 +106,14 @@ def listening(host: str, port: int) -> socket.socket:
 def run(
     service: Service, listener: socket.socket, *, workers: int = 1, proxies: str | None = None, log: bool = False
 ) -> None:
-    """Serve until told to stop (SIGINT or SIGTERM), and then answer what is being answered.
+    """Serves until SIGINT or SIGTERM, and then answers the requests that have begun.
 
     Args:
-        service: what to serve.
-        listener: where.
-        workers: processes.
-        proxies: addresses, with commas, of reverse proxies that are believed who called them and how.
-        log: whether each request gets a line.
+        service: to serve.
+        listener: socket.
+        workers: number of processes.
+        proxies: addresses, with commas, of the reverse proxies whose headers about the client are trusted.
+        log: whether each request gets a line in the log.
     """
     limits = service.settings.limits
     http: Any = LimitedConnections(limits.header_seconds, limits.connections)  # any callable that makes a protocol

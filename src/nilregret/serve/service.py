@@ -1,20 +1,20 @@
-"""What the operations of one server process share."""
+"""Objects that the operations of one server process share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import final
 
-from .decisions import SECRET, Ids, new_secret
+from .decision_ids import SECRET, Ids, new_secret
 from .events import Streams
 from .metrics import Metrics
 from .settings import Settings
-from .worker import NotesStorage, StudyWorkers
+from .workers import NotesStorage, StudyWorkers
 
 
 @final
 class Service:
-    """Studies, ids, figures and streams.
+    """Study workers, decision ids, metrics and event streams of one server process.
 
     Args:
         storage: of all studies.
@@ -24,18 +24,18 @@ class Service:
 
     def __init__(self, storage: NotesStorage, settings: Settings, clock: Callable[[], float]) -> None:
         self.storage, self.settings = storage, settings
-        self.desks = StudyWorkers(storage, settings, clock)
-        self.metrics = Metrics(self.desks)
+        self.workers = StudyWorkers(storage, settings, clock)
+        self.metrics = Metrics(self.workers)
         self.streams = Streams(settings)
         self._ids: Ids | None = None
 
     @property
     def ids(self) -> Ids:
-        """Of this installation."""
+        """Decision ids of this installation."""
         return self.prepare() if self._ids is None else self._ids
 
     def prepare(self) -> Ids:
-        """See that the storage can keep notes; the secret of the installation is the first one."""
+        """Makes the storage keep notes, and reads or makes the secret of the installation."""
         self.storage.keep_notes()
         self._ids = Ids(self.storage.note_once(SECRET, new_secret()))
         return self._ids

@@ -1,4 +1,4 @@
-"""What whoever runs the service may choose; every number has its reason."""
+"""Settings of the service for its operator. Every default has a reason."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from .._utils.checks import integer, number, settle
 from .limits import Limits
 
-LEAVING = "leaving"  # in the state of an application: what it wants to be called when the server begins to stop
+LEAVING = "leaving"  # key in the state of the application: a function to call when the server begins to stop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,20 +15,19 @@ class Settings:
     """Settings of one server process.
 
     Args:
-        limits: on what one caller may ask for.
-        public_hosts: names under which the service may be called besides those of the address that it listens at.
-        writers: threads that decide and commit, of all studies together; a study takes one at a time. Two cores
-            are kept busy by four: one waits for the disk while another decides.
-        readers: threads that look (predictions, explanations, exports, pages), which must not hold up decisions.
-        turn_seconds: after which a transaction takes up no further call of its study, so that the next study comes
-            up; what is left waits for its next turn.
-        turn_calls: likewise, calls in one transaction.
-        waiting: calls that wait for one study; who comes then is told to try again.
-        open_studies: studies held in memory; the one that was not used for longest is let go of.
-        recheck_seconds: after which it is looked up again whether a name still stands for the same study.
-        poll_seconds: between two looks of a stream of events.
-        streams: of events, at once.
-        streams_each: of these, of one tenant.
+        limits: on requests of one caller.
+        public_hosts: host names of the service besides those of the address that it listens at.
+        writers: threads that decide and commit, for all studies together. A study uses one at a time. Four keep two
+            cores busy, because one waits for the disk while another decides.
+        readers: threads for queries (predictions, explanations, exports, pages), which must not delay decisions.
+        turn_seconds: after which a transaction begins no further command, so that the next study gets its turn.
+        turn_calls: commands in one transaction.
+        waiting: commands that may wait for one study. Further ones are refused and may be retried.
+        open_studies: studies in memory. The one that was unused for longest is dropped first.
+        recheck_seconds: after which the storage is asked again whether a name still means the same study.
+        poll_seconds: between two queries of a stream of events.
+        streams: open streams of events.
+        streams_each: open streams of events of one tenant.
     """
 
     limits: Limits = field(default_factory=Limits)

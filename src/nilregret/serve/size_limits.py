@@ -1,7 +1,7 @@
-"""How large a study may be that comes from outside, known from its description before anything is made of it.
+"""Limits on the size of a study that a caller puts, checked on its description before anything is made.
 
-A few words describe a grid of a million arms, or a search that looks at a million candidates in each decision: who may
-put a study could take the memory and the processor that all studies share.
+A few words describe a grid of a million arms, or a search over a million candidates in each decision. A caller could so
+take the memory and the processor time that all studies share.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .._utils.serialize import DEEPEST, from_plain
 from ..domains.domain import Arms, Domain, Space
 from .limits import Limits
 
-# Of parts of a policy, by class and entry: some ten times what they are unless told otherwise.
+# The largest values of entries of a policy, by class: some ten times the defaults.
 MOST: dict[str, dict[str, float]] = {
     "PointSearch": {
         "candidates": 8192, "around": 1024, "starts": 64, "evaluations": 200, "mutations": 4096, "incumbents": 64,
@@ -27,11 +27,11 @@ MOST: dict[str, dict[str, float]] = {
     "NearestMeans": {"neighbours": 1000},
     "InitialDesign": {"rounds": 10_000},
 }  # fmt: skip
-LISTED = {"DriftBank": {"rates": 64}, "Safe": {"start": 1000}}  # likewise, entries of a list
+LISTED = {"DriftBank": {"rates": 64}, "Safe": {"start": 1000}}  # the largest number of entries in a list
 
 
 def check_columns(space: Space, limits: Limits) -> None:
-    """Refuse a space of too many parameters and options."""
+    """Refuses a space with too many columns."""
     if space.dimension > limits.columns:
         raise InvalidInput(
             f"These parameters have {space.dimension} columns, one for each number and one for each option of a "
@@ -40,7 +40,7 @@ def check_columns(space: Space, limits: Limits) -> None:
 
 
 def check_arms(count: int, limits: Limits) -> None:
-    """Refuse too many arms."""
+    """Refuses too many arms."""
     if count > limits.arms:
         raise InvalidInput(
             f"There are {shown(count)} arms, and this service takes {limits.arms:,} of a study. Give the parameters "
@@ -49,10 +49,10 @@ def check_arms(count: int, limits: Limits) -> None:
 
 
 def check_policy(described: Mapping[str, Any], limits: Limits) -> None:
-    """Refuse a policy that would be too large.
+    """Refuses a policy that would be too large.
 
     Args:
-        described: as `Policy.to_json` has it; it may be anything at all.
+        described: policy as `Policy.to_json` writes it. May hold anything at all.
         limits: of the service.
     """
     for count, part in enumerate(_parts(described, DEEPEST)):
@@ -64,8 +64,8 @@ def check_policy(described: Mapping[str, Any], limits: Limits) -> None:
 
 
 def _parts(data: Any, levels: int) -> Iterator[Mapping[str, Any]]:
-    """Descriptions within descriptions, outermost first."""
-    if not isinstance(data, dict | list) or levels == 0:  # what is deeper is refused by who reads it
+    """Yields the descriptions within a description, outermost first."""
+    if not isinstance(data, dict | list) or levels == 0:  # the parser refuses deeper descriptions
         return
     if isinstance(data, dict):
         yield data
@@ -101,7 +101,7 @@ def _check_domain(part: Mapping[str, Any], limits: Limits) -> None:
 
 
 def _arms(domain: Any, limits: Limits) -> int:
-    """How many there are in the description of a domain; 1 of others."""
+    """Returns the number of arms in the description of a domain. 1 means other domains."""
     if not isinstance(domain, dict) or domain.get("type") != "Arms":
         return 1
     points, counts = domain.get("points"), domain.get("counts")
@@ -115,13 +115,13 @@ def _arms(domain: Any, limits: Limits) -> int:
 
 
 def gridded(space: Space, steps: int | Mapping[str, int], limits: Limits) -> Arms:
-    """The grid, made only where it is not too large."""
+    """Returns the grid of a space, and refuses one that is too large before it is made."""
     check_columns(space, limits)
     return space.grid(steps, most=limits.arms)
 
 
 def check_made(domain: Domain, context: Space | None, limits: Limits) -> None:
-    """Refuse points with contexts of too many columns."""
+    """Refuses points with contexts of too many columns."""
     columns = domain.dimension + (0 if context is None else context.dimension)
     if columns > limits.columns:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""What an entry of a request should have been: the names and the words that there are, where others were sent."""
+"""Suggestions for wrong entries of a request: the names and the words that it could have had."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import msgspec
 
 from ..algorithms.schema import nearest
 
-STEP = re.compile(r"\[[^]]*\]|[^.[\]]+")  # of a place such as "items[1].reward"
+STEP = re.compile(r"\[[^]]*\]|[^.[\]]+")  # a step of a place such as "items[1].reward"
 ELSEWHERE = " `/openapi.json` has those there are."
 
 
 def fitting(said: str, kind: Any, place: str, unknown: str | None) -> str:
-    """What there is where something else was sent; begins with a space, or is nothing.
+    """Returns the possible names or words, with a leading space, or "".
 
     Args:
-        said: what is wrong, in msgspec's words.
-        kind: of the whole body or address; None where it is not known.
-        place: of the value that is wrong in it, "" for the whole.
-        unknown: an entry that there is not, where that is what is wrong.
+        said: message of msgspec.
+        kind: structure of the whole body or query. None if unknown.
+        place: of the wrong value in the body, "" for the whole body.
+        unknown: name of an entry that does not exist, if that is the error.
     """
     if unknown is None and "enum value" not in said:
         return ""
@@ -36,7 +36,7 @@ def fitting(said: str, kind: Any, place: str, unknown: str | None) -> str:
 
 
 def _at(kind: msgspec.inspect.Type, steps: list[str]) -> Iterator[msgspec.inspect.Type]:
-    """The kinds that a value at a place may have."""
+    """Yields the types that a value at a place may have."""
     if isinstance(kind, msgspec.inspect.Metadata):
         yield from _at(kind.type, steps)
     elif isinstance(kind, msgspec.inspect.UnionType):

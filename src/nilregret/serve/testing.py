@@ -1,6 +1,6 @@
-"""A service of one's own for the tests of a program that uses one: on a free port, and gone afterwards.
+"""A service for tests of programs that use one: on a free port, and gone after the test.
 
-`Serving` is in this process; `in_a_process` is `nilregret serve` itself, dashboard and all.
+`Serving` runs in this process. `in_a_process` runs the command `nilregret serve`, with the dashboard.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ..storage import MemoryStorage, Storage
 from .app import create_app
 
 LONGEST_START = 120.0  # seconds
-LEAVING_SECONDS = 2  # likewise, for what is being answered: a stream of events has no end of its own
+LEAVING_SECONDS = 2  # seconds for running requests after a stop; a stream of events would never end
 
 
 @final
 class Serving:
-    """A service on 127.0.0.1, without tokens: whoever is on this machine may use it.
+    """A service on 127.0.0.1 without tokens, which every program on this machine may use.
 
     >>> from nilregret.serve.client import Client
     >>> from nilregret.serve.testing import Serving
@@ -36,10 +36,10 @@ class Serving:
     []
 
     Args:
-        storage: of its studies; in memory unless given.
+        storage: of the studies. In memory unless given.
 
     Attributes:
-        url: of the service, once it has begun.
+        url: of the service, after it has started.
     """
 
     def __init__(self, storage: Storage | None = None) -> None:
@@ -49,8 +49,9 @@ class Serving:
         self._thread: threading.Thread | None = None
 
     def start(self) -> Self:
-        """Begin; `with` does so, too."""
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio delays parts
+        """Starts the service. `with` calls it."""
+        # With IPPROTO_TCP asyncio sets TCP_NODELAY, without which an answer in parts is delayed.
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -72,7 +73,7 @@ class Serving:
         return self
 
     def stop(self) -> None:
-        """End: requests that run are answered first."""
+        """Stops the service after it has answered running requests."""
         if self._server is not None and self._thread is not None:
             self._app.state.service.streams.end()
             self._server.should_exit = True
@@ -88,16 +89,16 @@ class Serving:
 
 @contextlib.contextmanager
 def in_a_process(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
-    """`nilregret serve` in a process of its own, until the block ends.
+    """Runs `nilregret serve` in a process of its own, until the block ends.
 
     Args:
         *arguments: of the command, such as "--storage" and its URL.
 
     Yields:
-        The process, and what it said when it began: "url" of the API, "dashboard", "storage".
+        The process, and what it printed: "url" of the API, "dashboard", "storage".
 
     Raises:
-        ServiceError: it did not begin.
+        ServiceError: the service did not start.
     """
     command = [sys.executable, "-m", "nilregret", "serve", "--port", "0", "--json", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

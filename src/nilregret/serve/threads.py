@@ -1,7 +1,7 @@
 """A pool of threads that tenants share: their queues are served in turn, and no tenant gets all threads.
 
-anyio's limiters are not enough: they serve in order of arrival, and they count a thread as free when its caller is
-cancelled, while the thread still works.
+anyio's limiters are not enough. They serve in order of arrival. When a caller is cancelled, they count its thread as
+free while the thread still works.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class TenantThreads:
     Args:
         count: number of threads.
         name: beginning of the threads' names.
-        most: threads that one tenant may hold at once; all unless given.
+        most: threads that one tenant may hold at once. All unless given.
     """
 
     def __init__(self, count: int, name: str, *, most: int | None = None) -> None:
@@ -48,7 +48,7 @@ class TenantThreads:
             self._start()
 
     def future(self, tenant: str, do: Callable[[], R]) -> Future[R]:
-        """Returns the future result of `do()`; it does not begin if the future is cancelled before."""
+        """Returns the future result of `do()`. It does not begin if the future is cancelled before."""
         future: Future[R] = Future()
 
         def work() -> None:
@@ -63,7 +63,7 @@ class TenantThreads:
         return future
 
     async def run(self, tenant: str, do: Callable[[], R]) -> R:
-        """Returns the result of `do()` from a thread; it does not begin if the caller is cancelled before."""
+        """Returns the result of `do()` from a thread. It does not begin if the caller is cancelled before."""
         return await asyncio.wrap_future(self.future(tenant, do))
 
     def close(self, *, drop: bool) -> None:

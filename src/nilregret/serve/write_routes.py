@@ -1,4 +1,4 @@
-"""The operations under /v1 that decide and record, and what they share."""
+"""Operations under /v1 that decide and record."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from starlette.types import ASGIApp
 from .._utils.errors import InvalidInput
 from ..policy.explain import Propensity
 from ..storage.record import Trial
-from . import create_study as making
+from . import create_study
 from . import messages as m
 from .auth.caller import Caller
-from .commands import Decide, Decided, GiveUp, Observe, Tell
-from .idempotency import Request
-from .operations import AGAIN, REFUSED, Answered, Operation, ParsedRequest, json_of
+from .commands import Abandon, Decide, DecideResult, Observe, Tell
+from .idempotency import IdempotentRequest
+from .operations import AGAIN, REFUSED, Operation, ParsedRequest, ResponseInfo, json_of
 from .problems import problem_of
 from .replies import answer, decision
 from .service import Service
 from .worker import StudyWorker
 
 STUDY = "/v1/studies/{name}"
-PROPENSITIES = 10  # decisions of one request whose propensities are asked for, too: each may take a thousand draws
+PROPENSITIES = 10  # decisions of one request with propensities, each of which may take a thousand draws
 ONE = STUDY + "/decisions/{id}"
 TOLD = {
-    200: Answered("It is on record; also where it was before, and where it came late.", m.Answer),
+    200: ResponseInfo("It is on record; also where it was before, and where it came late.", m.Answer),
     **{status: REFUSED[status] for status in (409,)},
 }
 
 
-async def put_study(service: Service, heard: ParsedRequest) -> ASGIApp:
-    """Make it, or see that it is the same."""
-    made, desk_of = await service.desks.thread(
-        making.put,
+async def put_study(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Makes a study, or checks that the stored one is the same."""
+    made, study = await service.workers.in_thread(
+        create_study.put,
         service.storage,
-        heard.caller,
-        heard.path["name"],
-        heard.body,
+        request.caller,
+        request.path["name"],
+        request.body,
         service.settings.limits,
-        tenant=heard.caller.tenant,
+        tenant=request.caller.tenant,
     )
-    return json_of(desk_of, 201 if made else 200)
+    return json_of(study, 201 if made else 200)
 
 
-async def ask(service: Service, heard: ParsedRequest) -> ASGIApp:
-    """Ask for decisions."""
-    desk, body = await heard.desk(service), heard.body
+async def ask(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Makes decisions."""
+    worker, body = await request.worker(service), request.body
     _check_count("count", body.count or 1, service)
     for name in ("among", "exclude"):
         _check_listed(name, getattr(body, name), service.settings.limits.arms)
@@ -56,69 +56,70 @@ async def ask(service: Service, heard: ParsedRequest) -> ASGIApp:
             f"`propensity` is said of at most {PROPENSITIES} decisions in a request, and `count` is {body.count}: each "
             "may take a thousand draws, or a replay. Ask for fewer at a time, or `GET .../explain/NUMBER` later."
         )
-    request = Request.of("decisions", heard.key, body)
-    decided: Decided = await desk.do(Decide(body, request, service.settings.limits.pending))
-    service.metrics.decided(desk, len(decided.trials), again=decided.again)
-    wanted = body.propensity and decided.alike  # what else could be chosen from then is not on record
-    chances = await _propensities(desk, body, decided) if wanted else [None] * len(decided.trials)
-    said = [decision(desk, service.ids, trial, p) for trial, p in zip(decided.trials, chances, strict=True)]
+    idempotent = IdempotentRequest.of("decisions", request.key, body)
+    decided: DecideResult = await worker.run(Decide(body, idempotent, service.settings.limits.pending))
+    service.metrics.count_decisions(worker, len(decided.trials), again=decided.again)
+    # The points that the first request could choose from are not on record.
+    wanted = body.propensity and decided.alike
+    chances = await _propensities(worker, body, decided) if wanted else [None] * len(decided.trials)
+    said = [decision(worker, service.ids, trial, p) for trial, p in zip(decided.trials, chances, strict=True)]
     return json_of(m.Decisions(said), 201, AGAIN if decided.again else ())
 
 
-async def _propensities(desk: StudyWorker, body: m.DecisionRequest, decided: Decided) -> list[float | None]:
-    """From the state before each decision, which a repeated request finds by a replay."""
+async def _propensities(worker: StudyWorker, body: m.DecisionRequest, decided: DecideResult) -> list[float | None]:
+    """Returns the probability of each decision in the state before. A retry gets that state by a replay."""
 
     def replayed(trial: Trial) -> Propensity | None:
-        return desk.study.explain(trial.number, among=body.among, exclude=body.exclude).propensity
+        return worker.study.explain(trial.number, among=body.among, exclude=body.exclude).propensity
 
-    chances = decided.chances or [partial(replayed, trial) for trial in decided.trials]
-    found = await desk.look(lambda _: [chance() for chance in chances])
+    chances = decided.propensities or [partial(replayed, trial) for trial in decided.trials]
+    found = await worker.read(lambda _: [chance() for chance in chances])
     return [None if each is None else each.value for each in found]
 
 
-async def reward(service: Service, heard: ParsedRequest) -> ASGIApp:
-    """Tell what came of a decision."""
-    desk = await heard.desk(service)
-    said, _ = await _told(service, desk, heard.caller, heard.path["id"], heard.body)
+async def reward(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Records the reward of a decision."""
+    worker = await request.worker(service)
+    said, _ = await _told(service, worker, request.caller, request.path["id"], request.body)
     return json_of(said)
 
 
-async def failure(service: Service, heard: ParsedRequest) -> ASGIApp:
-    """Tell that nothing will come of a decision."""
-    desk = await heard.desk(service)
-    number = service.ids.number(heard.caller.tenant, desk.stored, heard.path["id"])
-    done = await desk.do(Tell(number, heard.body))
-    service.metrics.heard(desk, done)
-    return json_of(answer(desk, service.ids, done))
+async def failure(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Records that a decision failed."""
+    worker = await request.worker(service)
+    number = service.ids.number(request.caller.tenant, worker.stored, request.path["id"])
+    done = await worker.run(Tell(number, request.body))
+    service.metrics.count_answer(worker, done)
+    return json_of(answer(worker, service.ids, done))
 
 
-async def abandonment(service: Service, heard: ParsedRequest) -> ASGIApp:
-    """Tell that nobody works on a decision any more."""
-    desk = await heard.desk(service)
-    number = service.ids.number(heard.caller.tenant, desk.stored, heard.path["id"])
-    return json_of(answer(desk, service.ids, await desk.do(GiveUp(number, heard.body.reason))))
+async def abandonment(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Records that no worker will answer a decision any more."""
+    worker = await request.worker(service)
+    number = service.ids.number(request.caller.tenant, worker.stored, request.path["id"])
+    return json_of(answer(worker, service.ids, await worker.run(Abandon(number, request.body.reason))))
 
 
 async def _told(
     service: Service,
-    desk: StudyWorker,
+    worker: StudyWorker,
     caller: Caller,
-    id: str,  # noqa: A002 - what it is called everywhere
+    id: str,  # noqa: A002 - the name in messages and tables
     body: m.RewardRequest,
 ) -> tuple[m.Answer, int]:
-    number = service.ids.number(caller.tenant, desk.stored, id)
-    done = await desk.do(Tell(number, body))
-    service.metrics.heard(desk, done)
-    return answer(desk, service.ids, done), number
+    number = service.ids.number(caller.tenant, worker.stored, id)
+    done = await worker.run(Tell(number, body))
+    service.metrics.count_answer(worker, done)
+    return answer(worker, service.ids, done), number
 
 
-async def rewards(service: Service, heard: ParsedRequest) -> ASGIApp:
-    """Tell what came of several decisions, each by itself."""
-    desk = await heard.desk(service)
-    body: m.RewardsRequest = heard.body
+async def rewards(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Records the rewards of several decisions, each by itself."""
+    worker = await request.worker(service)
+    body: m.RewardsRequest = request.body
     _check_count("items", len(body.items), service)
     done: list[Any] = await asyncio.gather(
-        *(_told(service, desk, heard.caller, item.id, item) for item in body.items), return_exceptions=True
+        *(_told(service, worker, request.caller, item.id, item) for item in body.items), return_exceptions=True
     )
     results = []
     for item, each in zip(body.items, done, strict=True):
@@ -144,59 +145,63 @@ def _check_listed(name: str, listed: list[Any] | None, most: int) -> None:
         raise InvalidInput(f"`{name}` has {len(listed)} entries: at most {most} are looked at in one decision.")
 
 
-async def observe(service: Service, heard: ParsedRequest) -> ASGIApp:
-    """Tell of something that was not asked for."""
-    desk = await heard.desk(service)
-    done = await desk.do(Observe(heard.body, Request.of("observations", heard.key, heard.body)))
-    service.metrics.observed(desk, again=done.again)
+async def observe(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Records an observation that no decision asked for."""
+    worker = await request.worker(service)
+    idempotent = IdempotentRequest.of("observations", request.key, request.body)
+    done = await worker.run(Observe(request.body, idempotent))
+    service.metrics.count_observation(worker, again=done.again)
     trial, would = done.trial, done.would
     said = m.Observation(trial.number, trial.reward or 0.0, None if would is None else m.Would(**would))
     return json_of(said, 201, AGAIN if done.again else ())
 
 
-DECIDING = [
+WRITE_OPERATIONS = [
     Operation(
         method="PUT", path=STUDY, name="putStudy", summary="Make a study, or see that it is as it should be.",
         text="To put the same again changes nothing. A study keeps the policy, goal, seed, facts and waiting rule that "
         "it was made with: another one is refused with what differs.",
-        do=put_study, body=m.StudyRequest,
-        answers={200: Answered("It was there, and is the same.", m.StudySaid), 201: Answered("Made.", m.StudySaid)},
+        handler=put_study, body=m.StudyRequest,
+        answers={
+            200: ResponseInfo("It was there, and is the same.", m.StudySaid), 201: ResponseInfo("Made.", m.StudySaid),
+        },
     ),
     Operation(
         method="POST", path=f"{STUDY}/decisions", name="ask", summary="Ask what to do.",
         text="The decisions are on disk, pending, before they are answered. With an `Idempotency-Key` the same request "
         "again, to whichever server, gets the same decisions, also after a crash.",
-        do=ask, body=m.DecisionRequest, repeatable=True, answers={201: Answered("Decided.", m.Decisions)},
+        handler=ask, body=m.DecisionRequest, repeatable=True, answers={201: ResponseInfo("Decided.", m.Decisions)},
     ),
     Operation(
         method="PUT", path=f"{ONE}/reward", name="reward", summary="Tell what came of a decision.",
         text="The same again changes nothing; another one is refused, unless with `revise` it corrects the one there "
         "is: the study goes on as if it had come first. A late one is taken; `late` and `counted` say what became of "
         "it.",
-        do=reward, body=m.RewardRequest, answers=TOLD,
+        handler=reward, body=m.RewardRequest, answers=TOLD,
     ),
     Operation(
         method="POST", path=f"{ONE}/failure", name="fail", summary="Tell that nothing will come of a decision.",
         text="A point that has only failed is not asked for again. With `revise` it takes back a reward.",
-        do=failure, body=m.FailureRequest, answers=TOLD,
+        handler=failure, body=m.FailureRequest, answers=TOLD,
     ),
     Operation(
         method="POST", path=f"{ONE}/abandonment", name="abandon",
         summary="Tell that nobody works on a decision any more.",
         text="It no longer counts as pending, and says nothing of its point. Its reward is taken all the same if it "
         "comes.",
-        do=abandonment, body=m.AbandonmentRequest, answers=TOLD,
+        handler=abandonment, body=m.AbandonmentRequest, answers=TOLD,
     ),
     Operation(
         method="POST", path=f"{STUDY}/rewards", name="rewards", summary="Tell what came of several decisions.",
         text="Each is recorded by itself, and has a status of its own.",
-        do=rewards, body=m.RewardsRequest, answers={200: Answered("What came of each.", m.RewardResults)},
+        handler=rewards, body=m.RewardsRequest, answers={200: ResponseInfo("What came of each.", m.RewardResults)},
     ),
     Operation(
         method="POST", path=f"{STUDY}/observations", name="observe",
         summary="Tell of something that was not asked for.",
         text="With `compare` the policy learns as an apprentice: it says what it would have done in your place, before "
         "it learns what came of what you did.",
-        do=observe, body=m.ObservationRequest, repeatable=True, answers={201: Answered("On record.", m.Observation)},
+        handler=observe, body=m.ObservationRequest, repeatable=True,
+        answers={201: ResponseInfo("On record.", m.Observation)},
     ),
 ]  # fmt: skip

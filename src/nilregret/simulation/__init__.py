@@ -1,4 +1,4 @@
-"""Policies played in simulated environments, and what came of it."""
+"""Simulations of policies in environments, and their results."""
 
 from __future__ import annotations
 

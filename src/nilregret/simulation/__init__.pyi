@@ -3,5 +3,5 @@
 from . import environments as environments
 from .environments import Environment as Environment
 from .results import Run as Run
-from .simulate import replicate as replicate
-from .simulate import simulate as simulate
+from .runner import replicate as replicate
+from .runner import simulate as simulate

@@ -1,16 +1,16 @@
-"""What a run is judged by. Rounds are along the last axis, so replicates may be along the first.
+"""Metrics of runs. Rounds are along the last axis, so replicates may be along the first.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | r_t = f(x*) - f(x_t) | `regret` | regret of each round | (..., T) |
 | R_t | `cumulative_regret` | sum of r_1 .. r_t | (..., T) |
 | R_t / t | `average_regret` | goes to 0 for a no-regret policy | (..., T) |
-| | `simple_regret` | f(x*) minus the best f among plays answered by then | (..., T) |
+| | `simple_regret` | f(x*) minus the best f among plays answered so far | (..., T) |
 | [r_t]^+ | `positive_regret` | sum of the positive parts, where plays may beat the best feasible point | (..., T) |
 | g_t | `constraints` | constraint values of each round, satisfied when <= 0 | (..., T, m) |
-| V_t | `violation` | norm of the positive part of g_1 + ... + g_t: rounds may make up for each other | (..., T) |
+| V_t | `violation` | norm of the positive part of g_1 + ... + g_t: rounds may compensate for each other | (..., T) |
 | | `regret_by_period` | regret of each stationary period, against its own maximum | (..., K) |
-| | `strong_violation` | sum of the positive parts: nothing makes up for a violation | (..., T) |
+| | `strong_violation` | sum of the positive parts: no round compensates for a violation | (..., T) |
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, integer, listed, many, shown
 from .._utils.errors import InvalidInput
+from .environments.change_points import ascending_rounds
 
 ROUNDS = "They are rounds, counted from 0."
 
 
 def cumulative_regret(regret: npt.ArrayLike) -> Array:
-    """R_t = r_1 + ... + r_t (Srinivas et al. 2010, section 2)."""
+    """Returns R_t = r_1 + ... + r_t (Srinivas et al. 2010, section 2)."""
     return np.cumsum(_per_round("regret", regret), axis=-1)
 
 
 def average_regret(regret: npt.ArrayLike) -> Array:
-    """R_t / t."""
+    """Returns R_t / t."""
     total = cumulative_regret(regret)
     return np.asarray(total / np.arange(1, total.shape[-1] + 1))
 
@@ -42,13 +43,13 @@ def average_regret(regret: npt.ArrayLike) -> Array:
 def simple_regret(
     regret: npt.ArrayLike, *, answered: npt.ArrayLike | None = None, answered_by: npt.ArrayLike | None = None
 ) -> Array:
-    """The smallest regret of an answered round so far; infinite before the first answer.
+    """Returns the smallest regret of an answered round so far, infinite before the first answer.
 
     Args:
-        regret: per round, `(..., T)`.
-        answered: True where the round's answer was there by its end, `(..., T)`; all of them unless given.
-        answered_by: instead, the round (counted from 0) by whose end each answer was there, `(..., T)`; T or more for
-            one that did not come in time.
+        regret: regret of each round, `(..., T)`.
+        answered: True if the answer of a round was known by its end, `(..., T)`. All are True unless given.
+        answered_by: instead, the round (counted from 0) by whose end each answer was known, `(..., T)`. T or more for
+            answers that came too late.
     """
     values = _per_round("regret", regret)
     if answered is not None and answered_by is not None:
@@ -73,12 +74,15 @@ def _known_minimum(values: Array, answered_by: npt.NDArray[Any]) -> Array:
 
 
 def positive_regret(regret: npt.ArrayLike) -> Array:
-    """Sum of the positive parts of the regret up to each round: points that violate may have a negative one."""
+    """Returns the sum of the positive parts of the regret up to each round.
+
+    Points that violate constraints may have a negative regret.
+    """
     return cumulative_regret(np.maximum(_per_round("regret", regret), 0.0))
 
 
 def violation(constraints: npt.ArrayLike) -> Array:
-    """V_t = ||[g(x_1) + ... + g(x_t)]^+||_2 (Shi & Eryilmaz 2022, section 2), `(..., T)`.
+    """Returns V_t = ||[g(x_1) + ... + g(x_t)]^+||_2 (Shi & Eryilmaz 2022, section 2), `(..., T)`.
 
     Args:
         constraints: values of each round, `(..., T, m)`.
@@ -88,22 +92,22 @@ def violation(constraints: npt.ArrayLike) -> Array:
 
 
 def strong_violation(constraints: npt.ArrayLike) -> Array:
-    """Sum over rounds and constraints of [g]^+ up to each round, `(..., T)`: an upper bound of V_t."""
+    """Returns the sum of [g]^+ over rounds and constraints up to each round, `(..., T)`, an upper bound of V_t."""
     return np.cumsum(np.maximum(_constraint_values(constraints), 0.0).sum(axis=-1), axis=-1)
 
 
 def recent_violation(constraints: npt.ArrayLike, *, rounds: int = 100) -> Array:
-    """Share of the last so many rounds that violated some constraint, `(...,)`."""
+    """Returns the share of the last `rounds` rounds that violated some constraint, `(...,)`."""
     rounds = integer("rounds", rounds, low=1)
     last = _constraint_values(constraints)[..., -rounds:, :]
     return np.asarray((last > 0.0).any(axis=-1).mean(axis=-1))
 
 
 def regret_by_period(regret: npt.ArrayLike, change_points: Sequence[int]) -> Array:
-    """The regret of each stationary period (Avanesov, eq. 1.2, cut at the change points), `(..., K)`.
+    """Returns the regret of each stationary period (Avanesov, eq. 1.2, cut at the change points), `(..., K)`.
 
     Args:
-        regret: per round against the maximum of the round's own period, `(..., T)`, as `run.regret` has it.
+        regret: regret of each round against the maximum of its own period, `(..., T)`, as `run.regret` has it.
         change_points: the first rounds, counted from 0, of all periods but the first.
     """
     values = _per_round("regret", regret)
@@ -111,10 +115,10 @@ def regret_by_period(regret: npt.ArrayLike, change_points: Sequence[int]) -> Arr
 
 
 class Detections(NamedTuple):
-    """How a policy's restarts agree with the true changes.
+    """The agreement of a policy's restarts with the true changes.
 
     Attributes:
-        delays: rounds from each change to the first restart after it and before the next change; infinite if missed.
+        delays: rounds from each change to the first restart before the next change. Infinite if there is none.
         missed: changes without a restart of their own.
         false_alarms: all other restarts, those before the first change included.
     """
@@ -125,10 +129,10 @@ class Detections(NamedTuple):
 
 
 def detections(restarts: Sequence[int], change_points: Sequence[int], rounds: int) -> Detections:
-    """Compare restarts with the true change points, all counted from 0, of a run of so many rounds.
+    """Compares restarts with the true change points of a run, all counted from 0.
 
-    A restart in the very round of a change has delay 0 (only an oracle's is that early). One noticed in the last round
-    would begin with the first round after the run; it counts as well.
+    A restart in the very round of a change has delay 0 (only an oracle is that early). A change detected in the last
+    round would restart with the first round after the run, which counts as well.
     """
     rounds = integer("rounds", rounds, low=1)
     changes = _changes(change_points, rounds)
@@ -144,7 +148,7 @@ def detections(restarts: Sequence[int], change_points: Sequence[int], rounds: in
 
 
 def _per_round(name: str, values: npt.ArrayLike) -> Array:
-    """A number for each of one round or more, `(..., T)`."""
+    """Returns the checked numbers of one or more rounds, `(..., T)`."""
     result = finite_array(name, values)
     if result.ndim == 0 or result.shape[-1] == 0:
         raise InvalidInput(f"`{name}` has shape {result.shape}: it must be (..., T), a number for each round.")
@@ -164,7 +168,7 @@ def _constraint_values(constraints: npt.ArrayLike) -> Array:
 def _flags(name: str, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     try:
         result = np.asarray(values)
-    except ValueError:  # lists of different lengths
+    except ValueError:  # The lists have different lengths.
         result = np.zeros(0)
     if result.dtype.kind != "b":
         raise InvalidInput(f"`{name}` is {shown(values)}: it must be True or False for each round.")
@@ -178,13 +182,8 @@ def _like(name: str, values: npt.NDArray[Any], regret: Array) -> npt.NDArray[Any
 
 
 def _changes(change_points: Sequence[int], rounds: int) -> list[int]:
-    """Change points of a run, or a clear error."""
-    why = ROUNDS
-    changes = [
-        integer("change_points", change, low=1, why=why) for change in listed("change_points", change_points, why=why)
-    ]
-    if changes != sorted(set(changes)):
-        raise InvalidInput(f"`change_points` are {shown(changes)}: they must be in ascending order, each once.")
+    """Returns the change points of a run, after checks."""
+    changes = ascending_rounds(change_points)
     if changes and changes[-1] >= rounds:
         raise InvalidInput(
             f"`change_points` has {changes[-1]}, beyond the last of {many(rounds, 'round')} (counted from 0)."

@@ -1,4 +1,4 @@
-"""What a simulation gives: arrays by round, or entries for runs of equal plays from which they follow."""
+"""Results of a simulation: arrays by round, or entries for runs of equal plays."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from . import metrics
 @final
 @dataclass(frozen=True, kw_only=True)
 class Entries:
-    """Runs of equal plays, n of them in T rounds, in order.
+    """The n runs of equal plays in T rounds, in order.
 
     Attributes:
-        points: what was played, `(n, d)`.
-        arms: which arms, `(n,)`; -1 on continuous domains.
-        explored: whether it was a forced uniform round, `(n,)`.
-        plays: how often, `(n,)`; T together.
+        points: played points, `(n, d)`.
+        arms: played arms, `(n,)`. -1 on continuous domains.
+        explored: whether the decision was a forced uniform one, `(n,)`.
+        plays: number of plays, `(n,)`, with sum T.
         means: average reward, `(n,)`.
-        scatters: sum of squared deviations of the rewards from it, `(n,)`.
+        scatters: sum of squared deviations of the rewards from the average, `(n,)`.
         expected: expected reward of each play, `(n,)`.
-        regret: of each play, `(n,)`.
-        noise: standard deviation of the rewards about what is expected.
-        seed: of the noise: each reward follows from it again.
+        regret: regret of each play, `(n,)`.
+        noise: standard deviation of the rewards about the expected reward.
+        seed: seed of the noise, from which each reward follows again.
     """
 
     points: Array
@@ -51,13 +51,13 @@ class Entries:
         return int(self.plays.sum())
 
     def by_round(self, name: str) -> Any:
-        """The array of this name that a `Run` has."""
+        """Returns the array of this name of a `Run`."""
         if name in ("points", "arms", "explored", "regret"):
             return np.repeat(getattr(self, name), self.plays, axis=0)
         if name == "rewards":
             rng = simulation_generator(self.seed, "rewards")
             return np.repeat(self.expected, self.plays) + self.noise * rng.standard_normal(self.rounds)
-        if name in ("answered_by", "limited_by"):  # with the last of its run
+        if name in ("answered_by", "limited_by"):  # Both are those of the last play of an entry.
             return np.repeat(np.cumsum(self.plays) - 1, self.plays)
         return () if name == "restarts" else np.zeros((self.rounds, 0))
 
@@ -65,26 +65,27 @@ class Entries:
 @final
 @dataclass(frozen=True)
 class Run:
-    """What happened in T rounds; with replicates (`replicate`), every array has a leading axis of them.
+    """The record of T rounds. With replicates (`replicate`), every array has a leading axis for them.
 
-    Of a policy with `switching` only `entries` are kept, one for each run of equal plays; each array below is made of
-    them whenever it is looked at. `total_regret` needs none of them.
+    A policy with `switching` has `entries` only, one for each run of equal plays. Then each array below is computed
+    from the entries on every access. `total_regret` needs no array.
 
     Attributes:
-        points: what was played, `(T, d)`.
-        arms: which arms, `(T,)`; -1 on continuous domains.
-        contexts: what was known before each round, `(T, c)`; c = 0 without contexts.
+        points: played points, `(T, d)`.
+        arms: played arms, `(T,)`. -1 on continuous domains.
+        contexts: context of each round, `(T, c)`. c = 0 without contexts.
         explored: whether the round was a forced uniform one, `(T,)`.
-        rewards: noisy rewards, `(T,)`, those included whose answer came late or never.
-        regret: best expected reward of the round, under its context and of points that satisfy the constraints, minus
-            the played point's, `(T,)`; negative where a point that violates them beats the best one that does not.
-        answered_by: the round by whose end the answer was known, `(T,)`; T where it was not by the last.
-        limited_by: likewise of the constraint values, where they are told by themselves.
-        constraints: expected constraint values g, `(T, m)`; m = 0 without constraints.
-        told_constraints: what was told of them, noise and all, `(T, m)`.
-        multipliers: of the constraints, in force in each round, `(T, m)`; NaN where the policy has none.
-        restarts: rounds at which the policy cut its memory; with replicates one tuple for each.
-        entries: runs of equal plays, where the policy decides rarely; else None.
+        rewards: noisy rewards, `(T,)`, also those whose answer came late or never.
+        regret: best expected reward of the round minus that of the played point, `(T,)`. The best one is under the
+            round's context, among points that satisfy the constraints. The regret of a point that violates them may be
+            negative.
+        answered_by: the round by whose end the answer was known, `(T,)`. T if it was not known by the last round.
+        limited_by: the same for the constraint values, if they are told separately.
+        constraints: expected constraint values g, `(T, m)`. m = 0 without constraints.
+        told_constraints: observed constraint values with noise, `(T, m)`.
+        multipliers: multipliers of the constraints in each round, `(T, m)`. NaN if the policy has none.
+        restarts: rounds at which the policy cut its memory. With replicates one tuple for each.
+        entries: runs of equal plays if the policy decides rarely, else None.
     """
 
     points: Array
@@ -103,13 +104,13 @@ class Run:
 
     @classmethod
     def of(cls, entries: Entries) -> Run:
-        """The run of these entries."""
+        """Returns the run of these entries."""
         run = cls.__new__(cls)
         object.__setattr__(run, "entries", entries)
         return run
 
     def __getattr__(self, name: str) -> Any:
-        """An array of rounds, of a run that keeps entries alone: Python asks here for what is not there."""
+        """An array of rounds, computed from the entries of a run that has no arrays."""
         entries = self.__dict__.get("entries")
         if entries is None or name not in Run.__dataclass_fields__:
             raise AttributeError(f"`Run` has no attribute {name!r}.")
@@ -134,12 +135,12 @@ class Run:
 
     @property
     def simple_regret(self) -> Array:
-        """Smallest regret of a round whose answer was known by then, `(T,)`."""
+        """Smallest regret of the rounds with a known answer so far, `(T,)`."""
         return metrics.simple_regret(self.regret, answered_by=self.answered_by)
 
     @property
     def violations(self) -> Array:
-        """By how much each round violated the constraints: the sum of the positive parts of its g, `(T,)`."""
+        """Violation of each round, the sum of the positive parts of its g, `(T,)`."""
         return np.asarray(np.maximum(self.constraints, 0.0).sum(axis=-1))
 
     @property
@@ -149,7 +150,7 @@ class Run:
 
     @property
     def realised_violation(self) -> Array:
-        """V_t of the constraint values as told, noise and all (Shi & Eryilmaz 2022, appendix D), `(T,)`."""
+        """V_t of the observed constraint values with noise (Shi & Eryilmaz 2022, appendix D), `(T,)`."""
         return metrics.violation(self.told_constraints)
 
     @property

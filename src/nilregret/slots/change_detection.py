@@ -10,6 +10,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from .._utils.checks import Array, listed, number, settle, shown
+from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..storage.record import Trial
@@ -89,7 +90,7 @@ class EDetector(Memory):
 
 
 @final
-class EvidenceDetector(Detector):
+class EvidenceDetector(Copyable, Detector):
     """A detector that adds every observation to a `ChangeEvidence` and cuts at the threshold.
 
     Each output has an evidence of its own if constraints have their own kernels or noise, learn these, or if silence is
@@ -98,6 +99,9 @@ class EvidenceDetector(Detector):
     """
 
     joins = True
+    OWNED = ("_evidence", "_waiting", "_trials", "_values")
+
+    OWNED = ("_evidence", "_waiting", "_trials", "_values")
 
     def __init__(self, memory: EDetector, model: ModelInfo) -> None:
         self._threshold = math.log(1.0 / memory.delta)
@@ -170,15 +174,6 @@ class EvidenceDetector(Detector):
     def evidence(self) -> Evidence:
         """Log evidence after each observation."""
         return Evidence(np.array(self._trials, dtype=np.intp), np.array(self._values), self._threshold)
-
-    def copy(self) -> EvidenceDetector:
-        """Returns an independent copy."""
-        other = EvidenceDetector.__new__(EvidenceDetector)
-        other.__dict__.update(self.__dict__)
-        other._evidence = self._evidence.copy()
-        for name in ("_waiting", "_trials", "_values"):
-            setattr(other, name, getattr(self, name).copy())
-        return other
 
 
 def _scaling(scales: Sequence[Callable[[float], float]]) -> Callable[[Array], Array]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from .._utils.checks import settle, shown
+from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from .base import Policy
@@ -92,8 +93,10 @@ class AllOf(Memory):
 
 
 @final
-class Detectors(Detector):
+class Detectors(Copyable, Detector):
     """A detector that shows every observation to several detectors and makes their latest cut."""
+
+    OWNED_EACH = ("_each",)
 
     def __init__(self, each: list[Detector]) -> None:
         self._each = each
@@ -123,10 +126,6 @@ class Detectors(Detector):
     def evidence(self) -> Evidence | None:
         """Evidence of the first detector that has any."""
         return next((found for detector in self._each if (found := detector.evidence) is not None), None)
-
-    def copy(self) -> Detectors:
-        """Returns an independent copy."""
-        return Detectors([detector.copy() for detector in self._each])
 
 
 def parts_of(memory: Memory) -> list[Memory]:

@@ -147,13 +147,13 @@ class Constraints(Part):
             )
         return list(value)
 
-    def _each(self, name: str, value: Any) -> Any:
-        listed = self._listed(name, value)
+    def _each(self, name: str, value: Any, checked: Callable[[Any], Any] = lambda each: each) -> Any:
+        """Returns a tuple with one checked value for each constraint, or the one value for all."""
+        listed = [checked(each) for each in self._listed(name, value)]
         return tuple(listed) if isinstance(value, tuple | list) else listed[0]
 
     def _numbers(self, name: str, value: Any, **limits: Any) -> Any:
-        listed = [number(name, each, **limits) for each in self._listed(name, value)]
-        return tuple(listed) if isinstance(value, tuple | list) else listed[0]
+        return self._each(name, value, lambda each: number(name, each, **limits))
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if the objective already charges for violations, or if bounds are for rewards only."""
@@ -216,8 +216,6 @@ class Constraints(Part):
         """Returns the state before the first round. Most rules have an empty state."""
         return DualState()
 
-    # Scores of a round.
-
     @abstractmethod
     def judged(self, scores: Array, view: TableView | PointView) -> Array:
         """Returns the scores of the n candidates of a view under the constraints, a fresh array `(n,)`.
@@ -229,10 +227,21 @@ class Constraints(Part):
 
     @abstractmethod
     def on_points(self, surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:
-        """Returns the acquisition function that is maximised over a continuous domain."""
+        """Returns the acquisition function under the constraints, which is maximised over a continuous domain.
+
+        Args:
+            surface: acquisition function of the score alone.
+            view: the round, with bounds of the constraints at any points.
+        """
 
     def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:  # noqa: ARG002
-        """Returns the point `(d,)` that is played if the search has found this point."""
+        """Returns the point that is played, `(d,)`.
+
+        Args:
+            point: the point that the search has found, `(d,)`.
+            surface: acquisition function of the score alone.
+            view: the round.
+        """
         return point
 
     def beside(self, score: Part) -> Constraints:  # noqa: ARG002
@@ -243,6 +252,12 @@ class Constraints(Part):
         """Returns the posterior probability that each candidate satisfies all constraints, `(n,)`.
 
         The constraints are treated as independent, and the g_j are noiseless.
+
+        Args:
+            limits: bounds of each constraint at the candidates.
+            points: the candidates, `(n, d)`.
+            state: run-time state of this rule.
+            context: context of the trial, or None.
         """
         return np.asarray(np.exp(log_probability(limits)))
 
@@ -391,13 +406,13 @@ class _Prices(Copyable, DualState):
     def __init__(self, rule: OnAverage) -> None:
         self._rule = rule
         self.prices = frozen(np.zeros(rule.count))
-        self._told = np.zeros(rule.count)  # sum of the values since the last step
+        self._sum = np.zeros(rule.count)  # sum of the values since the last step
         self._epoch = 0  # current epoch
 
     def hear(self, trial: Trial, expected: Callable[[], list[Expected]]) -> None:  # noqa: ARG002
         """Adds the constraint values of a trial to the sum of the epoch."""
         if trial.constraints is not None:
-            self._told = self._told + trial.constraints
+            self._sum = self._sum + trial.constraints
 
     def due(self, rounds: int) -> bool:
         """Returns True if another epoch begins."""
@@ -409,8 +424,8 @@ class _Prices(Copyable, DualState):
         if not self.due(rounds):
             return
         self._epoch = rounds // rule.epoch
-        self.prices = frozen(np.clip(self.prices + rule.step / rule.epoch * self._told, 0.0, rule.most))
-        self._told = np.zeros(rule.count)
+        self.prices = frozen(np.clip(self.prices + rule.step / rule.epoch * self._sum, 0.0, rule.most))
+        self._sum = np.zeros(rule.count)
 
 
 def one_for(value: Any, j: int) -> Any:

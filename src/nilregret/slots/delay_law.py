@@ -99,12 +99,12 @@ class Law:
 
     Attributes:
         table: F, ascending, `(ages,)`.
-        settled: first age at which F >= 1 - SETTLED.
+        final_age: first age at which F >= 1 - SETTLED.
     """
 
     def __init__(self, table: Array) -> None:
         self.table = table
-        self.settled = self.reaches(1.0 - SETTLED)
+        self.final_age = self.reaches(1.0 - SETTLED)
 
     def reaches(self, share: float) -> int:
         """Returns the first age by which this share of the rewards has come."""
@@ -164,16 +164,16 @@ class Arrivals(Copyable):
     Attributes:
         asked: number of trials so far.
         law: current law of delays.
-        told: rewards in the order in which they came.
+        rewards: rewards in the order in which they came.
         open: place of each pending trial among all trials asked, by trial number.
     """
 
-    OWNED = ("told", "open", "_numbers", "_delays", "_ends")
+    OWNED = ("rewards", "open", "_numbers", "_delays", "_ends")
 
     def __init__(self, delay: Delay | None) -> None:
         self._given = None if delay is None else given_law(delay)
         self.asked = 0
-        self.told: list[float] = []
+        self.rewards: list[float] = []
         self.open: dict[int, int] = {}  # pending trials that count
         self._numbers: list[int] = []
         self._delays: list[int] = []
@@ -181,22 +181,22 @@ class Arrivals(Copyable):
         self._due = 0  # number of trials at which the next law is due
         self.law = estimated_law(*self._answered()) if self._given is None else self._given
 
-    def ask(self, trial: Trial) -> None:
+    def add(self, trial: Trial) -> None:
         """Records that a trial was asked."""
         self.open[trial.number] = self.asked
         self._numbers.append(trial.number)
         self._delays.append(OPEN)
         self.asked += 1
 
-    def hear(self, trial: Trial) -> None:
+    def record(self, trial: Trial) -> None:
         """Records an outcome. A failure tells nothing about delays."""
         place = self.open.pop(trial.number, None)
         if place is not None:
             self._delays[place] = APART if trial.reward is None else self.asked - 1 - place
             if trial.reward is not None:
-                self.told.append(trial.reward)
+                self.rewards.append(trial.reward)
 
-    def forget(self, first: int) -> None:
+    def drop_before(self, first: int) -> None:
         """Drops the trials before this one, whose later rewards are ignored."""
         while len(self._ends) < self.asked and self._numbers[len(self._ends)] < first:
             self.open.pop(self._numbers[len(self._ends)], None)

@@ -21,7 +21,7 @@ from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..domains.domain import count_of_points
 from ..gp import Posterior
-from ..theory.change import PowerLaw, ucb_beta
+from ..theory.change.schedules import PowerLaw, ucb_beta
 from ..theory.information import GreedyDesign
 from ..theory.series import Series
 from .base import Part, Policy
@@ -133,9 +133,9 @@ class Progress:
     pull: Callable[[Any], Array] | None = None
     guess: Guess | None = None
 
-    def norm(self, told: float) -> float:
+    def norm(self, stated: float) -> float:
         """Returns B in force: the current guess, or the stated number if there is no guess."""
-        return told if self.norm_bound is None else self.norm_bound
+        return stated if self.norm_bound is None else self.norm_bound
 
 
 class Window(NamedTuple):
@@ -165,7 +165,12 @@ class Guess(ABC):
 
     @abstractmethod
     def check(self, rounds: int, posterior: Posterior) -> None:
-        """Raises the guess if the data contradict it after so many rounds."""
+        """Raises the guess if the data contradict it.
+
+        Args:
+            rounds: number of rounds so far.
+            posterior: posterior of f - prior_mean, given the observed trials.
+        """
 
     @abstractmethod
     def copy(self) -> Self:
@@ -245,7 +250,12 @@ class Confidence(Part):
 
     @abstractmethod
     def bounds(self, t: int, progress: Progress) -> Bounds:
-        """Returns the bounds of round t."""
+        """Returns the bounds of round t.
+
+        Args:
+            t: number of the round, counted from 1 since the last restart.
+            progress: posterior and other state of the run.
+        """
 
 
 class Width(Confidence):
@@ -255,7 +265,12 @@ class Width(Confidence):
 
     @abstractmethod
     def width(self, t: int, progress: Progress) -> float:
-        """Returns the multiplier of the standard deviation in round t."""
+        """Returns the multiplier of the standard deviation in round t.
+
+        Args:
+            t: number of the round, counted from 1 since the last restart.
+            progress: posterior and other state of the run.
+        """
 
     @final
     def bounds(self, t: int, progress: Progress) -> Symmetric:
@@ -392,10 +407,8 @@ class CompactBayes(Width):
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
         """Returns beta_t^{1/2} of Theorem 2."""
         d, delta = self.dimension, self.delta
-        # Both log(4 d a / delta) and the logarithm around it are positive for every a >= 1 and sensible b r. Otherwise
-        # the.
-
-        # discretisation of the proof has one point, and the term is 0.
+        # Both log(4 d a / delta) and the logarithm around it are positive for every a >= 1 and sensible b r.
+        # Otherwise the discretisation of the proof has one point, and the term is 0.
         reach = t**2 * d * self.b * self.side * math.sqrt(max(math.log(4.0 * d / delta) + self.log_a, 0.0))
         if self.series is None:
             beta = 2.0 * math.log(2.0 * t**2 * math.pi**2 / (3.0 * delta)) + 2.0 * d * math.log(max(reach, 1.0))

@@ -83,6 +83,9 @@ class Explore(Part):
 
         The best one is that of `score`, or of the policy's own score. None stands for the whole domain. An empty array
         means that the round is not forced after all.
+
+        Args:
+            situation: domain, context, history and randomness of the round.
         """
         return None
 
@@ -118,7 +121,7 @@ class NoExploration(Explore):
 
     ever: ClassVar[bool] = False
 
-    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 -
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
         """Returns False."""
         return False
 
@@ -167,7 +170,7 @@ class UncertaintySampling(Explore):
         why = "It counts rounds of uncertainty sampling."
         settle(self, rounds=integer("rounds", self.rounds, low=1, why=why))
 
-    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 -
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
         """Returns True in the first rounds."""
         return history < self.rounds
 

@@ -14,13 +14,15 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 import numpy as np
 
 from .._utils.checks import Array, IndexArray, flag, integer, listed, many, number, one_of, settle, shown
+from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput, NoRegretError
 from .._utils.serialize import described
 from ..domains.domain import Arms, Domain, enclosing_box
 from ..gp import Belief
 from ..kernels import Kernel
 from ..storage.record import Trial
-from ..theory.change import ChangeDetector, PowerLaw, checked_schedule
+from ..theory.change.detector import ChangeDetector
+from ..theory.change.schedules import PowerLaw, checked_schedule
 from .base import Part, Policy
 
 Drift = float | tuple[float, ...] | None
@@ -35,7 +37,7 @@ class Restart(NamedTuple):
 
 
 def checked_restart(memory: Memory, restart: object, *, since: int, round_: int) -> None:
-    """Checks the restart that a memory or its watch calls for.
+    """Checks the restart that a memory or its detector calls for.
 
     Args:
         memory: the part.
@@ -166,6 +168,9 @@ class Detector(ABC):
         """Reads an observed trial and returns the cut that it calls for, or None.
 
         Trials that come together are read in the order of their numbers.
+
+        Args:
+            seen: the trial, its target, and the prediction if `predicts` is True.
         """
 
     @abstractmethod
@@ -177,11 +182,19 @@ class Detector(ABC):
         """Returns an independent copy in the same state."""
 
     def cut(self, restart: Restart) -> None:  # noqa: ARG002
-        """Drops the trials before this cut. Most detectors drop later trials, too."""
+        """Drops the trials before this cut. Most detectors drop later trials, too.
+
+        Args:
+            restart: the cut that was made, whatever its reason.
+        """
         self.reset()
 
     def refitted(self, model: ModelInfo) -> None:  # noqa: B027 - most detectors have no model
-        """Takes over the model after a fit of kernel, noise or units."""
+        """Takes over the model after a fit of kernel, noise or units.
+
+        Args:
+            model: model of the policy after the fit.
+        """
 
     @property
     def evidence(self) -> Evidence | None:
@@ -213,11 +226,21 @@ class Memory(Part):
             )
 
     def cut(self, since: int, round_: int) -> Restart | None:  # noqa: ARG002
-        """Returns the last cut that is due after `since` and by this round, or None."""
+        """Returns the last scheduled cut, or None.
+
+        Args:
+            since: round of the last cut. The new cut comes after it.
+            round_: the coming round. The new cut comes no later.
+        """
         return None
 
     def regularization(self, since: int, given: float) -> float:  # noqa: ARG002
-        """Returns lambda from a cut on."""
+        """Returns lambda from a cut on.
+
+        Args:
+            since: round of the cut.
+            given: lambda of the policy.
+        """
         return given
 
     def keeping_ridge(self) -> Memory:
@@ -225,18 +248,27 @@ class Memory(Part):
         return self
 
     def first_counted(self, since: int, round_: int) -> int:  # noqa: ARG002
-        """Returns the first trial that counts in this round after the last cut at `since`. It never goes back."""
+        """Returns the first trial that counts in a round. It never goes back from round to round.
+
+        Args:
+            since: round of the last cut.
+            round_: the coming round.
+        """
         return since
 
     def drift(self) -> Drift:
-        """Returns the share of f that is new in each round, several shares to learn from, or None.
+        """Returns the share of f that is new in each round, or None if f does not drift.
 
-        Several shares are for finitely many arms.
+        A tuple of shares is learned from, on finitely many arms.
         """
         return None
 
     def watch(self, model: ModelInfo) -> Detector | None:  # noqa: ARG002
-        """Returns a fresh change detector, or None."""
+        """Returns a fresh change detector, or None.
+
+        Args:
+            model: model of the policy at the beginning of the run.
+        """
         return None
 
 
@@ -388,8 +420,10 @@ def _pairs(domain: Domain, context: Domain | None) -> Domain:
 
 
 @final
-class UniformRoundDetector(Detector):
+class UniformRoundDetector(Copyable, Detector):
     """A detector that tests the observed uniform rounds, in the order in which their rewards came."""
+
+    OWNED = ("_detector",)
 
     def __init__(self, detector: ChangeDetector, latest: int = -1) -> None:
         self._detector, self._latest = detector, latest
@@ -410,10 +444,6 @@ class UniformRoundDetector(Detector):
     def reset(self) -> None:
         """Drops all pairs."""
         self._detector.reset()
-
-    def copy(self) -> UniformRoundDetector:
-        """Returns an independent copy."""
-        return UniformRoundDetector(self._detector.copy(), self._latest)
 
 
 @final

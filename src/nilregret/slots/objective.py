@@ -74,18 +74,26 @@ class PenaltyState(ABC):
 
     @abstractmethod
     def hear(self, trial: Trial) -> None:
-        """Records an outcome."""
+        """Records an outcome: a reward with constraint values, or a failure."""
 
     @abstractmethod
     def advance(self, rounds: int) -> Change:
-        """Updates the multipliers after so many rounds and returns the effect on the training data."""
+        """Updates the multipliers before a decision and returns the effect on the training data.
+
+        Args:
+            rounds: number of rounds so far.
+        """
 
     def restart(self, first: int) -> None:  # noqa: B027 - most states do not depend on the memory
         """Begins again after a cut of the memory at this round."""
 
     @abstractmethod
     def put_back(self, trials: Sequence[Trial]) -> Array:
-        """Returns by how much targets of these observed trials lie below their rewards on average, `(n,)`."""
+        """Returns by how much targets lie below rewards on average, `(n,)`.
+
+        Args:
+            trials: n observed trials.
+        """
 
     @abstractmethod
     def copy(self) -> Self:
@@ -101,7 +109,7 @@ class NoPenalties(PenaltyState):
     def hear(self, trial: Trial) -> None:
         """Ignores the outcome."""
 
-    def advance(self, rounds: int) -> Change:  # noqa: ARG002 -
+    def advance(self, rounds: int) -> Change:  # noqa: ARG002
         """Returns `Change.NOTHING`."""
         return Change.NOTHING
 
@@ -135,13 +143,20 @@ class Objective(Part):
 
     @abstractmethod
     def target(self, trial: Trial, multipliers: Array) -> float | None:
-        """Returns the target of an observed trial under multipliers `(m,)`, reward units.
+        """Returns the target of an observed trial, reward units, or None if it is no training data.
 
-        None means that the trial is no training data.
+        Args:
+            trial: the trial with its reward and constraint values.
+            multipliers: prices of violations in this round, `(m,)`.
         """
 
     def charge(self, constraints: Array, multipliers: Array) -> float:  # noqa: ARG002
-        """Returns the penalty for constraint values `(m,)`, which is taken off the reward."""
+        """Returns the penalty that is taken off the reward.
+
+        Args:
+            constraints: constraint values, `(m,)`.
+            multipliers: prices of violations in this round, `(m,)`.
+        """
         return 0.0
 
     # The following methods are for rewards of known support (`slots.rewards`).
@@ -179,7 +194,7 @@ class RewardAlone(Objective):
         """True, since the theorems are for rewards."""
         return True
 
-    def target(self, trial: Trial, multipliers: Array) -> float | None:  # noqa: ARG002 -
+    def target(self, trial: Trial, multipliers: Array) -> float | None:  # noqa: ARG002
         """Returns the reward."""
         return trial.reward
 
@@ -337,7 +352,7 @@ class MultiplicativePenalty(Constrained):
         """Returns kappa_j psi(average g_j) of line 4, at most `LARGEST`."""
         return np.asarray(np.minimum(multipliers * self.psi(means), LARGEST))
 
-    def noise_factor(self, multipliers: Array) -> float:  # noqa: ARG002 -
+    def noise_factor(self, multipliers: Array) -> float:  # noqa: ARG002
         """Returns 1, since the constraint values have no noise."""
         return 1.0
 
@@ -444,7 +459,7 @@ class Multipliers(Copyable, PenaltyState):
     """
 
     OWNED = ("steps",)
-    OWNED_EACH = ("_told",)
+    OWNED_EACH = ("_values_by_epoch",)
 
     def __init__(self, objective: Constrained) -> None:
         self._objective = objective
@@ -452,7 +467,7 @@ class Multipliers(Copyable, PenaltyState):
         self.values = frozen(objective.first())
         self.saturated = False
         self.kernel = objective.kernels[0] if objective.kernels else None
-        self._told: dict[int, list[Array]] = {}  # constraint values of each epoch but the last
+        self._values_by_epoch: dict[int, list[Array]] = {}  # constraint values of each epoch but the last
         self._since, self._anew = 0, False  # first round of epoch 0, and whether `advance` has yet to report a restart
         self.steps: list[tuple[int, Array]] = [(0, self.values)]
 
@@ -463,7 +478,7 @@ class Multipliers(Copyable, PenaltyState):
         self.saturated = self.saturated or self._objective.saturates(trial.constraints)
         epoch = (trial.number - self._since) // self._objective.epoch
         if self.epoch <= epoch < self._objective.epochs - 1:
-            self._told.setdefault(epoch, []).append(trial.constraints)
+            self._values_by_epoch.setdefault(epoch, []).append(trial.constraints)
 
     @property
     def noise_factor(self) -> float:
@@ -480,7 +495,7 @@ class Multipliers(Copyable, PenaltyState):
 
         Multipliers of Algorithm 2 never fall otherwise.
         """
-        self.epoch, self.values, self._told = 0, frozen(self._objective.first()), {}
+        self.epoch, self.values, self._values_by_epoch = 0, frozen(self._objective.first()), {}
         self._since, self._anew = first, True
 
     def advance(self, rounds: int) -> Change:
@@ -488,9 +503,9 @@ class Multipliers(Copyable, PenaltyState):
         objective, before, epoch = self._objective, self.values, self.epoch
         anew, self._anew = self._anew, False
         while self.epoch < objective.number_at(rounds - self._since):
-            told = self._told.pop(self.epoch, [])
-            if told:  # An epoch without values changes nothing.
-                self.values = frozen(objective.updated(self.values, np.mean(told, axis=0)))
+            values = self._values_by_epoch.pop(self.epoch, [])
+            if values:  # An epoch without values changes nothing.
+                self.values = frozen(objective.updated(self.values, np.mean(values, axis=0)))
             self.epoch += 1
         if self.values is not self.steps[-1][1]:
             self.steps.append((rounds, self.values))

@@ -81,8 +81,8 @@ class Pending(Part):
     """The imputation for trials without a reward.
 
     Attributes:
-        failed: treatment of trials reported as failed (`study.fail`). The point of a failed trial is never played
-            again. "aside" does no more, and is right if failures do not depend on the point. "worst" also counts the
+        failed: treatment of trials reported as failed (`study.fail`). The point of a failed trial is excluded in any
+            case. "aside" does no more, and is right if failures do not depend on the point. "worst" also counts the
             trial as an observation of the smallest reward so far (the prior mean before the first). The policy then
             leaves a whole region of failures, and no bounds are proved.
     """
@@ -99,7 +99,12 @@ class Pending(Part):
 
     @abstractmethod
     def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue | None:
-        """Returns the imputed value of a trial whose reward is missing or came too late, or None for no value."""
+        """Returns the imputed value of a trial whose reward is missing or came too late, or None for no value.
+
+        Args:
+            trial: the trial, as it was asked.
+            known: information about the trial, of which costly parts are computed when they are called.
+        """
 
     @final
     def checked(self, imputed: ImputedValue) -> float | None:
@@ -135,15 +140,30 @@ class Pending(Part):
         return True
 
     def counts(self, trial: Trial, asked_since: Callable[[], int]) -> bool:  # noqa: ARG002
-        """Returns True if a reward counts in place of its imputed value, given how many trials were asked before it."""
+        """Returns True if a reward counts, False if the imputed value stays in its place.
+
+        Args:
+            trial: the trial with its reward.
+            asked_since: returns how many trials were asked between this trial and its reward.
+        """
         return True
 
     def lowest(self, least: float | None, prior_mean: float) -> float:
-        """Returns the smallest reward: the smallest so far (`least`), or the prior mean before the first."""
+        """Returns the smallest reward, as far as it is known.
+
+        Args:
+            least: smallest reward so far, or None before the first.
+            prior_mean: prior mean of f, reward units.
+        """
         return prior_mean if least is None else least
 
     def check_reward(self, reward: float, noise: float) -> None:
-        """Raises `InvalidInput` for an impossible reward, before it is recorded."""
+        """Raises `InvalidInput` for an impossible reward, before it is recorded.
+
+        Args:
+            reward: the reward, in the user's units.
+            noise: standard deviation of the noise, reward units.
+        """
 
     def turned(self) -> Pending:
         """Returns this part, made for losses, as a part for rewards, which are minus the losses.
@@ -157,7 +177,12 @@ class Pending(Part):
         self.turned().check_reward(0.0 - loss, noise)
 
     def proves(self, proved: str, policy: Policy) -> str:  # noqa: ARG002
-        """Returns the part of the width's claim that remains. Under imputed values nothing remains."""
+        """Returns the part of the width's claim that remains. Under imputed values nothing remains.
+
+        Args:
+            proved: claim of the width, a value of `Envelope.valid_for`.
+            policy: the policy, for its other parts.
+        """
         return "none"
 
 
@@ -177,7 +202,7 @@ class Ignored(Pending):
         """True if failures count."""
         return self.failed != "aside"
 
-    def proves(self, proved: str, policy: Policy) -> str:  # noqa: ARG002 -
+    def proves(self, proved: str, policy: Policy) -> str:  # noqa: ARG002
         """Returns the whole claim, unless the width is for censored rewards."""
         return "none" if proved == "rho_m f" else proved
 

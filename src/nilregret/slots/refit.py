@@ -25,7 +25,7 @@ from ..kernels import Kernel
 from .base import Policy
 
 WARPS: dict[str, Callable[[Array], AnyWarp | None]] = {
-    "none": lambda rewards: None,  # noqa: ARG005 - whatever they are
+    "none": lambda rewards: None,  # noqa: ARG005
     "half-rank": half_rank,
     "signed-log": signed_log,
 }
@@ -34,7 +34,7 @@ WARPS: dict[str, Callable[[Array], AnyWarp | None]] = {
 class Learning(ABC):
     """A way to learn the kernel from the record: the slot `refit`. It is not for parts of your own."""
 
-    balances: ClassVar[bool] = False  # whether candidates decide rounds in turn (`RegretBalancing`)
+    balances: ClassVar[bool] = False  # True if candidates decide rounds in turn (`RegretBalancing`)
 
     @property
     @abstractmethod

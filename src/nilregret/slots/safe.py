@@ -13,7 +13,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -84,7 +84,7 @@ class Safe(Constraints):
             period of that length.
     """
 
-    start: tuple[tuple[float, ...], ...]
+    start: Sequence[Any]
     scale: float | str | tuple[float | str, ...] | None = None
     certificate: str = "posterior"
     delta: float = 0.05
@@ -108,8 +108,7 @@ class Safe(Constraints):
         else:  # The policy encodes them, since it has the domain.
             settle(self, start=tuple(map(dict, named)))
         if self.scale is not None:
-            sizes = [_checked_scale(scale) for scale in self._listed("scale", self.scale)]
-            settle(self, scale=tuple(sizes) if isinstance(self.scale, tuple | list) else sizes[0])
+            settle(self, scale=self._each("scale", self.scale, _checked_scale))
         if any(self.learns(j) and one_for(self.prior_mean, j) for j in range(self.count)):
             raise InvalidInput(
                 "`scale` 'learned' is learned from how far the values told lie from the border, and a `prior_mean` "

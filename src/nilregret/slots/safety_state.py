@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._utils.checks import Array
+from .._utils.copying import Copyable
 from ..storage.record import Trial
 from .constraint_state import DualState, Expected
 from .envelope import Envelope
@@ -26,7 +27,7 @@ PATIENCE = 16  # values at the points of `start`, after which a step away from t
 
 
 @final
-class SafetyState(DualState):
+class SafetyState(Copyable, DualState):
     """Points played under each context, constraint values told there, and the part of delta not yet spent.
 
     Args:
@@ -37,12 +38,17 @@ class SafetyState(DualState):
     """
 
     watches = True
+    OWNED = ("_certified", "_sums", "_unsafe")
+    OWNED_EACH = ("_values",)
+
+    OWNED = ("_certified", "_sums", "_unsafe")
+    OWNED_EACH = ("_values",)
 
     def __init__(self, start: Array, delta: float, *, bounded: bool, learned: bool) -> None:
         self._start, self._delta, self._bounded, self._learned = start, delta, bounded, learned
         self._certified: dict[tuple[bytes, bytes], tuple[int, Array, float]] = {}  # first trial, point, its risk
         self._values: dict[tuple[bytes, bytes], dict[int, Array]] = {}  # constraint values by trial
-        self._sums: dict[tuple[bytes, bytes], Array] = {}  # of these values
+        self._sums: dict[tuple[bytes, bytes], Array] = {}  # sums of these values
         self._unsafe: dict[tuple[bytes, bytes], Array] = {}  # points where one of these sums is above 0
         self._first = 0  # first trial that counts
         self._contradiction: tuple[int, str] | None = None  # trial whose value contradicts the prior, and a sentence
@@ -146,15 +152,6 @@ class SafetyState(DualState):
         self._unsafe = {key: np.frombuffer(key[1]) for key, total in self._sums.items() if (total > 0.0).any()}
         if self._contradiction is not None and self._contradiction[0] < first:
             self._contradiction = None
-
-    def copy(self) -> SafetyState:
-        """Returns an independent copy."""
-        other = SafetyState.__new__(SafetyState)
-        other.__dict__.update(self.__dict__)
-        other._certified = self._certified.copy()
-        other._values = {key: told.copy() for key, told in self._values.items()}
-        other._sums, other._unsafe = self._sums.copy(), self._unsafe.copy()
-        return other
 
 
 def among(points: Array, known: Iterable[ArrayLike]) -> Mask:

@@ -54,18 +54,32 @@ class Score(Part):
 
     @abstractmethod
     def on_table(self, view: TableView) -> Array:
-        """Returns the scores of all arms, a fresh array `(N,)`."""
+        """Returns the scores of all arms, a fresh array `(N,)`.
+
+        Args:
+            view: the round, with bounds and draws at every arm.
+        """
 
     @abstractmethod
     def on_points(self, view: PointView) -> AcquisitionFunction:
-        """Returns the acquisition function over a continuous domain."""
+        """Returns the acquisition function over a continuous domain.
+
+        Args:
+            view: the round, with bounds and draws at any points.
+        """
 
     def drawn_width(self, t: int, randomness: Randomness) -> float | None:  # noqa: ARG002
         """Returns the random multiplier of the standard deviation in round t, or None without one."""
         return None
 
     def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:  # noqa: ARG002
-        """Returns the point `(d,)` that is played if the search has found this point, a fresh array."""
+        """Returns the point that is played, a fresh array `(d,)`.
+
+        Args:
+            point: the point that the search has found, `(d,)`.
+            surface: the acquisition function that was maximised.
+            view: the round.
+        """
         return point.copy()
 
 
@@ -74,7 +88,12 @@ class PointwiseScore(Score):
 
     @abstractmethod
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
-        """Returns the scores of the n candidates in the envelope, `(n,)`."""
+        """Returns the scores of n candidates, `(n,)`.
+
+        Args:
+            envelope: bounds at the candidates.
+            incumbent: value of `incumbent_in`, reward units.
+        """
 
     def partials(
         self,
@@ -137,7 +156,7 @@ class RandomisedBound(Score):
     The bounds that a study shows are still those of the policy's `confidence`, which hold whatever is played.
 
     Attributes:
-        shift: 2 log(N / 2) for N arms. For a box see `nilregret.algorithms.randomised`.
+        shift: 2 log(N / 2) for N arms. For a box see `nilregret.algorithms.takeno`.
         growth: 0 for arms. For a box of d dimensions 4 d, since the grid of the proof becomes finer with t^2.
     """
 

@@ -161,18 +161,18 @@ class Silence(Copyable, Waits):
         self._reach: float = 0  # age from which on trials were final at the last call of `moving`
         self._last = 0  # number of trials at that call
         # An age, and the number of first trials of which too few have a reward.
-        self._judged: tuple[int, int] | None = None
+        self._tested: tuple[int, int] | None = None
         self.evident = always
 
     def ask(self, trial: Trial) -> None:
         """Records that a trial was asked."""
-        self._arrivals.ask(trial)
+        self._arrivals.add(trial)
 
     def hear(self, trial: Trial) -> None:
         """Records a reward or a failure."""
-        before = len(self._arrivals.told)
-        self._arrivals.hear(trial)
-        for reward in self._arrivals.told[before:]:
+        before = len(self._arrivals.rewards)
+        self._arrivals.record(trial)
+        for reward in self._arrivals.rewards[before:]:
             self._sum += reward
             if self._part.minimum is None and not self._least <= reward <= self._most:
                 self._reach = math.inf  # The values of all trials change.
@@ -180,15 +180,15 @@ class Silence(Copyable, Waits):
 
     def forget(self, first: int) -> None:
         """Drops the trials before this one."""
-        self._arrivals.forget(first)
+        self._arrivals.drop_before(first)
 
     def moving(self) -> list[int]:
         """Returns the pending trials that are not final, and those that were not final at the last call."""
         arrivals = self._arrivals
         if arrivals.refresh() and not self._always and (evident := self._is_evident()) is not self.evident:
             self.evident, self._reach = evident, math.inf
-        reach = max(self._reach, arrivals.law.settled) + arrivals.asked - self._last
-        self._last, self._reach = arrivals.asked, arrivals.law.settled if self.evident else 0
+        reach = max(self._reach, arrivals.law.final_age) + arrivals.asked - self._last
+        self._last, self._reach = arrivals.asked, arrivals.law.final_age if self.evident else 0
         found = []
         for trial, place in reversed(arrivals.open.items()):
             if arrivals.asked - 1 - place > reach:
@@ -201,7 +201,7 @@ class Silence(Copyable, Waits):
         """Age by which 99% of the rewards that come have come, after which a detector takes silence for a no."""
         part, arrivals = self._part, self._arrivals
         fewest = FEWEST if part.delay is None else int(part.minimum is None)
-        return arrivals.law.reaches(SURE) if len(arrivals.told) >= fewest else math.inf
+        return arrivals.law.reaches(SURE) if len(arrivals.rewards) >= fewest else math.inf
 
     def ages(self, numbers: list[int]) -> IndexArray:
         """Returns how many trials were asked after each of these pending trials, `(n,)`."""
@@ -211,17 +211,17 @@ class Silence(Copyable, Waits):
         """Returns E[y | no reward by this age] of each pending trial."""
         if not self.evident:
             return [None] * len(ages)
-        count = len(self._arrivals.told)
+        count = len(self._arrivals.rewards)
         if self._part.answer is None and not count:
             return means.tolist()  # type: ignore[no-any-return]  # an array of floats
         low = self.worth(lowest) - charges
         rise = (self._sum / count if self._part.answer is None else self._part.answer) - self.worth(lowest)
         if rise == 0.0:
-            return low.tolist()  # type: ignore[no-any-return]  # likewise
+            return low.tolist()  # type: ignore[no-any-return]
         q = np.clip((means - low) / rise, LEAST, MOST)
         later = self._arrivals.law.later(ages)
         silent = low + rise * q * later / (1.0 - q * (1.0 - later))
-        return np.where(ages >= self._arrivals.law.settled, low, silent).tolist()  # type: ignore[no-any-return]
+        return np.where(ages >= self._arrivals.law.final_age, low, silent).tolist()  # type: ignore[no-any-return]
 
     def worth(self, lowest: float) -> float:
         """Returns the value of silence.
@@ -234,22 +234,22 @@ class Silence(Copyable, Waits):
         """Returns the given value of a reward, or the average of those that came."""
         if not self.evident or self._part.answer is not None:
             return self._part.answer if self.evident else None
-        told = len(self._arrivals.told)
-        return self._sum / told if told else None
+        count = len(self._arrivals.rewards)
+        return self._sum / count if count else None
 
     def _is_evident(self) -> bool:
         """Returns True if too few old trials had a reward at some time, and all rewards are the same yes."""
         arrivals = self._arrivals
-        told = len(arrivals.told)
-        if told < FEWEST:
+        count = len(arrivals.rewards)
+        if count < FEWEST:
             return False
-        if self._judged is None or not _too_few(*arrivals.by_age(*self._judged)):  # these rewards may still come
+        if self._tested is None or not _too_few(*arrivals.by_age(*self._tested)):  # these rewards may still come
             age = arrivals.law.reaches(OLD)
-            self._judged = (age, arrivals.asked) if _too_few(*arrivals.by_age(age, arrivals.asked)) else None
+            self._tested = (age, arrivals.asked) if _too_few(*arrivals.by_age(age, arrivals.asked)) else None
         low = self.worth(self._least if self._part.minimum is None else self._part.minimum)
-        yes = self._sum / told if self._part.answer is None else self._part.answer
-        others = sum(abs(reward - yes) > ALIKE * abs(yes - low) for reward in arrivals.told)
-        return self._judged is not None and others <= BYCHANCE + FEW * told
+        yes = self._sum / count if self._part.answer is None else self._part.answer
+        others = sum(abs(reward - yes) > ALIKE * abs(yes - low) for reward in arrivals.rewards)
+        return self._tested is not None and others <= BYCHANCE + FEW * count
 
 
 def _turned(value: float | None) -> float | None:

@@ -1,4 +1,4 @@
-"""Where records live between runs."""
+"""Storages: where the records of studies live between runs."""
 
 from __future__ import annotations
 

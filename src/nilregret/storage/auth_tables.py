@@ -1,7 +1,7 @@
-"""Tables beside the studies, which only a service has: who may call it.
+"""Tables of a service beside the studies: the tokens that may call it, and their sessions.
 
-They are made at the first write to them and no study needs them, so the format of the studies' tables does not change
-with them: a version that knows nothing of them goes on with the studies.
+The first write to them makes the tables, and no study needs them. So the format of the studies' tables does not change
+with them, and versions that do not know them can still use the studies.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import sqlalchemy as sql
 
 
-class Beside(NamedTuple):
+class AuthTables(NamedTuple):
     """The tables of a service."""
 
     metadata: sql.MetaData
@@ -19,26 +19,32 @@ class Beside(NamedTuple):
     sessions: sql.Table
 
 
-def beside(prefix: str = "") -> Beside:
-    """The tables under these names, as of `tables.tables`."""
+def auth_tables(prefix: str = "") -> AuthTables:
+    """Returns the tables.
+
+    Args:
+        prefix: of their names (see `tables.tables`).
+    """
     metadata = sql.MetaData()
     tokens = sql.Table(
         f"{prefix}tokens",
         metadata,
-        sql.Column("id", sql.Text, primary_key=True),  # which names a token and opens nothing
-        sql.Column("hash", sql.Text, nullable=False, unique=True),  # SHA-256, hexadecimal; the token is nowhere
+        sql.Column("id", sql.Text, primary_key=True),  # It names a token and gives no access.
+        sql.Column(
+            "hash", sql.Text, nullable=False, unique=True
+        ),  # SHA-256, hexadecimal. The token itself is not stored.
         sql.Column("role", sql.Text, nullable=False),
         sql.Column("tenant", sql.Text, nullable=False),
         sql.Column("about", sql.Text, nullable=False),
-        sql.Column("created_at", sql.Double, nullable=False),  # Unix seconds
-        sql.Column("expires_at", sql.Double),  # None: never
-        sql.Column("revoked_at", sql.Double),  # None: not
+        sql.Column("created_at", sql.Double, nullable=False),  # Unix seconds.
+        sql.Column("expires_at", sql.Double),  # NULL means never.
+        sql.Column("revoked_at", sql.Double),  # NULL means not revoked.
     )
     sessions = sql.Table(
         f"{prefix}sessions",
         metadata,
-        sql.Column("hash", sql.Text, primary_key=True),  # of the cookie, as of a token
-        sql.Column("token", sql.Text, nullable=False),  # its id: who revokes it ends its sessions
+        sql.Column("hash", sql.Text, primary_key=True),  # Of the cookie, as of a token.
+        sql.Column("token", sql.Text, nullable=False),  # Its id. Revoking a token ends its sessions.
         sql.Column("expires_at", sql.Double, nullable=False),
     )
-    return Beside(metadata, tokens, sessions)
+    return AuthTables(metadata, tokens, sessions)

@@ -1,4 +1,4 @@
-"""What a study needs of the place that keeps its record."""
+"""The interface of a storage: what a study needs to keep its record."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import NamedTuple, Self
 
 from .trial import Trial
 
-Identity = tuple[int, int, float]  # of a study, under whatever name
+Identity = tuple[int, int, float]  # Of a study, under any name.
 
 
 class StoredStudy(NamedTuple):
-    """What a storage knows of a study besides its trials.
+    """A study in a storage, without its trials.
 
     Attributes:
-        id: within the storage.
-        name: likewise, and no two have the same.
+        id: unique within the storage.
+        name: unique within the storage.
         policy: JSON.
         goal: "maximize" or "minimize".
         seed: a whole number of any size.
@@ -35,17 +35,17 @@ class StoredStudy(NamedTuple):
 
     @property
     def identity(self) -> Identity:
-        """What stays when it is renamed, and what another study of its name has not."""
+        """The parts that a new name does not change, and that another study of the same name does not share."""
         return self.id, self.seed, self.created_at
 
 
 class News(NamedTuple):
-    """What has changed in a record.
+    """The changes of a record.
 
     Attributes:
-        trials: by number, every one that had a part in the last event known or in a later one; none where the stamp
-            is the one that was known.
-        stamp: differs after each change, and between two records that are not the same.
+        trials: every trial with an event not earlier than the last known one, by number. Empty if the known stamp is
+            still right.
+        stamp: identifies the record. Each change gives a new stamp, and two different records have different ones.
     """
 
     trials: Sequence[Trial]
@@ -53,22 +53,27 @@ class News(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A trial as it was, None where it is new, and as it is now."""
+    """A changed trial.
+
+    Attributes:
+        before: the earlier version, or None for a new trial.
+        after: the new version.
+    """
 
     before: Trial | None
     after: Trial
 
 
 class Summary(NamedTuple):
-    """What a list says of a study, which need not be opened for it.
+    """A summary of a study for lists, for which no trials are read.
 
     Attributes:
-        trials: how many there are.
-        observed: how many of them have a reward.
-        failed: how many have failed.
-        abandoned: how many were given up and not answered since.
-        best: reward told, of trials of which it is not known that they violate a constraint; or None.
-        last_at: when something was last asked or told, Unix seconds; None in a study without trials.
+        trials: number of trials.
+        observed: number of trials with a reward.
+        failed: number of failed trials.
+        abandoned: number of abandoned trials without a later answer.
+        best: best reward told, without trials that are known to violate a constraint, or None.
+        last_at: time of the last question or answer, Unix seconds, or None without trials.
     """
 
     trials: int = 0
@@ -80,16 +85,21 @@ class Summary(NamedTuple):
 
     @property
     def pending(self) -> int:
-        """How many wait for an answer."""
+        """Number of pending trials."""
         return self.trials - self.observed - self.failed - self.abandoned
 
     @classmethod
     def of(cls, trials: Iterable[Trial], goal: str) -> Self:
-        """Of these trials."""
+        """Returns the summary of trials.
+
+        Args:
+            trials: of a study.
+            goal: of the study.
+        """
         return cls()._with(goal, [Change(None, trial) for trial in trials])
 
     def after(self, changes: Sequence[Change], goal: str) -> Self | None:
-        """As it is after these; None where the best may have been taken back, so that all trials must be looked at."""
+        """Returns the summary after changes, or None if the best reward may be gone: then all trials must be read."""
         for before, trial in changes:
             if before is not None and _admitted(before) == self.best is not None and _admitted(trial) != self.best:
                 return None
@@ -114,37 +124,42 @@ class Summary(NamedTuple):
 
 
 def _admitted(trial: Trial) -> float | None:
-    """The reward, unless it is known that the trial violated a constraint."""
+    """Returns the reward, or None if the trial is known to violate a constraint."""
     return None if trial.feasible is False else trial.reward
 
 
 class Writer(ABC):
-    """A study in a transaction in which nobody else writes to it."""
+    """A write transaction on one study. No other process writes to the study meanwhile."""
 
     @abstractmethod
     def news(self, *, since: int, stamp: str) -> News:
-        """What has changed since the event of this order, at which the record had this stamp."""
+        """Returns the changes since an event.
+
+        Args:
+            since: order of that event.
+            stamp: of the record at that event.
+        """
 
     @abstractmethod
     def save(self, changes: Sequence[Change], *, order: int) -> str:
-        """Write what has changed, at most once a transaction; returns the stamp of the record from now on.
+        """Writes changes and returns the new stamp. A transaction calls it at most once.
 
         Args:
-            changes: each trial at most once; none where notes alone are written, which needs a new stamp, too.
-            order: of the last event, after them.
+            changes: each trial at most once. Empty if only notes are written, which need a new stamp too.
+            order: of the last event after the changes.
         """
 
 
 class Notes(ABC):
-    """What some writers can note of a study besides its trials, in the same transaction: texts under keys (ASCII)."""
+    """A writer of notes: texts under ASCII keys, which belong to a study and are committed with its trials."""
 
     @abstractmethod
     def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
-        """The notes under these keys, where there are any."""
+        """Returns the notes on record under these keys."""
 
     @abstractmethod
     def write_notes(self, notes: Mapping[str, str]) -> None:
-        """Write notes, in place of those under the same keys."""
+        """Writes notes in place of those under the same keys."""
 
 
 class KeepsNotes(ABC):
@@ -152,55 +167,72 @@ class KeepsNotes(ABC):
 
     @abstractmethod
     def read_notes(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
-        """The notes of a study under these keys, where there are any; waits for no writer."""
+        """Returns the notes of a study under these keys. It does not wait for a writer."""
 
 
 class Storage(ABC):
-    """A place for the records of studies: a file, a server, memory.
+    """A place for the records of studies: a file, a server, or memory.
 
-    A study is found by its name. Its events are numbered 1, 2, ... without gaps, which a storage need not know: it
-    keeps trials, and lets one writer at a time go on with a study. Its errors are of the class `StorageError`, and
-    leave what was recorded as it was. One object may be used by several studies and threads.
+    A study is found by its name. Its events are numbered 1, 2, ... without gaps. A storage does not check that: it
+    keeps trials, and allows one writer at a time for each study. Its errors are `StorageError`s and leave the record as
+    it was. Several studies and threads may use one storage.
     """
 
     @property
     @abstractmethod
     def place(self) -> str:
-        """In words, for people; a URL that opens it again from anywhere, if it has one."""
+        """The place in words, or a URL that opens the storage again from any process, if there is one."""
 
     @property
     @abstractmethod
     def shared(self) -> bool:
-        """Whether other processes reach the same place by `place`: then studies in it can be copied and pickled."""
+        """True if other processes reach the storage by `place`. Only then can its studies be copied and pickled."""
 
     @abstractmethod
     def names(self) -> list[str]:
-        """Names of all studies, oldest first."""
+        """Returns the names of all studies, oldest first."""
 
     @abstractmethod
     def find(self, name: str) -> StoredStudy | None:
-        """The study of this name, or None."""
+        """Returns the study of this name, or None."""
 
     @abstractmethod
     def find_or_make(self, name: str, *, policy: str, goal: str, seed: int, about: str) -> StoredStudy:
-        """The study of this name; where there is none, a new one of this policy (JSON), goal, seed and facts (JSON)."""
+        """Returns the study of this name, and makes it if there is none.
+
+        Args:
+            name: of the study.
+            policy: JSON.
+            goal: "maximize" or "minimize".
+            seed: a whole number of any size.
+            about: facts, JSON.
+        """
 
     @abstractmethod
     def rename(self, name: str, new: str) -> None:
-        """Give a study another name, which none may have; studies that are open go on under the new one."""
+        """Gives a study a new name, which no other study may have. Open studies go on under the new name."""
 
     @abstractmethod
     def delete(self, name: str) -> None:
-        """Remove a study and its trials; whoever has it open is told at the next call."""
+        """Removes a study and its trials. A program that has it open gets an error at its next call."""
 
     @abstractmethod
     def news(self, study: StoredStudy, *, since: int, stamp: str) -> News:
-        """What has changed since the event of this order, at which the record had this stamp; all of it since 0."""
+        """Returns the changes of a study since an event.
+
+        Args:
+            study: as the storage gave it.
+            since: order of that event, or 0 for the whole record.
+            stamp: of the record at that event.
+        """
 
     def summaries(self, name: str | None = None) -> list[tuple[StoredStudy, Summary]]:
-        """All studies, oldest first, or the one of this name, and what a list says of each.
+        """Returns all studies with their summaries, oldest first.
 
-        A storage may know without reading the trials.
+        A storage may know the summaries without reading the trials.
+
+        Args:
+            name: of the only study to return, or None.
         """
         names = self.names() if name is None else [name]
         found = ((study, self.news(study, since=0, stamp="")) for study in map(self.find, names) if study)
@@ -208,8 +240,8 @@ class Storage(ABC):
 
     @abstractmethod
     def writing(self, study: StoredStudy) -> AbstractContextManager[Writer]:
-        """A transaction in which nobody else writes to the study; an error in it leaves no trace."""
+        """Opens a write transaction on a study. An error inside it rolls the transaction back."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of files and connections; the next call opens them again."""
+        """Closes files and connections. The next call opens them again."""

@@ -1,4 +1,4 @@
-"""A database as `SqlStorage` uses it: connections, transactions, and what is written on the door."""
+"""A database as `SqlStorage` uses it: connections, transactions, and the format mark."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import sqlalchemy as sql
 from .._utils.errors import StorageError
 from .tables import Tables
 
-LOCK_SECONDS = 300.0  # how long to wait while others write; each of them takes milliseconds
+LOCK_SECONDS = 300.0  # Seconds to wait for other writers, each of which takes milliseconds.
 
 
 class Database(ABC):
-    """Where the tables are.
+    """A database with the tables of a storage.
 
     Attributes:
-        url: as it was given, without a password.
-        place: a URL that opens it again from anywhere.
-        tables: their names here.
-        notes: the one that is made where notes are written.
-        engine: of the database; its driver takes parameters by name.
+        url: as given, without a password.
+        place: a URL that opens the database again from any process.
+        tables: of studies and trials.
+        notes: table of notes, which the first note makes.
+        engine: of SQLAlchemy. Its driver takes parameters by name.
     """
 
     url: str
@@ -34,18 +34,18 @@ class Database(ABC):
 
     @final
     def text(self, statement: Any) -> str:
-        """A statement as the driver takes it, with a dict of parameters."""
+        """Returns a statement as text for the driver, which takes a dict of parameters."""
         return str(statement.compile(dialect=self.engine.dialect))
 
     @abstractmethod
     def transaction(self, *, write: bool) -> AbstractContextManager[sql.Connection]:
-        """A transaction; it commits at the end, and leaves no trace on an error.
+        """Opens a transaction, which commits at the end and rolls back on an error.
 
-        Database errors in it become `StorageError`s. Where it writes, it may hold a lock of the whole database.
+        Database errors inside it become `StorageError`s. A write transaction may lock the whole database.
         """
 
     def rows(self, statement: str, parameters: Mapping[str, Any]) -> Sequence[Any]:
-        """What one statement reads, as of `text`: a transaction of its own."""
+        """Returns the rows that one statement reads, in a transaction of its own."""
         with self.transaction(write=False) as connection:
             cursor = connection.connection.cursor()
             cursor.execute(statement, parameters)
@@ -53,39 +53,42 @@ class Database(ABC):
 
     @abstractmethod
     def format(self, connection: sql.Connection) -> int:
-        """The format of our tables, 0 where there are none yet; an error where they are another program's, or damaged.
+        """Returns the format of our tables, or 0 if there are none.
 
         Args:
             connection: in a transaction.
+
+        Raises:
+            StorageError: the tables are damaged, or belong to another program or a newer version.
         """
 
     @abstractmethod
-    def mark(self, connection: sql.Connection, format: int) -> None:  # noqa: A002 - what it is called everywhere
-        """Note that the tables are ours and of this format."""
+    def mark(self, connection: sql.Connection, format: int) -> None:  # noqa: A002 - SQLite's own word
+        """Marks the tables as ours, with their format."""
 
     @abstractmethod
     def columns(self, connection: sql.Connection, table: sql.Table) -> set[str]:
-        """The names of a table's columns."""
+        """Returns the names of a table's columns."""
 
     @abstractmethod
     def lock_tables(self, connection: sql.Connection) -> None:
-        """Make sure that nobody else makes or changes tables until the end of the transaction."""
+        """Prevents other processes from making or changing tables until the transaction ends."""
 
     @abstractmethod
-    def check_whole(self, connection: sql.Connection) -> None:
-        """Refuse a database in which pages are damaged."""
+    def check_integrity(self, connection: sql.Connection) -> None:
+        """Raises `StorageError` if pages of the database are damaged."""
 
     @abstractmethod
     def gone(self, name: str) -> str:
-        """Why a study of this name may no longer be there, a sentence."""
+        """Returns a sentence that says why a study may no longer be there."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of connections."""
+        """Closes all connections."""
 
 
-def newer(url: str, format: int, known: int) -> StorageError:  # noqa: A002 - likewise
-    """What to say of a database that a newer version has written."""
+def newer(url: str, format: int, known: int) -> StorageError:  # noqa: A002 - SQLite's own word
+    """Returns the error about a database that a newer version wrote."""
     return StorageError(
         f"{url} was written by a newer version of nilregret (format {format}, this one reads {known}). Upgrade "
         "nilregret; nothing in it has been touched."

@@ -1,4 +1,4 @@
-"""Records that live as long as the process: for tests, and for studies that several threads or names share."""
+"""Records that live as long as the process: for tests, and for studies that several threads share."""
 
 from __future__ import annotations
 
@@ -16,143 +16,145 @@ from .trial import Trial
 
 
 @dataclass
-class _Kept:
+class _StoredRecord:
     study: StoredStudy
     trials: list[Trial] = field(default_factory=list)
-    last: list[int] = field(default_factory=list)  # the last event of each
     order: int = 0
-    saved: int = 0  # how often
+    saved: int = 0  # The number of saves.
     notes: dict[str, str] = field(default_factory=dict)
 
 
 @final
 class MemoryStorage(Storage, KeepsNotes):
-    """Studies by name, in this process alone: `Study(policy, storage=MemoryStorage(), name="a")`."""
+    """A storage in this process alone: `Study(policy, storage=MemoryStorage(), name="a")`."""
 
     place = "memory"
     shared = False
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._studies: dict[str, _Kept] = {}
+        self._studies: dict[str, _StoredRecord] = {}
         self._made = 0
-        self._notes: dict[str, str] = {}  # of no study
+        self._notes: dict[str, str] = {}  # Notes that belong to no study.
 
     def names(self) -> list[str]:
-        """See `Storage`."""
+        """Returns the names of all studies, oldest first."""
         with self._lock:
             return list(self._studies)
 
     def find(self, name: str) -> StoredStudy | None:
-        """See `Storage`."""
+        """Returns the study of this name, or None."""
         with self._lock:
-            kept = self._studies.get(name)
-            return None if kept is None else kept.study
+            stored = self._studies.get(name)
+            return None if stored is None else stored.study
 
     def find_or_make(self, name: str, *, policy: str, goal: str, seed: int, about: str) -> StoredStudy:
-        """See `Storage`."""
+        """Returns the study of this name, and makes it if there is none."""
         with self._lock:
             if name not in self._studies:
                 self._made += 1
-                self._studies[name] = _Kept(StoredStudy(self._made, name, policy, goal, seed, about, time.time()))
+                self._studies[name] = _StoredRecord(
+                    StoredStudy(self._made, name, policy, goal, seed, about, time.time())
+                )
             return self._studies[name].study
 
     def rename(self, name: str, new: str) -> None:
-        """See `Storage`."""
+        """Gives a study a new name, which no other study may have. Open studies go on under the new name."""
         new_study_name("new", new)
         with self._lock:
             if name not in self._studies or new in self._studies:
                 there = name in self._studies
                 what = f"there is a study {shown(new)} already" if there else f"there is no study {shown(name)}"
                 raise InvalidInput(f"{shown(name)} in memory cannot become {shown(new)}: {what}.")
-            kept = self._studies.pop(name)
-            kept.study = kept.study._replace(name=new)
-            self._studies[new] = kept
+            stored = self._studies.pop(name)
+            stored.study = stored.study._replace(name=new)
+            self._studies[new] = stored
 
     def delete(self, name: str) -> None:
-        """See `Storage`."""
+        """Removes a study and its trials. A program that has it open gets an error at its next call."""
         with self._lock:
             if self._studies.pop(name, None) is None:
                 raise InvalidInput(f"There is no study {shown(name)} in memory; there are {list(self._studies)}.")
 
     def news(self, study: StoredStudy, *, since: int, stamp: str) -> News:
-        """See `Storage`."""
+        """Returns the changes since an event."""
         with self._lock:
             return _Writer(self._found(study)).news(since=since, stamp=stamp)
 
     @contextmanager
     def writing(self, study: StoredStudy) -> Iterator[Writer]:
-        """See `Storage`."""
+        """Opens a write transaction on a study. An error inside it rolls the transaction back."""
         with self._lock:
-            kept = self._found(study)
-            before = list(kept.trials), list(kept.last), kept.order, kept.saved, dict(kept.notes)
+            stored = self._found(study)
+            before = list(stored.trials), stored.order, stored.saved, dict(stored.notes)
             try:
-                yield _Writer(kept)
+                yield _Writer(stored)
             except BaseException:
-                kept.trials, kept.last, kept.order, kept.saved, kept.notes = before
+                stored.trials, stored.order, stored.saved, stored.notes = before
                 raise
 
     def keep_notes(self) -> None:
-        """There is always room for them."""
+        """Returns at once, because memory always has room for notes."""
 
     def read_notes(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
-        """See `KeepsNotes`."""
+        """Returns the notes on record under these keys."""
         with self._lock:
             return _Writer(self._found(study)).read_notes(keys)
 
     def notes(self, study: StoredStudy | None, prefix: str) -> dict[str, str]:
-        """The notes of a study (those of none) whose keys begin so."""
+        """Returns the notes with this prefix of their keys, of a study or of none."""
         with self._lock:
             notes = self._notes if study is None else self._found(study).notes
             return {key: value for key, value in notes.items() if key.startswith(prefix)}
 
     def count_notes(self, study: StoredStudy, prefix: str, *, unlike: str = "") -> int:
-        """How many notes of a study have keys that begin so, and values that do not begin so ("...%")."""
+        """Returns the number of notes of a study with this prefix of their keys.
+
+        Args:
+            study: of the notes.
+            prefix: of the keys.
+            unlike: pattern "...%" of values that do not count.
+        """
         other = unlike.removesuffix("%")
         return sum(not (other and value.startswith(other)) for value in self.notes(study, prefix).values())
 
     def note_once(self, key: str, value: str) -> str:
-        """Write a note of no study, where there is none under the key; returns the one there is then."""
+        """Writes a note of no study unless the key has one, and returns the note on record."""
         with self._lock:
             return self._notes.setdefault(key, value)
 
-    def _found(self, study: StoredStudy) -> _Kept:
-        for kept in self._studies.values():
-            if kept.study.id == study.id:
-                return kept
+    def _found(self, study: StoredStudy) -> _StoredRecord:
+        for stored in self._studies.values():
+            if stored.study.id == study.id:
+                return stored
         raise StorageError(f"The study {study.name!r} has been deleted from memory; nothing was written.")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Returns at once, because nothing is open."""
 
 
 @final
 class _Writer(Writer, Notes):
-    def __init__(self, kept: _Kept) -> None:
-        self._kept = kept
+    def __init__(self, stored: _StoredRecord) -> None:
+        self._stored = stored
 
     def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
-        """See `Notes`."""
-        return {key: self._kept.notes[key] for key in keys if key in self._kept.notes}
+        return {key: self._stored.notes[key] for key in keys if key in self._stored.notes}
 
     def write_notes(self, notes: Mapping[str, str]) -> None:
-        """See `Notes`."""
-        self._kept.notes.update(notes)
+        self._stored.notes.update(notes)
 
     def news(self, *, since: int, stamp: str) -> News:
-        """See `Writer`."""
-        kept = self._kept
-        now = str(kept.saved)
+        stored = self._stored
+        now = str(stored.saved)
         if now == stamp:
             return News((), now)
-        return News([t for t, last in zip(kept.trials, kept.last, strict=True) if last >= since], now)
+        return News([trial for trial in stored.trials if trial.last_order >= since], now)
 
     def save(self, changes: Sequence[Change], *, order: int) -> str:
-        """See `Writer`."""
-        kept = self._kept
+        stored = self._stored
         for _, trial in changes:
-            kept.trials[trial.number : trial.number + 1] = [trial]
-            kept.last[trial.number : trial.number + 1] = [trial.last_order]
-        kept.order = order
-        kept.saved += 1
-        return str(kept.saved)
+            stored.trials[trial.number : trial.number + 1] = [trial]
+        stored.order = order
+        stored.saved += 1
+        return str(stored.saved)

@@ -1,4 +1,4 @@
-"""The storage that a URL names."""
+"""Storages by URL."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from .sql import SqlStorage
 
 
 def opened(storage: str | Storage, *, make: bool = True) -> Storage:
-    """The storage that a URL names, or that was given.
+    """Returns the storage of a URL, or the given storage.
 
     Args:
-        storage: as of `Study`.
-        make: whether to make the file where there is none.
+        storage: URL or storage (see `Study`).
+        make: if False, a missing file is an error.
     """
     return storage if isinstance(storage, Storage) else SqlStorage(storage, make=make)

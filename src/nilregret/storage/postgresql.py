@@ -1,8 +1,8 @@
 """A PostgreSQL database, through psycopg.
 
-Nothing outlives a transaction: no session locks, no prepared statements, no settings. So it works behind a pool of
-connections that hands out another one for each transaction (PgBouncer). Our two tables stand beside others' under the
-names `nilregret_studies` and `nilregret_trials`.
+Nothing outlives a transaction: no session locks, no prepared statements, no settings. So a pool that hands out another
+connection for each transaction (PgBouncer) works. Our tables have names with a prefix, such as `nilregret_trials`,
+because the database may have tables of other programs.
 """
 
 from __future__ import annotations
@@ -24,25 +24,24 @@ from .tables import FORMAT, Tables, tables
 
 SCHEMES = ("postgresql:", "postgresql+psycopg:", "postgres:")
 PREFIX = "nilregret_"
-OLD_PREFIX = "noregret_"  # of version 0.2
-MARK = f"{PREFIX}format"  # a table of one row, with the format
-KEY = 0x6E726774  # "nrgt": of the lock under which tables are made
-# Settings end with the transaction. `lock_timeout` is of a wait for another writer.
+OLD_PREFIX = "noregret_"  # Of version 0.2.
+MARK = f"{PREFIX}format"  # A table of one row, with the format.
+KEY = 0x6E726774  # "nrgt", the key of the lock under which tables are made.
+# Settings end with the transaction. `lock_timeout` limits the wait for another writer.
 BEGIN = f"BEGIN; SET LOCAL lock_timeout = '{LOCK_SECONDS:.0f}s'"
 BEGIN_WRITING = f"{BEGIN}; SET LOCAL synchronous_commit = off"
-FLUSH = (
-    "SELECT pg_logical_emit_message(true, 'nilregret', '')"  # a record of its own, committed as the server is set to
-)
+# A log entry that is committed with the server's own settings.
+FLUSH = "SELECT pg_logical_emit_message(true, 'nilregret', '')"
 COMMIT_AND_FLUSH = f"COMMIT; {FLUSH}"
-CONNECT_SECONDS = 10  # how long to wait for a server that does not answer
+CONNECT_SECONDS = 10  # Seconds to wait for a server that does not answer.
 
 
 @final
-class Server(Database):
+class PostgresDatabase(Database):
     """A database of a PostgreSQL server.
 
     Args:
-        url: as of `SqlStorage`.
+        url: see `SqlStorage`.
     """
 
     def __init__(self, url: str) -> None:
@@ -70,22 +69,22 @@ class Server(Database):
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[sql.Connection]:
-        """See `Database`; a writer locks the rows that it reads for it.
+        """Opens a transaction. A writer locks the rows that it reads for writing.
 
-        A commit that waits for the disk holds its locks meanwhile, so that writers to one study would wait for one
-        another's disk. Instead a writer commits without waiting, which gives the lock away, and then waits for a flush
-        of all that was written so far, which the server does for many at once. What comes later in the log, others'
-        events that build on this one included, cannot reach the disk before it.
+        A commit that waits for the disk holds its locks meanwhile, so writers to one study would wait for each other's
+        disk. Instead, a writer commits without waiting, which releases the locks. It then waits for a flush of
+        everything written so far, which the server does for many writers at once. Later entries of the log, such as
+        events that build on this one, cannot reach the disk before it.
         """
         driver = self._driver()
         flushed = write and self._flushes(driver)
-        with self._in_words(driver):
-            connection, cursor = self._begun(BEGIN_WRITING if flushed else BEGIN, driver)
+        with self._translate_errors(driver):
+            connection, cursor = self._connect(BEGIN_WRITING if flushed else BEGIN, driver)
             try:
                 yield connection
                 cursor.execute(COMMIT_AND_FLUSH if flushed else "COMMIT")
             except BaseException:
-                with suppress(driver.Error):  # a connection that is lost has none
+                with suppress(driver.Error):  # A lost connection cannot roll back.
                     cursor.execute("ROLLBACK")
                 raise
             finally:
@@ -94,23 +93,23 @@ class Server(Database):
                 connection.close()
 
     def rows(self, statement: str, parameters: Mapping[str, Any]) -> Sequence[Any]:
-        """See `Database`; the server is asked once, and not for a transaction around it."""
+        """Returns the rows of one statement, in one round trip and without a transaction around it."""
         driver = self._driver()
-        with self._in_words(driver):
-            connection, cursor = self._begun(statement, driver, parameters)
+        with self._translate_errors(driver):
+            connection, cursor = self._connect(statement, driver, parameters)
             with connection:
                 found: Sequence[Any] = cursor.fetchall()
                 return found
 
     def _driver(self) -> Any:
         if self._process != os.getpid():
-            self.engine.dispose(close=False)  # connections of the process that this one was forked from
+            self.engine.dispose(close=False)  # These connections belong to the parent process.
             self._process = os.getpid()
         return self.engine.dialect.dbapi
 
     @contextmanager
-    def _in_words(self, driver: Any) -> Iterator[None]:
-        """Errors of the database as `StorageError`s."""
+    def _translate_errors(self, driver: Any) -> Iterator[None]:
+        """Turns errors of the database into `StorageError`s."""
         try:
             yield
         except (exc.DBAPIError, driver.Error) as error:
@@ -121,8 +120,11 @@ class Server(Database):
                 f"The storage {self.url} could not be used: {cause}. {_remedy(cause, lost=lost)}"
             ) from error
 
-    def _begun(self, how: str, driver: Any, parameters: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
-        """A connection that answers, after a first statement; those that the server has closed are thrown away."""
+    def _connect(self, how: str, driver: Any, parameters: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
+        """Returns a connection that answers and its cursor, after a first statement.
+
+        Connections that the server has closed are dropped.
+        """
         while True:
             connection = self.engine.connect()
             cursor = connection.connection.cursor()
@@ -134,7 +136,7 @@ class Server(Database):
                 connection.close()
                 if fresh:
                     raise
-            except BaseException:  # an interrupt, when the transaction may have begun
+            except BaseException:  # After an interrupt the transaction may have begun.
                 connection.invalidate()
                 connection.close()
                 raise
@@ -143,7 +145,7 @@ class Server(Database):
                 return connection, cursor
 
     def _flushes(self, driver: Any) -> bool:
-        """Whether the server lets us write the record that is flushed; found out once."""
+        """Returns whether the server allows the record that is flushed. The answer is cached."""
         if self._can_flush is None:
             with self.transaction(write=False) as connection:
                 try:
@@ -154,11 +156,11 @@ class Server(Database):
         return self._can_flush
 
     def close(self) -> None:
-        """See `Database`."""
+        """Closes files and connections. The next call opens them again."""
         self.engine.dispose()
 
     def format(self, connection: sql.Connection) -> int:
-        """See `Database`."""
+        """Returns the format of our tables, or 0 if there are none."""
         there = self._renamed(connection, set(sql.inspect(connection).get_table_names()))
         ours = {table.name for table in self.tables.metadata.tables.values()} | {MARK}
         if not there & ours:
@@ -175,35 +177,35 @@ class Server(Database):
         return known
 
     def _renamed(self, connection: sql.Connection, there: set[str]) -> set[str]:
-        """Gives the tables of version 0.2 the names of today; returns the names of all tables."""
+        """Renames the tables of version 0.2, and returns the names of all tables."""
         old = sorted(name for name in there if name.startswith(OLD_PREFIX))
         if f"{OLD_PREFIX}studies" not in old or self.tables.studies.name in there:
             return there
-        for name in old:  # another process may have been faster
+        for name in old:  # Another process may have been faster.
             connection.exec_driver_sql(
                 f"ALTER TABLE IF EXISTS {name} RENAME TO {PREFIX}{name.removeprefix(OLD_PREFIX)}"
             )
         return there.difference(old) | {PREFIX + name.removeprefix(OLD_PREFIX) for name in old}
 
     def mark(self, connection: sql.Connection, format: int) -> None:  # noqa: A002 - as in `Database`
-        """See `Database`."""
+        """Marks the tables as ours, with their format."""
         connection.exec_driver_sql(f"CREATE TABLE IF NOT EXISTS {MARK} (format integer NOT NULL)")
         connection.exec_driver_sql(f"DELETE FROM {MARK}")
         connection.exec_driver_sql(f"INSERT INTO {MARK} VALUES ({format})")
 
     def columns(self, connection: sql.Connection, table: sql.Table) -> set[str]:
-        """See `Database`."""
+        """Returns the names of a table's columns."""
         return {column["name"] for column in sql.inspect(connection).get_columns(table.name)}
 
     def lock_tables(self, connection: sql.Connection) -> None:
-        """A lock that ends with the transaction."""
+        """Takes an advisory lock that ends with the transaction."""
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({KEY})")
 
-    def check_whole(self, connection: sql.Connection) -> None:
-        """A server looks after its files itself."""
+    def check_integrity(self, connection: sql.Connection) -> None:
+        """Returns at once, because a server checks its own files."""
 
     def gone(self, name: str) -> str:
-        """See `Database`."""
+        """Returns a sentence that says why a study may no longer be there."""
         return (
             f"{self.url} no longer holds the study {name!r} that was opened: it has been deleted, or the database is "
             "another. Nothing was written. Open the study anew to work with what is there now."

@@ -1,9 +1,8 @@
-"""The record: every trial there was, in the order in which it was asked and told.
+"""The record of a study: every trial, in the order in which it was asked and told.
 
-It keeps what was observed, never what was made of it; everything else a study knows is recomputed from it. One counter
-numbers all that happens in a study: a trial's `asked_order` says what was known when it was decided (everything with a
-smaller order), `told_order` when its answer came in. Nothing that was recorded is lost: a correction keeps what it
-corrects.
+The record holds observations, and everything else that a study knows is recomputed from them. One counter numbers all
+events of a study. A trial's `asked_order` says what was known when it was decided: every event with a smaller order.
+`told_order` says when its answer came. No recorded fact is lost: a correction keeps the corrected answer.
 """
 
 from __future__ import annotations
@@ -20,9 +19,12 @@ __all__ = ["Event", "Record", "Trial", "describe_answer"]
 
 
 class Event(NamedTuple):
-    """One thing that happened: a trial was asked for, answered, given up or corrected, or its constraint values came.
+    """An event: a trial was asked for, answered, abandoned or corrected, or its constraint values came.
 
-    The trial of an "asked" event is as it was then: whoever replays a record must not see the answer before it came.
+    Attributes:
+        order: 1, 2, ...
+        kind: of the event.
+        trial: of an "asked" event, as it was then: a replay must not see the answer before it came.
     """
 
     order: int
@@ -31,11 +33,11 @@ class Event(NamedTuple):
 
 
 class Record(Sequence[Trial]):
-    """The trials of a study by number, append-only."""
+    """The trials of a study by number. Trials are only appended and updated."""
 
     def __init__(self) -> None:
         self._trials: list[Trial] = []
-        self.order = 0  # of the last event
+        self.order = 0  # The order of the last event.
 
     def __len__(self) -> int:
         return len(self._trials)
@@ -59,24 +61,17 @@ class Record(Sequence[Trial]):
 
     # -- taking in -----------------------------------------------------------------------------------------------
 
-    def take(self, trial: Trial) -> Event:
-        """Take in a trial of which one thing is new: that is the event."""
-        if trial.number == len(self._trials):
-            self._trials.append(trial)
-        else:
-            self._trials[trial.number] = trial
-        if trial.constraints_order is not None or trial.abandoned is not None or trial.corrected:
-            kind, order = max(trial.happened(), key=lambda happened: happened[1])
-            event = Event(order, kind, trial)
-        elif trial.told_order is None:
-            event = Event(trial.asked_order, "asked", trial)
-        else:
-            event = Event(trial.told_order, "told", trial)
-        self.order = event.order
+    def update(self, trial: Trial) -> Event:
+        """Adds or updates a trial to which one event has happened, and returns the event."""
+        (event,) = self.apply((trial,))
         return event
 
     def apply(self, changed: Iterable[Trial]) -> list[Event]:
-        """Take in trials that are new or of which something is new; returns what happened, in order."""
+        """Adds and updates trials, and returns their events in order.
+
+        Raises:
+            StorageError: a trial is missing.
+        """
         events: list[Event] = []
         trials, known = self._trials, self.order
         for trial in changed:
@@ -92,7 +87,7 @@ class Record(Sequence[Trial]):
             else:
                 trials[number] = trial
             if unusual or trial.constraints_order is not None:
-                events += [Event(at, kind, trial.as_of(at)) for kind, at in trial.happened() if at > known]
+                events += [Event(at, kind, trial.as_of(at)) for kind, at in trial.events() if at > known]
                 continue
             if fresh and trial.told_order != trial.asked_order:
                 events.append(Event(trial.asked_order, "asked", trial.asked()))
@@ -103,12 +98,12 @@ class Record(Sequence[Trial]):
         self.order = events[-1].order if events else known
         return events
 
-    def take_back(self, order: int, before: Mapping[int, Trial | None]) -> None:
-        """Be again as after the event of this order.
+    def roll_back(self, order: int, before: Mapping[int, Trial | None]) -> None:
+        """Restores the record as it was after an earlier event.
 
         Args:
-            order: of an earlier event.
-            before: the trials that have changed since, as they were then; None for those that are new.
+            order: of that event.
+            before: the trials that have changed since, as they were then, or None for new ones.
         """
         for number in sorted(before, reverse=True):
             known = before[number]
@@ -118,12 +113,12 @@ class Record(Sequence[Trial]):
                 self._trials[number] = known
         self.order = order
 
-    def righted(self) -> list[Event]:
-        """All that happened, in order, as if every answer that was corrected had been right in the first place."""
-        return Record().apply([trial.righted() for trial in self._trials])
+    def corrected_events(self) -> list[Event]:
+        """Returns all events in order, as if every corrected answer had been right from the start."""
+        return Record().apply([trial.as_corrected() for trial in self._trials])
 
     def as_of(self, order: int) -> Record:
-        """The record as it was after the event of this order."""
+        """Returns the record as it was after the event of this order."""
         earlier = Record()
         earlier._trials = [trial.as_of(order) for trial in self._trials if trial.asked_order <= order]
         earlier.order = order
@@ -131,9 +126,13 @@ class Record(Sequence[Trial]):
 
     # -- finding -------------------------------------------------------------------------------------------------
 
-    def unlimited(self, trial_or_number: Trial | int) -> Trial:
-        """The trial meant, whose constraint values are not known; errors if there is none, or they are."""
-        trial = self.found(trial_or_number)
+    def require_no_constraints(self, trial_or_number: Trial | int) -> Trial:
+        """Returns a trial whose constraint values may still be told.
+
+        Raises:
+            TrialError: there is no such trial, it has failed, or its constraint values are known.
+        """
+        trial = self.require(trial_or_number)
         if trial.state == "failed":
             raise TrialError(
                 f"Trial {trial.number} was told to have failed, and nothing is learned from it now; nothing was "
@@ -151,14 +150,17 @@ class Record(Sequence[Trial]):
             )
         return trial
 
-    def unanswered(self, trial_or_number: Trial | int, answer: str) -> Trial:
-        """The trial meant, pending or abandoned; errors if there is none of that number, or its outcome is known.
+    def require_open(self, trial_or_number: Trial | int, answer: str) -> Trial:
+        """Returns a pending or abandoned trial.
 
         Args:
             trial_or_number: as `ask` returned it, or its number.
-            answer: what is to be told of it now, for the error.
+            answer: the new answer in words, for the error.
+
+        Raises:
+            TrialError: there is no such trial, or it has an answer.
         """
-        trial = self.found(trial_or_number)
+        trial = self.require(trial_or_number)
         if not trial.open:
             raise TrialError(
                 f"Trial {trial.number} was told already ("
@@ -170,8 +172,15 @@ class Record(Sequence[Trial]):
             )
         return trial
 
-    def found(self, trial_or_number: Trial | int) -> Trial:
-        """The trial meant; errors if there is none of that number."""
+    def require(self, trial_or_number: Trial | int) -> Trial:
+        """Returns a trial.
+
+        Args:
+            trial_or_number: as `ask` returned it, or its number.
+
+        Raises:
+            TrialError: the study has no such trial.
+        """
         given = trial_or_number if type(trial_or_number) is Trial else None
         number = trial_or_number if given is None else given.number
         if type(number) is not int and (isinstance(number, bool) or not isinstance(number, Integral)):
@@ -194,7 +203,7 @@ class Record(Sequence[Trial]):
 
 
 def describe_answer(reward: float | None, constraints: Array | None, reason: str | None = None) -> str:
-    """An answer in words."""
+    """Returns an answer in words."""
     if reason is not None:
         return f"failed: {shown(reason)}"
     facts = [] if reward is None else [f"reward {reward!r}"]

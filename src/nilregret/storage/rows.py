@@ -1,7 +1,7 @@
-"""Trials as rows of a table: what is written, and what a row must be to be read.
+"""Trials as rows of a table.
 
-SQLite stores any kind of value in any column, so types are checked here; whether the values make sense together and
-belong to a study is the business of `nilregret.study.audit`.
+SQLite stores values of any type in any column, so types are checked here. `nilregret.study.audit` checks whether the
+values make sense together and fit the study.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ FIXED = (
     "number", "arm", "point", "parameters", "context", "explored", "asked_order", "asked_at", "lease_until", "repeats",
     "fits",
 )  # fmt: skip
-OUTCOME = tuple(name for name in KINDS if name not in FIXED)  # columns that may change after the question
-NONE = "[]"  # fits: the policy makes some, and none came into force
-MOST_SHAPES = 64  # combinations of types of a row that are remembered as good
-MOST_TEXTS = 4096  # points that are remembered with their text: arms come again and again
+OUTCOME = tuple(name for name in KINDS if name not in FIXED)  # Columns that may change after the question.
+NONE = "[]"  # Fits of a policy that makes some, when none came into force.
+MOST_SHAPES = 64  # Cached combinations of types that a row may have.
+MOST_TEXTS = 4096  # Cached points by their text, because arms are repeated.
 
 
 def question(trial: Trial) -> dict[str, Any]:
-    """The columns that never change."""
+    """Returns the columns that never change."""
     return {
         "number": trial.number,
         "arm": trial.arm,
@@ -73,7 +73,7 @@ def question(trial: Trial) -> dict[str, Any]:
 
 
 def outcome(trial: Trial) -> dict[str, Any]:
-    """The columns that may change."""
+    """Returns the columns that may change."""
     left = trial.abandoned
     return {
         "state": trial.state,
@@ -107,15 +107,15 @@ def _dict_of(answer: Answer) -> dict[str, Any]:
     return told if plays is None else told | {"plays": list(plays)}
 
 
-class Reader:
-    """Reads rows of `KINDS`' columns, in their order."""
+class RowReader:
+    """A reader of rows with the columns of `KINDS`, in their order."""
 
     def __init__(self) -> None:
         self._shapes: set[tuple[type, ...]] = set()
         self._points: dict[str, Array] = {}
 
     def trials(self, rows: Iterable[Sequence[Any]]) -> list[Trial]:
-        """Their `settings` are those written in the row, which nobody has compared with the point."""
+        """Returns trials. Their `settings` are those of the row, not yet compared with the point."""
         return [self._trial(row) for row in rows]
 
     def _trial(self, row: Sequence[Any]) -> Trial:
@@ -170,7 +170,7 @@ def _plays(count: Any, scatter: Any) -> Plays:
 def _fits(text: str) -> tuple[Fit, ...]:
     found = plain_loads(text)
     if not isinstance(found, list):
-        raise ValueError("`fits` is no list")  # noqa: TRY004 - of a file, not of a call
+        raise ValueError("`fits` is no list")  # noqa: TRY004 - the value is of a file, not of a call
     for fit in found:
         if not isinstance(fit, dict) or {name: type(value) for name, value in fit.items()} != _FIT:
             raise ValueError(f"`fits` has {shown(fit)}")
@@ -196,7 +196,7 @@ def _array(name: str, values: Any) -> Array:
 def _settings(text: str) -> tuple[tuple[str, Any], ...]:
     values = plain_loads(text)
     if not isinstance(values, dict):
-        raise ValueError("`parameters` is no object")  # noqa: TRY004 - of a file, not of a call
+        raise ValueError("`parameters` is no object")  # noqa: TRY004 - the value is of a file, not of a call
     return tuple(values.items())
 
 

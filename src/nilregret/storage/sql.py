@@ -1,16 +1,15 @@
-"""The record in a SQL database: a file of SQLite, or a PostgreSQL server.
+"""The record in a SQL database: a SQLite file or a PostgreSQL server.
 
-One row a study, one row a trial. A study's row holds its counter of events and a stamp, which are changed in the very
-transaction that inserts or updates trials: who writes reads that row first, under a lock, so that processes sharing a
-study see one order of events, and sees by the stamp whether there is anything to catch up with. Unique keys on numbers
-and orders would refuse two events of one order even without the lock.
+A study has one row, and each of its trials has one. The study's row holds its counter of events and a stamp. The
+transaction that inserts or updates trials changes both. A writer first reads that row under a lock, so processes that
+share a study see one order of events. The stamp tells whether there are changes to read. Even without the lock, unique
+keys on numbers and orders would refuse two events of one order.
 """
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, final
 
@@ -19,18 +18,16 @@ from sqlalchemy import exc
 
 from .._utils.checks import new_study_name, shown, storable
 from .._utils.errors import InvalidInput, StorageError
-from .auth_tables import Beside, beside
-from .base import Change, KeepsNotes, News, Notes, Storage, StoredStudy, Summary, Writer
+from .auth_tables import AuthTables, auth_tables
+from .base import KeepsNotes, News, Storage, StoredStudy, Summary, Writer
 from .database import Database
 from .notes import NOBODY, NoteStatements, owner
-from .notes import rows as rows_of_notes
-from .rows import KINDS, OUTCOME, Reader, outcome, question
-from .sqlite import SCHEME, File
+from .sql_writer import SqlWriter, new_stamp, summary_of
+from .sqlite import SCHEME, SqliteDatabase
+from .statements import SUMMARY, Statements
 from .tables import ADDED, FORMAT, NEVER, READABLE, bring_up_to_date
-from .trial import Trial
 
-SUMMARY = Summary._fields  # columns of a study's row
-STUDY = {"format": int, "created_at": float, "policy": str, "seed": str, "about": str}  # of a row
+STUDY = {"format": int, "created_at": float, "policy": str, "seed": str, "about": str}  # Types in a row.
 
 
 @final
@@ -38,11 +35,15 @@ class SqlStorage(Storage, KeepsNotes):
     """A database of studies.
 
     Args:
-        url: `sqlite:///file.db` (a relative path) or `sqlite:////folder/file.db` (an absolute one); what follows the
-            third slash is the path as it is. Or `postgresql://user:password@host/database`, which needs the extra
+        url: `sqlite:///file.db` (a relative path) or `sqlite:////folder/file.db` (an absolute one). The path follows
+            the third slash, unescaped. Or `postgresql://user:password@host/database`, which needs the extra
             `nilregret[postgresql]`.
-        make: whether to make the file, or the tables, where there are none.
-        private: whether a file that is made can be read by its owner alone: of a service, which keeps secrets in it.
+        make: if False, a missing file or missing tables are an error.
+        private: if True, only its owner can read a new file. A service uses it, because its file holds secrets.
+
+    Raises:
+        InvalidInput: the URL cannot be used.
+        StorageError: the database cannot be used, or is damaged.
     """
 
     shared = True
@@ -52,22 +53,22 @@ class SqlStorage(Storage, KeepsNotes):
         self.url = self._database.url
         self._statements = Statements(self._database)
         studies = self._database.tables.studies.name
-        self.beside: Beside = beside(studies.removesuffix("studies"))
-        self._has_beside = False
+        self.auth_tables: AuthTables = auth_tables(studies.removesuffix("studies"))
+        self._has_auth_tables = False
         self._notes = NoteStatements(self._database.notes, self._database.engine.dialect.name, self._database.text)
         try:
-            self._current = self._looked_at(make=make)
+            self._current = self._prepare(make=make)
         except BaseException:
             self._database.close()
             raise
 
-    def _looked_at(self, *, make: bool) -> bool:
-        """Make the tables where they are wanted and not there; returns whether they have every column."""
-        with self._database.transaction(write=False) as connection:  # looking is possible where writing is not
+    def _prepare(self, *, make: bool) -> bool:
+        """Makes missing tables if wanted, and returns whether the tables have every column."""
+        with self._database.transaction(write=False) as connection:  # A file that cannot be written can still be read.
             known = self._database.format(connection)
             if known:
-                self._database.check_whole(connection)
-                self._read_as(connection)
+                self._database.check_integrity(connection)
+                self._select_columns(connection)
         if known >= READABLE:
             return known == FORMAT
         if not known and not make:
@@ -78,30 +79,30 @@ class SqlStorage(Storage, KeepsNotes):
 
     @property
     def place(self) -> str:
-        """The URL, of a file with its absolute path, which means the same in every folder."""
+        """The URL, which means the same in every folder: a file has its absolute path."""
         return self._database.place
 
     def __repr__(self) -> str:
         return f"SqlStorage({self.url!r})"
 
     def close(self) -> None:
-        """See `Storage`."""
+        """Closes files and connections. The next call opens them again."""
         self._database.close()
 
     # -- tables --------------------------------------------------------------------------------------------------
 
     def _bring_up_to_date(self, connection: sql.Connection) -> None:
-        """Tables where there are none; what older formats lack."""
+        """Makes missing tables, and adds what older formats lack."""
         database = self._database
         database.lock_tables(connection)
-        known = database.format(connection)  # again: another process may have been faster
+        known = database.format(connection)  # Again, because another process may have been faster.
         if known != FORMAT:
             bring_up_to_date(connection, database.tables, known)
             database.mark(connection, FORMAT)
-        self._read_as(connection)
+        self._select_columns(connection)
 
-    def _read_as(self, connection: sql.Connection) -> None:
-        """Older files lack some columns, which are read as nothing."""
+    def _select_columns(self, connection: sql.Connection) -> None:
+        """Prepares statements that read columns of older formats as NULL if the file lacks them."""
         made = self._database.tables
         lacking = {
             table.name: set(ADDED[name]) - self._database.columns(connection, table)
@@ -110,37 +111,46 @@ class SqlStorage(Storage, KeepsNotes):
         self._statements = Statements(self._database, lacking)
 
     @contextmanager
-    def using_beside(self, *, write: bool) -> Iterator[sql.Connection | None]:
-        """A transaction on the tables `beside`; None where there are none yet, unless it writes, which makes them."""
+    def auth_transaction(self, *, write: bool) -> Iterator[sql.Connection | None]:
+        """Opens a transaction on the tables `auth_tables`, or yields None if they do not exist.
+
+        A write transaction makes them.
+        """
         with self._database.transaction(write=write) as connection:
-            if not self._has_beside:
+            if not self._has_auth_tables:
                 there = set(sql.inspect(connection).get_table_names())
-                lacking = not there >= self.beside.metadata.tables.keys()
+                lacking = not there >= self.auth_tables.metadata.tables.keys()
                 if lacking and not write:
                     yield None
                     return
                 if lacking:
                     self._bring_up_to_date(connection)
-                    self.beside.metadata.create_all(connection)
+                    self.auth_tables.metadata.create_all(connection)
             yield connection
-        self._has_beside = True
+        self._has_auth_tables = True
 
     # -- studies -------------------------------------------------------------------------------------------------
 
     def names(self) -> list[str]:
-        """See `Storage`."""
+        """Returns the names of all studies, oldest first."""
         with self._database.transaction(write=False) as connection:
             return list(connection.execute(self._statements.names).scalars())
 
     def find(self, name: str) -> StoredStudy | None:
-        """See `Storage`."""
+        """Returns the study of this name, or None."""
         with self._database.transaction(write=False) as connection:
             return self._find(connection, name)
 
     def find_or_make(self, name: str, *, policy: str, goal: str, seed: int, about: str) -> StoredStudy:
-        """See `Storage`."""
+        """Returns the study of this name, and makes it if there is none."""
         values: dict[str, Any] = {"name": name, "policy": policy, "goal": goal, "seed": str(seed), "about": about}
-        values |= {"format": FORMAT, "created_at": time.time(), "events": 0, "stamp": _stamp(), **Summary()._asdict()}
+        values |= {
+            "format": FORMAT,
+            "created_at": time.time(),
+            "events": 0,
+            "stamp": new_stamp(),
+            **Summary()._asdict(),
+        }
         found = self.find(name)
         if found is not None:
             return found
@@ -151,7 +161,7 @@ class SqlStorage(Storage, KeepsNotes):
                 if found is None:
                     connection.execute(sql.insert(self._database.tables.studies).values(values))
         except StorageError as error:
-            if not isinstance(error.__cause__, exc.IntegrityError):  # otherwise another process was faster
+            if not isinstance(error.__cause__, exc.IntegrityError):  # Otherwise another process was faster.
                 raise
         self._current = True
         made = found or self.find(name)
@@ -160,7 +170,7 @@ class SqlStorage(Storage, KeepsNotes):
         return made
 
     def rename(self, name: str, new: str) -> None:
-        """See `Storage`."""
+        """Gives a study a new name, which no other study may have. Open studies go on under the new name."""
         new_study_name("new", new)
         studies = self._database.tables.studies
         with self._database.transaction(write=True) as connection:
@@ -171,7 +181,7 @@ class SqlStorage(Storage, KeepsNotes):
             connection.execute(sql.update(studies).where(studies.c.id == study.id).values(name=new))
 
     def delete(self, name: str) -> None:
-        """See `Storage`."""
+        """Removes a study and its trials. A program that has it open gets an error at its next call."""
         studies, trials = self._database.tables.studies, self._database.tables.trials
         with self._database.transaction(write=True) as connection:
             study = self._find(connection, name)
@@ -182,13 +192,13 @@ class SqlStorage(Storage, KeepsNotes):
             connection.execute(sql.delete(studies).where(studies.c.id == study.id))
 
     def _find(self, connection: sql.Connection, name: str) -> StoredStudy | None:
-        if not isinstance(name, str) or "\0" in name or not storable(name):  # no column of text is compared with it
+        if not isinstance(name, str) or "\0" in name or not storable(name):  # No text column can hold such a name.
             return None
         row = connection.execute(self._statements.find, {"sought": name}).one_or_none()
         return None if row is None else self._stored(row)
 
     def summaries(self, name: str | None = None) -> list[tuple[StoredStudy, Summary]]:
-        """See `Storage`."""
+        """Returns all studies with their summaries, oldest first."""
         with self._database.transaction(write=False) as connection:
             if name is None:
                 rows = connection.execute(self._statements.every).all()
@@ -196,8 +206,8 @@ class SqlStorage(Storage, KeepsNotes):
                 rows = connection.execute(self._statements.find, {"sought": name}).all()
             found = []
             for row in rows:
-                study, known = self._stored(row), _summary([getattr(row, column) for column in SUMMARY])
-                found.append((study, known or self._turn(connection, study, lock=False).summary()))
+                study, known = self._stored(row), summary_of([getattr(row, column) for column in SUMMARY])
+                found.append((study, known or self._writer(connection, study, lock=False).summary()))
             return found
 
     def _stored(self, row: Any) -> StoredStudy:
@@ -223,7 +233,7 @@ class SqlStorage(Storage, KeepsNotes):
     # -- notes ---------------------------------------------------------------------------------------------------
 
     def keep_notes(self) -> None:
-        """Make the table of notes, where there is none; whoever writes notes calls this first."""
+        """Makes the table of notes if there is none. A program calls it before its first note."""
         database = self._database
         with database.transaction(write=False) as connection:
             if self._current and sql.inspect(connection).has_table(database.notes.name):
@@ -234,23 +244,29 @@ class SqlStorage(Storage, KeepsNotes):
             database.notes.metadata.create_all(connection)
 
     def read_notes(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
-        """See `KeepsNotes`."""
+        """Returns the notes on record under these keys."""
         return dict(self._database.rows(*self._notes.read(owner(study), keys)))
 
     def notes(self, study: StoredStudy | None, prefix: str) -> dict[str, str]:
-        """The notes of a study (those of none) whose keys begin so; keys are ASCII."""
-        return dict(self._under(self._notes.under, study, prefix))
+        """Returns the notes with this ASCII prefix of their keys, of a study or of none."""
+        return dict(self._rows_under(self._notes.under, study, prefix))
 
     def count_notes(self, study: StoredStudy, prefix: str, *, unlike: str = "") -> int:
-        """How many notes of a study have keys that begin so, and values that are not like this (of SQL's LIKE)."""
-        return int(self._under(self._notes.count, study, prefix, unlike=unlike)[0][0])
+        """Returns the number of notes of a study with this prefix of their keys.
 
-    def _under(self, statement: str, study: StoredStudy | None, prefix: str, **more: str) -> Sequence[Any]:
+        Args:
+            study: of the notes.
+            prefix: of the keys.
+            unlike: pattern of values that do not count, as of SQL's LIKE.
+        """
+        return int(self._rows_under(self._notes.count, study, prefix, unlike=unlike)[0][0])
+
+    def _rows_under(self, statement: str, study: StoredStudy | None, prefix: str, **more: str) -> Sequence[Any]:
         whose = NOBODY if study is None else owner(study)
         return self._database.rows(statement, {"study": whose, "low": prefix, "high": prefix + "\x7f"} | more)
 
     def note_once(self, key: str, value: str) -> str:
-        """Write a note of no study, where there is none under the key; returns the one there is then."""
+        """Writes a note of no study unless the key has one, and returns the note on record."""
         known = self.notes(None, key).get(key)
         if known is not None:
             return known
@@ -261,174 +277,48 @@ class SqlStorage(Storage, KeepsNotes):
     # -- trials --------------------------------------------------------------------------------------------------
 
     def news(self, study: StoredStudy, *, since: int, stamp: str) -> News:
-        """See `Storage`."""
+        """Returns the changes since an event."""
         now = self._stamp(study, self._database.rows(self._statements.head, {"sought": study.id}))
-        if stamp == now != NEVER:  # mostly
+        if stamp == now != NEVER:  # The usual case.
             return News((), stamp)
         with self._database.transaction(write=False) as connection:
-            return self._turn(connection, study, lock=False).news(since=since, stamp=stamp)
+            return self._writer(connection, study, lock=False).news(since=since, stamp=stamp)
 
     @contextmanager
     def writing(self, study: StoredStudy) -> Iterator[Writer]:
-        """See `Storage`."""
+        """Opens a write transaction on a study. An error inside it rolls the transaction back."""
         with self._database.transaction(write=True) as connection:
             if not self._current:
                 self._bring_up_to_date(connection)
-            yield self._turn(connection, study, lock=True)
+            yield self._writer(connection, study, lock=True)
         self._current = True
 
-    def _turn(self, connection: sql.Connection, study: StoredStudy, *, lock: bool) -> _Turn:
-        """A file may be replaced while it is in use: what is not the study that was opened is not written to."""
+    def _writer(self, connection: sql.Connection, study: StoredStudy, *, lock: bool) -> SqlWriter:
+        """Returns a study inside a transaction.
+
+        A file may be replaced while it is in use, so a study that is not the opened one raises an error.
+        """
         cursor = connection.connection.cursor()
         cursor.execute(self._statements.lock if lock else self._statements.head, {"sought": study.id})
         heads = cursor.fetchall()
         stamp = self._stamp(study, heads)
-        return _Turn(cursor, self._statements, self._notes, study, stamp, _summary(tuple(heads[0])[3:]))
+        return SqlWriter(cursor, self._statements, self._notes, study, stamp, summary_of(tuple(heads[0])[3:]))
 
     def _stamp(self, study: StoredStudy, heads: Sequence[Any]) -> str:
-        """Of the record, from the study's row."""
+        """Returns the stamp of a record from the study's row."""
         if not heads or tuple(heads[0])[:2] != (str(study.seed), study.created_at):
             raise StorageError(self._database.gone(study.name))
         stamp = heads[0][2]
         return stamp if isinstance(stamp, str) else NEVER
 
 
-class Statements:
-    """Made once, and those of each call as text for the driver: to make one takes many times as long as to execute it.
-
-    Args:
-        database: that they are for.
-        lacking: of each of its tables, columns that it has not.
-    """
-
-    def __init__(self, database: Database, lacking: dict[str, set[str]] | None = None) -> None:
-        studies, trials, lacking = database.tables.studies, database.tables.trials, lacking or {}
-        sought: sql.BindParameter[Any] = sql.bindparam("sought")
-        since: sql.BindParameter[Any] = sql.bindparam("since")
-
-        def there(table: sql.Table, names: Sequence[str]) -> list[Any]:
-            without = lacking.get(table.name, set())
-            return [sql.null().label(name) if name in without else table.c[name] for name in names]
-
-        self.names = sql.select(studies.c.name).order_by(studies.c.id)
-        whole_row = sql.select(*there(studies, [c.name for c in studies.c]))
-        self.find, self.every = whole_row.where(studies.c.name == sought), whole_row.order_by(studies.c.id)
-        head = sql.select(*there(studies, ["seed", "created_at", "stamp", *SUMMARY])).where(studies.c.id == sought)
-        self.head, self.lock = database.text(head), database.text(head.with_for_update())
-        # A column for whether a round was explored holds any number in SQLite, and is to be seen as it is.
-        whole = sql.type_coerce(trials.c.explored, sql.Integer).label("explored")
-        columns = [whole if c.name == "explored" else c for c in there(trials, list(KINDS))]
-        everything = sql.select(*columns).where(trials.c.study == sought).order_by(trials.c.number)
-        # Of a file that lacks this column nothing new can come: who writes to it brings it up to date.
-        lacks = "last_order" in lacking.get(trials.name, set())
-        self.all = database.text(everything)
-        self.changed = self.all if lacks else database.text(everything.where(trials.c.last_order >= since))
-        self.insert = database.text(sql.insert(trials))
-        update = (
-            sql.update(trials)
-            .where(trials.c.study == sought, trials.c.number == sql.bindparam("which"))
-            .where(trials.c.last_order == sql.bindparam("before"))
-            .values({name: sql.bindparam(name) for name in (*OUTCOME, "last_order")})
-        )
-        self.update = database.text(update)
-        values: dict[str, Any] = {"events": sql.bindparam("now"), "stamp": sql.bindparam("mark")}
-        values |= {name: sql.bindparam(name) for name in SUMMARY}
-        self.count = database.text(sql.update(studies).where(studies.c.id == sought).values(values))
-
-
-@final
-class _Turn(Writer, Notes):
-    """A study inside a transaction."""
-
-    def __init__(
-        self, cursor: Any, statements: Statements, notes: NoteStatements, study: StoredStudy, stamp: str,
-        summary: Summary | None,
-    ) -> None:  # fmt: skip
-        self._cursor, self._statements, self._notes = cursor, statements, notes
-        self._study, self._owner, self._stamp = study.id, owner(study), stamp
-        self._goal, self._summary = study.goal, summary
-
-    def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
-        """See `Notes`."""
-        self._cursor.execute(*self._notes.read(self._owner, keys))
-        return dict(self._cursor.fetchall())
-
-    def write_notes(self, notes: Mapping[str, str]) -> None:
-        """See `Notes`."""
-        if notes:
-            self._many(self._notes.write, rows_of_notes(self._owner, notes))
-
-    def news(self, *, since: int, stamp: str) -> News:
-        """See `Writer`."""
-        if stamp == self._stamp != NEVER:
-            return News((), stamp)
-        if since > 0:
-            self._cursor.execute(self._statements.changed, {"sought": self._study, "since": since})
-            return News(Reader().trials(self._cursor.fetchall()), self._stamp)
-        return News(self._all(), self._stamp)
-
-    def _all(self) -> list[Trial]:
-        self._cursor.execute(self._statements.all, {"sought": self._study})
-        return Reader().trials(self._cursor.fetchall())
-
-    def summary(self) -> Summary:
-        """Of all trials as they are now."""
-        return Summary.of(self._all(), self._goal)
-
-    def save(self, changes: Sequence[Change], *, order: int) -> str:
-        """See `Writer`."""
-        new = [trial for before, trial in changes if before is None]
-        if new:
-            rows = [
-                {"study": self._study, "last_order": trial.last_order} | question(trial) | outcome(trial)
-                for trial in new
-            ]
-            self._many(self._statements.insert, rows)
-        old = [(before, trial) for before, trial in changes if before is not None]
-        if old:
-            self._many(
-                self._statements.update,
-                [
-                    {"sought": self._study, "which": trial.number, "before": before.last_order}
-                    | {"last_order": trial.last_order}
-                    | outcome(trial)
-                    for before, trial in old
-                ],
-            )
-            if self._cursor.rowcount != len(old):
-                numbers = ", ".join(str(trial.number) for _, trial in old[:10])
-                raise StorageError(f"Trial {numbers} is no longer as it was in the storage; nothing was written.")
-        stamp = _stamp()
-        known = None if self._summary is None else self._summary.after(changes, self._goal)
-        values = (known or self.summary())._asdict()
-        self._cursor.execute(self._statements.count, {"sought": self._study, "now": order, "mark": stamp} | values)
-        return stamp
-
-    def _many(self, statement: str, rows: list[dict[str, Any]]) -> None:
-        if len(rows) == 1:
-            self._cursor.execute(statement, rows[0])
-        else:
-            self._cursor.executemany(statement, rows)
-
-
-def _summary(row: Sequence[Any]) -> Summary | None:
-    """As it stands in a study's row; None where nobody has written it yet, or what is there is none."""
-    *counts, best, last = row
-    fits = all(type(count) is int for count in counts) and all(type(x) in (float, type(None)) for x in (best, last))
-    return Summary(*row) if fits else None
-
-
-def _stamp() -> str:
-    return secrets.token_hex(8)
-
-
 def _database(url: str, *, make: bool, private: bool) -> Database:
     if isinstance(url, str) and url.startswith(SCHEME[:-3]):
-        return File(url, make=make, private=private)
-    from .postgresql import SCHEMES, Server
+        return SqliteDatabase(url, make=make, private=private)
+    from .postgresql import SCHEMES, PostgresDatabase
 
     if isinstance(url, str) and url.startswith(SCHEMES):
-        return Server(url)
+        return PostgresDatabase(url)
     kind = "only SQLite and PostgreSQL are supported" if isinstance(url, str) and "://" in url else "it must be a URL"
     raise InvalidInput(
         f"`storage` is {shown(url)}: {kind}, or a `nilregret.storage.Storage`; write 'sqlite:///studies.db' (three "

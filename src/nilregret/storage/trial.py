@@ -1,28 +1,33 @@
-"""One trial: what was decided and all that came of it.
+"""A trial: a decision and its outcome.
 
-A trial is pending until its answer comes: a reward, or that it has failed. It may be abandoned before (its worker is
-gone), and its answer may still come, late. An answer may be corrected; what was told first stays with the trial.
+A trial is pending until its answer comes: a reward, or that the trial has failed. It may be abandoned before, because
+its worker is gone. Its answer may still come, late. An answer may be corrected, and the trial keeps the first one.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, final
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, final, overload
 
 import numpy as np
 
 from .._utils.checks import Array, frozen, many
+from ..domains.typed import D
+
+if TYPE_CHECKING:
+    from ..domains.domain import Arms, Box, Domain, Space
+
 
 TrialState = Literal["pending", "observed", "failed", "abandoned"]
 EventKind = Literal["asked", "told", "limited", "abandoned", "corrected"]
 
 
 class Abandoned(NamedTuple):
-    """That nobody works on a trial any more.
+    """The event that nobody works on a trial any more.
 
     Attributes:
         order: position among all events of the study.
         time: Unix seconds.
-        reason: why it is thought so, in words.
+        reason: in words.
     """
 
     order: int
@@ -31,10 +36,10 @@ class Abandoned(NamedTuple):
 
 
 class Plays(NamedTuple):
-    """What came of a trial that was played several times, besides the average reward.
+    """The rewards of a trial that was played several times, besides their average.
 
     Attributes:
-        times: rewards told, at least 2.
+        times: number of rewards told, at least 2.
         scatter: sum of their squared deviations from their average, reward units squared.
     """
 
@@ -48,7 +53,7 @@ class Fit(NamedTuple):
     Attributes:
         channel: 0 for the reward, j for constraint j.
         number: 1, 2, ... since the memory was last cut.
-        values: plain JSON values (`nilregret.slots.refit.Refitted.plain`), of rewards: minus the losses.
+        values: plain JSON values (`nilregret.slots.refit.Refitted.plain`), of rewards, which are minus the losses.
     """
 
     channel: int
@@ -57,15 +62,15 @@ class Fit(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What was told of a trial before it was corrected.
+    """An answer of a trial that was corrected later.
 
     Attributes:
         order: position among all events of the study.
         time: Unix seconds.
-        reward: or None where the trial was told to have failed.
+        reward: or None if the trial was told to have failed.
         reason: why it failed, or None.
         constraints: the constraint values known then, `(m,)`, read-only, or None.
-        plays: of a run of several plays, of which `reward` is the average; None of one.
+        plays: number and scatter of the rewards of several plays, of which `reward` is the average, or None.
     """
 
     order: int
@@ -101,83 +106,89 @@ class _Fields(NamedTuple):
     fits: tuple[Fit, ...] | None = None
 
 
-ASKED = _Fields._fields.index("state")  # fields that never change
+ASKED = _Fields._fields.index("state")  # The number of fields that never change.
+
+
+class NamedParameters:
+    """The named parameters of a trial: a fresh dict, or None where the domain has none."""
+
+    @overload
+    def __get__(self, trial: Trial[Space], owner: type | None = None) -> dict[str, Any]: ...
+    @overload
+    def __get__(self, trial: Trial[Box], owner: type | None = None) -> None: ...
+    @overload
+    def __get__(self, trial: Trial[Arms] | Trial[Domain], owner: type | None = None) -> dict[str, Any] | None: ...
+    def __get__(self, trial: Trial[Any], owner: type | None = None) -> dict[str, Any] | None:
+        """Returns the parameters of the trial, by name."""
+        return None if trial.settings is None else dict(trial.settings)
 
 
 @final
-class Trial(_Fields):  # a tuple: two are made in each round, and a frozen dataclass takes five times as long
-    """One decision and, once it is there, its answer.
+class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes five times as long to make.
+    """A decision and, as soon as it is known, its outcome. Trials never change.
 
     Attributes:
         number: 0, 1, 2, ... in the order of asking.
         point: coordinates as the kernel sees them, `(d,)`, read-only.
         arm: index into the `Arms`, or None on other domains.
-        settings: (name, value) of each parameter where the domain has named ones, else None; see `parameters`.
-        context: context it was decided for, or None.
-        explored: True for a forced uniform round.
+        settings: (name, value) of each named parameter, or None without names. See `parameters`.
+        context: context of the decision, `(c,)`, read-only, or None.
+        explored: True in a forced uniform round.
         state: "pending", "observed", "failed", or "abandoned" (given up, and no answer has come since).
-        reward: the reward told, or None; of several plays their average.
+        reward: the reward told (the loss, if the goal is to minimise), or None. Of several plays, their average.
         constraints: the constraint values told, `(m,)`, read-only, or None.
-        context_settings: (name, value) of each parameter of the context where the contexts have named ones, else None;
-            see `context_parameters`.
-        reason: why it failed, or None.
-        asked_order: position among all events of the study; equal to `told_order` for a point never asked for.
-        asked_at: Unix time in seconds.
-        told_order: position of the answer among all events (of the correction, where it was corrected), or None while
-            there is none.
-        told_at: Unix time of the answer in seconds, or None.
-        constraints_order: position among all events of the constraint values that were told by themselves, before or
-            after the reward; None where they came with it, or are not known.
-        lease_until: Unix time at which it counts as abandoned unless it has been answered, or None for never.
-        abandoned: when and why it was given up, a `nilregret.storage.trial.Abandoned`, also after its answer came; or
+        context_settings: (name, value) of each named parameter of the context, or None. See `context_parameters`.
+        reason: why the trial failed, or None.
+        asked_order: position of the question among all events of the study. It equals `told_order` if the point was
+            never asked for.
+        asked_at: time of the question, Unix seconds.
+        told_order: position of the answer, or of its last correction, among all events. None while there is none.
+        told_at: time of the answer, Unix seconds, or None.
+        constraints_order: position of constraint values that were told without a reward, or None.
+        lease_until: time at which a pending trial is abandoned, Unix seconds, or None for never.
+        abandoned: time and reason of giving up, a `nilregret.storage.trial.Abandoned`, also after a late answer. Or
             None.
-        corrected: the answers, oldest first, that a later one has replaced, each a `nilregret.storage.trial.Answer`.
-        repeats: how often it is to be played (see `switching`): 1, unless the policy makes few decisions.
-        plays: how many rewards were told of it and how they scatter, a `nilregret.storage.trial.Plays`, or None where
-            there was
-            one, or none.
-        fits: hyperparameters that came into force with this decision, each a `nilregret.storage.trial.Fit` (see
-            `study.fits`);
-            None where the policy fits nothing, and in records of older versions, which did not say.
+        corrected: earlier answers that a later one has replaced, oldest first, each a `nilregret.storage.trial.Answer`.
+        repeats: number of plays asked for (see `switching`). It is 1 unless the policy makes few decisions.
+        plays: number and scatter of several rewards, a `nilregret.storage.trial.Plays`, or None.
+        fits: hyperparameters that came into force with the decision, each a `nilregret.storage.trial.Fit`. None if the
+            policy fits nothing, and in records of older versions. See `Study.fits`.
     """
 
     __slots__ = ()
 
-    @property
-    def parameters(self) -> dict[str, Any] | None:
-        """The named parameters, a fresh dict, or None where the domain has none."""
-        return None if self.settings is None else dict(self.settings)
+    parameters = NamedParameters()
 
     @property
     def feasible(self) -> bool | None:
-        """Whether every constraint value told for it is at most 0; None where none was told."""
+        """True if every constraint value told is at most 0, or None if none was told."""
         return None if self.constraints is None else bool(self.constraints.max(initial=0.0) <= 0.0)
 
     @property
     def context_parameters(self) -> dict[str, Any] | None:
-        """The named parameters of the context, a fresh dict, or None where it has none."""
+        """Named parameters of the context in a new dict, or None if it has no names."""
         return None if self.context_settings is None else dict(self.context_settings)
 
     @property
     def late(self) -> bool:
-        """Whether its answer came after it had been abandoned."""
+        """True if the answer came after the trial had been abandoned."""
         return self.abandoned is not None and self.told_order is not None
 
     @property
     def times(self) -> int:
-        """How many plays it stands for: those told, or as long as nothing was told those asked for."""
+        """Number of plays: those told, or those asked for while there is no answer."""
         if self.told_order is None:
             return self.repeats
         return 1 if self.plays is None else self.plays.times
 
     @property
     def scatter(self) -> float:
-        """Sum of squared deviations of its rewards from their average."""
+        """Sum of squared deviations of the rewards from their average, reward units squared."""
         return 0.0 if self.plays is None else self.plays.scatter
 
     @property
     def open(self) -> bool:
-        """Whether an answer may still come: it is pending or abandoned."""
+        """True if an answer may still come, because the trial is pending or abandoned."""
         return self.told_order is None
 
     def __eq__(self, other: object) -> bool:
@@ -187,9 +198,8 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
         return not self == other
 
     def __repr__(self) -> str:
-        """What a reader of the record asks for; orders, times and what is None are left out."""
         facts: dict[str, Any] = {"context": self.context_parameters or _listed(self.context), "arm": self.arm}
-        facts |= {"parameters": self.parameters} if self.settings is not None else {"point": _listed(self.point)}
+        facts |= {"parameters": dict(self.settings)} if self.settings is not None else {"point": _listed(self.point)}
         reason = self.abandoned.reason if self.abandoned is not None and self.state == "abandoned" else self.reason
         facts |= {"reward": self.reward, "constraints": _listed(self.constraints), "reason": reason}
         words = [str(self.number), self.state] + ["explored"] * self.explored + ["late"] * self.late
@@ -212,20 +222,22 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
         )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Arrays come out of a pickle writable, and a record does not change.
+        # `_restored` makes arrays read-only again, which a pickle does not.
         return _restored, tuple(self)
 
     # -- as it was -----------------------------------------------------------------------------------------------
 
     def asked(self) -> Trial:
-        """This trial as it was when it was asked for, its outcome unknown."""
+        """Returns this trial as it was when it was asked for."""
         if self.state == "pending":
             return self
         unknown = ("pending", None, None, None, None, None, None, None, self.lease_until, None, (), self.repeats, None)
-        return tuple.__new__(Trial, (*self[:ASKED], *unknown, self.fits))  # a replay makes one of each trial
+        return tuple.__new__(
+            Trial, (*self[:ASKED], *unknown, self.fits)
+        )  # This is fast, because a replay calls it for each trial.
 
     def as_of(self, order: int) -> Trial:
-        """This trial as it was after the event of this order."""
+        """Returns this trial as it was after the event of this order."""
         trial = self
         while trial.corrected and trial.told_order is not None and trial.told_order > order:
             trial = trial._uncorrected()
@@ -242,22 +254,22 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
         return trial
 
     def _uncorrected(self) -> Trial:
-        """This trial before it was corrected for the last time."""
+        """Returns this trial before its last correction."""
         *earlier, last = self.corrected
         return self._replace(
             state=_state_of(last.reward), reward=last.reward, reason=last.reason, constraints=last.constraints,
             told_order=last.order, told_at=last.time, corrected=tuple(earlier), plays=last.plays,
         )  # fmt: skip
 
-    def righted(self) -> Trial:
-        """This trial as if the answer in force had been told in the first place."""
+    def as_corrected(self) -> Trial:
+        """Returns this trial as if its present answer had been told first."""
         if not self.corrected:
             return self
         first = self.corrected[0]
         return self._replace(told_order=first.order, told_at=first.time, corrected=())
 
-    def happened(self) -> list[tuple[EventKind, int]]:
-        """The events in which it had a part, with their orders."""
+    def events(self) -> list[tuple[EventKind, int]]:
+        """Returns the kinds and orders of this trial's events."""
         first, last = self.told_order, None
         if self.corrected:
             first, last = self.corrected[0].order, self.told_order
@@ -273,17 +285,17 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
 
     @property
     def last_order(self) -> int:
-        """The position of the last event in which it had a part."""
+        """Order of the trial's last event."""
         if self.constraints_order is None and self.abandoned is None:
             return self.asked_order if self.told_order is None else self.told_order
-        return max(order for _, order in self.happened())
+        return max(order for _, order in self.events())
 
     # -- as it becomes -------------------------------------------------------------------------------------------
 
     def answered(
         self, *, reward: float, order: int, time: float, constraints: Array | None = None, plays: Plays | None = None
     ) -> Trial:
-        """This trial with its reward, and the constraint values that came with it; those known before stay."""
+        """Returns this trial with its reward and the constraint values that came with it. Earlier values stay."""
         return Trial(
             self.number, self.point, self.arm, self.settings, self.asked_order, self.asked_at, self.context,
             self.explored, "observed", reward, None, order, time,
@@ -291,23 +303,23 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
             self.lease_until, self.abandoned, (), self.repeats, plays, self.fits,
         )  # fmt: skip
 
-    def limited(self, *, constraints: Array, order: int) -> Trial:
-        """This trial with its constraint values, told by themselves."""
+    def with_constraints(self, *, constraints: Array, order: int) -> Trial:
+        """Returns this trial with constraint values that were told without a reward."""
         return self._replace(constraints=constraints, constraints_order=order)
 
     def failed(self, *, reason: str, order: int, time: float) -> Trial:
-        """This trial, marked as one that will never have a reward."""
+        """Returns this trial as a failed one."""
         return self._replace(state="failed", reward=None, reason=reason, told_order=order, told_at=time)
 
-    def given_up(self, *, reason: str, order: int, time: float) -> Trial:
-        """This trial, marked as one that nobody works on any more."""
+    def as_abandoned(self, *, reason: str, order: int, time: float) -> Trial:
+        """Returns this trial as an abandoned one."""
         return self._replace(state="abandoned", abandoned=Abandoned(order, time, reason))
 
-    def told_again(
+    def as_revised(
         self, *, reward: float | None, reason: str | None, constraints: Array | None, order: int, time: float,
         plays: Plays | None = None,
     ) -> Trial:  # fmt: skip
-        """This answered trial with another answer; the one before is kept."""
+        """Returns this answered trial with another answer. `corrected` keeps the earlier one."""
         before = Answer(
             self.told_order or 0, self.told_at or 0.0, self.reward, self.reason, self.constraints, self.plays
         )

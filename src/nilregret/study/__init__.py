@@ -1,4 +1,4 @@
-"""A study, and where its record lives between runs."""
+"""Studies: a policy, its record, and where the record lives between runs."""
 
 from __future__ import annotations
 

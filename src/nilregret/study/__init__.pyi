@@ -2,5 +2,5 @@
 
 from . import plots as plots
 from .explanation import Explanation as Explanation
-from .rewards import Rewards as Rewards
+from .play_rewards import Rewards as Rewards
 from .study import Study as Study

@@ -39,7 +39,7 @@ def reason_of(what: str, reason: object) -> str:
     return reason.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")
 
 
-def told_of(inputs: Inputs, trial: Any, reward: Any, constraints: Any) -> Told:
+def check_answer(inputs: Inputs, trial: Any, reward: Any, constraints: Any) -> Told:
     """Returns a user's answer, checked."""
     if reward is None and constraints is not None:
         return Told(trial, None, inputs.constraints(constraints))
@@ -50,27 +50,27 @@ def told_of(inputs: Inputs, trial: Any, reward: Any, constraints: Any) -> Told:
     return Told(trial, mean, g, plays)
 
 
-def told_by_each(inputs: Inputs, answers: object) -> list[Told]:
+def parse_answers(inputs: Inputs, answers: object) -> list[Told]:
     """Returns several answers, checked: the argument of `Study.tell_many`."""
     if not isinstance(answers, Iterable) or isinstance(answers, str | bytes | Mapping | Trial):
         raise InvalidInput(
             f"`answers` is {shown(answers)}: it must be a list, each of (trial, reward) or (trial, reward, "
             "constraints). A single answer is told by `tell`."
         )
-    return [told_by(inputs, answer) for answer in answers]
+    return [parse_answer(inputs, answer) for answer in answers]
 
 
-def told_by(inputs: Inputs, answer: Any) -> Told:
+def parse_answer(inputs: Inputs, answer: Any) -> Told:
     """Returns an answer given as (trial, reward), (trial, reward, constraints) or a dict of these names, checked."""
     if isinstance(answer, Mapping):
         if "trial" not in answer or not answer.keys() <= {"trial", "reward", "constraints"}:
             raise InvalidInput(
                 f"An answer in a dict has 'trial', 'reward' and perhaps 'constraints', not {shown(list(answer))}."
             )
-        return told_of(inputs, answer["trial"], answer.get("reward"), answer.get("constraints"))
+        return check_answer(inputs, answer["trial"], answer.get("reward"), answer.get("constraints"))
     parts = answer if isinstance(answer, tuple | list) and type(answer) is not Trial else ()
     if len(parts) not in (2, 3):
         raise InvalidInput(
             f"An answer is (trial, reward) or (trial, reward, constraints), or a dict; {shown(answer)} is none."
         )
-    return told_of(inputs, parts[0], parts[1], parts[2] if len(parts) == 3 else None)
+    return check_answer(inputs, parts[0], parts[1], parts[2] if len(parts) == 3 else None)

@@ -1,7 +1,7 @@
-"""What a stored study must be before a study goes on with it: nothing in a file is believed unseen.
+"""Checks of stored trials: a study uses no row of a storage without them.
 
-A file may be damaged, edited by hand, or made to harm. A study replays its record, so a row that could not have come
-about would silently change what is asked next: every row is checked once, when it is first read.
+A file may be damaged, edited by hand, or made to harm. A study replays its record, so an impossible row would silently
+change later decisions. Every row is checked once, when it is first read.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from ..storage.record import Record
 from ..storage.trial import Fit, Trial
 from .axes import settings_at, space_of
 from .direction import AnyPolicy, Goal, check_reward, has_channels
-from .rewards import finite_scatter
+from .play_rewards import is_possible
 
-SAME = 1e-9  # how far a coordinate or parameter may be from what it must be, as a share of its extent
+SAME = 1e-9  # Tolerance of a coordinate or parameter, as a share of its extent.
 
 
 _Settings = tuple[tuple[str, Any], ...] | None
 
 
 class Auditor:
-    """Checks the stored trials of one study.
+    """The checks of the stored trials of one study.
 
     Args:
         policy: of the study.
@@ -49,17 +49,20 @@ class Auditor:
         self._where = where
         self._explores = isinstance(policy, Policy) and policy.explore.ever
         self._timed = policy.pending.in_time
-        self._seen: dict[int | None, Array] = {}  # points of arms; a storage may give the same array for each trial
+        self._seen: dict[int | None, Array] = {}  # Points by arm: a storage may share their arrays.
 
     def news(self, stored: Sequence[Trial], known: Record) -> list[Trial]:
-        """Those of the stored trials of which the record does not know all yet, with the parameters of their points.
+        """Returns the stored trials that the record lacks or has in an older version, with their parameters.
 
         Args:
-            stored: by number, every trial that had a part in the last event known or in a later one.
+            stored: every trial with an event not earlier than the last known one, by number.
             known: the record so far, checked before.
+
+        Raises:
+            StorageError: a trial cannot be right, or the storage lost known events.
         """
         fresh: list[Trial] = []
-        reached = known.order == 0  # whether the last event known is still in the storage
+        reached = known.order == 0  # Whether the last known event is still in the storage.
         count = expected = len(known)
         before = known[-1] if count else None
         for trial in stored:
@@ -68,7 +71,7 @@ class Auditor:
                 if trial == old:
                     reached = reached or trial.last_order == known.order
                     continue
-                if trial.as_of(known.order) != old:  # it may have been answered since; nothing else may change
+                if trial.as_of(known.order) != old:  # Only later events may have changed it.
                     self._refuse(trial, "it is not what it was when it was read before")
                 reached = reached or old.last_order == known.order
             else:
@@ -118,10 +121,10 @@ class Auditor:
             self._check_fit(trial, fit)
 
     def _check_fit(self, trial: Trial, fit: Fit) -> None:
-        """One that the policy could have made: of its kernel, with other hyperparameters."""
+        """Refuses a fit that the policy could not have made: its kernel may differ in hyperparameters alone."""
         policy = self._policy
         channels = policy.constraint_count if has_channels(policy) else 0
-        asked = trial.righted().told_order != trial.asked_order
+        asked = trial.as_corrected().told_order != trial.asked_order
         of = None
         if isinstance(policy, Policy) and asked and 0 <= fit.channel <= channels:
             of = policy.of_channel(fit.channel) if fit.channel else policy
@@ -148,13 +151,13 @@ class Auditor:
                 f"{trial.told_order} and told_at {trial.told_at}",
             )
         if trial.abandoned is not None or trial.lease_until is not None:
-            self._check_given_up(trial)
+            self._check_abandoned(trial)
         if trial.repeats != 1 or trial.plays is not None or trial.corrected:
             self._check_plays(trial)
         withdrawn = bool(trial.corrected) and trial.reward is None
         if trial.corrected:
             self._check_corrections(trial)
-            trial = trial.righted()
+            trial = trial.as_corrected()
         if trial.constraints is not None:
             self._check_constraints(trial, trial.constraints, withdrawn=withdrawn)
         elif trial.constraints_order is not None:
@@ -174,28 +177,28 @@ class Auditor:
             self._refuse(trial, "it failed without a reason")
 
     def _check_plays(self, trial: Trial) -> None:
-        """Only a policy that plays runs asks for several plays, and no more are told."""
+        """Refuses several plays from a policy that asks for one, and more rewards than plays."""
         told = [plays for plays in (trial.plays, *(answer.plays for answer in trial.corrected)) if plays is not None]
         runs = isinstance(self._policy, Policy) and self._policy.switching is not None
         fits = trial.repeats == 1 or (runs and 1 < trial.repeats <= MOST_REPEATS)
-        fits = fits and all(finite_scatter(plays) and plays.times <= trial.repeats for plays in told)
+        fits = fits and all(is_possible(plays) and plays.times <= trial.repeats for plays in told)
         if not fits or (trial.plays is not None and trial.reward is None):
             self._refuse(trial, f"it is to be played {many(trial.repeats, 'time')}, and was told as {shown(told)}")
 
-    def _check_given_up(self, trial: Trial) -> None:
-        """That nobody worked on it any more was found out after it was asked for, and before it was answered."""
+    def _check_abandoned(self, trial: Trial) -> None:
+        """Refuses an abandonment that did not come after the question and before the answer."""
         if trial.lease_until is not None and not math.isfinite(trial.lease_until):
             self._refuse(trial, f"its lease ends at {trial.lease_until}")
         left = trial.abandoned
         if left is None:
             return
-        first = trial.righted().told_order
+        first = trial.as_corrected().told_order
         in_between = trial.asked_order < left.order and (first is None or left.order < first)
         if not in_between or not math.isfinite(left.time) or not left.reason.strip():
             self._refuse(trial, f"it was given up in event {left.order}, at {left.time}, {shown(left.reason)}")
 
     def _check_corrections(self, trial: Trial) -> None:
-        """Answers one after the other, each of which could have been told."""
+        """Refuses answers that do not follow each other, or that could not have been told."""
         orders = [answer.order for answer in trial.corrected] + [trial.told_order or 0]
         if orders != sorted(set(orders)) or trial.state not in ("observed", "failed"):
             self._refuse(trial, f"it is {trial.state}, and its answers came in events {orders}")
@@ -231,26 +234,20 @@ class Auditor:
     # -- together ------------------------------------------------------------------------------------------------
 
     def _check_orders(self, fresh: list[Trial], known: Record) -> None:
-        """Events are numbered 1, 2, ... without gaps or repeats."""
+        """Refuses events that are not numbered 1, 2, ... without gaps or repeats."""
         if _are_plain(fresh, known):
             return
         events: list[tuple[int, Trial]] = []
         for trial in fresh:
-            if trial.constraints_order is None and trial.abandoned is None and not trial.corrected:
-                if trial.told_order is not None and trial.told_order != trial.asked_order:
-                    events.append((trial.told_order, trial))
-                if trial.number >= len(known):
-                    events.append((trial.asked_order, trial))
-                continue
-            old = {at for _, at in known[trial.number].happened()} if trial.number < len(known) else set()
-            events += [(order, trial) for _, order in trial.happened() if order not in old]
+            old = {at for _, at in known[trial.number].events()} if trial.number < len(known) else set()
+            events += [(order, trial) for _, order in trial.events() if order not in old]
         events.sort(key=lambda event: event[0])
         for expected, (found, trial) in enumerate(events, start=known.order + 1):
             if found != expected:
                 self._refuse(trial, f"it is in event {found}, where event {expected} is due")
 
     def _decoded(self, trials: list[Trial]) -> list[Trial]:
-        """With the parameters of the points, which must be the ones that were stored beside them."""
+        """Returns the trials with the parameters of their points, which must equal the stored ones."""
         result = []
         for trial in trials:
             settings = settings_at(self._policy.domain, trial.point)
@@ -275,7 +272,7 @@ class Auditor:
         raise StorageError(f"The storage of {self._where} {why}. Nothing was written; open the study anew.")
 
 
-# (state, whether there is a reward, a reason, a told_order, a told_at) of trials that can be
+# Combinations that can occur: the state, then whether there is a reward, a reason, a `told_order`, a `told_at`.
 _STATES = {
     ("pending", False, False, False, False),
     ("abandoned", False, False, False, False),
@@ -289,7 +286,7 @@ def _is_arm(domain: Arms, trial: Trial) -> bool:
 
 
 def _are_plain(fresh: list[Trial], known: Record) -> bool:
-    """Whether these are new trials, each asked for and then answered or not, in events without gaps: most records."""
+    """Returns whether these are new trials, asked and perhaps answered, in events without gaps, as most are."""
     orders = [trial.asked_order for trial in fresh]
     orders += [trial.told_order for trial in fresh if trial.told_order is not None]
     orders.sort()
@@ -299,12 +296,12 @@ def _are_plain(fresh: list[Trial], known: Record) -> bool:
 
 
 def _structure(kernel: Kernel) -> Kernel:
-    """A kernel, whatever its hyperparameters."""
+    """Returns the kernel with its hyperparameters erased."""
     return kernel.with_log_parameters(np.zeros(len(kernel.log_parameters)))
 
 
 def _inside(domain: Domain, point: Array) -> bool:
-    """Whether a point is in a domain, and stands for itself there."""
+    """Returns whether a domain has a point exactly as it is."""
     if len(point) != domain.dimension:
         return False
     try:
@@ -315,7 +312,7 @@ def _inside(domain: Domain, point: Array) -> bool:
 
 
 def _agree(space: Space | None, stored: _Settings, decoded: _Settings) -> bool:
-    """Whether two settings are the same; processors and libraries may round a float differently in the last digit."""
+    """Returns whether two settings are equal up to rounding, which differs between processors and libraries."""
     if stored is None or decoded is None or space is None:
         return stored is decoded
     old, new = dict(stored), dict(decoded)

@@ -1,4 +1,4 @@
-"""The axes of a domain as people see them: named parameters, or coordinates; and points that differ along one only."""
+"""Axes of a domain: its named parameters or coordinates, and points that differ along one axis only."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .._utils.checks import Array
 from ..domains.domain import Arms, Domain, Space, sides
 from ..domains.parameters import Choice, Float, Parameter
 
-SAME = 1e-9  # shares of a side by which two points may differ and still agree in a coordinate
+SAME = 1e-9  # Tolerance of two equal coordinates, as a share of the side.
 
 
 class Axis(NamedTuple):
-    """A parameter, or a coordinate.
+    """A parameter or a coordinate of a domain.
 
     Attributes:
-        name: of it.
-        parameter: its values; of a coordinate a `Float` between the lowest and the highest.
-        columns: of a point that belong to it.
+        name: shown to people.
+        parameter: its values. A coordinate is a `Float` between its lowest and highest value.
+        columns: columns of a point that hold it.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Axis(NamedTuple):
 
 
 def space_of(domain: Domain) -> Space | None:
-    """The named parameters behind the points of a domain; None where it has none."""
+    """Returns the named parameters behind the points of a domain, or None if it has none."""
     return domain.space if isinstance(domain, Arms) else domain if isinstance(domain, Space) else None
 
 
@@ -40,7 +40,7 @@ def settings_at(domain: Domain, point: Array) -> tuple[tuple[str, Any], ...] | N
 
 
 def axes(domain: Domain) -> list[Axis]:
-    """Named parameters with their columns of a point; else the coordinates in which points differ."""
+    """Returns the named parameters with their columns of a point, else the coordinates in which points differ."""
     space = space_of(domain)
     if space is not None:
         return [Axis(name, *of) for name, of in zip(space.parameters, space.columns(), strict=True)]
@@ -55,33 +55,33 @@ def axes(domain: Domain) -> list[Axis]:
 
 
 def value_at(domain: Domain, point: Array, axis: Axis) -> Any:
-    """The value of a parameter or coordinate at a point."""
+    """Returns the value of a parameter or coordinate at a point."""
     if space_of(domain) is None:
         return float(point[axis.columns.start])
     return axis.parameter.decode(point[axis.columns])
 
 
 def agrees(domain: Domain, points: Array, other: Array, but: tuple[Axis, ...]) -> npt.NDArray[np.bool_]:
-    """Which points `(n, d)` agree with another one, `(d,)`, outside of some axes."""
+    """Returns which points `(n, d)` agree with another point `(d,)` outside of some axes, `(n,)`."""
     mine = np.concatenate([np.arange(len(other))[axis.columns] for axis in but])
     others = np.delete((points - other) / sides(domain), mine, axis=1)
     return np.asarray((np.abs(others) <= SAME).all(axis=1))
 
 
 def active_axes(domain: Domain, point: Array) -> list[Axis]:
-    """Those that count at a point: all, but for parameters whose conditions do not hold there."""
+    """Returns the axes that count at a point: all but parameters whose conditions do not hold there."""
     counting = domain.active(point[None]) if isinstance(domain, Space) else None
     return [axis for axis in axes(domain) if counting is None or counting[0, axis.columns.start]]
 
 
 def line_through(domain: Domain, point: Array, axis: Axis, *, count: int) -> tuple[list[Any], Array]:
-    """Points that differ from one along an axis only: its values there, and the points `(n, d)`.
+    """Returns the values of an axis and the points `(n, d)` that differ from one point along that axis only.
 
     Args:
-        domain: of the points; of arms those that there are.
+        domain: of the points. Of arms, only existing arms are returned.
         point: `(d,)`.
-        axis: of the domain.
-        count: of points along a real parameter.
+        axis: along which the points differ.
+        count: number of points on a real parameter of a continuous domain.
     """
     if isinstance(domain, Arms):
         points = domain.points[agrees(domain, domain.points, point, (axis,))]

@@ -1,4 +1,4 @@
-"""Which of the answered trials is the best one."""
+"""The best of the answered trials."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .direction import AnyPolicy, AnyState, Goal, has_channels, reward_trial
 
 
 def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[Trial], context: Array | None) -> Trial:
-    """See `Study.best`.
+    """Returns the best answered trial (see `Study.best`).
 
     Args:
         policy: of the study.
         goal: of the study.
-        state: of the study, settled.
+        state: of the study, after all trials.
         trials: all of them.
-        context: under which the best is wanted, `(c,)`, or None.
+        context: context of the comparison, `(c,)`, or None.
     """
     answered = _answered(state, trials)
     elsewhere = [] if context is None or not has_channels(policy) else _learned_to_satisfy(state, answered, context)
@@ -29,7 +29,7 @@ def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[
         answered = elsewhere
     elif policy.constraint_count:
         answered = satisfying(answered if context is None else _under(context, answered))
-        inside = state.inside(answered)  # one noisy value is not the whole truth
+        inside = state.inside(answered)  # One noisy value proves little, so the posterior mean must agree.
         if inside is not None and inside.any():
             answered = [trial for trial, is_inside in zip(answered, inside, strict=True) if is_inside]
     if context is None or (policy.constraint_count and not elsewhere):
@@ -41,7 +41,7 @@ def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[
 
 
 def closest_of(trials: Iterable[Trial]) -> Trial | None:
-    """The answered trial of the smallest violation, where constraint values were told and none is `satisfying`."""
+    """Returns the trial with the smallest violation if constraint values were told and no trial satisfies them."""
     told = [trial for trial in trials if trial.reward is not None and trial.constraints is not None]
     if not told:
         return None
@@ -57,11 +57,15 @@ def _violation(trial: Trial) -> float:
 
 
 def _answered(state: AnyState, trials: Iterable[Trial]) -> list[Trial]:
-    """Those of which the mean says something; errors if there are none."""
+    """Returns the trials whose posterior mean can be compared.
+
+    Raises:
+        TrialError: there is none.
+    """
     answered = [trial for trial in trials if trial.reward is not None]
     if not answered:
         raise TrialError("No trial has been answered yet, so there is no best one.")
-    if state.restarts:  # of what was before the mean says nothing any more
+    if state.restarts:  # The posterior no longer includes earlier trials.
         since = state.restarts[-1].round
         answered = [trial for trial in answered if trial.number >= since]
         if not answered:
@@ -70,9 +74,10 @@ def _answered(state: AnyState, trials: Iterable[Trial]) -> list[Trial]:
 
 
 def _learned_to_satisfy(state: AnyState, trials: list[Trial], context: Array) -> list[Trial]:
-    """Trials that satisfied all constraints as told, and whose points do so under another context as far as is known.
+    """Returns trials that satisfied all constraints, and whose points satisfy them under another context.
 
-    That is in the posterior mean of each; at no such point anything was told to be violated under this very context.
+    A point satisfies them if the posterior mean of each constraint is at most 0. In addition, no violation was told at
+    the point under exactly this context.
     """
     told = satisfying(trials)
     points = np.array([trial.point for trial in told])
@@ -90,7 +95,11 @@ def _learned_to_satisfy(state: AnyState, trials: list[Trial], context: Array) ->
 
 
 def _under(context: Array, trials: list[Trial]) -> list[Trial]:
-    """The trials of this very context; errors if there are none."""
+    """Returns the trials of exactly this context.
+
+    Raises:
+        TrialError: there is none.
+    """
     found = [trial for trial in trials if trial.context is not None and np.array_equal(trial.context, context)]
     if not found:
         raise TrialError(

@@ -1,11 +1,11 @@
-"""What a record says against the numbers that a policy was made with, in sentences.
+"""Warnings that the record contradicts the scales that a policy was made with.
 
-A wrong scale is no error: everything runs, and little is learned. So now and then a study compares what it was told
-with what the policy takes for granted.
+A wrong scale raises no error: the study runs and learns little. At some numbers of trials a study therefore compares
+its rewards with what the policy expects.
 
 | symbol | name | meaning | unit |
 |---|---|---|---|
-| s | `deviation` | prior standard deviation of f, times the norm bound where there is one | reward |
+| s | `deviation` | prior standard deviation of f, times the norm bound if there is one | reward |
 | S | `spread` | sum of squares of rewards about the mean of their own point | reward squared |
 | n | | answered trials | |
 """
@@ -28,29 +28,34 @@ from ..storage.record import Trial
 from ..theory.penalties import LARGEST
 from .direction import has_channels
 
-FIRST, LAST = 4, 4096  # trials at which a study looks: 4, 16, 64, ... 4,096; with constraints 4, 8, 16, ...
-FEWEST = 4  # answers from which anything is said
-TAUGHT_NOTHING = 16  # answers without the constraint values that were wanted
-FAR = 6.0  # prior deviations (and as many of the noise): samples of the prior come that far once in 5e8
-STIFF = 30.0  # prior variances that lambda may be
-RUNAWAY = 100.0  # ranges of the rewards that a typical violation may be charged
-MOSTLY = 0.9  # share of the recent trials that violate a constraint
+FIRST, LAST = 4, 4096  # Checks are made at 4, 16, 64, ... 4,096 trials, with constraints at 4, 8, 16, ...
+FEWEST = 4  # Answers before the first warning.
+TAUGHT_NOTHING = 16  # Answers without the constraint values that the policy needs.
+FAR = 6.0  # Standard deviations of prior and noise. Prior samples are that far once in 5e8.
+STIFF = 30.0  # Largest lambda without a warning, in prior variances.
+RUNAWAY = 100.0  # Largest charge for a typical violation, in ranges of the rewards.
+MOSTLY = 0.9  # Share of the recent trials that violate a constraint.
 UNWANTED, NOISE = "constraints not wanted", "noise"
-FALSE_ALARM = 1e-6  # probability that the noise is said to be larger than told where it is not, in all looks together
+FALSE_ALARM = 1e-6  # Probability of a wrong warning about the noise, in all checks together.
 
 
 def next_check(trials: int, *, constrained: bool) -> float:
-    """How many trials there are at the next look, after one at so many; multipliers run away fast."""
+    """Returns the number of trials at the next check.
+
+    Args:
+        trials: their number at this check.
+        constrained: True if the policy has constraints, whose multipliers run away fast.
+    """
     if trials >= LAST:
         return math.inf
-    look = FIRST
-    while look <= trials:
-        look *= 2 if constrained else 4
-    return look
+    following = FIRST
+    while following <= trials:
+        following *= 2 if constrained else 4
+    return following
 
 
 def cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], multipliers: Array) -> dict[str, str]:
-    """What does not fit: a sentence for each kind, by its name.
+    """Returns a sentence for each mismatch, by kind.
 
     Args:
         policy: of the study.
@@ -67,22 +72,22 @@ def cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], multiplie
     if isinstance(policy, Policy):
         rewards = np.array([trial.reward for trial in answered])
         said["multipliers"] = _multipliers(policy, answered, rewards, multipliers)
-        # A fit finds out about scales and noise by itself, and so does a posterior of rates.
+        # A fit learns scales and noise, and so does a posterior of rates.
         if policy.fitting is None and policy.objective.learned(policy) is None:
             deviation = prior_std(policy.domain, policy.context, policy.kernel)
             said["rewards"] = _rewards(policy, rewards, deviation)
             said["regularization"] = _regularization(policy, deviation)
-            if getattr(policy.confidence, "noise", 0.0) is not None:  # None: nobody has told it
+            if getattr(policy.confidence, "noise", 0.0) is not None:  # None means that the noise is unknown.
                 said[NOISE] = _noise(policy, answered, rewards, len(trials))
     return {kind: sentence for kind, sentence in said.items() if sentence is not None}
 
 
 def infeasible_sentence(sure: float, domain: Domain) -> str:
-    """That no point may satisfy the constraints.
+    """Returns a warning that no point may satisfy the constraints.
 
     Args:
-        sure: the probability of it, at least.
-        domain: of the study; what lies between the points of a continuous one that were looked at is not known.
+        sure: least probability that this is so.
+        domain: of the study. On a continuous one only some points were examined.
     """
     finite = isinstance(domain, Arms)
     which = "" if finite else " that was looked at"
@@ -119,10 +124,13 @@ def _constraints_not_wanted(policy: Policy | ScriptedPolicy, answered: list[Tria
 
 
 def _rewards(policy: Policy, rewards: Array, deviation: float) -> str | None:
-    """Rewards many prior deviations from the prior mean; of functions of bounded norm, |f| <= B sqrt(k(x, x))."""
+    """Returns a warning if rewards lie many prior standard deviations from the prior mean.
+
+    Functions of bounded norm satisfy |f| <= B sqrt(k(x, x)).
+    """
     confidence = policy.confidence
     if getattr(confidence, "guessed", False):
-        return None  # a larger norm is what is being looked for
+        return None  # The policy itself looks for a larger norm.
     bound = max(1.0, float(getattr(confidence, "norm_bound", 1.0)))
     distance = float(np.median(np.abs(rewards - policy.prior_mean)))
     if distance <= FAR * (bound * deviation + policy.noise):
@@ -140,7 +148,7 @@ def _rewards(policy: Policy, rewards: Array, deviation: float) -> str | None:
 
 def _regularization(policy: Policy, deviation: float) -> str | None:
     ridge, variance = policy.regularization, deviation**2
-    if ridge <= STIFF * variance or ridge <= 4.0 * policy.noise**2:  # noise that large is a reason
+    if ridge <= STIFF * variance or ridge <= 4.0 * policy.noise**2:  # Noise that large justifies it.
         return None
     return (
         f"`regularization` (lambda) is {ridge:.3g}, {ridge / variance:.3g} times the prior variance {variance:.3g} of "
@@ -152,14 +160,14 @@ def _regularization(policy: Policy, deviation: float) -> str | None:
 
 
 def _noise(policy: Policy, answered: list[Trial], rewards: Array, trials: int) -> str | None:
-    """Repeats that differ more than noise of the constant told can make them.
+    """Returns a warning if repeats differ more than noise of the given constant allows.
 
-    S <= sum of all n squares of the noise, whichever points the rewards made the policy choose; for R-sub-Gaussian
-    noise that is at most R^2 (n + 2 sqrt(n x) + 2 x) with probability 1 - e^-x (Hsu, Kakade & Zhang 2012, Theorem 1).
-    The k-th look has a share 1 / (k (k + 1)) of the probability.
+    S is at most the sum of all n squares of the noise, whichever points the policy chose. For R-sub-Gaussian noise that
+    sum is at most R^2 (n + 2 sqrt(n x) + 2 x) with probability 1 - e^-x (Hsu, Kakade & Zhang 2012, Theorem 1). The k-th
+    check has a share 1 / (k (k + 1)) of the probability.
     """
     if not policy.memory.keeps_all or policy.explore.seeks_changes:
-        return None  # f itself is taken to change, whether or not somebody looks for it
+        return None  # The policy assumes that f changes.
     variance = policy.noise**2 or policy.regularization
     place: dict[object, int] = {}
     groups = np.array([place.setdefault(_where(trial), len(place)) for trial in answered])
@@ -170,8 +178,8 @@ def _noise(policy: Policy, answered: list[Trial], rewards: Array, trials: int) -
     free = n - len(place)
     total = float(centred**2 @ plays) + sum(trial.scatter for trial in answered)
     spread = total - float((sums**2 / counts).sum())
-    look = max(trials // FIRST, 1).bit_length()  # k = 1 from 4 trials, 2 from 8, and so on
-    x = math.log(look * (look + 1) / FALSE_ALARM)
+    check = max(trials // FIRST, 1).bit_length()  # k = 1 from 4 trials, 2 from 8, and so on.
+    x = math.log(check * (check + 1) / FALSE_ALARM)
     if spread <= variance * (n + 2.0 * math.sqrt(n * x) + 2.0 * x) + 1e-12 * total:
         return None
     return (
@@ -184,7 +192,7 @@ def _noise(policy: Policy, answered: list[Trial], rewards: Array, trials: int) -
 
 
 def _where(trial: Trial) -> object:
-    """What repeats of a trial have in common."""
+    """Returns a key that all repeats of a trial share."""
     point = trial.point.tobytes() if trial.arm is None else trial.arm
     return point if trial.context is None else (point, trial.context.tobytes())
 
@@ -201,7 +209,7 @@ def _multipliers(policy: Policy, answered: list[Trial], rewards: Array, multipli
     charged = float(np.median([objective.penalty_of(g, multipliers) for g in violating]))
     size = max(float(np.ptp(rewards)), prior_std(policy.domain, policy.context, policy.kernel))
     if charged <= RUNAWAY * size or (multipliers >= LARGEST).any() or any(map(objective.saturates, recent)):
-        return None  # those that have been cut off are warned of by themselves
+        return None  # Clipped multipliers have a warning of their own.
     return (
         f"The multipliers of the constraints run away: the largest is {multipliers.max():.3g}, and {len(violating)} of "
         f"the last {len(recent)} trials violated a constraint. A typical violation is now charged {charged:.3g}, while "

@@ -1,4 +1,4 @@
-"""What a picture of an experiment shows: curves with replicates, or boxes; drawn by `plots`, written as CSV.
+"""The numbers of a picture of an experiment: curves with replicates, or boxes, which `plots` draws.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -26,7 +26,7 @@ CSV_COLUMNS = ("panel", "name", "x", "mean", "standard_error", "standard_deviati
 
 
 class Interval(NamedTuple):
-    """A mean with its 95% interval (Student's t); without bounds where there is one number only."""
+    """A mean with its 95% interval (Student's t), which is infinite for a single number."""
 
     mean: float
     low: float
@@ -39,12 +39,12 @@ class Interval(NamedTuple):
 
 
 def short(number: float) -> str:
-    """Three digits, or whole numbers where they are large."""
+    """Returns a number in three digits, or as a whole number if it is large."""
     return f"{number:,.0f}" if abs(number) >= 1000.0 else f"{number:.3g}"
 
 
 def interval(values: Array) -> Interval:
-    """The 95% interval of the mean of independent numbers `(n,)`."""
+    """Returns the 95% interval of the mean of independent numbers `(n,)`."""
     from scipy.special import stdtrit
 
     mean = float(values.mean())
@@ -55,12 +55,12 @@ def interval(values: Array) -> Interval:
 
 
 def deviation(values: Array) -> Array:
-    """Standard deviation over replicates (the first axis); 0 where there is one only."""
+    """Returns the standard deviation over replicates (the first axis), or 0 for a single one."""
     return np.asarray(values.std(axis=0, ddof=1)) if len(values) > 1 else np.zeros(values.shape[1:])
 
 
 def standard_error(values: Array) -> Array:
-    """Standard error of the mean over replicates (the first axis); 0 where there is one only."""
+    """Returns the standard error of the mean over replicates (the first axis), or 0 for a single one."""
     return np.asarray(deviation(values) / math.sqrt(len(values)))
 
 
@@ -71,10 +71,13 @@ class Curves:
 
     Attributes:
         x: `(n,)`.
-        lines: by name, `(replicates, n)` each; a single row where nothing is repeated.
-        band: what is shaded around a mean: two standard errors, one standard deviation, or nothing.
-        log: the axes that are logarithmic, such as "xy".
-        marks: points instead of lines.
+        lines: `(replicates, n)` each, by name. A single row if nothing is repeated.
+        x_label: of the horizontal axis.
+        y_label: of the vertical axis.
+        title: above the panel.
+        band: shaded around a mean: two standard errors ("error"), one standard deviation, or nothing.
+        log: the logarithmic axes, such as "xy".
+        marks: True for points on the lines.
     """
 
     x: Array
@@ -94,17 +97,17 @@ class Curves:
                 )
 
     def mean(self, name: str) -> Array:
-        """Mean over the replicates, `(n,)`."""
+        """Returns the mean over the replicates, `(n,)`."""
         return np.asarray(self.lines[name].mean(axis=0))
 
     def spread(self, name: str) -> Array:
-        """Half the height of the band, `(n,)`."""
+        """Returns half the height of the band, `(n,)`."""
         if self.band == "none":
             return np.zeros(len(self.x))
         return deviation(self.lines[name]) if self.band == "deviation" else 2.0 * standard_error(self.lines[name])
 
     def rows(self) -> Iterator[Sequence[object]]:
-        """Rows of the CSV file."""
+        """Yields the rows of the CSV file."""
         for name, values in self.lines.items():
             columns = (self.x, values.mean(axis=0), standard_error(values), deviation(values))
             for numbers in zip(*columns, strict=True):
@@ -117,9 +120,11 @@ class Boxes:
     """A panel of box plots.
 
     Attributes:
-        boxes: by name, one number for each replicate, `(replicates,)`.
+        boxes: one number for each replicate, `(replicates,)`, by name.
+        y_label: of the vertical axis.
+        title: above the panel.
         log: "y" for a logarithmic axis.
-        x_label: what the names are values of, where they are such as "20", "40", ...; the boxes then share a colour.
+        x_label: quantity of which the names are values, such as "20", "40", ... The boxes then share a colour.
     """
 
     boxes: Mapping[str, Array]
@@ -129,7 +134,7 @@ class Boxes:
     x_label: str = ""
 
     def rows(self) -> Iterator[Sequence[object]]:
-        """Rows of the CSV file: one for each number, x its place."""
+        """Yields the rows of the CSV file: one for each number, with its place as x."""
         for name, values in self.boxes.items():
             for place, number in enumerate(values):
                 yield (self.title, name, place, f"{number:.6g}", "", "", 1)
@@ -139,7 +144,7 @@ Panel = Curves | Boxes
 
 
 def write_csv(path: Path, panels: Sequence[Panel]) -> None:
-    """Every number of the panels, a row for each point of a line."""
+    """Writes every number of the panels, a row for each point of a line."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(CSV_COLUMNS)

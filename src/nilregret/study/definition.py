@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Protocol
+from typing import Any
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput, StorageError
 from .._utils.serialize import plain_loads
 from ..policy.policy import Policy
+from ..storage.base import StoredStudy
 from .direction import Goal
 
 SHORT = 60  # Characters of a value that an error still shows.
 
 
 def check_facts(about: object) -> dict[str, Any]:
-    """Facts about a study as they come back from a storage, or an error that says why they would not."""
+    """Returns facts about a study as a storage will return them.
+
+    Raises:
+        InvalidInput: JSON cannot hold them.
+    """
     try:
         text = json.dumps(dict(about or {}), sort_keys=True, allow_nan=False)  # type: ignore[call-overload]
         facts: dict[str, Any] = plain_loads(text)
@@ -27,7 +32,15 @@ def check_facts(about: object) -> dict[str, Any]:
 
 
 def stored_facts(text: str, where: str) -> dict[str, Any]:
-    """The facts in a storage."""
+    """Returns the facts of a stored study.
+
+    Args:
+        text: JSON.
+        where: the study in words, for errors.
+
+    Raises:
+        StorageError: the text is not a JSON object.
+    """
     try:
         facts = plain_loads(text)
     except InvalidInput as error:
@@ -37,23 +50,17 @@ def stored_facts(text: str, where: str) -> dict[str, Any]:
     return facts
 
 
-class _Stored(Protocol):
-    """What is compared of a study in a storage."""
+def check_same(stored: StoredStudy, policy: str, goal: Goal, seed: int, about: str, url: str) -> None:
+    """Raises `InvalidInput` if a stored study was made with another policy, goal, seed or facts.
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def policy(self) -> str: ...
-    @property
-    def goal(self) -> str: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def about(self) -> str: ...
-
-
-def check_same(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, url: str) -> None:
-    """A resumed study continues the same decisions or none; policies and facts are JSON."""
+    Args:
+        stored: the stored study.
+        policy: JSON of the policy that resumes it.
+        goal: that resumes it.
+        seed: that resumes it.
+        about: JSON of the facts.
+        url: of the storage, for errors.
+    """
     where = f"Study {stored.name!r} in {url}"
     differing = differences(stored, policy, goal, seed, about, where)
     if differing:
@@ -66,15 +73,15 @@ def check_same(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, 
         )
 
 
-def differences(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, where: str) -> list[str]:
-    """What a stored study was made with and these have otherwise, each named once; policies and facts are JSON.
+def differences(stored: StoredStudy, policy: str, goal: Goal, seed: int, about: str, where: str) -> list[str]:
+    """Returns the names of all fields in which a stored study differs, each once.
 
     Args:
-        stored: the study.
-        policy: JSON.
-        goal: likewise.
-        seed: likewise.
-        about: JSON.
+        stored: the stored study.
+        policy: JSON of the other policy.
+        goal: the other goal.
+        seed: the other seed.
+        about: JSON of the other facts.
         where: the study in words, for errors.
     """
     found = _differing(stored_facts(_as_of_now(stored.policy), where), json.loads(policy))
@@ -84,7 +91,7 @@ def differences(stored: _Stored, policy: str, goal: Goal, seed: int, about: str,
 
 
 def _as_of_now(policy: str) -> str:
-    """The JSON of a policy that an older version may have written, with what it did not know of filled in."""
+    """Returns the JSON of a stored policy, with defaults for fields that an older version did not have."""
     try:
         return Policy.from_json(policy).to_json()
     except InvalidInput:
@@ -92,7 +99,7 @@ def _as_of_now(policy: str) -> str:
 
 
 def _differing(old: dict[str, Any], new: dict[str, Any], inside: str = "") -> list[str]:
-    """What differs, with both values where they are short."""
+    """Returns the names of the fields that differ, with both values if they are short."""
     found = []
     for name in sorted(old.keys() | new.keys()):
         before, after = old.get(name), new.get(name)
@@ -108,5 +115,5 @@ def _differing(old: dict[str, Any], new: dict[str, Any], inside: str = "") -> li
 
 
 def _shortly(value: Any) -> str:
-    """A part by the name of its class, which is what differs where two parts stand in one place."""
+    """Returns the class name of a part, or a value as JSON: two parts in one slot differ in their class."""
     return str(value["type"]) if isinstance(value, dict) and "type" in value else json.dumps(value)

@@ -86,12 +86,12 @@ def policy_of_rewards(policy: Policy, goal: Goal) -> Policy:
 
 
 def negated(value: float) -> float:
-    """Returns minus a number; minus 0.0 is 0.0."""
+    """Returns minus a number, and 0.0 for 0.0."""
     return 0.0 - value
 
 
 def receive(state: AnyState, goal: Goal, events: Iterable[Event]) -> None:
-    """Passes events to a state, in order; losses become rewards."""
+    """Passes events to a state in order. Losses become rewards."""
     if goal == "minimize":
         events = [Event(order, kind, reward_trial(trial)) for order, kind, trial in events]
     state.receive(events)

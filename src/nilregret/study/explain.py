@@ -1,4 +1,4 @@
-"""Why trials were chosen: the record is replayed up to the moment of each, and the policy asked again."""
+"""Explanations of trials: the record is replayed up to the moment of a trial, and the policy decides again."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.explain import Inquiry, Propensity, Reasons, runner_up
 from ..policy.state import State
+from ..slots.envelope import Envelope
 from ..storage.record import Record, Trial
 from .axes import settings_at
 from .direction import AnyPolicy, AnyState, Goal, has_channels, initial_state, receive, told_envelope
 from .explanation import Candidate, ConstraintBounds, Explanation
 
-DRAWS = 1000  # from which a propensity is estimated, unless told otherwise
+DRAWS = 1000  # Draws that estimate a propensity by default.
 MOST_DRAWS = 10**7
 
 
@@ -28,19 +29,22 @@ def explanation(
     policy: AnyPolicy, goal: Goal, trials: Sequence[Trial], number: int, *, seed: int,
     available: Available | None = None, draws: int = DRAWS,
 ) -> Explanation:  # fmt: skip
-    """Why a trial was chosen.
+    """Returns why a trial was chosen.
 
     Args:
         policy: of the study.
         goal: of the study.
         trials: all of them, by number.
-        number: of the one that is asked about.
+        number: of the trial to explain.
         seed: of the study.
-        available: what could be played then, where that was not everything.
-        draws: from which a propensity is estimated where it cannot be worked out.
+        available: points that could be played then, or None for all.
+        draws: number of draws that estimate a propensity that has no closed form.
+
+    Raises:
+        TrialError: `add` recorded the trial.
     """
     trial = trials[number]
-    if trial.righted().told_order == trial.asked_order:
+    if trial.as_corrected().told_order == trial.asked_order:
         raise TrialError(
             f"Trial {number} was not asked for: its point and its answer were added together, and nobody chose it.",
             advice="That was `study.add`. Ask about a trial that `ask` returned.",
@@ -49,19 +53,19 @@ def explanation(
     with no_collection:
         earlier = [each.as_of(trial.asked_order - 1) for each in trials[:number]]
         state = initial_state(policy, goal, seed=seed)
-        receive(state, goal, Record().apply([each.righted() for each in earlier]))
+        receive(state, goal, Record().apply([each.as_corrected() for each in earlier]))
     return _Moment(state, goal, trial.as_of(trial.asked_order), earlier, available, draws).explanation()
 
 
 def propensity_of(
     before: State, trial: Trial, *, available: Available | None = None, draws: int = DRAWS
 ) -> Propensity | None:
-    """How probable a decision was, without a replay: the same as `explanation` says.
+    """Returns how probable a decision was, without a replay. It equals the propensity of `explanation`.
 
     Args:
-        before: the state before it, which nobody else uses any more; that of rewards, where the study has losses.
+        before: the state before the decision, which this call uses up. Of a study that minimises, the state of rewards.
         trial: as it was asked for.
-        available: what could be played.
+        available: points that could be played, or None for all.
         draws: see `explanation`.
     """
     decision = before.decide(trial.context, now=trial.asked_at, available=available, again=trial)
@@ -76,32 +80,32 @@ def _same(decision: Decision, trial: Trial) -> bool:
 def _lengthscales(state: State) -> dict[str, Any]:
     known = state.lengthscales
     if known is None:
-        return {"lengthscales": (), "turn": None}
+        return {}
     weighed = tuple(zip(known.factors, map(float, known.weights), strict=True))
     return {"lengthscales": weighed, "turn": None if known.leader is None else known.factors[known.leader]}
 
 
+def _numbers(envelope: Envelope, row: int) -> dict[str, float]:
+    """Returns mean, standard deviation and bounds at one point."""
+    return {name: float(getattr(envelope, name)[row]) for name in ("mean", "std", "lower", "upper")}
+
+
 class _Moment:
-    """A study when a trial was about to be asked for.
+    """A study at the moment before a trial was asked for.
 
     Args:
-        state: after everything before.
+        state: after all earlier events.
         goal: of the study.
         trial: as it was asked for.
         earlier: trials, as they were then.
-        available: what could be played.
+        available: points that could be played, or None for all.
         draws: see `explanation`.
     """
 
     def __init__(
-        self,
-        state: AnyState,
-        goal: Goal,
-        trial: Trial,
-        earlier: Sequence[Trial],
-        available: Available | None,
+        self, state: AnyState, goal: Goal, trial: Trial, earlier: Sequence[Trial], available: Available | None,
         draws: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._goal, self._trial, self._draws, self._available = goal, trial, draws, available
         self._earlier = earlier
         self._decision: Decision = state.decide(trial.context, now=trial.asked_at, available=available, again=trial)
@@ -109,7 +113,7 @@ class _Moment:
         self._domain = state.policy.domain
 
     def explanation(self) -> Explanation:
-        """Everything."""
+        """Returns the explanation of the trial."""
         state, trial = self._state, self._trial
         waiting = tuple(each.number for each in self._earlier if each.state == "pending")
         told = sum(each.state == "observed" for each in self._earlier)
@@ -119,11 +123,7 @@ class _Moment:
             "restarts": tuple(state.restarts), "repeated": _same(self._decision, trial),
         }  # fmt: skip
         if not isinstance(state, State):  # The policy is a script.
-            return Explanation(
-                **common, rule=None, forced_by=None, round=trial.number + 1, chosen=self._candidate(trial.point, None),
-                runner_up=None, compared=None, tied=None, width=None, drawn=None, valid_for="none", first_counted=0,
-                constraints=(), feasible=None, kernel=None, fitted=False, lengthscales=(), turn=None, propensity=None,
-            )  # fmt: skip
+            return Explanation(**common, round=trial.number + 1, chosen=self._candidate(trial.point, None))
         return self._of(state, common)
 
     def _of(self, state: State, common: dict[str, Any]) -> Explanation:
@@ -149,7 +149,7 @@ class _Moment:
         )  # fmt: skip
 
     def _score(self, reasons: Reasons) -> float | None:
-        """Of the trial's point; None where it was not compared."""
+        """Returns the score of the trial's point, or None if the point was not compared."""
         compared, trial = reasons.compared, self._trial
         if compared is None:
             return None
@@ -179,20 +179,14 @@ class _Moment:
         seen = self._state.envelope(None if whole else point[None], trial.context, now=trial.asked_at)
         seen = told_envelope(seen, self._goal)
         at = arm if whole and arm is not None else 0
-        beliefs = {name: float(getattr(seen, name)[at]) for name in ("mean", "std", "lower", "upper")}
-        return self._candidate(point, arm, score, **beliefs)
+        return self._candidate(point, arm, score, **_numbers(seen, at))
 
     def _constraints(self) -> tuple[ConstraintBounds, ...]:
         policy, trial = self._state.policy, self._trial
         if not has_channels(policy):
             return ()
         found = [self._state.limit(j + 1, trial.point[None], trial.context) for j in range(policy.constraint_count)]
-        return tuple(
-            ConstraintBounds(
-                mean=float(g.mean[0]), std=float(g.std[0]), lower=float(g.lower[0]), upper=float(g.upper[0])
-            )
-            for g in found
-        )
+        return tuple(ConstraintBounds(**_numbers(each, 0)) for each in found)
 
     def _feasible(self) -> float | None:
         if not has_channels(self._state.policy):

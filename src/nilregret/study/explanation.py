@@ -1,9 +1,9 @@
-"""Why a trial was chosen, as numbers and in words."""
+"""The explanation of a trial, as numbers and in words."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, final
 
 from .._utils.checks import counted, many
@@ -13,27 +13,27 @@ from ..policy.explain import Propensity
 from ..slots.memory import Restart
 from ..storage.record import Trial
 from .direction import Goal
+from .trial_json import context_json
 
-LISTED = 12  # pending trials that a text still lists
+LISTED = 12  # Pending trials that a text lists at most.
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A point as it looked when the trial was decided.
+    """A point as the policy saw it when the trial was decided.
 
     Attributes:
         point: `d` coordinates, as the kernel sees them.
         arm: index into the `Arms`, or None on other domains.
-        parameters: where the domain has named ones, else None.
-        score: what the policy maximises: the larger, the more attractive, also where the goal is to minimise (then
-            scores in reward units are of minus the loss, and of warped rewards where these decide). None in a forced
-            uniform round, and where it was no choice.
-        mean: posterior mean, in the units told; None where the policy has no posterior. Likewise `std`, the posterior
-            standard deviation, and the policy's bounds `lower` and `upper`.
-        std: see `mean`.
-        lower: see `mean`.
-        upper: see `mean`.
+        parameters: named parameters, or None if the domain has none.
+        score: the number that the policy maximises, also if the goal is to minimise. Scores in reward units are then of
+            minus the loss. If rewards are warped, scores are in warped units. None in a forced uniform round, and if
+            there was no choice.
+        mean: posterior mean in the units told, or None without a posterior.
+        std: posterior standard deviation, or None without a posterior.
+        lower: the policy's lower bound, or None without a posterior.
+        upper: the policy's upper bound, or None without a posterior.
     """
 
     point: tuple[float, ...]
@@ -47,7 +47,7 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """Where it is, in words."""
+        """The point in words."""
         if self.parameters is not None:
             return ", ".join(f"{name}={_figure(value)}" for name, value in self.parameters.items())
         point = ", ".join(map(_figure, self.point))
@@ -57,7 +57,7 @@ class Candidate:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ConstraintBounds:
-    """What was believed of one constraint at the point chosen, in its own units; satisfied when <= 0.
+    """The posterior of one constraint at the chosen point, in its own units, satisfied when <= 0.
 
     Attributes:
         mean: posterior mean.
@@ -78,94 +78,97 @@ class ConstraintBounds:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """Why a trial was chosen, recomputed from the record of what had happened before (`Study.explain`).
+    """The reasons why a trial was chosen, recomputed from the record of everything before it (`Study.explain`).
 
-    `str()` says it in words, `to_dict()` in what JSON can hold.
+    `str()` gives the explanation in words, `to_dict()` as values that JSON can hold.
 
     Attributes:
         trial: as it was when it was asked for.
         goal: of the study.
-        algorithm: of its policy.
-        rule: name of the score that the round maximised; None of a forced uniform round, and of policies without one.
+        algorithm: of the policy.
+        rule: name of the score that the round maximised. None in a forced uniform round, and without a score.
         forced_by: name of the part that forced the round (`UniformExploration`, `InitialDesign`, ...), or None.
         round: t, from 1, since the last restart.
         chosen: the point that was chosen.
-        runner_up: the best of the others; on a continuous domain of the candidates that its search begins with and the
-            best so far, at least 2% of the diagonal away. None where there was no other.
-        compared: how many points the score was compared at, those ruled out included; None on a continuous domain.
-        tied: how many of them shared the draw among the best; None on a continuous domain.
-        width: what multiplied the standard deviation in the bounds; NaN where they are no such multiple, as those of
-            warped rewards are none (`to_dict` has None there); None without a posterior.
-        drawn: what multiplied it in the score, where that was drawn for the round (`RandomisedBound`); None elsewhere.
-        valid_for: what the bounds were proved for (see `study.bounds`), or "none".
-        pending: numbers of the trials that waited for an answer.
-        answered: how many trials had been answered.
-        first_counted: trials before this one had been forgotten; 0 where none had.
+        runner_up: the best other point, or None. On a continuous domain, it is the best of the search's first
+            candidates and of the points found, at least 2% of the diagonal away.
+        compared: number of points with a score, those ruled out included, or None on a continuous domain.
+        tied: number of best points that shared a random draw, or None on a continuous domain.
+        width: factor of the standard deviation in the bounds. NaN if the bounds have no such factor, as with warped
+            rewards (`to_dict` then has None). None without a posterior.
+        drawn: factor of the standard deviation in the score, if it was drawn for the round (`RandomisedBound`), or
+            None.
+        valid_for: claim that was proved for the bounds (see `Study.valid_for`), or "none".
+        pending: numbers of the pending trials.
+        answered: number of answered trials.
+        first_counted: first trial that the memory had not forgotten, 0 if it remembered all.
         restarts: cuts of the memory until then, each with its reason.
-        multipliers: what violating each constraint cost, reward units; empty without constraints.
-        constraints: bounds of each at the point chosen, where they have posteriors of their own; else empty.
-        feasible: what was known of the point satisfying all constraints (`study.feasible`), or None.
-        kernel: in force: the policy's, or the one fitted last (then of standardised rewards); None without a posterior.
-        fitted: whether it is not the policy's own.
-        lengthscales: factors of the lengthscales that were compared, each with its weight (`study.lengthscales`); empty
-            where one kernel counts.
-        turn: which of them decided the round alone, as a factor; None where all did by their weights.
-        propensity: how probable the choice was, given what had happened before; None where that is not known: on
-            continuous domains (but for uniform rounds on a box) and of points that were drawn for the whole study.
-        repeated: whether the policy decides the same again. False where `ask(among=..., exclude=...)` had left only
-            some points, which a record does not hold: pass them to `Study.explain`.
+        multipliers: price of violating each constraint, reward units. Empty without constraints.
+        constraints: bounds of each constraint at the chosen point, if constraints have posteriors of their own, else
+            empty.
+        feasible: how sure it was that the point satisfies all constraints (see `Study.feasible`), or None.
+        kernel: kernel in force: the policy's, or the last fitted one, which is of standardised rewards. None without a
+            posterior.
+        fitted: True if the kernel is a fitted one.
+        lengthscales: factors of the lengthscales that were compared, each with its weight (`Study.lengthscales`). Empty
+            if there is one kernel.
+        turn: the factor that decided the round alone, or None if all decided by their weights.
+        propensity: probability of the choice, given everything before. None on continuous domains (except for uniform
+            rounds on a box), and for points that were drawn for the whole study.
+        repeated: True if the policy decides the same again. It is False if `ask(among=..., exclude=...)` had left only
+            some points, which a record does not hold. Pass them to `Study.explain`.
     """
 
     trial: Trial
     goal: Goal
     algorithm: str
-    rule: str | None
-    forced_by: str | None
+    rule: str | None = None
+    forced_by: str | None = None
     round: int
     chosen: Candidate
-    runner_up: Candidate | None
-    compared: int | None
-    tied: int | None
-    width: float | None
-    drawn: float | None
-    valid_for: str
+    runner_up: Candidate | None = None
+    compared: int | None = None
+    tied: int | None = None
+    width: float | None = None
+    drawn: float | None = None
+    valid_for: str = "none"
     pending: tuple[int, ...]
     answered: int
-    first_counted: int
+    first_counted: int = 0
     restarts: tuple[Restart, ...]
     multipliers: tuple[float, ...]
-    constraints: tuple[ConstraintBounds, ...]
-    feasible: float | None
-    kernel: Kernel | None
-    fitted: bool
-    lengthscales: tuple[tuple[float, float], ...]
-    turn: float | None
-    propensity: Propensity | None
+    constraints: tuple[ConstraintBounds, ...] = ()
+    feasible: float | None = None
+    kernel: Kernel | None = None
+    fitted: bool = False
+    lengthscales: tuple[tuple[float, float], ...] = ()
+    turn: float | None = None
+    propensity: Propensity | None = None
     repeated: bool
 
     @property
     def number(self) -> int:
-        """Of the trial."""
+        """Number of the trial."""
         return self.trial.number
 
     @property
     def explored(self) -> bool:
-        """Whether the round was a forced uniform one."""
+        """True if the round was a forced uniform one."""
         return self.trial.explored
 
     @property
     def score(self) -> float | None:
-        """Of the point chosen (see `Candidate`)."""
+        """Score of the chosen point (see `Candidate`)."""
         return self.chosen.score
 
     @property
     def mean(self) -> float | None:
-        """Posterior mean at the point chosen."""
+        """Posterior mean at the chosen point."""
         return self.chosen.mean
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """The policy's lower and upper bound there; None without a posterior."""
+        """The policy's lower and upper bound at the chosen point, or None without a posterior."""
         if self.chosen.lower is None or self.chosen.upper is None:
             return None
         return self.chosen.lower, self.chosen.upper
@@ -175,24 +178,14 @@ class Explanation:
         return None if self.width is None or math.isnan(self.width) else self.width
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as plain values that JSON can hold."""
-        context = self.trial.context
-        return {
-            "number": self.number, "asked_at": self.trial.asked_at, "explored": self.explored,
-            "repeats": self.trial.repeats,
-            "context": None if context is None else self.trial.context_parameters or context.tolist(),
-            "goal": self.goal, "algorithm": self.algorithm, "rule": self.rule, "forced_by": self.forced_by,
-            "round": self.round, "chosen": _plain(self.chosen),
-            "runner_up": None if self.runner_up is None else _plain(self.runner_up),
-            "compared": self.compared, "tied": self.tied, "width": self._width, "drawn": self.drawn,
-            "valid_for": self.valid_for, "pending": list(self.pending), "answered": self.answered,
-            "first_counted": self.first_counted,
-            "restarts": [restart._asdict() for restart in self.restarts], "multipliers": list(self.multipliers),
-            "constraints": [vars(each).copy() for each in self.constraints], "feasible": self.feasible,
-            "kernel": None if self.kernel is None else to_plain(self.kernel), "fitted": self.fitted,
-            "lengthscales": [list(each) for each in self.lengthscales], "turn": self.turn,
-            "propensity": None if self.propensity is None else self.propensity._asdict(), "repeated": self.repeated,
+        """Returns the explanation as plain values that JSON can hold."""
+        trial = self.trial
+        first = {
+            "number": trial.number, "asked_at": trial.asked_at, "explored": trial.explored, "repeats": trial.repeats,
+            "context": context_json(trial),
         }  # fmt: skip
+        rest = {field.name: _plain(getattr(self, field.name)) for field in fields(self) if field.name != "trial"}
+        return first | rest | {"width": self._width}
 
     def __str__(self) -> str:
         from tabulate import tabulate
@@ -214,7 +207,7 @@ class Explanation:
 
     @property
     def why(self) -> str:
-        """What the round went by, in a sentence or two."""
+        """The reason of the choice, in a sentence or two."""
         by = f"Forced by {self.forced_by}" if self.forced_by else f"Chosen by {self.algorithm}"
         if self.rule is None:
             what = "a uniform draw" if self.forced_by else "the next point that its script names"
@@ -242,7 +235,7 @@ class Explanation:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What else there is to say, (of what, what); empty where there is nothing."""
+        """Further facts, (name, text). The text is empty if there is nothing to say."""
         context = self.trial.context
         seen = "" if context is None else str(self.trial.context_parameters or context.tolist())
         width = "" if self._width is None else f"mean +- {_figure(self._width)} std, "
@@ -279,8 +272,15 @@ def _probable(propensity: Propensity | None) -> str:
     return f"{value} +- {propensity.standard_error:.2g} ({many(propensity.draws, 'draw')})"
 
 
-def _plain(candidate: Candidate) -> dict[str, Any]:
-    return vars(candidate) | {"point": list(candidate.point)}
+def _plain(value: Any) -> Any:
+    """Returns a part of an explanation as plain values."""
+    if isinstance(value, Candidate | ConstraintBounds):
+        return {name: _plain(each) for name, each in vars(value).items()}
+    if isinstance(value, Restart | Propensity):
+        return value._asdict()
+    if isinstance(value, Kernel):
+        return to_plain(value)
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 def _listed(numbers: tuple[int, ...]) -> str:

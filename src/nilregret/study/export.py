@@ -1,7 +1,6 @@
-"""Trials as tables and files: pandas, CSV, JSON lines, Parquet; and files read again.
+"""Trials as tables and files: pandas, CSV, JSON lines, Parquet and Arrow. Files are read again by `add_from`.
 
-A record says everything of a trial and nests: `parameters` is a dict. A row is a record with one value a column:
-`parameters.rate`, `point.0`, `context.hour`, `constraints.0`.
+A row has one value a column: `parameters.rate`, `point.0`, `context.hour`, `constraints.0`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ..storage.record import Trial
 from .axes import space_of
 from .direction import AnyPolicy
 from .inputs import Inputs
-from .rewards import Rewards
+from .play_rewards import Rewards
 from .trial_json import trial_json, with_fits
 
 if TYPE_CHECKING:
@@ -29,21 +28,27 @@ if TYPE_CHECKING:
 
 FORMATS = (".csv", ".jsonl", ".parquet", ".arrow")
 Row = dict[str, Any]
-Beside = Callable[[Trial], Row]
+Columns = Callable[[Trial], Row]
 
 
-def rows(policy: AnyPolicy, trials: Iterable[Trial], beside: Beside | None = None) -> list[Row]:
-    """A row for each trial, all with the same columns; None where there is nothing to say."""
+def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = None) -> list[Row]:
+    """Returns a row for each trial, all with the same columns. An empty cell is None.
+
+    Args:
+        policy: of the study.
+        trials: of the study.
+        extra: further columns of a trial, the same for all.
+    """
     trials = list(trials)
     records = [trial_json(trial) for trial in trials]
     widest = max([policy.constraint_count, *(len(each["constraints"] or ()) for each in records)])
     told = [_row(record, policy, widest) for record in records]
-    return told if beside is None else [row | beside(trial) for row, trial in zip(told, trials, strict=True)]
+    return told if extra is None else [row | extra(trial) for row, trial in zip(told, trials, strict=True)]
 
 
 def _row(record: Row, policy: AnyPolicy, constraints: int) -> Row:
     named = _names(policy.domain)
-    told = record["constraints"] or []  # where the policy heeds none, trials may have different numbers of them
+    told = record["constraints"] or []  # Without constraints in the policy, their number may differ.
     limits = [*told, *[None] * (constraints - len(told))]
     row = {name: record[name] for name in ("number", "state", "reward", "reason")}
     if named is None:
@@ -63,13 +68,17 @@ def _row(record: Row, policy: AnyPolicy, constraints: int) -> Row:
 
 
 def _names(domain: Domain) -> list[str] | None:
-    """Of parameters, where the domain has named ones."""
+    """Returns the names of the parameters, or None if the domain has none."""
     space = space_of(domain)
     return None if space is None else list(space.parameters)
 
 
 def to_pandas(policy: AnyPolicy, trials: Iterable[Trial]) -> pd.DataFrame:
-    """The rows as a table."""
+    """Returns the rows as a table.
+
+    Raises:
+        MissingExtra: pandas is not installed.
+    """
     try:
         import pandas as pd
     except ImportError as error:
@@ -80,25 +89,25 @@ def to_pandas(policy: AnyPolicy, trials: Iterable[Trial]) -> pd.DataFrame:
     return pd.DataFrame(rows(policy, trials))
 
 
-def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path, *, beside: Beside | None = None) -> Path:
-    """A file of all trials; its ending says which kind.
+def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path, *, extra: Columns | None = None) -> Path:
+    """Writes all trials to a file and returns its path.
 
     Args:
         policy: of the study.
-        trials: of it.
-        path: of the file.
-        beside: what else there is to say of each trial, the same columns of all.
+        trials: of the study.
+        path: of the file. Its ending names the format.
+        extra: further columns of a trial, the same for all.
     """
     path = Path(path)
     ending = _ending(path)
     if ending == ".jsonl":
-        more = beside or _nothing
+        more = extra or _nothing
         lines = (json.dumps(with_fits(trial) | more(trial), ensure_ascii=False) + "\n" for trial in trials)
         with path.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)
         return path
     texts = {column: _texts(parameter) for column, parameter in _choices(policy)}
-    table = [_told_in_text(row, texts) for row in rows(policy, trials, beside)]
+    table = [_told_in_text(row, texts) for row in rows(policy, trials, extra)]
     if ending in (".parquet", ".arrow"):
         _write_columns(table, path)
         return path
@@ -124,7 +133,7 @@ def _ending(path: Path) -> str:
 
 
 def _choices(policy: AnyPolicy) -> Iterator[tuple[str, Choice]]:
-    """Columns whose values are options."""
+    """Yields the columns whose values are options."""
     for prefix, domain in (("parameters", policy.domain), ("context", policy.context)):
         space = None if domain is None else space_of(domain)
         for name, parameter in space.parameters.items() if space is not None else ():
@@ -133,7 +142,10 @@ def _choices(policy: AnyPolicy) -> Iterator[tuple[str, Choice]]:
 
 
 def _texts(parameter: Choice) -> dict[tuple[str, Any], str]:
-    """Each option in text: as it is, or as JSON where two would look alike or one like nothing."""
+    """Returns the text of each option, by type and value.
+
+    If two options would look alike, or one would be empty, all are written as JSON.
+    """
     plain = [option if isinstance(option, str) else json.dumps(option) for option in parameter.options]
     if len(set(plain)) < len(plain) or "" in plain:
         plain = [json.dumps(option) for option in parameter.options]
@@ -141,7 +153,7 @@ def _texts(parameter: Choice) -> dict[tuple[str, Any], str]:
 
 
 def _told_in_text(row: Row, texts: Mapping[str, Mapping[tuple[str, Any], str]]) -> Row:
-    """A row whose options are text: a column of a file has one type. What does not count stays empty."""
+    """Returns a row with its options as text, because a column of a file has one type."""
     return row | {
         column: known.get((type(row[column]).__name__, row[column])) for column, known in texts.items() if column in row
     }
@@ -189,8 +201,15 @@ def _arrow() -> tuple[Any, Any]:
 
 
 @final
-class Told(NamedTuple):
-    """A trial of a file that has a reward: what `Study.add` takes."""
+class ImportedTrial(NamedTuple):
+    """A trial of a file that has a reward, as `Study.add` takes it.
+
+    Attributes:
+        where: point or parameters.
+        reward: reward (loss), or the rewards of several plays.
+        context: of the trial, or None.
+        constraints: constraint values, or None.
+    """
 
     where: Any
     reward: float | Rewards
@@ -198,11 +217,11 @@ class Told(NamedTuple):
     constraints: list[float] | None
 
 
-def read(policy: AnyPolicy, path: str | Path) -> list[Told]:
-    """The observed trials of a file that `write` wrote, or one like it, in its order.
+def read(policy: AnyPolicy, path: str | Path) -> list[ImportedTrial]:
+    """Returns the observed trials of a file that `write` wrote, or one like it, in its order.
 
-    Of a CSV, Parquet or Arrow file every row counts that has a reward; where it has no column "parameters.NAME" a
-    column "NAME" will do. What the values mean is what the policy's domain says.
+    In a CSV, Parquet or Arrow file every row with a reward counts. A column "NAME" may stand for a missing
+    "parameters.NAME". The policy's domain decides how values are read.
     """
     path = Path(path)
     if _ending(path) == ".jsonl":
@@ -231,35 +250,35 @@ def _parsed(line: str, number: int) -> Row:
     return record
 
 
-def _told(record: Row) -> Told:
+def _told(record: Row) -> ImportedTrial:
     named = record.get("parameters")
     where = record.get("point") if named is None else named
     reward = record["reward"]
     if (record.get("plays") or 1) > 1:
         reward = _several(reward, record["plays"], record.get("scatter"))
-    return Told(where, reward, record.get("context"), record.get("constraints"))
+    return ImportedTrial(where, reward, record.get("context"), record.get("constraints"))
 
 
 def _several(mean: float, plays: float, scatter: float | None) -> Rewards:
-    """The rewards of a run of plays."""
+    """Returns the rewards of several plays."""
     return Rewards(count=int(plays), sum=0.0, squares=scatter or 0.0, about=mean)
 
 
 @final
 class _Reader:
-    """One row of a table, by its columns."""
+    """A row of a table, read by its columns."""
 
     def __init__(self, policy: AnyPolicy, row: Row, line: int) -> None:
         self._policy, self._row, self._line = policy, row, line
 
-    def told(self) -> Told:
-        """What it tells."""
+    def told(self) -> ImportedTrial:
+        """Returns the row as a trial."""
         policy = self._policy
         limits = [self.number(name) for name in self._several("constraints")]
         known = [value for value in limits if value is not None]
         fewer = policy.constraint_count == 0 and limits[: len(known)] == known
         reward, plays = float(self.number("reward") or 0.0), self.number("plays") or 1.0
-        return Told(
+        return ImportedTrial(
             self._at("parameters", policy.domain) if space_of(policy.domain) else self._at("point", policy.domain),
             reward if plays <= 1 else _several(reward, plays, self.number("scatter")),
             None if policy.context is None else self._at("context", policy.context),
@@ -267,7 +286,7 @@ class _Reader:
         )
 
     def number(self, column: str) -> float | None:
-        """The number in a column; None where it is empty or missing."""
+        """Returns the number in a column, or None if the cell is empty or missing."""
         value = self._row.get(column)
         if value is None or value == "":
             return None
@@ -277,7 +296,7 @@ class _Reader:
             raise self._wrong(column, value, "a number") from None
 
     def _several(self, prefix: str) -> list[str]:
-        """The columns "prefix.0", "prefix.1", ..."""
+        """Returns the columns "prefix.0", "prefix.1", ..."""
         return [name for name in (f"{prefix}.{i}" for i in range(len(self._row))) if name in self._row]
 
     def _at(self, prefix: str, domain: Domain) -> Any:
@@ -312,16 +331,23 @@ class _Reader:
         return InvalidInput(f"Row {self._line} has {shown(value)} in column {column}: it must be {wanted}, or empty.")
 
 
-def add_from(add: Callable[..., Trial], given: Inputs, policy: AnyPolicy, path: str | Path) -> list[Trial]:
-    """Add the observed trials of a file by a study's `add`: all of them, or none where one of them cannot be."""
+def add_from(add: Callable[..., Trial], inputs: Inputs, policy: AnyPolicy, path: str | Path) -> list[Trial]:
+    """Adds the observed trials of a file to a study, and returns them. If one cannot be added, none is.
+
+    Args:
+        add: `add` of the study.
+        inputs: checks of the study.
+        policy: of the study.
+        path: of the file.
+    """
     found = read(policy, path)
     for number, told in enumerate(found, start=1):
         try:
-            given.point(told.where)
-            given.rewards(told.reward)
-            given.context(told.context)
+            inputs.point(told.where)
+            inputs.rewards(told.reward)
+            inputs.context(told.context)
             if told.constraints is not None:
-                given.constraints(told.constraints)
+                inputs.constraints(told.constraints)
         except InvalidInput as error:
             raise InvalidInput(
                 f"Reward {number} of those in {path}: {error.what} Nothing was added.",

@@ -35,7 +35,7 @@ class FitRecord(NamedTuple):
 
 
 def fits_of(trials: Iterable[Trial], goal: Goal) -> list[FitRecord]:
-    """Returns all fits on record, by trial and channel; those of losses if the goal is to minimise."""
+    """Returns all fits on record, by trial and channel. If the goal is to minimise, they are fits of losses."""
     found = []
     for trial in trials:
         for channel, _, values in trial.fits or ():

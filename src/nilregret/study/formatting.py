@@ -1,4 +1,4 @@
-"""Trials and figures as people read them in a terminal, and as JSON that other programs read."""
+"""Trials and figures as text for a terminal."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tabulate import tabulate
 
 from ..storage.record import Trial
 
-MOST_CHARACTERS = 60  # of one cell of a table
+MOST_CHARACTERS = 60  # Most characters of a cell.
 
 
 def where(trial: Trial) -> str:
-    """What was tried, in a line."""
+    """Returns the point of a trial in a line."""
     return settings(trial.parameters, trial.point.tolist(), trial.arm)
 
 
 def settings(parameters: dict[str, Any] | None, point: Sequence[float], arm: int | None) -> str:
-    """Named parameters, or coordinates and the arm."""
+    """Returns named parameters, or coordinates and the arm."""
     if parameters is not None:
         return ", ".join(f"{name}={figure(value)}" for name, value in parameters.items())
     numbers = ", ".join(map(figure, point))
@@ -28,7 +28,7 @@ def settings(parameters: dict[str, Any] | None, point: Sequence[float], arm: int
 
 
 def figure(value: object) -> str:
-    """A value in few digits."""
+    """Returns a value in few digits."""
     if isinstance(value, list):
         return ", ".join(map(figure, value))
     if isinstance(value, dict):
@@ -37,28 +37,34 @@ def figure(value: object) -> str:
 
 
 def moment(time: float | None) -> str:
-    """Unix seconds as a date and a time of day, UTC; what is no date as a number."""
+    """Returns Unix seconds as a date and a time of day, UTC. A number that is no date stays a number."""
     if time is None:
         return ""
     try:
         return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, OSError, ValueError):  # a clock of the user's own counts from anywhere
+    except (OverflowError, OSError, ValueError):  # The user's own clock may count from any moment.
         return f"{time:g} s"
 
 
 def printable(text: str) -> str:
-    """Without characters that a terminal would obey: names and reasons may come from anywhere."""
+    """Returns a text without characters that a terminal would obey: names and reasons may come from anywhere."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def cell(value: object, *, most: int = MOST_CHARACTERS) -> str:
-    """Of a table: one line, and not too long."""
+    """Returns a value as one short line for a cell of a table."""
     text = printable(figure(value).replace("\n", " "))
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def table(rows: Iterable[Sequence[object]], headings: Sequence[str], *, first: int = MOST_CHARACTERS) -> str:
-    """Columns that are empty throughout are left out; of the first one cells have so many characters at most."""
+    """Returns a table without the columns that are empty.
+
+    Args:
+        rows: values.
+        headings: of the columns.
+        first: most characters of a cell of the first column.
+    """
     cells = [[cell(value, most=MOST_CHARACTERS if i else first) for i, value in enumerate(row)] for row in rows]
     kept = [i for i in range(len(headings)) if any(row[i] for row in cells)]
     return tabulate(
@@ -68,11 +74,11 @@ def table(rows: Iterable[Sequence[object]], headings: Sequence[str], *, first: i
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> str:
-    """A line for each that is not empty."""
+    """Returns a line for each pair whose value is not empty."""
     told = [(name, printable(figure(value))) for name, value in pairs]
     return tabulate([(name, said) for name, said in told if said], tablefmt="plain", disable_numparse=True)
 
 
 def as_json(value: Any) -> str:
-    """One document, plain ASCII: no terminal and no pipe has trouble with it."""
+    """Returns a JSON document in plain ASCII, which every terminal and pipe can show."""
     return json.dumps(value, indent=1, allow_nan=False)

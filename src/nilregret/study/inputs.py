@@ -1,4 +1,4 @@
-"""What users hand to a study, checked: rewards, constraint values, contexts and points."""
+"""Checks of what users pass to a study: rewards, constraint values, contexts and points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..domains.domain import Arms
 from ..policy.engines import Decision
 from ..policy.policy import Policy
 from .direction import AnyPolicy, Goal, check_reward
-from .rewards import Gathered, gathered, is_several, refuse_several
+from .play_rewards import PlayRewards, is_several, refuse_several_rewards, sum_up
 
 NO_REWARD = (
     "A trial without a usable reward is told by `study.fail(trial, reason)`: it stays in the record and does not reach "
@@ -23,10 +23,10 @@ NO_REWARD = (
 
 @final
 class Inputs:
-    """Checks for one study.
+    """The checks of one study.
 
     Args:
-        policy: of the study, in the user's units.
+        policy: of the study, in the units told.
         goal: of the study.
     """
 
@@ -35,7 +35,7 @@ class Inputs:
         self._goal = goal
 
     def reward(self, value: object) -> float:
-        """A reward (a loss, where the goal is to minimise) as it is recorded."""
+        """Returns a reward (a loss, if the goal is to minimise) as it is recorded."""
         try:
             reward = outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD)
         except InvalidInput as error:
@@ -43,16 +43,16 @@ class Inputs:
         check_reward(self._policy, self._goal, reward)
         return reward
 
-    def rewards(self, value: object) -> Gathered:
-        """A reward, or those of a run of plays, as they are recorded."""
+    def rewards(self, value: object) -> PlayRewards:
+        """Returns a reward, or the rewards of several plays, as they are recorded."""
         if not is_several(value):
-            return Gathered(self.reward(value), None)
+            return PlayRewards(self.reward(value), None)
         if not isinstance(self._policy, Policy) or self._policy.switching is None:
-            refuse_several(value)
-        return gathered(value, self.reward)
+            refuse_several_rewards(value)
+        return sum_up(value, self.reward)
 
     def constraints(self, values: Any) -> Array:
-        """Constraint values, `(m,)`, read-only."""
+        """Returns constraint values, `(m,)`, read-only."""
         g = np.atleast_1d(finite_array("constraints", values))
         wanted = self._policy.constraint_count
         if g.ndim != 1 or (wanted and len(g) != wanted):
@@ -62,7 +62,7 @@ class Inputs:
         return frozen(g.copy())
 
     def context(self, context: Any) -> Array | None:
-        """A context, `(c,)`, read-only; None where the policy has none."""
+        """Returns a context, `(c,)`, read-only, or None if the policy has no contexts."""
         domain = self._policy.context
         if domain is None:
             if context is not None:
@@ -78,7 +78,7 @@ class Inputs:
                 advice="Pass `context=`.",
                 topic="context",
             )
-        if type(context) is not np.ndarray:  # as a simulation has it, round after round
+        if type(context) is not np.ndarray:  # A simulation passes arrays, and the check takes time.
             one_row("context", context, domain.dimension)
         rows = domain.inside("context", context)
         if len(rows) != 1:
@@ -86,7 +86,7 @@ class Inputs:
         return frozen(rows[0].copy())
 
     def point(self, point: Any) -> Decision:
-        """One point of the domain, or the parameters of one."""
+        """Returns a decision for one point of the domain, or for the parameters of one."""
         domain = self._policy.domain
         one_row("point", point, domain.dimension)
         rows = domain.inside("point", point)

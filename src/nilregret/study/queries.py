@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer
+from ..domains.typed import D
 from ..policy.availability import Some, available
 from ..policy.state import State
 from ..slots.envelope import Envelope
 from ..slots.lengthscales import Lengthscales
-from ..slots.memory import Evidence, Restart
+from ..slots.memory import Evidence
 from ..storage.trial import Trial
 from . import export
 from .best import best_trial
@@ -23,8 +24,8 @@ from .explain import DRAWS, MOST_DRAWS, explanation
 from .explanation import Explanation
 from .fits import FitRecord, fits_of
 from .inputs import Inputs
+from .multiplier_history import multiplier_history
 from .posterior_band import PosteriorBand, band_of
-from .prices import multiplier_history
 from .replica import Replica
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from ..storage import Storage
 
 
-class Queries:
-    """The queries of a study; each first reads what other processes recorded."""
+class Queries(Generic[D]):
+    """The queries of a study. Each first reads what other processes recorded."""
 
     policy: AnyPolicy
     goal: Goal
@@ -43,7 +44,7 @@ class Queries:
     replica: Replica
 
     @property
-    def trials(self) -> Sequence[Trial]:
+    def trials(self) -> Sequence[Trial[D]]:
         """All trials by number, those of other processes included."""
         with self.replica.lock:
             self.replica.sync()
@@ -142,8 +143,7 @@ class Queries:
             context: see `predict`.
         """
         seen = self.inputs.context(context)
-        with self.replica.lock:
-            return self.replica.current().certain(points, seen)
+        return self.replica.query(lambda state: state.certain(points, seen))
 
     def infeasible(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> float | None:
         """Returns how sure it is that no point satisfies all constraints, or None if some point may.
@@ -156,10 +156,9 @@ class Queries:
             context: see `predict`.
         """
         seen = self.inputs.context(context)
-        with self.replica.lock:
-            return self.replica.current().infeasible(seen)
+        return self.replica.query(lambda state: state.infeasible(seen))
 
-    def best(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> Trial:
+    def best(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> Trial[D]:
         """Returns the answered trial with the best posterior mean: the highest, or the lowest if the goal is minimise.
 
         The mean is that of `predict`, also if rewards are warped. Of several trials at one point, the earliest is
@@ -178,17 +177,15 @@ class Queries:
             TrialError: no trial has been answered, or none satisfies the constraints.
         """
         seen = None if context is None else self.inputs.context(context)
-        with self.replica.lock:
-            return best_trial(self.policy, self.goal, self.replica.current(), self.replica.record, seen)
+        return self.replica.query(lambda state: best_trial(self.policy, self.goal, state, self.replica.record, seen))
 
     @property
     def valid_for(self) -> str:
-        """What the bounds of the next round are proved for, those of the reward and of all constraints together.
+        """The claim that is proved for the bounds of the next round, of the reward and of all constraints together.
 
-        "f" at all points and in all rounds, "played" at the points played, "none" if nothing is proved for one of them.
+        "f" is for all points and rounds, "played" for the points played. "none" means that one of them has no proof.
         """
-        with self.replica.lock:
-            return self.replica.current().proved
+        return self.replica.query(lambda state: state.proved)
 
     @property
     def width(self) -> float:
@@ -196,42 +193,37 @@ class Queries:
 
         Bounds of warped rewards (`nr.auto`) have none: they are quantiles of a skew posterior.
         """
-        with self.replica.lock:
-            return self.replica.current().width(now=self._window_clock())
+        return self.replica.query(lambda state: state.width(now=self._window_clock()))
 
     @property
     def information_gain(self) -> float:
         """Realised information gain of the answered trials, 1/2 log det(I + K / lambda), nats."""
-        with self.replica.lock:
-            return self.replica.current().information_gain
+        return self.replica.query(lambda state: state.information_gain)
 
     @property
     def shortfall(self) -> float:
         """Rho of a `Sketch`, or 0 if the posterior is exact: deviations are right to a factor of about 1 + rho / 2."""
-        with self.replica.lock:
-            state = self.replica.current()
-            return state.shortfall if isinstance(state, State) else 0.0
+        return self.replica.query(lambda state: state.shortfall if isinstance(state, State) else 0.0)
 
     @property
     def minimum(self) -> float | None:
-        """Value imputed to unanswered trials in the next round, reward units; None if they are not censored.
+        """Value imputed to unanswered trials in the next round, reward units, or None if they are not censored.
 
-        If the policy was made with `minimum=None`, the smallest reward told so far, which moves. If the goal is to
-        minimise, the value is the largest loss.
+        If the policy was made with `minimum=None`, it is the smallest reward told so far. If the goal is to minimise,
+        it is the largest loss.
         """
-        with self.replica.lock:
-            least = self.replica.current().minimum
+        least = self.replica.query(lambda state: state.minimum)
         return least if least is None or self.goal == "maximize" else negated(least)
 
     @property
     def restarts(self) -> list[int]:
         """Rounds, from 0, at which the memory was cut: earlier trials no longer count (see `restart_reasons`)."""
-        return [restart.round for restart in self._restarts()]
+        return [restart.round for restart in self.replica.query(lambda state: state.restarts)]
 
     @property
     def restart_reasons(self) -> list[str]:
         """Reasons why the memory was cut, in words, one for each of `restarts`."""
-        return [restart.reason for restart in self._restarts()]
+        return [restart.reason for restart in self.replica.query(lambda state: state.restarts)]
 
     @property
     def evidence(self) -> Evidence | None:
@@ -239,22 +231,16 @@ class Queries:
 
         None if the policy's memory computes no such number (`memory="adaptive"` does). See `plots.evidence`.
         """
-        with self.replica.lock:
-            return self.replica.current().evidence
-
-    def _restarts(self) -> list[Restart]:
-        with self.replica.lock:
-            return self.replica.current().restarts
+        return self.replica.query(lambda state: state.evidence)
 
     @property
     def multipliers(self) -> Array:
-        """Price of violating each constraint in the next round, `(m,)`, reward units; empty without constraints."""
-        with self.replica.lock:
-            return self.replica.current().multipliers.copy()
+        """Price of violating each constraint in the next round, `(m,)`, reward units. Empty without constraints."""
+        return self.replica.query(lambda state: state.multipliers.copy())
 
     @property
     def last_multipliers(self) -> Array:
-        """Multipliers of the last decision, `(m,)`; the initial ones before any decision."""
+        """Multipliers of the last decision, `(m,)`. Before any decision, the initial ones."""
         return self.replica.state.multipliers.copy()
 
     def multiplier_history(self) -> tuple[IndexArray, Array]:
@@ -275,7 +261,7 @@ class Queries:
 
     @property
     def saturated(self) -> bool:
-        """Whether a multiplier or penalty of the last decision was clipped at 1e6."""
+        """True if a multiplier or penalty of the last decision was clipped at 1e6."""
         return self.replica.state.saturated
 
     @property
@@ -284,17 +270,15 @@ class Queries:
 
         Empty if the norm bound was given (see `igp_ucb(guess_norm=True)`).
         """
-        with self.replica.lock:
-            return self.replica.current().norm_bounds
+        return self.replica.query(lambda state: state.norm_bounds)
 
     @property
     def lengthscales(self) -> Lengthscales | None:
-        """Candidate lengthscales, weighted by their predictions; None if the policy has one kernel.
+        """Candidate lengthscales, weighted by their predictions, or None if the policy has one kernel.
 
         Policies made with `refit=nr.slots.LengthscaleBank(...)` and `nr.algorithms.lb_gp_ucb` have candidates.
         """
-        with self.replica.lock:
-            return self.replica.current().lengthscales
+        return self.replica.query(lambda state: state.lengthscales)
 
     def explain(
         self, trial: Trial | int, *, among: Some | None = None, exclude: Some | None = None, draws: int = DRAWS
@@ -306,7 +290,7 @@ class Queries:
 
         Args:
             trial: as `ask` returned it, or its number.
-            among: as it was passed to `ask`; the record does not hold it.
+            among: as it was passed to `ask`. The record does not hold it.
             exclude: as it was passed to `ask`.
             draws: number of draws that estimate the propensity if the policy draws (Thompson sampling). Random numbers
                 are keyed by (seed, trial number). 0 estimates none.
@@ -319,7 +303,7 @@ class Queries:
         replica = self.replica
         with replica.lock:
             replica.sync()
-            number, trials = replica.record.found(trial).number, replica.record[:]
+            number, trials = replica.record.require(trial).number, replica.record[:]
         return explanation(self.policy, self.goal, trials, number, seed=self.seed, available=offered, draws=draws)
 
     # -- helpers -------------------------------------------------------------------------------------------------
@@ -330,11 +314,10 @@ class Queries:
             why = "It is 0 for the reward, or the number of a constraint, from 1."
             channel = integer("channel", channel, low=0, high=most or None, why=why)
         seen = self.inputs.context(context)
-        with self.replica.lock:
-            if channel:
-                return self.replica.current().limit(channel, points, seen)
-            found = self.replica.current().envelope(points, seen, now=self._window_clock())
-            return told_envelope(found, self.goal)
+        if channel:
+            return self.replica.query(lambda state: state.limit(channel, points, seen))
+        found = self.replica.query(lambda state: state.envelope(points, seen, now=self._window_clock()))
+        return told_envelope(found, self.goal)
 
     def _window_clock(self) -> float:
         """Returns the time if a width depends on it, else infinity."""

@@ -71,29 +71,13 @@ class StoredStudyHandle:
         same = known.order > 0 and stamp == self.stamp
         return (() if same else self._auditor.news(trials, known)), stamp
 
-
-@final
-class NoteBuffer:
-    """The notes of one call: those on record, and those that its commit writes.
-
-    Args:
-        handle: of the study to which the notes belong.
-    """
-
-    def __init__(self, handle: StoredStudyHandle) -> None:
-        self._handle = handle
-        self.written: dict[str, str] = {}
-
-    def read(self, keys: Sequence[str]) -> dict[str, str]:
-        """Returns the notes on record under these keys."""
-        storage: Any = self._handle.storage
-        found: dict[str, str] = storage.read_notes(self._handle.study, keys)
+    def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
+        """Returns the notes of the study under these keys. A storage without notes has none."""
+        if not keys or not self.keeps_notes:
+            return {}
+        storage: Any = self.storage
+        found: dict[str, str] = storage.read_notes(self.study, keys)
         return found
-
-    def save(self, writer: Any) -> None:
-        """Writes the new notes in a transaction."""
-        if self.written:
-            writer.write_notes(self.written)
 
 
 class _NotBegun:
@@ -102,7 +86,7 @@ class _NotBegun:
 
 @final
 class _Lock:
-    """The lock of record and state; if an interrupt ends its block, the replica is invalidated.
+    """The lock of record and state. If an interrupt ends its block, the replica is invalidated.
 
     A state learns when it is read, so even a query may leave the state half changed.
     """
@@ -137,7 +121,7 @@ class Replica:
         record: all trials known here.
         state: the policy's state after them.
         lock: of record and state.
-        notes: of the call that is being written, if the storage keeps notes.
+        notes: new notes of the call that is being written.
     """
 
     def __init__(
@@ -154,7 +138,7 @@ class Replica:
         self._saved_order = 0  # The order of the last event for which they agreed.
         self._changes: dict[int, Trial | None] = {}  # Trials before this call, None for new ones.
         self._leases: list[tuple[float, int]] = []  # A heap of (end of the lease, trial).
-        self.notes: NoteBuffer | None = None
+        self.notes: dict[str, str] = {}
         self._writing = threading.RLock()  # One thread of this process writes at a time.
         self._committed = threading.Condition(lock)
         self._uncommitted = False  # Whether record and state include a call that is not in the storage yet.
@@ -168,7 +152,7 @@ class Replica:
     # -- writing -------------------------------------------------------------------------------------------------
 
     def write(self, act: Callable[P, R], *args: P.args, **more: P.kwargs) -> R:
-        """Runs a call and commits what it `put`, all or nothing; the call runs again if another process was faster."""
+        """Runs a call and commits what it `put`, all or nothing. If another process was faster, the call runs again."""
         if self.handle is not None:
             with self._writing:
                 while True:
@@ -192,7 +176,7 @@ class Replica:
                 within = left == 0 or (quick and self._contention > 0)
                 if not within:
                     self._backup = None if quick else copy_of_state(self.state)
-                    result = self._run(handle, act)
+                    result = self._run(act)
                     if not self._has_changes():
                         self._mark_saved()
                         return cast(R, result)
@@ -200,7 +184,7 @@ class Replica:
                 with handle.storage.writing(handle.study) as writer, self.lock:
                     if within:
                         self._catch_up(handle, writer)
-                        result = self._run(handle, act)
+                        result = self._run(act)
                     stamp = self._save(handle, writer)
                 with self.lock:
                     # If a reader has rolled the call back meanwhile, it will read the call again from the storage.
@@ -214,9 +198,9 @@ class Replica:
                     self._committed.notify_all()
         raise RuntimeError("The last attempt stands.")
 
-    def _run(self, handle: StoredStudyHandle, act: Callable[[], R]) -> R | _NotBegun:
-        """Runs a call; record and state are then ahead of the storage."""
-        self.notes = NoteBuffer(handle) if handle.keeps_notes else None
+    def _run(self, act: Callable[[], R]) -> R | _NotBegun:
+        """Runs a call. Record and state are then ahead of the storage."""
+        self.notes = {}
         begin = time.thread_time()  # Processor time, because on a busy machine no call is quick.
         result = _NotBegun() if self._abandon_expired(most=BATCH) else act()
         self._seconds = max(time.thread_time() - begin, FADING * self._seconds)
@@ -224,7 +208,7 @@ class Replica:
         return result
 
     def _has_changes(self) -> bool:
-        return bool(self._changes or (self.notes is not None and self.notes.written))
+        return bool(self._changes or self.notes)
 
     def _catch_up(self, handle: StoredStudyHandle, writer: Writer) -> None:
         """Reads what other processes wrote, inside a transaction."""
@@ -249,8 +233,8 @@ class Replica:
         if self._has_changes():
             changes = [Change(before, self.record[number]) for number, before in self._changes.items()]
             stamp = writer.save(changes, order=self.record.order)
-        if self.notes is not None:
-            self.notes.save(writer)
+        if self.notes:
+            cast(Any, writer).write_notes(self.notes)
         return stamp
 
     def _mark_saved(self, stamp: str | None = None) -> None:
@@ -262,7 +246,7 @@ class Replica:
 
     def _roll_back(self) -> None:
         """Restores record and state to before the call that is not in the storage yet."""
-        self.record.take_back(self._saved_order, self._changes)
+        self.record.roll_back(self._saved_order, self._changes)
         state, self._backup = self._backup, None
         self.state = self._replayed() if state is None else state
         self._current, self._leases = None, _leases_of(self.record)
@@ -271,7 +255,7 @@ class Replica:
     def _replayed(self) -> AnyState:
         """Returns a new state that has learned the whole record, with corrected answers in place of first ones."""
         state = initial_state(self._policy, self._goal, seed=self._seed)
-        receive(state, self._goal, self.record.righted())
+        receive(state, self._goal, self.record.corrected_events())
         return state
 
     def put(self, trial: Trial) -> Trial:
@@ -280,7 +264,7 @@ class Replica:
         record = self.record
         if self.handle is not None and trial.number not in self._changes:
             self._changes[trial.number] = record[trial.number] if trial.number < len(record) else None
-        event = record.take(trial)
+        event = record.update(trial)
         if event.kind == "corrected":
             self.state = self._replayed()
         else:
@@ -315,13 +299,13 @@ class Replica:
             if trial.state == "pending":
                 lease = until - trial.asked_at
                 reason = f"its lease of {lease:g} s ran out"
-                self.put(trial.given_up(reason=reason, order=self.record.order + 1, time=now))
+                self.put(trial.as_abandoned(reason=reason, order=self.record.order + 1, time=now))
         return False
 
     # -- reading -------------------------------------------------------------------------------------------------
 
     def sync(self) -> None:
-        """Reads what other processes wrote; call it under `lock`."""
+        """Reads what other processes wrote. The caller holds `lock`."""
         if self._uncommitted:
             self._committed.wait_for(lambda: not self._uncommitted, PATIENCE)
         if self._uncommitted:  # The call waits for a storage that another process holds. A reader does not wait.
@@ -332,14 +316,22 @@ class Replica:
             self.apply(*self.handle.news(self.record))
 
     def current(self) -> AnyState:
-        """Returns a state that has learned all trials of all processes, for queries; call it under `lock`."""
+        """Returns a state for queries that has learned all trials of all processes. The caller holds `lock`."""
         self.sync()
         if self._current is None:
             self._current = self.state.settled()
         return self._current
 
+    def query(self, read: Callable[[AnyState], R]) -> R:
+        """Returns a function's result for a state that has learned all trials of all processes."""
+        with self.lock:
+            return read(self.current())
+
     def snapshot(self) -> Sequence[Trial]:
-        """Returns all trials of all processes as they are now; `record` itself goes on."""
+        """Returns all trials of all processes as they are now.
+
+        `record` itself goes on. A reader of it may see a late event and miss an earlier one of a trial read before.
+        """
         with self.lock:
             self.sync()
             return self.record[:]
@@ -360,7 +352,7 @@ class Replica:
         known, stamp = (self.record.as_of(self._saved_order), UNKNOWN) if handle is None else handle.news(record)
         events = record.apply(known)
         if any(trial.corrected for trial in record):  # As if the right answer had come first.
-            events = record.righted()
+            events = record.corrected_events()
         receive(state, self._goal, events)
         self.record, self.state, self._current, self._saved_order = record, state, None, record.order
         self._leases = _leases_of(record)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from .._utils.checks import LARGEST_SEED, Array, integer, new_study_name, number, shown, study_name
 from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning
 from .._utils.serialize import loads
+from ..domains.typed import D
 from ..policy.availability import Some, available
 from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy
@@ -22,15 +23,15 @@ from ..slots.memory import Restart
 from ..slots.objective import SATURATED
 from ..storage.trial import Trial
 from . import export
-from .answers import reason_of, told_by_each, told_of
+from .answers import check_answer, parse_answers, reason_of
 from .audit import Auditor
 from .cautions import FIRST, cautions, infeasible_sentence, next_check
 from .definition import check_facts, check_same, stored_facts
-from .direction import AnyPolicy, Goal, check_goal, has_channels
+from .direction import Goal, check_goal, has_channels
 from .inputs import Inputs
+from .play_rewards import Rewards
 from .queries import Queries
 from .replica import Replica, StoredStudyHandle, find_again
-from .rewards import Rewards
 from .transaction import Failed, NotYet, Transaction, group_commit
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ R = TypeVar("R")
 
 
 @final
-class Study(Queries):
+class Study(Queries[D]):
     """A sequential experiment: `ask` for the next trial, `tell` its reward, as often as you like.
 
     >>> import nilregret as nr
@@ -60,9 +61,8 @@ class Study(Queries):
     Args:
         policy: made by one of the algorithm functions.
         goal: "maximize" rewards, or "minimize" losses, errors or costs. All numbers that you give and get are in the
-            units told: rewards (then losses), `predict`, `bounds`, the policy's `prior_mean`, and the `minimum` of
-            censored answers, which is the worst value (of losses the largest). A part of your own always sees rewards,
-            which are minus the losses.
+            units told. So are the policy's `prior_mean` and the `minimum` of censored answers, which is the worst
+            value (of losses the largest). A part of your own always sees rewards, which are minus the losses.
         seed: of all random choices, a whole number >= 0.
         storage: URL of a database, such as "sqlite:///studies.db" or "postgresql://user:password@host/database", or a
             `nilregret.storage.Storage`. None keeps the record in memory.
@@ -92,7 +92,7 @@ class Study(Queries):
 
     def __init__(
         self,
-        policy: AnyPolicy,
+        policy: Policy[D] | ScriptedPolicy,
         *,
         goal: Goal = "maximize",
         seed: int = 0,
@@ -183,7 +183,7 @@ class Study(Queries):
         return _reopened, (type(self), handle.storage.place, handle.study.name, given, handle.study.identity)
 
     def close(self) -> None:
-        """Closes the storage's files and connections, which the next call opens again; `with study:` calls it."""
+        """Closes the storage's files and connections. The next call opens them again, and `with study:` closes them."""
         if self.replica.handle is not None:
             self.replica.handle.storage.close()
 
@@ -208,7 +208,7 @@ class Study(Queries):
         among: Some | None = None,
         exclude: Some | None = None,
         lease: float | timedelta | None = None,
-    ) -> Trial: ...
+    ) -> Trial[D]: ...
     @overload
     def ask(
         self,
@@ -218,7 +218,7 @@ class Study(Queries):
         among: Some | None = None,
         exclude: Some | None = None,
         lease: float | timedelta | None = None,
-    ) -> list[Trial]: ...
+    ) -> list[Trial[D]]: ...
     def ask(
         self,
         context: npt.ArrayLike | Mapping[str, Any] | None = None,
@@ -227,8 +227,8 @@ class Study(Queries):
         among: Some | None = None,
         exclude: Some | None = None,
         lease: float | timedelta | None = None,
-    ) -> Trial | list[Trial]:
-        """Returns the next trial, recorded as pending; with `count`, a list of that many.
+    ) -> Trial[D] | list[Trial[D]]:
+        """Returns the next trial, recorded as pending. With `count`, returns a list of that many.
 
         The policy's `pending` part says how pending trials are treated. Most policies ignore them, and then mostly
         ask for the same point again until a reward comes. `gp_bucb` and `gp_ucb_sdf` spread out. A list of b trials is
@@ -241,7 +241,7 @@ class Study(Queries):
             among: points that may be played this time. On arms: their numbers, a truth value for each, points or dicts
                 of parameters. On a box or space: points `(n, d)` or dicts. Random rounds keep to them too. They are
                 not stored, because a recorded trial is never decided again.
-            exclude: arms that may not be played this time; not on a box or space.
+            exclude: arms that may not be played this time. Boxes and spaces do not take it.
             lease: time to wait for the reward, seconds or a `timedelta`. After it, the next call of any process that
                 writes to the study abandons the trial, which then no longer counts as pending. Its reward is still
                 accepted, however late.
@@ -271,7 +271,7 @@ class Study(Queries):
         *,
         constraints: npt.ArrayLike | None = None,
         revise: bool = False,
-    ) -> Trial:
+    ) -> Trial[D]:
         """Records the reward of a trial and returns the trial with it.
 
         Rewards may come in any order, at any time, from any process. `tell` is idempotent: a repeated call with the
@@ -280,7 +280,7 @@ class Study(Queries):
 
         Args:
             trial: as `ask` returned it, or its number.
-            reward: a finite number; True and False count as 1 and 0. If the goal is to minimise, the loss. None if
+            reward: a finite number. True and False count as 1 and 0. If the goal is to minimise, the loss. None if
                 only the constraint values are known yet (a discount, days before the purchase). If the trial is to be
                 played `trial.repeats` times (`switching`), the rewards of all or fewer plays, or their `Rewards`.
             constraints: constraint values g `(m,)`, satisfied when <= 0, with the reward or before it. With
@@ -294,26 +294,26 @@ class Study(Queries):
             TrialError: there is no such trial, or it has a different answer.
             StorageError: the reward could not be recorded.
         """
-        told = told_of(self.inputs, trial, reward, constraints)
+        told = check_answer(self.inputs, trial, reward, constraints)
         answered = self.replica.write(Transaction(self.policy, self.replica).tell, told, revise=revise)
         self._after_tell()
         return answered
 
-    def tell_many(self, answers: Iterable[Any], *, revise: bool = False) -> list[Trial]:
+    def tell_many(self, answers: Iterable[Any], *, revise: bool = False) -> list[Trial[D]]:
         """Records several answers in one transaction, all or none, and returns the trials with them.
 
         Args:
-            answers: each (trial, reward) or (trial, reward, constraints), or a dict of these names (see `tell`); at
+            answers: each (trial, reward) or (trial, reward, constraints), or a dict of these names (see `tell`). At
                 most 10,000.
             revise: see `tell`.
         """
-        told = told_by_each(self.inputs, answers)
+        told = parse_answers(self.inputs, answers)
         integer("len(answers)", len(told), low=0, high=MOST_AT_ONCE)
         answered = self.replica.write(Transaction(self.policy, self.replica).tell_all, told, revise=revise)
         self._after_tell()
         return answered
 
-    def fail(self, trial: Trial | int, reason: str, *, revise: bool = False) -> Trial:
+    def fail(self, trial: Trial | int, reason: str, *, revise: bool = False) -> Trial[D]:
         """Records that a trial will never have a reward, and returns the trial.
 
         A point that has only failed is not asked for again. If bad points are the cause,
@@ -327,7 +327,7 @@ class Study(Queries):
         reason = reason_of("failed", reason)
         return self.replica.write(Transaction(self.policy, self.replica).fail, trial, reason, revise=revise)
 
-    def abandon(self, trial: Trial | int, reason: str = "its worker is gone") -> Trial:
+    def abandon(self, trial: Trial | int, reason: str = "its worker is gone") -> Trial[D]:
         """Records that nobody works on a trial any more, and returns the trial.
 
         The trial no longer counts as pending, and the policy learns nothing about its point. Its reward is accepted if
@@ -347,7 +347,7 @@ class Study(Queries):
         *,
         context: npt.ArrayLike | Mapping[str, Any] | None = None,
         constraints: npt.ArrayLike | None = None,
-    ) -> Trial:
+    ) -> Trial[D]:
         """Records the reward of a point that was not asked for, and returns the new trial.
 
         Args:
@@ -364,7 +364,7 @@ class Study(Queries):
         self._after_tell()
         return added
 
-    def add_from(self, path: str | Path) -> list[Trial]:
+    def add_from(self, path: str | Path) -> list[Trial[D]]:
         """Adds the trials with a reward of a file that `export` wrote, or of one with such columns.
 
         Returns:
@@ -375,7 +375,7 @@ class Study(Queries):
     def group_commit(
         self, acts: Sequence[Callable[[Transaction], R]], *, keys: Iterable[str] = (), seconds: float
     ) -> list[R | Failed | NotYet]:
-        """Runs several calls in this order with one commit, and returns the outcome of each; for servers.
+        """Runs several calls in this order with one commit, and returns the outcome of each. Servers use it.
 
         Args:
             acts: functions of the `nilregret.study.transaction.Transaction`.

@@ -24,8 +24,8 @@ from ..storage.trial import Plays, Trial
 from .answers import Told
 from .axes import settings_at
 from .direction import AnyPolicy, copy_of_state, has_channels
+from .play_rewards import check_plays
 from .replica import Replica
-from .rewards import check_plays
 
 R = TypeVar("R")
 
@@ -58,7 +58,7 @@ class _HalfDone(Exception):
 
 @final
 class Transaction:
-    """One transaction on a study: the decisions, rewards and notes that one commit makes durable.
+    """A transaction on a study: the decisions, rewards and notes that one commit makes durable.
 
     Its methods run inside `Replica.write`, and their arguments have been checked. `tell`, `fail` and `abandon` are
     idempotent: if the same answer is on record already, they return the trial and record nothing.
@@ -91,7 +91,7 @@ class Transaction:
 
     @property
     def expired(self) -> bool:
-        """Whether the time is over: a call that has done some of its work returns `Going`."""
+        """True if the time is over: a call that has done some of its work returns `Going`."""
         return time.monotonic() > self._until
 
     @property
@@ -145,7 +145,7 @@ class Transaction:
     def tell(self, told: Told, *, revise: bool = False) -> Trial:
         """Records a reward, constraint values, or both (see `Study.tell`)."""
         record = self._replica.record
-        known = record.found(told.trial)
+        known = record.require(told.trial)
         if told.reward is None:
             return self._tell_constraints(known, told, revise=revise)
         if known.open:
@@ -153,7 +153,7 @@ class Transaction:
         if _is_same(known, told):
             return known
         if not revise:
-            record.unanswered(told.trial, describe_answer(told.reward, told.constraints))  # This raises an error.
+            record.require_open(told.trial, describe_answer(told.reward, told.constraints))  # This raises an error.
         check_plays(known, told.plays)
         return self._correct(known, told.reward, told.constraints, None, told.plays)
 
@@ -164,18 +164,18 @@ class Transaction:
     def fail(self, trial: Trial | int, reason: str, *, revise: bool = False) -> Trial:
         """Records that a trial has failed (see `Study.fail`)."""
         record = self._replica.record
-        known = record.found(trial)
+        known = record.require(trial)
         if known.state == "failed" and known.reason == reason:
             return known
         if not known.open and revise:
             return self._correct(known, None, None, reason)
-        known = record.unanswered(trial, describe_answer(None, None, reason))
+        known = record.require_open(trial, describe_answer(None, None, reason))
         return self._replica.put(known.failed(reason=reason, order=record.order + 1, time=self.now))
 
     def abandon(self, trial: Trial | int, reason: str) -> Trial:
         """Records that nobody works on a trial any more (see `Study.abandon`)."""
         record = self._replica.record
-        known = record.found(trial)
+        known = record.require(trial)
         if known.state == "abandoned":
             return known
         if not known.open:
@@ -185,7 +185,7 @@ class Transaction:
                 advice="A wrong answer is corrected by `tell(..., revise=True)` or `fail(..., revise=True)`.",
                 topic="answered",
             )
-        return self._replica.put(known.given_up(reason=reason, order=record.order + 1, time=self.now))
+        return self._replica.put(known.as_abandoned(reason=reason, order=record.order + 1, time=self.now))
 
     def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
         domain, contexts = self._policy.domain, self._policy.context
@@ -203,7 +203,7 @@ class Transaction:
             check_plays(known, plays)
         if g is not None and known.constraints is not None:
             if not np.array_equal(g, known.constraints):
-                self._replica.record.unlimited(known)  # This raises an error: other values are on record.
+                self._replica.record.require_no_constraints(known)  # This raises an error: other values are on record.
             g = None
         order = self.order + 1
         return self._replica.put(known.answered(reward=reward, constraints=g, order=order, time=self.now, plays=plays))
@@ -215,7 +215,7 @@ class Transaction:
             return known
         if revise and not known.open and known.constraints is not None:
             return self._correct(known, known.reward, g, known.reason, known.plays)
-        known = self._replica.record.unlimited(known)
+        known = self._replica.record.require_no_constraints(known)
         policy = self._policy
         if known.state == "observed" and policy.constraint_count and not has_channels(policy):
             raise TrialError(
@@ -226,19 +226,19 @@ class Transaction:
             )
         if g is None:
             return known
-        return self._replica.put(known.limited(constraints=g, order=self.order + 1))
+        return self._replica.put(known.with_constraints(constraints=g, order=self.order + 1))
 
     def _correct(
         self, known: Trial, reward: float | None, constraints: Array | None, reason: str | None,
         plays: Plays | None = None,
     ) -> Trial:  # fmt: skip
-        """Records another answer; if it has no constraint values, those on record stay."""
+        """Records another answer. Without new constraint values, those on record stay."""
         g = known.constraints if constraints is None else constraints
         if reward is None and known.constraints_order is None:
             g = None  # They came with the reward that is taken back.
         order, now = self.order + 1, self.now
         return self._replica.put(
-            known.told_again(reward=reward, reason=reason, constraints=g, order=order, time=now, plays=plays)
+            known.as_revised(reward=reward, reason=reason, constraints=g, order=order, time=now, plays=plays)
         )
 
     # -- notes ---------------------------------------------------------------------------------------------------
@@ -270,8 +270,8 @@ class Transaction:
 
     def save_notes(self) -> None:
         """Hands the notes over to the commit."""
-        if self._replica.notes is not None:
-            self._replica.notes.written.update(self._written)
+        if self._replica.handle is not None and self._replica.handle.keeps_notes:
+            self._replica.notes.update(self._written)
 
 
 def group_commit(
@@ -285,8 +285,7 @@ def group_commit(
     """Runs several calls in one transaction and returns the outcome of each (see `Study.group_commit`)."""
 
     def together(chosen: Sequence[Callable[[Transaction], R]]) -> list[R | Failed | NotYet]:
-        notes = replica.notes
-        known = notes.read(sought) if sought and notes is not None else {}
+        known = {} if replica.handle is None else replica.handle.read_notes(sought)
         until = time.monotonic() + seconds
         transaction = Transaction(policy, replica, notes=known, until=until)
         found = in_time(transaction.run, chosen, until)

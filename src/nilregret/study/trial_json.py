@@ -12,9 +12,9 @@ Json = dict[str, Any]
 def trial_json(trial: Trial) -> Json:
     """Returns what is known of a trial.
 
-    `context` is a dict if contexts have named parameters, else a list of coordinates. Times are Unix seconds. A trial
-    to be played several times also has `repeats`, the number `plays` of rewards told, and their `scatter`, the sum of
-    squared deviations from their average.
+    `context` is a dict if contexts have named parameters, else a list of coordinates. Times are Unix seconds. If the
+    trial is to be played several times, there are three more entries. `repeats` is that number and `plays` the number
+    of rewards told. `scatter` is the sum of squared deviations of the rewards from their average.
     """
     record = {
         "number": trial.number,
@@ -61,7 +61,7 @@ def with_history(trial: Trial) -> Json:
 
 
 def context_json(trial: Trial) -> Json | list[float] | None:
-    """Returns the context of a trial by names, else as a list of coordinates; None if the trial has no context."""
+    """Returns the context of a trial by names, else as a list of coordinates, or None without a context."""
     if trial.context is None:
         return None
     named = trial.context_parameters

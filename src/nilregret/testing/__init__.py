@@ -1,11 +1,11 @@
-"""The promises of a policy, a kernel and a storage, as checks to run on one's own: no test framework is needed.
+"""Checks of the promises of a policy, a kernel and a storage, which need no test framework.
 
 >>> import nilregret as nr
 >>> from nilregret.testing import check_policy
 >>> check_policy(nr.gp_ucb(nr.Arms.grid(0, 1, 20), nr.Matern(2.5, 0.2), noise=0.1))
 
-Each returns None, or raises an `AssertionError` whose sentence says which promise is broken and what usually breaks it.
-The package's own policies, kernels and storages are held to the same ones.
+Each check returns None, or raises an `AssertionError` that names the broken promise and its usual cause. The policies,
+kernels and storages of this package pass the same checks.
 """
 
 from __future__ import annotations

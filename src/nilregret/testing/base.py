@@ -1,4 +1,4 @@
-"""What all checks use."""
+"""Shared helpers of the checks."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .._utils.checks import Array
 
 
 def promise(kept: object, sentence: str) -> None:
-    """An `AssertionError` with this sentence where a promise is not kept."""
+    """Raises an `AssertionError` with this sentence if a promise is not kept."""
     if not kept:
         raise AssertionError(sentence)
 
 
 def same(first: Any, second: Any) -> bool:
-    """Whether two nested tuples of arrays and plain values are equal to the last bit."""
+    """Returns True if two nested tuples of arrays and plain values are equal to the last bit."""
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
         return bool(np.array_equal(first, second, equal_nan=True))
     if isinstance(first, tuple | list):
@@ -27,7 +27,7 @@ def same(first: Any, second: Any) -> bool:
 
 
 def close(first: Array, second: Array, tolerance: float) -> bool:
-    """Whether two arrays are of one shape and agree to within a share of the larger one's size."""
+    """Returns True if two arrays have one shape and agree within `tolerance` relative to the second one."""
     if first.shape != second.shape:
         return False
     size = max(1.0, float(np.abs(second).max(initial=0.0)))
@@ -35,7 +35,7 @@ def close(first: Array, second: Array, tolerance: float) -> bool:
 
 
 def refused(call: Callable[[], object], kinds: type[Exception] | tuple[type[Exception], ...]) -> bool:
-    """Whether a call raises one of these."""
+    """Returns True if a call raises one of these exceptions."""
     try:
         call()
     except kinds:
@@ -44,7 +44,7 @@ def refused(call: Callable[[], object], kinds: type[Exception] | tuple[type[Exce
 
 
 def central_differences(function: Callable[[Array], float], at: Array, step: float = 1e-5) -> Array:
-    """The gradient of a function of an array, by Richardson-extrapolated central differences, of its shape."""
+    """Returns the gradient of a function at an array, of its shape, by Richardson-extrapolated differences."""
     gradient = np.zeros(at.shape)
     for index in np.ndindex(at.shape):
         shift = np.zeros(at.shape)

@@ -1,7 +1,7 @@
-"""One script of events, played in studies of one policy: answers at once, late, out of order and never, and failures.
+"""A script of events for studies of one policy: rewards at once, late, out of order and never, and failures.
 
-What happens at a step is a function of the step and of the record, so that a study that was opened again goes on as the
-one that ran through.
+Each step depends only on its number and the record. A study that was opened again therefore goes on as the one that was
+not interrupted.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from ..policy.policy import Policy
 from ..storage.record import Trial
 from ..study.study import Study
 
-PROBES = 5
-CYCLE = 6  # steps after which what happens repeats itself
-PLAYS = 3  # of a trial that is to be played several times, at most
-FAILS, ADDS = 4, 7  # the steps with a failure, and with a point that was never asked for
+PROBES = 5  # points at which posteriors are compared
+CYCLE = 6  # steps in a period of the script
+PLAYS = 3  # most plays of a trial
+FAILS, ADDS = 4, 7  # the step with a failure, and the step with an added point
 
 
 class Driver:
-    """Plays studies of a policy.
+    """A player of the script in studies of one policy.
 
     Args:
-        policy: of all studies.
-        seed: of all studies.
-        reward: gives the reward of a trial; None for waves about the prior mean, as high as the prior says.
+        policy: policy of all studies.
+        seed: seed of all studies.
+        reward: returns the reward of a trial. None stands for waves about the prior mean, as high as the prior std.
     """
 
     def __init__(self, policy: Policy, *, seed: int, reward: Callable[[Trial], float] | None) -> None:
@@ -45,15 +45,15 @@ class Driver:
     # -- studies -------------------------------------------------------------------------------------------------
 
     def study(self, *, storage: Any = None) -> Study:
-        """A new one."""
+        """Returns a new study."""
         return _quiet(Study(self.policy, seed=self.seed, storage=storage, clock=lambda: self._now))
 
     def opened(self, storage: Any) -> Study:
-        """The one in a storage."""
+        """Returns the study in a storage."""
         return _quiet(Study.open(storage=storage, clock=lambda: self._now))
 
     def play(self, study: Study, start: int, stop: int, *, look: bool = False) -> Study:
-        """The steps from one to before another."""
+        """Plays the steps from `start` to before `stop`, and reads the posterior after each step if `look`."""
         for step in range(start, stop):
             self._now = float(step)
             self._play(study, step)
@@ -77,20 +77,22 @@ class Driver:
             study.add(point, self._wave(trial), context=trial.context, constraints=self._constraints(trial))
 
     def answer(self, study: Study, trial: Trial) -> None:
-        """Tell the reward, and the constraint values that the policy wants."""
+        """Tells the reward, and the constraint values that the policy needs."""
         reward = self._reward(trial)
-        each = [reward + 0.1 * i * self.policy.noise for i in range(min(trial.repeats, PLAYS))]  # or fewer than asked
+        each = [
+            reward + 0.1 * i * self.policy.noise for i in range(min(trial.repeats, PLAYS))
+        ]  # A trial may be played less often than asked.
         study.tell(trial, each if len(each) > 1 else reward, constraints=self._constraints(trial))
 
     def context(self, step: int) -> Array | None:
-        """Of a step: one of three, so that contexts come again."""
+        """Returns the context of a step, one of three, so that contexts are repeated."""
         domain = self.policy.context
         return None if domain is None else inside(domain, [2, self.seed], 3)[step % 3]
 
-    # -- what is looked at ---------------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------------------------
 
     def seen(self, study: Study, step: int) -> tuple[Any, ...]:
-        """All that a study says, and what it would decide next."""
+        """Returns everything that a study predicts, and its next decision."""
         self._now = float(step)
         context = self.context(step)
         state: Any = study.replica.current()
@@ -105,14 +107,14 @@ class Driver:
         )  # fmt: skip
 
     def _limits(self, study: Study, context: Array | None) -> tuple[Any, ...]:
-        """What is known of constraints that have posteriors of their own."""
+        """Returns bounds and feasibility for constraints with posteriors of their own."""
         if self.policy.constraints is None:
             return ()
         channels = range(1, self.policy.constraints.count + 1)
         bounds = [study.bounds(self.probes, context=context, channel=j) for j in channels]
         return *bounds, study.feasible(self.probes, context=context), study.infeasible(context=context)
 
-    # -- the world -----------------------------------------------------------------------------------------------
+    # -- rewards -------------------------------------------------------------------------------------------------
 
     def _wave(self, trial: Trial) -> float:
         policy = self.policy
@@ -125,7 +127,7 @@ class Driver:
         try:
             policy.objective.check_told(value)
         except InvalidInput:
-            return float(value > policy.prior_mean)  # a click, a count, and a share
+            return float(value > policy.prior_mean)  # is a valid click, count and share
         return float(value)
 
     def _constraints(self, trial: Trial) -> list[float] | None:
@@ -139,7 +141,7 @@ class Driver:
 
 
 def inside(domain: Domain, seed: list[int], count: int) -> Array:
-    """Points of a domain, `(count, d)`: as many distinct ones as there are."""
+    """Returns points of a domain, `(count, d)`, distinct as far as possible."""
     rng = np.random.default_rng(seed)
     if isinstance(domain, Arms):
         some = rng.permutation(len(domain))[:count]
@@ -157,6 +159,6 @@ def _best(study: Study) -> int | None:
 
 
 def _quiet(study: Study) -> Study:
-    """What is told is made up, so that nobody need hear what it says against the policy."""
+    """Returns the study without warnings, because its rewards are made up."""
     study.quiet = True
     return study

@@ -1,4 +1,4 @@
-"""The promises of a kernel."""
+"""Checks of a kernel."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .._utils.errors import InvalidInput
 from ..kernels import Kernel
 from .base import central_differences, close, promise, refused
 
-COUNT = 10  # points, where none are given
+COUNT = 10  # random points
 
 
 def check_kernel(kernel: Kernel, points: npt.ArrayLike | None = None) -> None:
-    """Raise an `AssertionError` where a kernel breaks a promise.
+    """Raises an `AssertionError` if a kernel breaks a promise.
 
-    Symmetric and positive semi-definite, with the diagonal that it says; gradients as differences have them, features
-    (where it has them) whose products are the covariances; parameters and description that come back as they were;
-    copies that do not share what they were made from. A kernel that has no gradients says so by an `InvalidInput` (it
-    then works on arms alone).
+    The matrix is symmetric and positive semi-definite, with the right diagonal. Gradients agree with differences.
+    Products of features, if there are any, are the covariances. Parameters and the description survive a round trip.
+    Copies share no data with the original. A kernel without gradients raises `InvalidInput` for them, and then works on
+    arms alone.
 
     Args:
-        kernel: any.
-        points: where to try it, `(n, d)`, at least 4 distinct rows; None for random ones in [-1, 2]^2. A kernel of as
-            many lengthscales as there are dimensions, or one that wants indices, needs its own.
+        kernel: any kernel.
+        points: points of the checks, `(n, d)`, at least 4 distinct rows. The default is random points in [-1, 2]^2. A
+            kernel with a lengthscale for each dimension, or a kernel of indices, needs points of its own.
     """
     promise(isinstance(kernel, Kernel), f"This is no `Kernel`: {kernel!r}. One of your own derives from `PointKernel`.")
     given = np.random.default_rng(4).uniform(-1.0, 2.0, (COUNT, 2)) if points is None else points
@@ -54,8 +54,7 @@ def _check_matrix(kernel: Kernel, X: Array) -> None:
     promise(
         least > -1e-10 * np.abs(K).max(),
         f"`{name}` is not positive semi-definite: its matrix at {n} points has the eigenvalue {least:g}, so that it "
-        "is no "
-        "covariance. Usually the formula holds in fewer dimensions, or not for these parameters.",
+        "is no covariance. Usually the formula holds in fewer dimensions, or not for these parameters.",
     )
     promise(
         close(kernel.diagonal(X), K.diagonal(), 1e-12),
@@ -131,7 +130,7 @@ def _check_input_gradients(kernel: Kernel, X: Array) -> None:
     weights = np.random.default_rng(5).standard_normal((len(A), len(B)))
     try:
         found, diagonal = kernel.input_gradient(A, B, weights), kernel.diagonal_gradient(A)
-    except InvalidInput:  # arms alone
+    except InvalidInput:  # The kernel works on arms alone.
         promise(
             refused(lambda: kernel.diagonal_gradient(X), InvalidInput),
             f"`{name}` has a `diagonal_gradient` and no `input_gradient`: it has both or neither.",
@@ -149,8 +148,7 @@ def _check_input_gradients(kernel: Kernel, X: Array) -> None:
     promise(
         close(at, kernel.diagonal_gradient(X) / 2.0, 1e-9),
         f"`{name}.input_gradient` at coinciding points must be half the gradient of k(x, x) (0 for a stationary "
-        "kernel), "
-        f"kinks included; it is {at[0]}.",
+        f"kernel), kinks included; it is {at[0]}.",
     )
     empty = np.zeros((0, X.shape[1]))
     promise(
@@ -205,7 +203,7 @@ def _check_parameters(kernel: Kernel, X: Array) -> None:
     )
     weights = np.random.default_rng(6).standard_normal((len(X), len(X)))
     weights += weights.T
-    repeated = np.vstack([X[:-1], X[:1]])  # a distance of exactly 0 outside the diagonal too
+    repeated = np.vstack([X[:-1], X[:1]])  # makes a distance of exactly 0 outside the diagonal
     for points in (X, repeated):
         matrix, pullback = kernel.matrix_and_pullback(points)
         promise(

@@ -1,4 +1,4 @@
-"""The promises of the parts in the slots of a policy, but for the score."""
+"""Checks of the parts of a policy, except for the score."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .._utils.errors import InvalidInput
 from .._utils.randomness import Randomness
 from ..domains.domain import Domain
 from ..gp import Averaged, Belief
-from ..policy.engines import Engine
+from ..policy.engines import Engine, Prior
 from ..policy.training_data import TrainingData
 from ..slots.check import part_of
 from ..slots.envelope import Bounds, Envelope
@@ -21,7 +21,7 @@ from ..storage.record import Trial
 from ..study.study import Study
 from .base import close, promise, same
 
-CLAIMS = ("f", "played", "rho_m f", "none")  # what bounds may be proved for
+CLAIMS = ("f", "played", "rho_m f", "none")  # quantities that bounds may be proved for
 MEANS = np.linspace(-1.5, 2.0, 8)
 STDS = np.linspace(0.05, 1.2, 8)
 
@@ -30,7 +30,7 @@ STDS = np.linspace(0.05, 1.2, 8)
 
 
 def check_memory(memory: Memory, rounds: int) -> None:
-    """Cuts lie between the last cut and now, what counts only shrinks, and what keeps all keeps all."""
+    """Checks cuts, the first counted trial, `keeps_all` and `drift` of a memory."""
     name = type(memory).__name__
     for since in (0, 3):
         before = since
@@ -45,8 +45,7 @@ def check_memory(memory: Memory, rounds: int) -> None:
             promise(
                 cut is None or since < cut.round <= round_,
                 f"`{name}.cut(since={since}, round_={round_})` is {cut}: a cut lies after `since` and not after "
-                "`round_`, "
-                "or there is none.",
+                "`round_`, or there is none.",
             )
             promise(
                 (cut, first) == (memory.cut(since, round_), memory.first_counted(since, round_)),
@@ -56,8 +55,7 @@ def check_memory(memory: Memory, rounds: int) -> None:
                 promise(
                     first == since and cut is None and memory.drift() is None,
                     f"`{name}` says that it keeps all answers (`keeps_all`) and cuts, forgets or drifts: then its "
-                    "other "
-                    "methods are never called. Leave `keeps_all` as it is, False.",
+                    "other methods are never called. Leave `keeps_all` as it is, False.",
                 )
     drift = memory.drift()
     rates = drift if isinstance(drift, tuple) else (drift,)
@@ -72,7 +70,7 @@ def check_memory(memory: Memory, rounds: int) -> None:
 
 
 def check_explore(explore: Explore, rounds: int, domain: Domain, probes: Array, context: Array | None) -> None:
-    """Whether a round is forced, and to where, is a function of the situation and the trial's own random numbers."""
+    """Checks that forced rounds depend only on the situation and the random numbers of the trial."""
     for number in range(rounds):
         _check_due(explore, number)
         for uniform in {0, number}:
@@ -85,7 +83,7 @@ def check_explore(explore: Explore, rounds: int, domain: Domain, probes: Array, 
 
 
 def _situation(domain: Domain, probes: Array, context: Array | None, number: int) -> Situation:
-    """One in which the probes have been asked for in turn."""
+    """Returns a situation in which the probes have been asked for in turn."""
     tried = probes[np.arange(number) % len(probes)]
     best = probes[0] if number else None
     return Situation(domain, context, number, 7, Randomness(7, number), lambda: best, lambda: tried.copy())
@@ -158,7 +156,7 @@ def _check_places(part: Explore, places: list[Array | None], domain: Domain) -> 
 
 
 def check_belief(study: Study) -> None:
-    """The posterior holds what memory, pending and objective say that counts: so many, and no others."""
+    """Checks that the posterior has learned exactly the trials that memory, pending part and objective count."""
     state: Any = study.replica.current()
     policy, data = state.policy, state.reward.data
     first = max(policy.memory.first_counted(state.since, len(study.trials)), state.since)
@@ -174,17 +172,17 @@ def check_belief(study: Study) -> None:
     belief: Belief[Any] = data.posterior.belief
     valued = sum(entry.target is not None for entry in data.posterior.entries.values())
     promise(
-        (belief.answered.count, belief.asked.count) == (valued, len(held) if belief.apart else valued),
-        f"{len(held)} trials count, {valued} of them with a value, and the posterior holds {belief.answered.count} "
+        (belief.observed.count, belief.with_pending.count) == (valued, len(held) if belief.apart else valued),
+        f"{len(held)} trials count, {valued} of them with a value, and the posterior holds {belief.observed.count} "
         "with a "
-        f"value and {belief.asked.count} for the variance.",
+        f"value and {belief.with_pending.count} for the variance.",
     )
     if policy.memory.drift() is None and held:
         _check_predictions(study, data, state.outputs.engine)
 
 
 def _counts(trial: Trial, data: TrainingData, study: Study) -> bool:
-    """Whether a trial that the memory has not forgotten is among the data."""
+    """Returns True if a trial within the memory is among the data."""
     if trial.state == "observed" and trial.told_order == trial.asked_order:
         return data.target(trial) is not None
     if trial.state == "abandoned":
@@ -197,23 +195,18 @@ def _counts(trial: Trial, data: TrainingData, study: Study) -> bool:
 
 
 def _check_predictions(study: Study, data: TrainingData, engine: Engine[Any]) -> None:
-    """A posterior that learns the same afresh predicts the same."""
-    fresh = engine.fresh(
-        data.posterior.in_use,
-        data.posterior.ridge,
-        apart=data.posterior.belief.apart,
-        drift=None,
-        known=data.posterior.known,
-        bank=data.posterior.bank,
-    )
-    if isinstance(fresh.answered, Averaged):
-        fresh.answered.leader = data.posterior.belief.answered.leader
+    """Checks that a new posterior of the same data predicts the same."""
+    posterior = data.posterior
+    prior = Prior(posterior.in_use, posterior.ridge, known=posterior.known, bank=posterior.bank)
+    fresh = engine.fresh(prior, apart=posterior.belief.apart)
+    if isinstance(fresh.observed, Averaged):
+        fresh.observed.leader = data.posterior.belief.observed.leader
     entries = list(data.posterior.entries.values())
-    engine.put(fresh, [engine.cell(entry.trial) for entry in entries], [entry.target for entry in entries])
+    fresh.put_all([engine.cell(entry.trial) for entry in entries], [entry.target for entry in entries])
     cells = np.array([engine.cell(trial) for trial in study.trials])
     if data.posterior.known is not None:  # what was learned of variances hangs on when it was: of the same sums
         promise(
-            close(data.posterior.belief.answered.averages, fresh.answered.averages, 1e-6),
+            close(data.posterior.belief.observed.averages, fresh.observed.averages, 1e-6),
             "The posterior has learned other rewards than those of the trials that count.",
         )
         return
@@ -229,7 +222,7 @@ def _check_predictions(study: Study, data: TrainingData, engine: Engine[Any]) ->
 
 
 def check_pending(study: Study) -> None:
-    """What stands in is what the part says that stands in."""
+    """Checks the imputed values of pending trials, and the flags of the pending part about them."""
     state: Any = study.replica.current()
     policy, data = state.policy, state.reward.data
     pending, name = policy.pending, type(policy.pending).__name__
@@ -268,7 +261,7 @@ def check_pending(study: Study) -> None:
 
 
 def check_confidence(study: Study, probes: Array, context: Array | None) -> None:
-    """Bounds have the shape of the points, lie in order, and are what the part says that they depend on."""
+    """Checks shape, order and dependencies of the bounds."""
     state: Any = study.replica.current()
     confidence = state.policy.confidence
     name = type(confidence).__name__
@@ -317,8 +310,7 @@ def _check_pointwise(name: str, bounds: Bounds) -> None:
         promise(
             close(singly, here, 1e-12),
             f"`{name}`: the {what} bound at a point depends on which other points are asked about. Where more than "
-            "mean "
-            "and std at the point count, set `pointwise = False` in its `Bounds` and look at `rows`.",
+            "mean and std at the point count, set `pointwise = False` in its `Bounds` and look at `rows`.",
         )
         if bounds.moves:
             moved = getattr(bounds(MEANS + 2.0, STDS.copy()), what)

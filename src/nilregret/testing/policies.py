@@ -1,4 +1,4 @@
-"""The promises of a policy: decisions are a function of policy, seed and record, and parts do what they say."""
+"""Checks that decisions depend only on policy, seed and record, and that parts keep their promises."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ REMEMBERS = (
 def check_policy(
     policy: Policy, *, rounds: int = 18, seed: int = 0, reward: Callable[[Trial], float] | None = None
 ) -> None:
-    """Raise an `AssertionError` where a policy, or a part in one of its slots, breaks a promise.
+    """Raises an `AssertionError` if a policy, or a part in one of its slots, breaks a promise.
 
-    Plays some rounds on the policy's own domain, with answers at once, late, out of order and never, and with failures
-    (and contexts and constraint values, where the policy has them), in memory and with a SQLite file in a temporary
-    folder. Takes seconds. Errors that the parts themselves raise go through as they are.
+    Plays some rounds on the domain of the policy, with rewards at once, late, out of order and never, and with
+    failures. Contexts and constraint values are included if the policy has them. The studies are in memory and in an
+    SQLite file in a temporary folder. The check takes seconds. Errors of the parts are not caught.
 
     Args:
-        policy: any; parts of your own go into one by `policy.using(memory=..., score=...)`.
-        rounds: how many to play, at least 10; more where a part does something only later.
-        seed: of the studies.
-        reward: gives the reward of a trial; None for waves about the prior mean.
+        policy: any policy. Your own parts are put into it by `policy.using(memory=..., score=...)`.
+        rounds: number of rounds, at least 10. A part that acts later needs more.
+        seed: seed of the studies.
+        reward: returns the reward of a trial. The default is waves about the prior mean.
     """
     promise(isinstance(policy, Policy), f"This is no `Policy`: {policy!r}.")
     promise(rounds >= 10, "A check of less than 10 rounds would not see much: give `rounds` >= 10.")
@@ -63,7 +63,7 @@ def check_policy(
 
 
 def check_description(policy: Policy) -> None:
-    """Equal, hashable, frozen, and the same after a round trip through JSON."""
+    """Checks that a policy is hashable, frozen, and equal after a round trip through JSON."""
     text = policy.to_json()
     again = Policy.from_json(text)
     why = "Every field of a described part is one of its description; what is worked out is `field(init=False)`."
@@ -78,7 +78,7 @@ def check_description(policy: Policy) -> None:
 
 
 def _same_run(one: Study, other: Study) -> int | None:
-    """The first trial that differs, or None."""
+    """Returns the number of the first trial that differs, or None."""
     pairs = zip(one.trials, other.trials, strict=True)
     return next((first.number for first, second in pairs if first != second), None)
 
@@ -115,7 +115,7 @@ def _check_looking(driver: Driver, study: Study, seen: tuple[Any, ...], rounds: 
 
 
 def _check_reopening(driver: Driver, study: Study, seen: tuple[Any, ...], rounds: int) -> None:
-    """A study with a storage, opened anew at several rounds, from its record and the JSON of its policy."""
+    """Checks a study that is opened again at several rounds, from its record and the JSON of its policy."""
     stops = sorted({0, 1, 2, rounds // 2, rounds - 3, rounds})
     with TemporaryDirectory() as folder:
         storage = f"sqlite:///{Path(folder) / 'studies.db'}"
@@ -129,7 +129,7 @@ def _check_reopening(driver: Driver, study: Study, seen: tuple[Any, ...], rounds
 
 
 def _check_order(driver: Driver) -> None:
-    """The order of arrival between two questions leaves no trace."""
+    """Checks that the order of rewards between two questions makes no difference."""
     found = []
     for order in ((0, 1, 2, 3), (3, 1, 0, 2), (2, 3, 1, 0)):
         study = driver.play(driver.study(), 0, 5)
@@ -145,9 +145,11 @@ def _check_order(driver: Driver) -> None:
 
 
 def _check_available(driver: Driver, rounds: int) -> None:
-    """What is decided is one of what may be played."""
+    """Checks that each decision is among the available points."""
     study, context = driver.play(driver.study(), 0, rounds // 2), driver.context(rounds)
-    start = getattr(driver.policy.constraints, "start", ())  # of what is certified by steps from there alone
+    start = getattr(
+        driver.policy.constraints, "start", ()
+    )  # The start is needed if points are certified only by steps from there.
     offered = np.concatenate([driver.probes, np.array(start).reshape(len(start), driver.policy.domain.dimension)])
     known = {point.tobytes() for point in offered}
     for _ in range(2):

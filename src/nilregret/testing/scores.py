@@ -1,4 +1,4 @@
-"""The promises of a score, seen from inside a decision."""
+"""Checks of a score within a decision."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ..slots.scores import PointwiseScore, Score
 from .base import promise
 from .driver import Driver
 
-STEP = 1e-5  # of differences, as a share of the domain's sides
-POINTS = 8
-MOST_KINKS = 0.4  # share of the points at which gradient and differences may disagree: a score may have kinks
+STEP = 1e-5  # step of differences, relative to the sides of the domain
+POINTS = 8  # points of the checks
+MOST_KINKS = 0.4  # fraction of the points at which a gradient may be wrong, because a score may have kinks
 
 
 @final
-class _Spy(Score):
-    """Sees the views that a score sees, and checks what it makes of them."""
+class _CheckedScore(Score):
+    """A score that checks the results of another score in a decision."""
 
     def __init__(self, score: Score) -> None:
         self._score = score
@@ -32,7 +32,7 @@ class _Spy(Score):
         self.in_rewards = score.in_rewards  # type: ignore[misc]  # as of the class
 
     def on_table(self, view: TableView) -> Array:
-        """Finite, fresh, one for each arm."""
+        """Checks that scores are finite, one for each arm, in an array of their own."""
         n = len(view.envelope().mean)
         scores = self._score.on_table(view)
         _check_scores(self.name, scores, n)
@@ -45,23 +45,22 @@ class _Spy(Score):
         return kept
 
     def on_points(self, view: PointView) -> AcquisitionFunction:
-        """Finite, and with the gradients that differences have."""
+        """Checks that scores are finite, and that gradients agree with differences."""
         surface = self._score.on_points(view)
         _check_scores(self.name, surface.values(view.points), len(view.points))
         _check_slopes(self.name, surface, view)
         return surface
 
     def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:
-        """Where the score says."""
         return self._score.placed(point, surface, view)
 
 
 def check_score(driver: Driver, rounds: int) -> None:
-    """Scores of the right shape, finite, with gradients that are those of the scores; after so many rounds."""
+    """Checks shape, values and gradients of the scores after some rounds."""
     policy = driver.policy
     state: Any = driver.play(driver.study(), 0, rounds).replica.state
-    spied = _with(policy, score=_Spy(policy.score), explore=NoExploration())
-    state.policy = state.memory.policy = spied
+    checked = _with(policy, score=_CheckedScore(policy.score), explore=NoExploration())
+    state.policy = state.memory.policy = checked
     context = driver.context(rounds)
     state.decide(context, now=float(rounds))
     bounds = state.bounds(now=float(rounds))
@@ -70,7 +69,7 @@ def check_score(driver: Driver, rounds: int) -> None:
 
 
 def _with(policy: Policy, **parts: object) -> Policy:
-    """The policy with parts that are no described ones."""
+    """Returns the policy with parts that need not be described classes."""
     other = object.__new__(Policy)
     other.__dict__.update(policy.__dict__)
     other.__dict__.update(parts)
@@ -116,15 +115,13 @@ def _check_slopes(name: str, surface: AcquisitionFunction, view: PointView) -> N
     promise(
         off.mean() <= MOST_KINKS,
         f"`{name}`: at {int(off.sum())} of {POINTS} points the gradient is not that of the score: "
-        f"{gradients[off][:1]} by "
-        f"`slopes` and {differences[off][:1]} by differences. Usually `partials` is wrong, or the bounds depend on "
-        "more than "
-        "mean and std (then set `pointwise = False` in its `Bounds`).",
+        f"{gradients[off][:1]} by `slopes` and {differences[off][:1]} by differences. Usually `partials` is wrong, or "
+        "the bounds depend on more than mean and std (then set `pointwise = False` in its `Bounds`).",
     )
 
 
 def _check_partials(score: PointwiseScore, bounds: Bounds) -> None:
-    """Derivatives in mean and std, by differences of the score."""
+    """Checks the derivatives in mean and std by differences of the score."""
     name = type(score).__name__
     mean, std = np.linspace(-1.3, 1.6, POINTS), np.linspace(0.2, 1.1, POINTS)
 

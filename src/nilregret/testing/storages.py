@@ -1,4 +1,4 @@
-"""The promises of a storage, seen through the studies that are kept in it."""
+"""Checks of a storage by studies that are stored there."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from ..storage.record import Trial
 from ..study.study import Study
 from .base import promise, refused
 
-THREADS, EACH = 3, 4
+THREADS, EACH = 3, 4  # number of threads, and of trials in each
 
 
 def check_storage(make: Callable[[], Any]) -> None:
-    """Raise an `AssertionError` where a storage breaks a promise.
+    """Raises an `AssertionError` if a storage breaks a promise.
 
-    What it needs of a storage is what `Study` needs: a study is made in it under a name, opened again by name alone,
-    resumed with an equal policy, goal and seed, and shared by several `Study` objects (and threads) at once.
+    A study is created under a name, opened again by name alone, and resumed with an equal policy, goal and seed.
+    RepeatedPlays `Study` objects and threads share a study at once.
 
     Args:
-        make: gives what is passed to `Study(storage=...)`, a new and empty place at each call: the URL of a file that
-            is not there yet, or of an empty database, or a `nilregret.storage.Storage`. It is called some ten times;
-            cleaning up is its maker's business.
+        make: returns the argument of `Study(storage=...)`, a new and empty place at each call. This is the URL of a
+            missing file or of an empty database, or a `nilregret.storage.Storage`. It is called some ten times, and the
+            caller cleans up.
     """
     first, second = make(), make()
     Study(_arms(), storage=first, name="here")
@@ -66,7 +66,7 @@ def _keys(trials: Any) -> list[tuple[Any, ...]]:
 
 
 def _check_comes_back(storage: Any) -> None:
-    """All kinds of trials, to the last bit."""
+    """Checks that trials of all kinds are stored to the last bit."""
     study = Study(_space(), seed=2**70, storage=storage, name="everything", goal="minimize", about={"units": "s"})
     first, _, third = study.ask(count=3)
     study.tell(third, 0.1 + 0.2)
@@ -80,8 +80,7 @@ def _check_comes_back(storage: Any) -> None:
     promise(
         _keys(again.trials) == _keys(study.trials),
         "The trials that come out of the storage are not those that went in: numbers keep every bit, text every "
-        "letter, "
-        f"and what is missing stays missing. {list(study.trials)} came back as {list(again.trials)}.",
+        f"letter, and what is missing stays missing. {list(study.trials)} came back as {list(again.trials)}.",
     )
     promise(
         again.ask().point.tolist() == study.replica.state.decide().point.tolist(), "A study resumed decides otherwise."
@@ -103,7 +102,7 @@ def _check_comes_back(storage: Any) -> None:
 
 
 def _check_runs(storage: Any) -> None:
-    """Trials that are played several times, and answers to them that were corrected."""
+    """Checks trials with several plays, and their corrected rewards."""
     study = Study(_arms().using(switching="lazy", pending="hallucinate"), storage=storage, name="runs")
     trial = study.ask()
     for _ in range(12):
@@ -119,7 +118,7 @@ def _check_runs(storage: Any) -> None:
 
 
 def _check_fits(storage: Any) -> None:
-    """What came into force with a decision, and that nothing came with the others."""
+    """Checks that fits are stored with the decision that they serve, and with no other."""
     refit = Refit(every=3, restarts=0, warp="half-rank")
     study = Study(_arms().using(refit=refit), storage=storage, name="fits")
     for number in range(7):
@@ -145,7 +144,7 @@ def _check_apart(storage: Any) -> None:
 
 
 def _check_resumed(storage: Any) -> None:
-    """Under its name goes on the same study or none."""
+    """Checks that a name resumes the same study or is refused."""
     Study(_arms(), storage=storage, about={"units": "kg"})
     other = gp_ucb(Arms.grid(0, 1, 12), Matern(1.5, 0.2), noise=0.1)
     for what, call in {
@@ -161,7 +160,7 @@ def _check_resumed(storage: Any) -> None:
 
 
 def _check_shared(storage: Any) -> None:
-    """Two objects of one study see each other's trials, in one order of events."""
+    """Checks that two objects of one study see each other's trials in one order of events."""
     left, right = Study(_arms(), storage=storage), Study(_arms(), storage=storage)
     for number in range(8):
         asker, teller = (left, right) if number % 2 else (right, left)
@@ -221,7 +220,7 @@ def _check_names(storage: Any) -> None:
 
 
 def _check_states(storage: Any) -> None:
-    """Leases, trials that were abandoned, late answers and corrections, as they were recorded."""
+    """Checks leases, abandoned trials, late rewards and corrections."""
     now = [1e9]
     study = Study(_arms(), storage=storage, name="states", clock=lambda: now[0])
     leased, left, late, wrong, failed = (*study.ask(count=2, lease=60), *study.ask(count=3))
@@ -253,12 +252,12 @@ def _check_states(storage: Any) -> None:
     study.tell(left, 0.25)
     study.tell(0, 0.75, revise=True)
     promise(np.array_equal(again.predict(), study.predict()), "What one object corrects another one does not see.")
-    happened = sorted(order for trial in again.trials for _, order in trial.happened())
+    happened = sorted(order for trial in again.trials for _, order in trial.events())
     promise(happened == list(range(1, len(happened) + 1)), f"Events have the orders {happened}: there are gaps.")
 
 
 def _check_batches(storage: Any) -> None:
-    """Many at once are one transaction: all of them or none."""
+    """Checks that trials added at once are stored in one transaction, all or none."""
     study, other = Study(_arms(), storage=storage), Study(_arms(), storage=storage)
     trials = study.ask(count=20)
     promise(list(other.trials) == trials, "Of trials asked for at once another object of the study does not see all.")
@@ -282,7 +281,7 @@ def _check_closing(storage: Any) -> None:
 
 
 def _check_moving(storage: Any) -> None:
-    """Studies that get another name, and studies that are removed."""
+    """Checks renamed and deleted studies."""
     from ..storage.opening import opened
 
     place = opened(storage)

@@ -1,15 +1,15 @@
 # The public names of the theory, said once.
 
-from .change import Calibration as Calibration
-from .change import ChangeDetector as ChangeDetector
-from .change import ChangeTest as ChangeTest
-from .change import PowerLaw as PowerLaw
-from .change import RidgeChoice as RidgeChoice
-from .change import calibrate_threshold as calibrate_threshold
-from .change import cross_validate_ridge as cross_validate_ridge
-from .change import detect_change as detect_change
-from .change import gp_ucb_cpd_regret_bound as gp_ucb_cpd_regret_bound
-from .change import gp_ucb_cpd_regret_rate as gp_ucb_cpd_regret_rate
+from .change.algorithm import ChangeTest as ChangeTest
+from .change.algorithm import detect_change as detect_change
+from .change.bounds import gp_ucb_cpd_regret_bound as gp_ucb_cpd_regret_bound
+from .change.bounds import gp_ucb_cpd_regret_rate as gp_ucb_cpd_regret_rate
+from .change.calibration import Calibration as Calibration
+from .change.calibration import calibrate_threshold as calibrate_threshold
+from .change.detector import ChangeDetector as ChangeDetector
+from .change.schedules import PowerLaw as PowerLaw
+from .change.validation import RidgeChoice as RidgeChoice
+from .change.validation import cross_validate_ridge as cross_validate_ridge
 from .constraint_bounds import least_slack as least_slack
 from .constraint_bounds import noiseless_constraints_bounds as noiseless_constraints_bounds
 from .constraint_bounds import noisy_constraints_bounds as noisy_constraints_bounds

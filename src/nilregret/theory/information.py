@@ -162,21 +162,20 @@ def effective_dimension(kernel: Kernel, points: Arms | npt.ArrayLike, regulariza
     """
     ridge = number("regularization", regularization, low=0.0, open_low=True)
     check_kernel("kernel", kernel)
-    rows = _finite(points).points
-    matrix = kernel.between_arms(rows, ALL, ALL) if isinstance(points, Arms) else kernel(rows, rows)
-    values = np.maximum(np.linalg.eigvalsh(matrix)[::-1], 0.0)
+    values = np.maximum(np.linalg.eigvalsh(_kernel_matrix(kernel, points))[::-1], 0.0)
     size = float(values[0])
     values[values <= 1e-12 * len(values) * size] = 0.0  # rounding errors of a matrix of low rank
     tails = np.append(np.cumsum(values[::-1])[::-1][1:], 0.0)  # sum over i > j, j = 1, ..., T
     return int((np.arange(1, len(values) + 1) * ridge * math.log(len(values)) >= tails).argmax()) + 1
 
 
+def _kernel_matrix(kernel: Kernel, points: Arms | npt.ArrayLike) -> Array:
+    rows = _finite(points).points
+    return kernel.between_arms(rows, ALL, ALL) if isinstance(points, Arms) else kernel(rows, rows)
+
+
 def _realised(kernel: Kernel, points: Arms | npt.ArrayLike, regularization: float) -> float:
-    if isinstance(points, Arms):
-        matrix = kernel.between_arms(points.points, ALL, ALL)
-    else:
-        rows = _finite(points).points
-        matrix = kernel(rows, rows)
+    matrix = _kernel_matrix(kernel, points)
     # I + K / lambda is at least I, and so positive definite enough for its Cholesky factor.
     factor = np.linalg.cholesky(np.eye(len(matrix)) + matrix / regularization)
     return float(np.log(factor.diagonal()).sum())

@@ -77,7 +77,7 @@ class PenaltyFunction(ABC):
         while low == 0.0 and high > 1e-300 and self._log_at(0.5 * high) >= target:
             high *= 0.5
         low = max(low, 0.5 * high)
-        for _ in range(60):  # 60 halvings of an interval of one binade are exact.
+        for _ in range(60):  # 60 halvings of one binade leave no rounding error.
             middle = 0.5 * (low + high)
             low, high = (low, middle) if self._log_at(middle) >= target else (middle, high)
         return high

@@ -127,12 +127,8 @@ def _product(kernel: Product, d: int, t: float, source: str) -> float:
 
 
 @growth_rate.register(Matern)
-def _of_matern(kernel: Matern, d: int, t: float, source: str) -> float:
-    return _matern(kernel.nu, d, t, source)
-
-
-def _matern(nu: float, d: int, t: float, source: str) -> float:
-    least = 1.0 if source == "srinivas" else 0.5
+def _matern(kernel: Matern, d: int, t: float, source: str) -> float:
+    nu, least = kernel.nu, 1.0 if source == "srinivas" else 0.5
     if nu <= least:
         raise InvalidInput(
             f'The rate of source "{source}" needs a Matern kernel of nu > {least:g}, and nu is {nu:g}. '

@@ -128,8 +128,6 @@ def gp_ts_regret_bound(
     p = ANTI_CONCENTRATION
     # Steps of the martingale are |Y_t - Y_{t-1}| <= 2 B + 11 c/p + (2 B + 1)/t^2, which the paper bounds by the second
     # term. That fails for tiny B, where the first term is larger.
-
-    # term; for tiny B that fails and the first one is larger.
     step = max(4.0 * B + 1.0 + 11.0 * size * c / p, (4.0 * B + 11.0 * size) * c / p)
     mean = (
         11.0 * c / p * _deviations(T, information_gain, regularization, prior_variance)

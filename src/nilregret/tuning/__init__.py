@@ -1,4 +1,4 @@
-"""One call that tries parameters, learns and tries better ones: `maximize` and `minimize`, and the loop behind them."""
+"""Optimisation of an objective in one call (`maximize`, `minimize`, `run`), and the loop that carries it out."""
 
 from .api import maximize, minimize
 from .result import Result

@@ -1,4 +1,4 @@
-"""`maximize` and `minimize`: an objective, what it depends on, and how often; `run`: for a study of yours."""
+"""`maximize` and `minimize` for an objective and its parameters, and `run` for a study of your own."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput
-from ..domains.domain import Domain
+from ..domains.typed import D
 from ..study.direction import AnyPolicy
 from ..study.study import Study
 from .objective import Objective
-from .opening import check_count
-from .request import Run
+from .open_study import check_constraint_count
+from .request import optimize
 from .result import Result
-from .session import Callback, Constraint, Session, check_no_context
+from .run_options import Callback, Constraint, RunOptions, check_no_context
 
 if TYPE_CHECKING:
     from ..storage import Storage
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def maximize(
     objective: Objective,
-    space: Domain,
+    space: D,
     *,
     trials: int,
     seed: int = 0,
@@ -36,8 +36,8 @@ def maximize(
     timeout: float | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool = True,
-) -> Result:
-    """Find where an objective is largest, with as few evaluations as possible.
+) -> Result[D]:
+    """Finds the point at which an objective is largest, with as few evaluations as possible.
 
     >>> import nilregret as nr
     >>> space = nr.Space(x=nr.Float(-5, 5), kind=nr.Choice("plain", "shifted"))
@@ -53,58 +53,53 @@ def maximize(
     >>> nr.maximize(served, space, trials=15, constraints="latency <= 50", progress=False).best_parameters
     {'threads': 10}
 
-    An evaluation that raises, or returns what is no number, is a failed trial with the reason, and the run goes on; it
-    ends with an error where the first ten fail. Ctrl-C ends the run and returns the result so far.
+    If an evaluation raises an exception, or returns no number, its trial fails with the reason, and the run goes on. If
+    the first ten trials fail, the run ends with an error. Ctrl-C ends the run and returns the result so far.
 
     Args:
-        objective: called with the parameters as keyword arguments where the space has names for them (a `Space`, or
-            arms of one), else with a point, an array `(d,)` of its own. Returns a number: Python's, numpy's, an array
-            of one number, or a dict with the entry "reward".
+        objective: called with the parameters as keyword arguments if the space has names for them (a `Space`, or arms
+            of one). Else called with a point, a copied array `(d,)`. Returns a number of Python or numpy, an array of
+            one number, or a dict with the entry "reward".
         space: `Space` of named parameters, `Box` or `Arms`.
-        trials: how many in all, failed ones and those on record included.
-        seed: of all random choices; the same seed gives the same run.
-        storage: URL of a database, such as "sqlite:///studies.db", or a `nilregret.storage.Storage`, in which each
-            trial
-            is the moment it is known. The same call goes on where it was, after Ctrl-C, a crash or a power cut too:
-            what had no answer is evaluated again. A run that is finished returns at once.
-        name: of the study in the storage; the objective's own name unless given.
-        constraints: what the best trial must satisfy, all of it seen only when a trial is evaluated: a text such as
-            "latency <= 50", where the objective returns a dict with this entry beside "reward"; or a function, called
-            as the objective is, of which a value of at most 0 satisfies; or several of both; or a number m, where
-            the objective returns (value, [g_1, ..., g_m]), or a dict with the entry "constraints", and g_j <= 0
-            satisfies. Trials may violate them: it takes such to find out where the border is.
-        policy: how to decide, for this very space; `auto(space, budget=trials, constraints=m, ...)` unless given, or
-            the one in the storage.
-        executor: evaluates several at once: any `concurrent.futures.Executor`, such as a `ThreadPoolExecutor`, a
-            `ProcessPoolExecutor` (then the objective must be importable), or `client.get_executor()` of a cluster of
-            Dask. It is not shut down. What is tried depends on the order in which answers come and on nothing else. An
-            evaluation that the executor cancels is an abandoned trial; where the executor breaks, the run ends.
-        in_flight: how many evaluations at once; as many as the executor has workers unless given.
-        timeout: seconds that an evaluation may take; then its trial fails with that reason. It runs in a process of its
-            own, since nothing else can be ended: what the objective changes in the variables of this program, this
-            program does not see.
-        callbacks: each is called with (study, trial) after each answer, in this thread; one that returns True ends the
-            run.
-        progress: whether to show a progress bar (in a terminal or notebook) and say why trials fail, on stderr.
+        trials: number of trials in all, with failed ones and those on record.
+        seed: seed of all random choices. The same seed gives the same run.
+        storage: URL of a database, such as "sqlite:///studies.db", or a `nilregret.storage.Storage`. Each trial is
+            stored at once. The same call resumes the run, also after Ctrl-C, a crash or a power cut, and evaluates
+            unanswered trials again. A finished run returns at once.
+        name: name of the study in the storage, the objective's own name unless given.
+        constraints: conditions that the best trial must satisfy, known only after an evaluation.
+
+            - A text such as "latency <= 50": the objective returns a dict with this entry beside "reward".
+            - A function with the arguments of the objective: a value of at most 0 satisfies the constraint.
+            - A list of texts and functions.
+            - A number m: the objective returns (value, [g_1, ..., g_m]), or a dict with the entry "constraints".
+              g_j <= 0 satisfies constraint j.
+
+            Trials may violate constraints, since the border can only be found by trials on both sides.
+        policy: policy for this very space. Unless given, the one in the storage, or
+            `auto(space, budget=trials, constraints=m, ...)`.
+        executor: runs several evaluations at once. Any `concurrent.futures.Executor`: a `ThreadPoolExecutor`, a
+            `ProcessPoolExecutor` (then the objective must be importable), or `client.get_executor()` of a Dask cluster.
+            The executor is not shut down. The trials depend on the order in which answers come, and on nothing else. If
+            the executor cancels an evaluation, its trial is abandoned. If the executor breaks, the run ends.
+        in_flight: number of evaluations at once, that of the executor's workers unless given.
+        timeout: seconds that an evaluation may take. After that its trial fails. The evaluation runs in a process of
+            its own, which alone can be ended. So this program does not see changes that the objective makes to its
+            variables.
+        callbacks: functions that are called with (study, trial) after each answer, in this thread. If one returns True,
+            the run ends.
+        progress: whether to show a progress bar (in a terminal or notebook), and reasons of failed trials, on stderr.
     """
-    session = Session(
-        objective=objective,
-        trials=trials,
-        constraints=constraints,
-        executor=executor,
-        in_flight=in_flight,
-        timeout=timeout,
-        callbacks=callbacks,
-        progress=progress,
-    )
-    return Run(
-        goal="maximize", session=session, space=space, seed=seed, storage=storage, name=name, policy=policy
-    ).result()
+    options = RunOptions(
+        objective=objective, trials=trials, constraints=constraints, executor=executor, in_flight=in_flight,
+        timeout=timeout, callbacks=callbacks, progress=progress,
+    )  # fmt: skip
+    return optimize("maximize", options, space, seed=seed, storage=storage, name=name, policy=policy)
 
 
 def minimize(
     objective: Objective,
-    space: Domain,
+    space: D,
     *,
     trials: int,
     seed: int = 0,
@@ -117,31 +112,23 @@ def minimize(
     timeout: float | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool = True,
-) -> Result:
-    """Find where an objective is smallest; all else is as in `maximize`, and nothing need be negated.
+) -> Result[D]:
+    """Finds the point at which an objective is smallest. All else is as in `maximize`, without negation.
 
     >>> import nilregret as nr
     >>> result = nr.minimize(lambda x: (x - 2) ** 2 + 1, nr.Space(x=nr.Float(-5, 5)), trials=12, progress=False)
     >>> round(result.best_value, 1)
     1.0
     """
-    session = Session(
-        objective=objective,
-        trials=trials,
-        constraints=constraints,
-        executor=executor,
-        in_flight=in_flight,
-        timeout=timeout,
-        callbacks=callbacks,
-        progress=progress,
-    )
-    return Run(
-        goal="minimize", session=session, space=space, seed=seed, storage=storage, name=name, policy=policy
-    ).result()
+    options = RunOptions(
+        objective=objective, trials=trials, constraints=constraints, executor=executor, in_flight=in_flight,
+        timeout=timeout, callbacks=callbacks, progress=progress,
+    )  # fmt: skip
+    return optimize("minimize", options, space, seed=seed, storage=storage, name=name, policy=policy)
 
 
 def run(
-    study: Study,
+    study: Study[D],
     objective: Objective,
     *,
     trials: int,
@@ -151,8 +138,8 @@ def run(
     timeout: float | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool = True,
-) -> Result:
-    """Evaluate a study's trials until there are enough: `maximize` for a study that you have made yourself.
+) -> Result[D]:
+    """Evaluates a study's trials until there are enough. This is `maximize` for a study that you made yourself.
 
     >>> import nilregret as nr
     >>> policy = nr.gp_bucb(nr.Arms.grid(0, 1, 50), nr.SquaredExponential(0.2), noise=0.1)
@@ -161,26 +148,26 @@ def run(
     >>> len(study.trials)
     20
 
-    Trials that are pending without a lease are taken for those of a run that was stopped, and are evaluated first;
-    those with a lease belong to workers that join by themselves. Of one study in an SQLite file there is one run at a
-    time. Several evaluations at once want a policy that looks at pending trials (`nr.auto(space, parallel=8)`,
-    `nr.gp_bucb`, `policy.using(pending=nr.slots.Hallucinated())`): others mostly ask for the same point again.
+    Pending trials without a lease are those of a stopped run, and are evaluated first. Pending trials with a lease
+    belong to other workers. A study in an SQLite file has one run at a time. For several evaluations at once, choose a
+    policy that takes pending trials into account: `nr.auto(space, parallel=8)`, `nr.gp_bucb`, or
+    `policy.using(pending=nr.slots.Hallucinated())`. Other policies mostly ask for the same point again.
 
     Args:
-        study: whose trials they are; what it is to maximise or minimise is its own affair, as are seed and storage.
+        study: the study, which has the goal, the seed and the storage.
         objective: called with the parameters, or the point, as by `maximize`.
-        trials: how many in all, failed ones and those on record included.
-        constraints: as of `maximize`; where the policy has constraints, unless given, the objective returns
+        trials: number of trials in all, with failed ones and those on record.
+        constraints: see `maximize`. If the policy has constraints and none are given, the objective returns
             (value, [g_1, ..., g_m]), or a dict with the entry "constraints".
-        executor: as of `maximize`, and so are all that follow.
-        in_flight: how many evaluations at once.
+        executor: see `maximize`.
+        in_flight: number of evaluations at once.
         timeout: seconds that an evaluation may take.
-        callbacks: each is called with (study, trial) after each answer.
+        callbacks: functions that are called with (study, trial) after each answer.
         progress: whether to show a progress bar.
 
     Raises:
-        InvalidInput: for what makes no sense, or does not fit the study.
-        NoRegretError: where the first ten trials fail, or the executor breaks before any trial has a value.
+        InvalidInput: for arguments that make no sense, or do not fit the study.
+        NoRegretError: if the first ten trials fail, or if the executor breaks before any trial has a value.
     """
     if not isinstance(study, Study):
         raise InvalidInput(
@@ -188,16 +175,12 @@ def run(
         )
     policy = study.policy
     check_no_context(policy)
-    session = Session(
-        objective=objective,
-        trials=trials,
-        constraints=constraints if constraints is not None else policy.constraint_count or None,
-        executor=executor,
-        in_flight=in_flight,
-        timeout=timeout,
-        callbacks=callbacks,
-        progress=progress,
-    )
-    session.check(policy.domain)
-    check_count(policy, session.limits)
-    return session.result(study, study.storage)
+    if constraints is None:
+        constraints = policy.constraint_count or None
+    options = RunOptions(
+        objective=objective, trials=trials, constraints=constraints, executor=executor, in_flight=in_flight,
+        timeout=timeout, callbacks=callbacks, progress=progress,
+    )  # fmt: skip
+    options.check(policy.domain)
+    check_constraint_count(policy, options.reader)
+    return options.result(study, study.storage)

@@ -1,4 +1,4 @@
-"""What is to be known of somebody's executor: how many workers it has, and whether they can be sent an objective."""
+"""Checks of a user's executor: the number of workers, and whether the objective can be sent to them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 from .._utils.checks import integer
 from .._utils.errors import InvalidInput, exception_text
-from .limits import Task
+from .time_limit import Task
 
 MOST_IN_FLIGHT = 10_000
-# Packages whose workers get what the standard pickle cannot send, lambdas for one, by cloudpickle.
+# Packages that send by cloudpickle, which can send lambdas and other objects that the standard pickle cannot.
 SENT_BY_VALUE = ("distributed", "loky")
 
 
-def at_once(executor: Executor | None, in_flight: int | None) -> int:
-    """How many evaluations are under way at a time: as many as said, or as there are workers."""
+def in_flight_count(executor: Executor | None, in_flight: int | None) -> int:
+    """Returns the number of evaluations at a time: `in_flight`, or the number of workers."""
     if executor is None:
         if in_flight not in (None, 1):
             raise InvalidInput("`in_flight` is for an `executor`; without one there is one evaluation at a time.")
@@ -32,13 +32,13 @@ def at_once(executor: Executor | None, in_flight: int | None) -> int:
 
 
 def check_sendable(task: Task, executor: Executor | None) -> None:
-    """Refuse what processes cannot be sent: each trial would fail for that, and stay on record."""
+    """Raises an error if the task cannot be sent to processes. Otherwise each trial would fail and stay on record."""
     dumps = None if executor is None else _dumps(executor)
     if dumps is None:
         return
     try:
         dumps(task)
-    except Exception as error:  # whatever an object of the user's raises when it is to be sent
+    except Exception as error:  # Users' objects may raise anything when they are sent.
         raise InvalidInput(
             f"The objective cannot be sent to the processes of `executor` ({exception_text(error)}). Usually it is a "
             "lambda, is defined inside a function, or uses an open file, connection or lock: define it at the top of a "
@@ -47,7 +47,7 @@ def check_sendable(task: Task, executor: Executor | None) -> None:
 
 
 def _workers(executor: Executor) -> int | None:
-    """Evaluations that it can run at once, if it says so: the threads of all workers where it is a cluster of Dask."""
+    """Returns the number of workers (of threads, for a Dask cluster), or None if unknown."""
     count = getattr(executor, "_max_workers", None)
     threads = getattr(getattr(executor, "_client", None), "nthreads", None)
     if count is None and callable(threads):
@@ -56,12 +56,12 @@ def _workers(executor: Executor) -> int | None:
 
 
 def _dumps(executor: Executor) -> Callable[[Any], bytes] | None:
-    """As what it evaluates is sent; None where nothing is, or nobody knows."""
+    """Returns the function that serialises tasks for the executor, or None if nothing is sent, or if unknown."""
     packages = {each.__module__.partition(".")[0] for each in type(executor).__mro__}
     if not packages.isdisjoint(SENT_BY_VALUE):
         import cloudpickle
 
         return cloudpickle.dumps  # type: ignore[no-any-return]
-    from concurrent.futures import ProcessPoolExecutor  # loads multiprocessing, which who has no executor does not need
+    from concurrent.futures import ProcessPoolExecutor  # This loads multiprocessing.
 
     return pickle.dumps if isinstance(executor, ProcessPoolExecutor) else None

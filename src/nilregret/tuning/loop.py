@@ -19,8 +19,8 @@ from uuid import uuid4
 from .._utils.errors import NoRegretError, StorageError, TrialError, exception_text
 from ..storage.record import Trial
 from ..study.study import Study
-from .answers import Outcome
-from .limits import Task
+from .outcome import Outcome
+from .time_limit import Task
 
 HOPELESS = 10  # The run ends after this many failures before any value, or cancellations in a row.
 CANCELLED = "its evaluation was cancelled"

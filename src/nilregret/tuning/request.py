@@ -1,83 +1,73 @@
-"""A run of `maximize` or `minimize`: what was asked for, checked, and carried out."""
+"""The common part of `maximize` and `minimize`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Box, Domain, Space, check_domain
 from ..study.direction import AnyPolicy, Goal
-from ..study.study import Study, check_policy
-from .feasibility import Limits
+from ..study.study import check_policy
+from .constraints import ConstraintReader
 from .objective import Objective
-from .opening import check_count, opened
+from .open_study import check_constraint_count, open_study
 from .result import Result
-from .session import Session, check_no_context
+from .run_options import RunOptions, check_no_context
 
 if TYPE_CHECKING:
     from ..storage import Storage
 
 
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Run:
-    """What a call of `maximize` or `minimize` asks for; the attributes are its arguments.
+def optimize(
+    goal: Goal,
+    options: RunOptions,
+    space: Domain,
+    *,
+    seed: int,
+    storage: str | Storage | None,
+    name: str | None,
+    policy: AnyPolicy | None,
+) -> Result:
+    """Carries out a call of `maximize` or `minimize`, after checks.
 
-    Those that say what is evaluated and how are in `session`.
+    Args:
+        goal: "maximize" or "minimize", the name of the call.
+        options: the arguments about the evaluations.
+        space: domain of the points.
+        seed: seed of all random choices.
+        storage: URL or storage, or None.
+        name: name of the study, or None.
+        policy: policy, or None.
     """
-
-    goal: Goal
-    session: Session
-    space: Domain
-    seed: int
-    storage: str | Storage | None
-    name: str | None
-    policy: AnyPolicy | None
-
-    def __post_init__(self) -> None:
-        if callable(self.space) and isinstance(self.session.objective, Space | Box | Arms):
-            raise InvalidInput(f"`{self.goal}` takes the objective first and then the space: the two are swapped.")
-        check_domain("space", self.space)
-        self.session.check(self.space)
-        if self.policy is not None:
-            _check_fits(self.policy, self.space, self.session.limits)
-
-    def result(self) -> Result:
-        """Carry it out, or go on with it."""
-        return self.session.result(self._study(), self.storage)
-
-    def _study(self) -> Study:
-        session = self.session
-        return opened(
-            self.space,
-            self.policy,
-            goal=self.goal,
-            seed=self.seed,
-            storage=self.storage,
-            name=_name_of(session.objective, self.goal) if self.name is None else self.name,
-            budget=session.trials,
-            parallel=session.at_once,
-            limits=session.limits,
-            about=session.limits.facts,
-        )
+    if callable(space) and isinstance(options.objective, Space | Box | Arms):
+        raise InvalidInput(f"`{goal}` takes the objective first and then the space: the two are swapped.")
+    check_domain("space", space)
+    options.check(space)
+    if policy is not None:
+        _check_fits(policy, space, options.reader)
+    study = open_study(
+        space, policy, goal=goal, seed=seed, storage=storage,
+        name=_name_of(options.objective, goal) if name is None else name, budget=options.trials,
+        parallel=options.parallel, reader=options.reader, about=options.reader.facts,
+    )  # fmt: skip
+    return options.result(study, storage)
 
 
 def _name_of(objective: Objective, goal: str) -> str:
-    """The name of a function, behind `partial` too; of what has none the goal."""
+    """Returns the name of a function, also inside `partial`, or the goal if there is no name."""
     while isinstance(objective, partial):
         objective = objective.func
     name = getattr(objective, "__name__", type(objective).__name__)
     return name if name.isidentifier() else goal
 
 
-def _check_fits(policy: AnyPolicy, space: Domain, limits: Limits) -> None:
+def _check_fits(policy: AnyPolicy, space: Domain, reader: ConstraintReader) -> None:
     check_policy(policy)
     if policy.domain != space:
         raise InvalidInput(
             f"`policy` is for another domain: {shown(policy.domain)}, and `space` is {shown(space)}. Make both of one."
         )
     check_no_context(policy)
-    check_count(policy, limits)
+    check_constraint_count(policy, reader)

@@ -1,4 +1,4 @@
-"""What came of an optimisation."""
+"""The result of an optimisation."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import gt, lt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Generic, final, overload
 
 from .._utils.checks import Array, many
 from .._utils.errors import MissingExtra, TrialError
+from ..domains.typed import D
 from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..study.best import closest_of
@@ -18,39 +19,56 @@ from ..study.study import Study
 if TYPE_CHECKING:
     import pandas as pd
 
-STATES = ("failed", "abandoned", "pending")  # that are worth mentioning
+    from ..domains.domain import Arms, Box, Domain, Space
+
+STATES = ("failed", "abandoned", "pending")  # The states that a summary counts.
+
+
+class BestParameters:
+    """The named parameters of the best trial, a fresh dict; None where the domain has none."""
+
+    @overload
+    def __get__(self, result: Result[Space], owner: type | None = None) -> dict[str, Any]: ...
+    @overload
+    def __get__(self, result: Result[Box], owner: type | None = None) -> None: ...
+    @overload
+    def __get__(self, result: Result[Arms] | Result[Domain], owner: type | None = None) -> dict[str, Any] | None: ...
+    def __get__(self, result: Result[Any], owner: type | None = None) -> dict[str, Any] | None:
+        """Returns the parameters of the best trial, by name."""
+        parameters: dict[str, Any] | None = result.best_trial.parameters
+        return parameters
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Result:
-    """What came of `maximize` or `minimize`, in the units and the direction of the objective.
+class Result(Generic[D]):
+    """The result of `maximize` or `minimize`, in the units and the direction of the objective.
 
-    The best trial is the one of the best value that the objective *returned*, the earliest of several. Where the
-    objective is noisy that value is partly luck: `result.study.best()` is then the better advice, the trial whose point
-    has the best posterior mean.
+    The best trial has the best value that the objective *returned*, and is the earliest of several. If the objective is
+    noisy, that value is partly luck. `result.study.best()` is then better: the trial whose point has the best posterior
+    mean.
 
-    Under constraints it is the best of those that satisfied them all: at whose point the values told are at most 0 on
-    average. What violated anything is never the best, however good; where nothing was feasible, there is no best.
+    Under constraints, the best trial is the best of those that satisfied them all. A point satisfies a constraint if
+    the values told of the point are at most 0 on average. If no point was feasible, there is no best trial.
 
     Attributes:
-        study: the study, to look at (`predict`, `best`) or to go on with by `ask` and `tell`.
-        trials: its trials when the run ended, those that failed and those left pending included.
-        wanted: how many there were to be.
-        stopped: why the run ended before that, or None.
+        study: the study, for `predict` and `best`, or for further trials with `ask` and `tell`.
+        trials: the trials when the run ended, with failed and pending ones.
+        wanted: the number of trials that were wanted.
+        stopped: the reason for an early end, or None.
     """
 
-    study: Study
-    trials: tuple[Trial, ...]
+    study: Study[D]
+    trials: tuple[Trial[D], ...]
     wanted: int
     stopped: str | None = None
 
     @property
-    def best_trial(self) -> Trial:
-        """The trial of the best value that was returned, of those that satisfied all constraints; an error if none."""
+    def best_trial(self) -> Trial[D]:
+        """The trial with the best value, of those that satisfied all constraints. An error if there is none."""
         best = self._best()
         if best is None and self.feasible is False:
-            satisfying(self.trials)  # which says what came closest
+            satisfying(self.trials)  # This raises an error that names the closest trial.
         if best is None:
             raise TrialError(
                 f"No trial has a value yet, so there is no best one; it has {many(len(self.trials), 'trial')}. "
@@ -60,47 +78,48 @@ class Result:
 
     @property
     def feasible(self) -> bool | None:
-        """Whether any answered trial satisfied all constraints; None where there are no constraints."""
-        return bool(self._candidates()) if self._limited else None
+        """True if some answered trial satisfied all constraints. None without constraints."""
+        return bool(self._candidates()) if self._constrained else None
 
     @property
     def infeasible(self) -> float | None:
-        """Whether nothing can satisfy the constraints, as far as the run has seen: None, or how sure that is.
+        """The probability that no point can satisfy the constraints, as of `study.infeasible()`, or None.
 
-        As `study.infeasible()`: a number where the lower bound of some constraint is above 0 everywhere, the
-        probability, at least, with which these bounds hold. 0 is a number: bounds that are not proved, as those of
-        `auto`, which are two posterior standard deviations, say so without a promise.
+        It is a number if the lower bound of some constraint is above 0 everywhere. These bounds hold with at least this
+        probability. The number is 0 if nothing is proved about the bounds. Those of `auto` are two posterior standard
+        deviations, without a proof.
         """
-        return self.study.infeasible() if self._limited and self.study.policy.context is None else None
+        return self.study.infeasible() if self._constrained and self.study.policy.context is None else None
 
-    @property
-    def best_parameters(self) -> dict[str, Any] | None:
-        """The named parameters of the best trial, a fresh dict; None where the domain has none."""
-        return self.best_trial.parameters
+    best_parameters = BestParameters()
 
     @property
     def best_point(self) -> Array:
-        """The point of the best trial, `(d,)`: of a `Space` the encoded one."""
+        """The point of the best trial, `(d,)`. For a `Space` it is the encoded point."""
         return self.best_trial.point
 
     @property
     def best_value(self) -> float:
-        """The best value that the objective returned, in its own units: the largest, or the smallest if minimised."""
+        """The best value that the objective returned, in its units: the largest, or the smallest if minimised."""
         reward = self.best_trial.reward
         return float(reward) if reward is not None else float("nan")
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """What happened, a dict for each trial in the order of asking, with the same entries everywhere.
+        """The trials in the order of asking, a dict for each with the same entries.
 
-        `number` (from 0), `state` ("observed", "failed", "abandoned" where the executor cancelled it, or "pending"
-        where the run was stopped), `value` (or None), `reason` why it failed or was abandoned (or None), `seconds` from
-        question to answer (or None), `parameters` (a dict, None where the domain has no named ones), `point` (a list of
-        d numbers, as the kernel sees it). Under constraints, too:
-        `constraints` (a list of m numbers, or None), `feasible` (True, False, or None).
+        - `number`: from 0.
+        - `state`: "observed", "failed", "abandoned" (the executor cancelled it), or "pending" (the run was stopped).
+        - `value`: the value, or None.
+        - `reason`: why the trial failed or was abandoned, or None.
+        - `seconds`: time from question to answer, or None.
+        - `parameters`: a dict, or None if the domain has no named parameters.
+        - `point`: a list of d numbers, as the kernel sees the point.
+        - `constraints`: a list of m numbers, or None. Only if there are constraints.
+        - `feasible`: True, False, or None. Only if there are constraints.
         """
         rows = [_row(trial) for trial in self.trials]
-        if not self._limited:
+        if not self._constrained:
             return rows
         for row, trial in zip(rows, self.trials, strict=True):
             values = None if trial.constraints is None else trial.constraints.tolist()
@@ -108,9 +127,10 @@ class Result:
         return rows
 
     def to_pandas(self) -> pd.DataFrame:
-        """The history as a table, a row for each trial: a column "parameters.NAME" for each parameter.
+        """Returns the history as a table, with a row for each trial.
 
-        On domains without named parameters, "point.0", "point.1", ...; constraint values are "constraints.0", ...
+        There is a column "parameters.NAME" for each parameter. On domains without named parameters the columns are
+        "point.0", "point.1", ... Constraint values are in "constraints.0", ...
         """
         try:
             import pandas as pd
@@ -129,10 +149,10 @@ class Result:
         return pd.DataFrame(rows)
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """All values, the highest told so far (the lowest of losses), and where trials failed; needs the extra `plot`.
+        """Plots all values, the best value so far, and the failed trials. Needs the extra `plot`.
 
         Args:
-            path: of the picture (PNG, PDF or SVG), or None to save nothing.
+            path: path of the picture (PNG, PDF or SVG), or None to save nothing.
 
         Returns:
             Matplotlib's figure, which a notebook shows.
@@ -150,45 +170,45 @@ class Result:
             lines += [f"best value: {briefly(best.reward)}, of trial {best.number}", f"best at: {_place(best)}"]
         else:
             lines += ["best value: none yet" if self.feasible is None else "best value: none, as nothing was feasible"]
-        if self._limited:
+        if self._constrained:
             lines += [_feasibility(self.trials)]
-            sure = self.infeasible
-            lines += [] if sure is None else [_nowhere(sure)]
+            probability = self.infeasible
+            lines += [] if probability is None else [_infeasibility(probability)]
         lines += [f"stopped: {self.stopped}"] * (self.stopped is not None)
         return "\n  ".join(lines)
 
     @property
-    def _limited(self) -> bool:
+    def _constrained(self) -> bool:
         return self.study.policy.constraint_count > 0
 
-    def _candidates(self) -> Sequence[Trial]:
-        """Of which the best is one."""
-        if not self._limited:
+    def _candidates(self) -> Sequence[Trial[D]]:
+        """Returns the trials that may be the best."""
+        if not self._constrained:
             return self.trials
         try:
             return satisfying(self.trials)
         except TrialError:
             return []
 
-    def _best(self) -> Trial | None:
+    def _best(self) -> Trial[D] | None:
         return best_of(self._candidates(), self.study.goal)
 
 
-def _nowhere(sure: float) -> str:
-    bounds = f"hold with probability at least {sure:.3g}" if sure else "are not proved"
+def _infeasibility(probability: float) -> str:
+    bounds = f"hold with probability at least {probability:.3g}" if probability else "are not proved"
     return f"nothing seems feasible: everywhere some lower bound is above 0; the bounds {bounds}"
 
 
 def _feasibility(trials: Sequence[Trial]) -> str:
-    """How many trials were feasible, and which came closest where none was."""
-    told = [trial.feasible for trial in trials if trial.feasible is not None]
+    """Returns how many trials were feasible, and the closest one if none was."""
+    known = [trial.feasible for trial in trials if trial.feasible is not None]
     closest = closest_of(trials)
     nearest = f"; closest: trial {closest.number}" if closest else ""
-    return f"feasible: {sum(told)} of {many(len(told), 'trial')}{nearest}"
+    return f"feasible: {sum(known)} of {many(len(known), 'trial')}{nearest}"
 
 
 def best_of(trials: Sequence[Trial], goal: str) -> Trial | None:
-    """The trial of the best value, the earliest of several; None where there is none."""
+    """Returns the earliest trial with the best value, or None if no trial has a value."""
     better = gt if goal == "maximize" else lt
     best: Trial | None = None
     for trial in trials:
@@ -198,7 +218,7 @@ def best_of(trials: Sequence[Trial], goal: str) -> Trial | None:
 
 
 def briefly(value: object) -> str:
-    """A value in a few characters."""
+    """Returns a value in a few characters."""
     return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 

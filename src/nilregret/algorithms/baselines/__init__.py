@@ -1,4 +1,4 @@
-"""Methods that constrained policies are compared with, under the same interface; what they promise is another thing."""
+"""Methods from other fields that constrained policies are compared with, with the same interface."""
 
 from .admm import Admmbo, admmbo
 from .oco import BanditOco, bandit_oco

@@ -9,8 +9,8 @@
 | M | `price` | price of infeasibility | |
 | phi = -f, c_i | | minimised, and to be at most 0 | |
 
-Ariafar, Coll-Font, Brooks & Dy 2019. It looks for one good feasible point with few evaluations; how much was violated
-on the way is no concern of it.
+The method of Ariafar, Coll-Font, Brooks & Dy 2019 looks for one good feasible point with few evaluations. It does not
+limit the violations of the evaluated points.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from ...policy.scripted import Answers, Play, Script, ScriptedPolicy
 from ...slots.objective import MOST_CONSTRAINTS
 from ...storage.record import Trial
 
-FEASIBLE = 0.01  # c_i of an incumbent, at most
-ABSOLUTE, RELATIVE = 0.05, 1.5 * 0.05  # tolerances of the residuals
-SMALLEST_NOISE = 1e-6  # of the kernel's scale, as a variance
-EVERY = 5  # new points between two fits
+FEASIBLE = 0.01  # The largest c_i of an incumbent.
+ABSOLUTE, RELATIVE = 0.05, 1.5 * 0.05  # Tolerances of the residuals.
+SMALLEST_NOISE = 1e-6  # A variance, in units of the kernel's scale.
+EVERY = 5  # The number of new points between two fits.
 
 
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
 class Admmbo(ScriptedPolicy):
-    """The description that `admmbo` makes."""
+    """The policy that `admmbo` returns."""
 
     domain: Box | Space
     constraints: int
@@ -77,7 +77,7 @@ class Admmbo(ScriptedPolicy):
             settle(self, **{name: number(name, getattr(self, name), low=1e-100, high=LARGEST_REWARD)})
 
     def begin(self) -> Script:
-        """A run from its start."""
+        """Returns a new run."""
         return _Alternation(self)
 
 
@@ -93,23 +93,23 @@ def admmbo(
     steps: int = 15,
     candidates: int = 10_000,
 ) -> Admmbo:
-    """ADMMBO (Ariafar et al. 2019), for comparison, with a tenth of the candidates of the authors' code.
+    """Returns ADMMBO (Ariafar et al. 2019), for comparison, with a tenth of the candidates of the authors' code.
 
-    Constrained Bayesian optimisation. Each outer iteration looks for a good point near the feasible ones (optimality
-    step), then for each constraint for a feasible point near the good one (feasibility step), by expected improvement
-    on Gaussian processes fitted by maximum likelihood. When these agree, or after `steps` iterations, it stops and asks
-    for its best point from then on.
+    ADMMBO is constrained Bayesian optimisation. Each outer iteration looks for a good point near the feasible ones
+    (optimality step). Then, for each constraint, it looks for a feasible point near the good one (feasibility step).
+    Both steps maximise the expected improvement, on Gaussian processes fitted by maximum likelihood. When the points
+    agree, or after `steps` iterations, the search stops. From then on the policy asks for its best point.
 
     Args:
-        domain: a box, or a space of parameters (its points are drawn in the encoding and moved to the nearest valid
-            ones).
-        constraints: N, how many constraint values each trial has.
+        domain: a box, or a space of parameters. Points of a space are drawn in the encoding and moved to the nearest
+            valid points.
+        constraints: N, the number of constraint values of each trial.
         rho: the first penalty, reward units over squared units of the box.
         price: M.
         first: trials of the first optimality step and of the first feasibility step of each constraint.
-        more: trials of the later ones.
+        more: trials of the later steps.
         start: uniform points at the beginning.
-        steps: the most outer iterations.
+        steps: the largest number of outer iterations.
         candidates: uniform points among which expected improvement is maximised (1e5 in the authors' code).
     """
     return Admmbo(
@@ -119,7 +119,7 @@ def admmbo(
 
 
 class _Surrogate:
-    """A Gaussian process of mean 0 on what was seen of one function."""
+    """A Gaussian process of mean 0 on the observations of one function."""
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
@@ -132,7 +132,7 @@ class _Surrogate:
         self.values = np.append(self.values, value)
 
     def predict(self, at: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation, `(n,)` each."""
+        """Returns mean and standard deviation, `(n,)` each."""
         self._fit()
         ridge = max(self._noise**2, SMALLEST_NOISE * float(self._kernel.diagonal(at[:1])[0]))
         posterior = PointPosterior(self._kernel, self._dimension, ridge)
@@ -150,25 +150,25 @@ class _Surrogate:
 
 
 class _Alternation(Script):
-    """A run of it."""
+    """A run of ADMMBO."""
 
     def __init__(self, policy: Admmbo) -> None:
         self._policy = policy
         d, n = policy.domain.dimension, policy.constraints
-        self.multipliers = frozen(np.full(n, math.nan))  # its own are of x = z, not of the constraints
+        self.multipliers = frozen(np.full(n, math.nan))  # ADMMBO has multipliers of x = z, and none of the constraints.
         self._objective = _Surrogate(d)
         self._constraints = [_Surrogate(d) for _ in range(n)]
         self._y = np.zeros((n, d))
         self._z = np.repeat(policy.domain.upper[None], n, axis=0)
         self._rho = policy.rho
-        self._results: list[tuple[float, float, Array]] = []  # (worst c, -f, point) of the steps
-        self._seen: dict[bytes, tuple[float, float]] = {}  # point -> (worst c, -f)
+        self._results: list[tuple[float, float, Array]] = []  # (worst c, -f, point) of each step.
+        self._evaluated: dict[bytes, tuple[float, float]] = {}  # point -> (worst c, -f)
 
     def play(self, first: Answers) -> Play:
         policy = self._policy
         rng = first.randomness.generator
         trials, randomness = yield self._drawn(rng, policy.start)
-        for trial in trials:  # shared by both steps
+        for trial in trials:  # Both steps share these.
             self._learn(trial, [self._objective], [0])
             self._learn(trial, self._constraints, range(1, 1 + policy.constraints))
         rng = randomness.generator
@@ -182,14 +182,14 @@ class _Alternation(Script):
                 surrogate = self._constraints[i]
                 self._z[i] = self._best_of(surrogate, (surrogate.values > 0.0) + self._apart(i, x, surrogate.points))
             self._y += self._rho * (x - self._z)
-            if self._settled(x, before):
+            if self._converged(x, before):
                 break
         best = self._incumbent()
         while True:
             yield best[None]
 
     def _optimality(self, budget: int, rng: np.random.Generator) -> Generator[Array, Answers, np.random.Generator]:
-        """Minimise u(x) = phi(x) + (N rho / 2) |x - zbar + ybar / rho|^2 by expected improvement."""
+        """Minimises u(x) = phi(x) + (N rho / 2) |x - zbar + ybar / rho|^2 by expected improvement."""
         from scipy.special import ndtr
 
         surrogate = self._objective
@@ -197,7 +197,7 @@ class _Alternation(Script):
             at = self._drawn(rng, self._policy.candidates)
             choice = at[0]
             if len(surrogate.values):
-                mean, std = surrogate.predict(at)  # of u - quadratic: the prior mean is the quadratic
+                mean, std = surrogate.predict(at)  # They are of u - quadratic, since the prior mean is the quadratic.
                 least = float((surrogate.values + self._augmented(surrogate.points)).min())
                 gain = least - mean - self._augmented(at)
                 score = gain / np.maximum(std, 1e-12)
@@ -210,7 +210,7 @@ class _Alternation(Script):
     def _feasibility(
         self, i: int, x: Array, budget: int, rng: np.random.Generator
     ) -> Generator[Array, Answers, np.random.Generator]:
-        """Minimise h(z) = 1[c_i(z) > 0] + (rho / 2M) |x - z + y_i / rho|^2 by expected improvement."""
+        """Minimises h(z) = 1[c_i(z) > 0] + (rho / 2M) |x - z + y_i / rho|^2 by expected improvement."""
         from scipy.special import ndtr
 
         surrogate = self._constraints[i]
@@ -219,7 +219,7 @@ class _Alternation(Script):
             choice = at[0]
             if len(surrogate.values):
                 mean, std = surrogate.predict(at)
-                p = ndtr(-mean / np.maximum(std, 1e-12))  # P(c_i <= 0); by the variance in the authors' code
+                p = ndtr(-mean / np.maximum(std, 1e-12))  # P(c_i <= 0). The authors' code divides by the variance.
                 least = float(((surrogate.values > 0.0) + self._apart(i, x, surrogate.points)).min())
                 q = least - self._apart(i, x, at)
                 choice = at[int(np.where(q < 0.0, 0.0, np.where(q < 1.0, q * p, q - (1.0 - p))).argmax())]
@@ -229,7 +229,7 @@ class _Alternation(Script):
         return rng
 
     def _drawn(self, rng: np.random.Generator, count: int) -> Array:
-        """Uniform points `(count, d)`, valid ones of a space."""
+        """Returns uniform points `(count, d)`, which are valid points of a space."""
         domain = self._policy.domain
         points = rng.uniform(domain.lower, domain.upper, (count, domain.dimension))
         return domain.snap(points) if isinstance(domain, Space) else points
@@ -239,34 +239,34 @@ class _Alternation(Script):
         return domain.snap(point[None])[0] if isinstance(domain, Space) else point
 
     def _augmented(self, points: Array) -> Array:
-        """(N rho / 2) |x - zbar + ybar / rho|^2, `(n,)`."""
+        """Returns (N rho / 2) |x - zbar + ybar / rho|^2, `(n,)`."""
         offset = points - self._z.mean(axis=0) + self._y.mean(axis=0) / self._rho
         return np.asarray(0.5 * len(self._z) * self._rho * (offset**2).sum(axis=1))
 
     def _apart(self, i: int, x: Array, points: Array) -> Array:
-        """(rho / 2M) |x - z + y_i / rho|^2, `(n,)`."""
+        """Returns (rho / 2M) |x - z + y_i / rho|^2, `(n,)`."""
         offset = x - points + self._y[i] / self._rho
         return np.asarray(self._rho / (2.0 * self._policy.price) * (offset**2).sum(axis=1))
 
     def _learn(self, trial: Trial, surrogates: list[_Surrogate], values: range | list[int]) -> None:
-        """Take in an answer; a trial that failed, or has no constraint values, teaches nothing."""
+        """Records an answer. A failed trial, or one without constraint values, is ignored."""
         if trial.reward is None or trial.constraints is None:
             return
-        told = np.concatenate([[-trial.reward], trial.constraints])
-        self._seen[trial.point.tobytes()] = (float(trial.constraints.max()), -trial.reward)
+        values_told = np.concatenate([[-trial.reward], trial.constraints])
+        self._evaluated[trial.point.tobytes()] = (float(trial.constraints.max()), -trial.reward)
         for surrogate, value in zip(surrogates, values, strict=True):
-            surrogate.add(trial.point, float(told[value]))
+            surrogate.add(trial.point, float(values_told[value]))
 
     def _best_of(self, surrogate: _Surrogate, scores: Array) -> Array:
-        """The point seen of the smallest score: the result of a step."""
+        """Returns the evaluated point with the smallest score, which is the result of a step."""
         if not len(scores):
             return np.asarray(self._z.mean(axis=0))
         point = np.asarray(surrogate.points[int(scores.argmin())])
-        self._results.append((*self._seen[point.tobytes()], point))
+        self._results.append((*self._evaluated[point.tobytes()], point))
         return point
 
-    def _settled(self, x: Array, before: Array) -> bool:
-        """Whether the residuals are small; rho is adapted if not."""
+    def _converged(self, x: Array, before: Array) -> bool:
+        """Returns whether the residuals are small. If not, adapts rho."""
         absolute = math.sqrt(len(x)) * ABSOLUTE
         primal = np.linalg.norm(x - self._z, axis=1)
         dual = self._rho * np.linalg.norm(self._z - before, axis=1)
@@ -281,10 +281,10 @@ class _Alternation(Script):
         return False
 
     def _incumbent(self) -> Array:
-        """The best result of a step that is (nearly) feasible; where none is, the one that violates least."""
+        """Returns the best (nearly) feasible result of a step, or else the one that violates least."""
         if not self._results:
             return self._valid(np.asarray(self._z.mean(axis=0)))
         feasible = [result for result in self._results if result[0] <= FEASIBLE]
         if feasible:
             return min(feasible, key=lambda result: result[1])[2]
-        return min(self._results, key=lambda result: result[0])[2]  # violates least
+        return min(self._results, key=lambda result: result[0])[2]

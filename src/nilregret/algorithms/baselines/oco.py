@@ -9,9 +9,9 @@
 | lambda | `multipliers` | of the constraints | (m,) |
 | u | | uniform on the unit sphere | (d,) |
 
-After Cao & Liu 2018 (its text is not at hand: a saddle-point method that is shown, after each action, the values at
-random points close to it) and Mahdavi, Jin & Yang 2012 (the damping). Where the functions are not convex nothing is
-proved.
+The method follows Cao & Liu 2018, whose text is not at hand. It is a saddle-point method. After each action it sees the
+values at random points close to the action. The damping is that of Mahdavi, Jin & Yang 2012. If the functions are not
+convex nothing is proved.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from ...policy.scripted import Answers, Play, Script, ScriptedPolicy
 from ...slots.objective import MOST_CONSTRAINTS
 from ...storage.record import Trial
 
-SPREAD = 0.05  # share of the box's shortest side
+SPREAD = 0.05  # Share of the box's shortest side.
 
 
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
 class BanditOco(ScriptedPolicy):
-    """The description that `bandit_oco` makes."""
+    """The policy that `bandit_oco` returns."""
 
     domain: Box
     constraints: int
@@ -62,7 +62,7 @@ class BanditOco(ScriptedPolicy):
             object.__setattr__(self, "start", tuple(point[0].tolist()))
 
     def begin(self) -> Script:
-        """A run from its start."""
+        """Returns a new run."""
         return _Descent(self)
 
 
@@ -75,20 +75,20 @@ def bandit_oco(
     constraints: int = 1,
     start: Sequence[float] | None = None,
 ) -> BanditOco:
-    """Bandit convex optimisation after Cao & Liu 2018, for comparison, but that its probes are trials as any other.
+    """Returns bandit convex optimisation after Cao & Liu 2018, for comparison, but its probes are trials as any other.
 
-    Online, with long-term constraints; a local method. It asks for three trials a step: the action x, and the probes x
-    + spread u and x - spread u in a random direction. Their differences give gradients; x climbs the Lagrangian, the
-    multipliers follow the violation at x. In its theory the probes are shown for nothing, and only actions count
-    (trials 0, 3, 6, ...); here every trial is a decision.
+    This is a local online method with long-term constraints. Each step asks for three trials: the action x, and the
+    probes x + spread u and x - spread u in a random direction u. Their differences give gradients. x climbs the
+    Lagrangian, and the multipliers follow the violation at x. In the theory the probes cost nothing, and only actions
+    count (trials 0, 3, 6, ...). Here every trial is a decision.
 
     Args:
-        domain: a box; the functions should be convex on it, or the method gets stuck.
-        step: eta, for x and for the multipliers; the theory takes O(1 / sqrt(T)).
-        spread: delta, in the units of the box; 5% of its shortest side unless given. The theory takes O(T^(-1/4)).
-        damping: theta, which pulls the multipliers towards 0; eta unless given.
-        constraints: m, how many constraint values each trial has.
-        start: where it begins; drawn uniformly (by the study's seed) unless given.
+        domain: a box. The functions should be convex on it, or the method gets stuck.
+        step: eta, for x and for the multipliers. The theory takes O(1 / sqrt(T)).
+        spread: delta, in the units of the box. 5% of its shortest side unless given. The theory takes O(T^(-1/4)).
+        damping: theta, which pulls the multipliers towards 0. The value of eta unless given.
+        constraints: m, the number of constraint values of each trial.
+        start: the first action. Drawn uniformly (by the study's seed) unless given.
     """
     check_box(domain)
     shortest = float((domain.upper - domain.lower).min())
@@ -98,18 +98,18 @@ def bandit_oco(
         step=step,
         spread=SPREAD * shortest if spread is None else spread,
         damping=step if damping is None else damping,
-        start=start,  # type: ignore[arg-type]  # made a tuple there
+        start=start,  # type: ignore[arg-type]  # The class makes a tuple.
     )
 
 
 def check_box(domain: object) -> None:
-    """Refuse what is no box."""
+    """Raises an error if the domain is no box."""
     if not isinstance(domain, Box):
         raise InvalidInput(f"This method moves through a box: `domain` must be a `Box`, not {type(domain).__name__}.")
 
 
 class _Descent(Script):
-    """A run of it."""
+    """A run of bandit convex optimisation."""
 
     def __init__(self, policy: BanditOco) -> None:
         self._policy = policy
@@ -118,7 +118,7 @@ class _Descent(Script):
     def play(self, first: Answers) -> Play:
         policy, box, rng = self._policy, self._policy.domain, first.randomness.generator
         middle, half = (box.lower + box.upper) / 2.0, (box.upper - box.lower) / 2.0
-        shrunk = (1.0 - policy.spread / float(half.min())) * half  # (1 - xi) X holds x, X both probes
+        shrunk = (1.0 - policy.spread / float(half.min())) * half  # x lies in (1 - xi) X, and both probes in X.
         start = rng.uniform(box.lower, box.upper) if policy.start is None else np.array(policy.start)
         x = np.clip(start, middle - shrunk, middle + shrunk)
         while True:
@@ -130,9 +130,11 @@ class _Descent(Script):
             rng = randomness.generator
             values = [_values(trial) for trial in trials]
             if any(value is None for value in values):
-                continue  # one of the three has failed, or has no constraint values: another direction
+                continue  # Without all three values the step is tried in another direction.
             here, ahead, behind = (value for value in values if value is not None)
-            slope = len(x) / (2.0 * policy.spread) * (ahead - behind)[:, None] * u  # (1 + m, d): of -f and of each g_j
+            slope = (
+                len(x) / (2.0 * policy.spread) * (ahead - behind)[:, None] * u
+            )  # The gradients of -f and of each g_j, (1 + m, d).
             descent = slope[0] + self.multipliers @ slope[1:]
             x = np.clip(x - policy.step * descent, middle - shrunk, middle + shrunk)
             pull = here[1:] - policy.damping * self.multipliers
@@ -140,7 +142,7 @@ class _Descent(Script):
 
 
 def _values(trial: Trial) -> Array | None:
-    """(-f, g_1, ..., g_m)."""
+    """Returns (-f, g_1, ..., g_m), or None if a value is missing."""
     if trial.reward is None or trial.constraints is None:
         return None
     return np.concatenate([[-trial.reward], trial.constraints])

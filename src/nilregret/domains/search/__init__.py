@@ -1,1 +1,1 @@
-"""Which point of a domain has the best score."""
+"""Maximisation of an acquisition function over a domain."""

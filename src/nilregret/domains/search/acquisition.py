@@ -9,7 +9,12 @@ from ..._utils.checks import Array
 
 
 class AcquisitionFunction(NamedTuple):
-    """What is maximised over a domain; points are rows in the domain's (encoded) coordinates."""
+    """A function to maximise, of rows in the domain's (encoded) coordinates.
 
-    values: Callable[[Array], Array]  # (m, d) -> (m,)
-    slopes: Callable[[Array], tuple[Array, Array]]  # (m, d) -> values (m,) and gradients (m, d)
+    Attributes:
+        values: maps points `(m, d)` to values `(m,)`.
+        slopes: maps points `(m, d)` to values `(m,)` and gradients `(m, d)`.
+    """
+
+    values: Callable[[Array], Array]
+    slopes: Callable[[Array], tuple[Array, Array]]

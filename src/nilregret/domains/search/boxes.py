@@ -1,11 +1,11 @@
-"""Which point of a box has the best score: candidates everywhere, then the best of them refined.
+"""The point of a box or space with the best score: candidates everywhere, then refinement of the best.
 
-In few dimensions the candidates are dense: parabolas through their scores, then Newton's method from values alone, all
-starts in one batch (`quadratic.py`). Elsewhere, and where columns are whole numbers or choices: a closer look around
-the best, then gradients.
+In few dimensions the candidates are dense. Then parabolas through their scores are followed by Newton's method from
+values alone, with all starts in one batch (`trust_region`). Otherwise, and if columns are whole numbers or choices,
+points around the best candidates are followed by gradients.
 
-The search works in the unit cube (u = (x - lower) / (upper - lower)), where one step size fits all dimensions.
-Deterministic given its random generator.
+The search works in the unit cube (u = (x - lower) / (upper - lower)), where one step size fits all dimensions. It is
+deterministic given its random generator.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from ..._utils.serialize import described
 from ..domain import Box, Space
 from ..parameters import Float
 from .acquisition import AcquisitionFunction
-from .ascent import ascend
 from .designs import clipped, mutated, neighbours, sobol, within
-from .quadratic import climb, tops_of_parabolas
+from .quasi_newton import ascend
+from .trust_region import climb, tops_of_parabolas
 
-MILD = (1e-100, 1e100)  # ranges of scores whose squares are harmless
-MOST_LOOKS = 2**20  # candidates, and whatever else is counted in a search
-DENSE = 0.1  # spacing of the candidates in the unit cube above which they are too far apart for parabolas alone
-PEAKS, STARTS = 4, 2  # times `starts`: peaks of dense candidates' scores that are valued, and that begin to be refined
-APART = 2.0  # spacings between those peaks
-CLOSE = 0.01  # share of the diagonal within which one start is enough
-LEADING = 64  # of the candidates by score: a value each costs O(n^2)
-MORE = 3  # times as many starts and steps where the candidates are not dense
-REACH = 3.0  # spacings within which a start must be able to climb above the best so far, going by its first slope
-COLLINEAR = 1e-6  # candidates on a face may not determine a parabola: its part below this is left to be 0
-MOST_ALTERNATIONS = 5  # between real columns and the others
-COARSE = 1e-9  # share of the range of scores below which candidates are ranked by position
-SAME = 1e-9  # share of its range by which a column differs where it is another whole number or choice
-FLAT = 1e-10  # relative range of the candidates' scores below which a surface is called flat
+MILD = (1e-100, 1e100)  # ranges of scores whose squares neither vanish nor overflow
+MOST_LOOKS = 2**20  # upper limit of all counts of a search
+DENSE = 0.1  # largest spacing of candidates in the unit cube for which parabolas suffice
+PEAKS, STARTS = 4, 2  # multiples of `starts`: peaks of dense candidates that are valued, and that are refined
+APART = 2.0  # distance between these peaks, in spacings
+CLOSE = 0.01  # smallest distance between starts, as a share of the diagonal
+LEADING = 64  # number of candidates valued by `moved_apart`, at O(n^2) each
+MORE = 3  # multiple of starts and steps if the candidates are not dense
+REACH = 3.0  # spacings within which the slope of a start must lead above the best so far
+COLLINEAR = 1e-6  # relative singular value below which a part of a parabola is set to 0, as on a face
+MOST_ALTERNATIONS = 5  # largest number of alternations between real columns and others
+COARSE = 1e-9  # share of the range of scores below which candidates rank by position
+SAME = 1e-9  # share of its range by which a column of a whole number or choice differs if the value differs
+FLAT = 1e-10  # relative range of the candidates' scores below which a score is constant
 
 
 class Found(NamedTuple):
-    """Where a search ended.
+    """The result of a search.
 
     Attributes:
         point: `(d,)`, a valid point of the domain.
-        value: the score reached there.
-        evaluations: points at which the score was evaluated, standing candidates not counted.
+        value: score of the point.
+        evaluations: number of points at which the score was evaluated, without the candidates.
     """
 
     point: Array
@@ -64,19 +64,21 @@ class PointSearch:
     """Multi-start ascent.
 
     Attributes:
-        candidates: scrambled Sobol points that stand ready, a power of two.
-        around: points tried around the best candidates and incumbents before gradients are used, where the candidates
-            are far apart (in few dimensions they are dense enough).
-        starts: how many of the best are refined, the promising ones to the end: by Newton's method where the candidates
-            are dense; elsewhere three times as many, by quasi-Newton steps.
-        evaluations: most steps for each of them, three times as many likewise; one step of all starts is one batch.
-        mutations: points tried that differ from a good one in some parameters only, by steps of all sizes; of use where
-            the candidates are not dense.
-        incumbents: how many of the best points so far are looked at closely.
-        apart: how far from every point tried a new one must be in some parameter, as a share of its range, so that the
-            end of a search is not spent on one point; 0 for any. Where nothing is real, a point comes again unless all
-            that came again had the very same rewards: then there is no noise. Under contexts points may come again, and
-            so they may where `EveryRound`, `OnAverage` or `Safe` place them inside of a border.
+        candidates: number of scrambled Sobol points that are valued in every search, a power of two.
+        around: number of points tried around the best candidates and incumbents before gradients are used. Dense
+            candidates, in few dimensions, do without.
+        starts: number of the best points that are refined. Dense candidates are refined by Newton's method. Others
+            have three times as many starts, refined by quasi-Newton steps.
+        evaluations: largest number of steps of each start, and three times as many without dense candidates. One
+            step of all starts is one batch.
+        mutations: number of points tried that differ from a good one in some parameters only, by steps of all
+            sizes. They are useful if the candidates are not dense.
+        incumbents: number of the best points so far that are searched closely.
+        apart: smallest distance of a new point from every point tried, in some parameter, as a share of its range.
+            So the end of a search is not spent on one point. With 0 any point is allowed. Without real parameters a
+            point may be repeated, unless all repeated points had equal rewards, which means no noise. Points may
+            also be repeated under contexts, and if `EveryRound`, `OnAverage` or `Safe` place them inside of a
+            border.
     """
 
     candidates: int = 1024
@@ -100,10 +102,10 @@ class PointSearch:
             settle(self, **{name: integer(name, getattr(self, name), low=low, high=MOST_LOOKS)})
         settle(self, apart=number("apart", self.apart, low=0.0, high=1.0, why="It is a share of a parameter's range."))
 
-    def standing(self, domain: Box | Space, seed: int) -> Array:
-        """The standing candidates, `(candidates, d)`: the same for the same seed."""
+    def candidate_points(self, domain: Box | Space, seed: int) -> Array:
+        """Returns the candidates `(candidates, d)`, the same for the same seed."""
         points = sobol(domain, self.candidates, np.random.default_rng([seed, domain.dimension]))
-        if self.dense(domain):  # where upper bounds often have their maxima: on faces, in corners
+        if self.dense(domain):  # Upper bounds often have their maxima on faces and in corners.
             unit = (points - domain.lower) / (domain.upper - domain.lower)
             half = 0.75 * _spacing(domain, len(unit))
             unit = np.where(unit < half, 0.0, np.where(unit > 1.0 - half, 1.0, unit))
@@ -113,29 +115,29 @@ class PointSearch:
         return points
 
     def dense(self, domain: Box | Space) -> bool:
-        """Whether the candidates are so close together that they show every peak worth refining."""
+        """Returns True if the candidates are so close together that they show every peak worth refining."""
         return bool(_spacing(domain, self.candidates) <= DENSE and real_columns(domain).all())
 
     def moved_apart(
-        self, point: Array, surface: AcquisitionFunction, domain: Box | Space, *, standing: Array, scores: Array,
+        self, point: Array, surface: AcquisitionFunction, domain: Box | Space, *, candidates: Array, scores: Array,
         tried: Array, noisy: bool, rng: Callable[[], np.random.Generator],
     ) -> Array:  # fmt: skip
-        """A point `(d,)`; or, if it was as good as tried already, the best of those around it that were not.
+        """Returns the point `(d,)`, or the best untried point around it if it is too close to a tried one.
 
         Args:
-            point: that the search has found.
-            surface: the score.
-            domain: where.
-            standing: candidates `(m, d)`.
-            scores: their scores `(m,)`.
+            point: result of the search.
+            surface: score.
+            domain: domain of the points.
+            candidates: `(m, d)`.
+            scores: of the candidates, `(m,)`.
             tried: points asked for so far, `(n, d)`.
-            noisy: whether another answer at the same point would be another one, as far as is known.
-            rng: gives the trial's generator.
+            noisy: True if repeated points can have different rewards, as far as is known.
+            rng: returns the generator of the trial.
         """
         real = real_columns(domain)
         if not self.apart or (noisy and not real.any()) or not self._near(point[None], tried, domain)[0]:
             return point
-        leading = self._leading(standing[np.argsort(-coarse(scores), kind="stable")], tried, domain)
+        leading = self._leading(candidates[np.argsort(-coarse(scores), kind="stable")], tried, domain)
         changed = mutated(domain, point[None], max(self.mutations, 64), rng())
         around = np.concatenate([changed[~self._near(changed, tried, domain)], leading])
         if not len(around):
@@ -144,7 +146,7 @@ class PointSearch:
         return around[int(values.argmax())].copy() if np.isfinite(values.max()) else point
 
     def _leading(self, ranked: Array, tried: Array, domain: Box | Space) -> Array:
-        """The first of these points that were not tried."""
+        """Returns the first of these points that were not tried."""
         found = ranked[:0]
         for start in range(0, len(ranked), LEADING):
             block = ranked[start : start + LEADING]
@@ -154,41 +156,41 @@ class PointSearch:
         return found[:LEADING]
 
     def _near(self, points: Array, tried: Array, domain: Box | Space) -> npt.NDArray[np.bool_]:
-        """Which points are one that was tried, or next to it in all that is real, `(n,)`."""
+        """Returns which points are tried ones, or close to one in all real parameters, `(n,)`."""
         real = real_columns(domain)
         least = np.where(real, self.apart, SAME) * (domain.upper - domain.lower)
-        # A real column comes first: it leaves few pairs to be compared in the others.
+        # Real columns come first, since they leave few pairs to be compared in the others.
         return within(points, tried, least, order=np.argsort(~real, kind="stable"))
 
     def maximize(
-        self, surface: AcquisitionFunction, domain: Box | Space, *, standing: Array, scores: Array, incumbents: Array,
+        self, surface: AcquisitionFunction, domain: Box | Space, *, candidates: Array, scores: Array, incumbents: Array,
         rng: Callable[[], np.random.Generator],
     ) -> Found:  # fmt: skip
-        """The best point found.
+        """Returns the best point found.
 
         Args:
-            surface: the score.
-            domain: where.
-            standing: candidates `(m, d)`.
-            scores: their scores `(m,)`.
-            incumbents: points worth a closer look, `(i, d)`: the best so far, the last maximum.
-            rng: gives the trial's generator.
+            surface: score.
+            domain: domain of the points.
+            candidates: `(m, d)`.
+            scores: of the candidates, `(m,)`.
+            incumbents: points worth a closer search, `(i, d)`: the best so far, and the last maximum.
+            rng: returns the generator of the trial.
         """
         possible = np.flatnonzero(np.isfinite(scores))
         if float(np.ptp(scores[possible])) <= FLAT * float(np.abs(scores[possible]).max()):
-            # As before anything is observed: any point is as good as another.
+            # All points are equally good, as before the first observation.
             pick = int(rng().choice(possible))
-            return Found(standing[pick], float(scores[pick]), 0)
+            return Found(candidates[pick], float(scores[pick]), 0)
         if self.dense(domain):
-            return self._refine_together(surface, domain, standing, scores, incumbents)
-        spacing, starts = _spacing(domain, len(standing)), MORE * self.starts
-        top = standing[_spread(standing, coarse(scores), starts, domain)]
+            return self._refine_together(surface, domain, candidates, scores, incumbents)
+        spacing, starts = _spacing(domain, len(candidates)), MORE * self.starts
+        top = candidates[_spread(candidates, coarse(scores), starts, domain)]
         centres = np.concatenate([top, incumbents])
         tried = np.concatenate([_perturbed(centres, domain, self.around, spacing, rng()), incumbents])
         if self.mutations and len(incumbents):
             tried = np.concatenate([tried, mutated(domain, incumbents, self.mutations, rng())])
-        # The candidates' scores may have been come by in several ways, which round differently: from here on only
-        # those count that a replay computes in the same way.
+        # The candidates' scores may have been computed in several ways, which round differently. From here on only
+        # scores count that a replay computes in the same way.
         points = np.concatenate([top, tried])
         values = surface.values(points)
         first = Found(points[int(values.argmax())], float(values.max()), len(points))
@@ -202,13 +204,13 @@ class PointSearch:
         )
 
     def _refine_together(
-        self, surface: AcquisitionFunction, domain: Box | Space, standing: Array, scores: Array, incumbents: Array
+        self, surface: AcquisitionFunction, domain: Box | Space, candidates: Array, scores: Array, incumbents: Array
     ) -> Found:
-        """Peaks that the candidates show and incumbents, valued in one batch; the best refined, a batch a step."""
-        spacing = _spacing(domain, len(standing))
+        """Returns the best of the refined peaks of the candidates and incumbents, one batch a step."""
+        spacing = _spacing(domain, len(candidates))
         apart = APART * spacing / np.sqrt(domain.dimension)
-        seen = standing[_spread(standing, coarse(scores), PEAKS * self.starts, domain, apart=apart)]
-        points = np.concatenate([seen, _peaks(seen, standing, scores, domain), incumbents])
+        seen = candidates[_spread(candidates, coarse(scores), PEAKS * self.starts, domain, apart=apart)]
+        points = np.concatenate([seen, _peaks(seen, candidates, scores, domain), incumbents])
         values = surface.values(points)
         first = Found(points[int(values.argmax())], float(values.max()), len(points))
         starts = _spread(points, values, STARTS * self.starts, domain, apart=CLOSE)
@@ -232,7 +234,7 @@ class PointSearch:
         self, surface: AcquisitionFunction, domain: Box | Space, at: Array, values: Array, *, best: float,
         spacing: float, unit: float,
     ) -> Found:  # fmt: skip
-        """Alternate gradients in the real columns with exact local search in the others until neither helps."""
+        """Alternates gradients in real columns with exact local search in others until neither improves."""
         real = real_columns(domain)
         at, values, counted, moving = at.copy(), values.copy(), 0, np.arange(len(at))
         for _ in range(MOST_ALTERNATIONS):
@@ -258,7 +260,7 @@ class PointSearch:
         self, surface: AcquisitionFunction, domain: Box | Space, at: Array, values: Array, who: npt.NDArray[np.intp],
         real: npt.NDArray[np.bool_], *, best: float, spacing: float, unit: float,
     ) -> int:  # fmt: skip
-        """Take these starts uphill in the real columns, in place; how many points were looked at."""
+        """Moves these starts uphill in the real columns, in place, and returns the number of points evaluated."""
         low, span = domain.lower[real], (domain.upper - domain.lower)[real]
         fixed = at[who].copy()
         counting = domain.active(fixed)
@@ -268,7 +270,7 @@ class PointSearch:
             points = fixed[which]
             points[:, real] = np.clip(low + u * span, low, low + span)
             found, gradients = surface.slopes(points)
-            if counting is not None:  # what does not count stays where it is
+            if counting is not None:  # inactive columns do not move
                 gradients = np.where(counting[which], gradients, 0.0)
             return found * factor, gradients[:, real] * (span * factor)
 
@@ -288,17 +290,17 @@ class PointSearch:
         return counted
 
 
-def _peaks(points: Array, standing: Array, scores: Array, domain: Box | Space) -> Array:
-    """Maxima of parabolas through the scores around points, not farther than those scores reach, `(k, d)`.
+def _peaks(points: Array, candidates: Array, scores: Array, domain: Box | Space) -> Array:
+    """Returns maxima of parabolas through the scores around points, within the range of these scores, `(k, d)`.
 
-    The scores of the standing candidates are known already, and every look at the score costs O(n^2): a start close to
-    the maximum saves some of them.
+    The scores of the candidates are known already, and every evaluation of the score costs O(n^2). A start close to the
+    maximum saves some evaluations.
     """
     d, span = domain.dimension, domain.upper - domain.lower
-    count = (d + 1) * (d + 2)  # twice as many as a parabola has coefficients
-    if not real_columns(domain).all() or count > len(standing) // 8:
+    count = (d + 1) * (d + 2)  # twice the number of coefficients of a parabola
+    if not real_columns(domain).all() or count > len(candidates) // 8:
         return points
-    offsets = (standing - points[:, None]) / span
+    offsets = (candidates - points[:, None]) / span
     squares = np.einsum("kij,kij->ki", offsets, offsets)
     near = np.argpartition(squares, count, axis=1)[:, :count]
     values = scores[near]
@@ -316,14 +318,14 @@ def _peaks(points: Array, standing: Array, scores: Array, domain: Box | Space) -
     low, high = np.maximum(-reach, -unit) / reach, np.minimum(reach, 1.0 - unit) / reach
     least = COLLINEAR * np.ptp(values, axis=1)
     steps, _ = tops_of_parabolas(coefficients[:, 1 : d + 1], hessians, low, high, least=least)
-    # Rounded, so that the last digits of the scores, which depend on how they were come by, leave no trace.
-    grid = 0.01 * _spacing(domain, len(standing))
+    # Rounding removes the last digits of the scores, which depend on the way in which they were computed.
+    grid = 0.01 * _spacing(domain, len(candidates))
     peaks = domain.lower + np.clip(grid * np.round((unit + steps * reach) / grid), 0.0, 1.0) * span
     return np.where(usable[:, None], peaks, points)
 
 
 def leaders(points: Array, scores: Array, count: int, domain: Box | Space) -> Array:
-    """The best of these points apart from each other, `(k, d)`, k <= `count`; none where all scores are equal."""
+    """Returns the best points apart from each other, `(k, d)`, k <= `count`, or none if all scores are equal."""
     finite = scores[np.isfinite(scores)]
     if not len(finite) or np.ptp(finite) <= FLAT * float(np.abs(finite).max()):
         return points[:0]
@@ -331,7 +333,7 @@ def leaders(points: Array, scores: Array, count: int, domain: Box | Space) -> Ar
 
 
 def real_columns(domain: Box | Space) -> npt.NDArray[np.bool_]:
-    """Which columns of a point vary continuously, `(d,)`."""
+    """Returns which columns of a point vary continuously, `(d,)`."""
     real = np.ones(domain.dimension, dtype=bool)
     for parameter, columns in domain.columns():
         real[columns] = isinstance(parameter, Float)
@@ -339,27 +341,30 @@ def real_columns(domain: Box | Space) -> npt.NDArray[np.bool_]:
 
 
 def coarse(scores: Array) -> Array:
-    """Scores in steps of a billionth of their range: those that differ by rounding alone rank by their position."""
+    """Returns scores in steps of a billionth of their range.
+
+    So scores that differ only by rounding rank by their position.
+    """
     finite = scores[np.isfinite(scores)]
     unit = COARSE * float(np.ptp(finite))
     return np.asarray(np.round((scores - finite.max()) / unit)) if unit else scores
 
 
 def _power_of_two(unit: float) -> float:
-    """What scores of this range are multiplied with while they are climbed: squares must neither vanish nor overflow.
+    """Returns the factor of the scores during an ascent, so that squares neither vanish nor overflow.
 
-    1 but for the extremes, and a power of two, which leaves every digit as it is.
+    The factor is 1 except for extreme ranges, and a power of two, which leaves every digit as it is.
     """
     return 1.0 if MILD[0] <= unit <= MILD[1] or not np.isfinite(unit) else float(2.0 ** -np.frexp(max(unit, 1e-300))[1])
 
 
 def _spacing(domain: Box | Space, count: int) -> float:
-    """How far `count` points are apart in the unit cube."""
+    """Returns the distance between `count` points in the unit cube."""
     return float(count ** (-1.0 / domain.dimension))
 
 
 def _spread(points: Array, values: Array, count: int, domain: Box | Space, *, apart: float = 0.02) -> list[int]:
-    """The best points, none of them closer than a share `apart` of the diagonal to a better one."""
+    """Returns the best points, none of them closer than a share `apart` of the diagonal to a better one."""
     unit = points / (domain.upper - domain.lower)
     left, chosen = values.copy(), []
     for _ in range(count):
@@ -373,10 +378,10 @@ def _spread(points: Array, values: Array, count: int, domain: Box | Space, *, ap
 
 
 def _perturbed(centres: Array, domain: Box | Space, count: int, spacing: float, rng: np.random.Generator) -> Array:
-    """Points around the centres, some near and some nearer, within the domain."""
+    """Returns points around the centres, at two distances, within the domain."""
     if count == 0:
         return np.zeros((0, domain.dimension))
-    # Half the spacing of the standing candidates, and a tenth of that.
+    # Half the spacing of the candidates, and a tenth of that.
     radius = 0.5 * spacing * np.where(np.arange(count) % 2, 1.0, 0.1)[:, None] * (domain.upper - domain.lower)
     points = centres[np.arange(count) % len(centres)] + radius * rng.standard_normal((count, domain.dimension))
     return clipped(domain, points)

@@ -1,8 +1,8 @@
 """Points that fill a domain evenly, and points that differ from a good one in some parameters only.
 
-The unit cube here has one coordinate for each *parameter*: a choice of k options is floor(k u), a whole number too, so
-that options come up equally often. (In the encoded cube, which has a column for each option, the largest of k
-columns is a lottery.)
+The unit cube here has one coordinate for each *parameter*. A choice of k options is floor(k u), a whole number too, so
+that all options are equally frequent. (The encoded cube has a column for each option, and there the largest of k
+columns would be random.)
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ..._utils.checks import Array, IndexArray
 from ..domain import Arms, Box, Domain, Space
 from ..parameters import CHOSEN, Choice, Float, Int, Option, Parameter
 
-SMALLEST, LARGEST = 10.0**-2.5, 10.0**-0.5  # steps of a mutation, shares of a parameter's range
-MOST_LISTED = 2**16  # points of a space up to which all of them may be looked at
-MEAN_CHANGES = 2.0  # parameters that a mutation changes, on average, and at least a fifth of them
+SMALLEST, LARGEST = 10.0**-2.5, 10.0**-0.5  # steps of a mutation, as shares of a parameter's range
+MOST_LISTED = 2**16  # largest number of points of a space that are listed
+MEAN_CHANGES = 2.0  # mean number of parameters that a mutation changes, but at least a fifth of them
 
 
 def coordinates(domain: Domain) -> int:
-    """Coordinates of the cube: parameters of a space, columns of a box or of arms."""
+    """Returns the number of coordinates of the cube: parameters of a space, or columns of a box or of arms."""
     return len(domain.parameters) if isinstance(domain, Space) else domain.dimension
 
 
 def from_cube(domain: Box | Space, cube: Array) -> Array:
-    """The points `(n, d)` behind coordinates `(n, parameters)` in [0, 1)."""
+    """Returns the points `(n, d)` of coordinates `(n, parameters)` in [0, 1)."""
     if isinstance(domain, Box):
         return domain.lower + cube * (domain.upper - domain.lower)
     points = np.zeros((len(cube), domain.dimension))
@@ -46,7 +46,7 @@ def from_cube(domain: Box | Space, cube: Array) -> Array:
 
 
 def sobol(domain: Box | Space, count: int, rng: np.random.Generator) -> Array:
-    """At least `count` scrambled Sobol points (a power of two), `(m, d)`."""
+    """Returns at least `count` scrambled Sobol points (a power of two), `(m, d)`."""
     from scipy.stats import qmc  # slow to import, and arms need none of it
 
     power = max(count - 1, 1).bit_length()
@@ -54,7 +54,7 @@ def sobol(domain: Box | Space, count: int, rng: np.random.Generator) -> Array:
 
 
 def design(domain: Domain, count: int, rng: np.random.Generator) -> Array:
-    """Up to `count` distinct points of the domain, spread evenly, `(m, d)`; all of them where there are no more."""
+    """Returns up to `count` distinct points of the domain, spread evenly, `(m, d)`, or all if there are no more."""
     if isinstance(domain, Arms):
         return domain.points[_spread_arms(domain, count, rng)]
     points = _distinct(sobol(domain, 4 * count, rng))
@@ -64,9 +64,13 @@ def design(domain: Domain, count: int, rng: np.random.Generator) -> Array:
 
 
 def within(points: Array, others: Array, least: Array, *, order: IndexArray) -> npt.NDArray[np.bool_]:
-    """Which points `(n, d)` differ from one of the others `(m, d)` by less than `least` `(d,)` everywhere, `(n,)`.
+    """Returns which points differ from one of the others by less than `least` in all columns, `(n,)`.
 
-    The columns are compared in this order, each for the pairs that are left.
+    Args:
+        points: `(n, d)`.
+        others: `(m, d)`.
+        least: `(d,)`.
+        order: order in which the columns are compared, each for the remaining pairs.
     """
     first, *rest = order
     one, other = np.nonzero(np.abs(points[:, first, None] - others[:, first]) < least[first])
@@ -79,13 +83,13 @@ def within(points: Array, others: Array, least: Array, *, order: IndexArray) -> 
 
 
 def _distinct(points: Array) -> Array:
-    """The first of each."""
+    """Returns the distinct points, in order of first occurrence."""
     _, first = np.unique(points, axis=0, return_index=True)
     return np.asarray(points[np.sort(first)])
 
 
 def _every(space: Space, rng: np.random.Generator) -> Array:
-    """Every point of a space in random order, some of them several times; none where there are too many."""
+    """Returns all points of a space in random order, with repeats, or none if there are too many."""
     values = [_values(parameter) for parameter in space.parameters.values()]
     if math.prod(len(each) for each in values) > MOST_LISTED or not all(values):
         return np.zeros((0, space.dimension))
@@ -94,7 +98,7 @@ def _every(space: Space, rng: np.random.Generator) -> Array:
 
 
 def _values(parameter: Parameter) -> list[list[float]]:
-    """The columns of every value that a parameter may have; none of a real one, or of one with too many."""
+    """Returns the columns of every value of a parameter, or none for a real one or one with too many."""
     if isinstance(parameter, Float):
         return []
     values: Sequence[Option] = (
@@ -104,7 +108,7 @@ def _values(parameter: Parameter) -> list[list[float]]:
 
 
 def _spread_arms(arms: Arms, count: int, rng: np.random.Generator) -> IndexArray:
-    """Arms nearest to Sobol points of the box around them; others at random where several points have one arm."""
+    """Returns the arms nearest to Sobol points of the box around them, completed by random arms."""
     if len(arms) <= count:
         return rng.permutation(len(arms))
     low, high = arms.points.min(axis=0), arms.points.max(axis=0)
@@ -124,7 +128,7 @@ def _spread_arms(arms: Arms, count: int, rng: np.random.Generator) -> IndexArray
 
 
 def mutated(domain: Box | Space, centres: Array, count: int, rng: np.random.Generator) -> Array:
-    """`count` points that differ from one of the centres `(m, d)` in a few parameters, by steps of all sizes."""
+    """Returns `count` points that differ from a centre of `(m, d)` in a few parameters, by steps of all sizes."""
     low, span = domain.lower, domain.upper - domain.lower
     unit = ((centres - low) / span)[np.arange(count) % len(centres)]
     known = domain.columns()
@@ -143,7 +147,10 @@ def mutated(domain: Box | Space, centres: Array, count: int, rng: np.random.Gene
 
 
 def one_changed(domain: Box | Space, centre: Array, which: int, count: int, rng: np.random.Generator) -> Array:
-    """Points that differ from the centre `(d,)` in one parameter alone: every option, or `count` steps of all sizes."""
+    """Returns points that differ from the centre `(d,)` in one parameter.
+
+    The points have every option of a choice, or `count` steps of all sizes.
+    """
     parameter, columns = domain.columns()[which]
     if isinstance(parameter, Choice):
         points = np.repeat(centre[None], len(parameter.options), axis=0)
@@ -165,7 +172,7 @@ def one_changed(domain: Box | Space, centre: Array, which: int, count: int, rng:
 
 
 def _steps(count: int, rng: np.random.Generator) -> Array:
-    """Sizes of steps, log-uniform."""
+    """Returns sizes of steps, log-uniform."""
     return np.asarray(np.exp(rng.uniform(math.log(SMALLEST), math.log(LARGEST), size=count)))
 
 
@@ -175,9 +182,10 @@ def clipped(domain: Box | Space, points: Array) -> Array:
 
 
 def neighbours(domain: Box | Space, point: Array) -> Array:
-    """Points that differ in one whole number (by a step, by an eighth of the range, at the ends) or one choice.
+    """Returns points that differ in one choice or one whole number.
 
-    What begins to count thereby begins at the middle of its range.
+    A whole number changes by a step, by an eighth of the range, or to an end. Parameters that become active are at the
+    middle of their range.
     """
     rows = []
     active = domain.active(point[None])

@@ -6,9 +6,9 @@
 | | `steps` | `count` - 1, the steps from one end to the other | scalar |
 | | `places` | points as whole numbers of steps from the lower corner | (n, d) |
 
-A grid of at most `MOST` points is looked at whole. D_t soon has more (it grows like t^{2d}): then the best of what a
-local search on the grid finds, from the maximum over the box and from the best of the candidates' nearest grid points.
-Its moves are of 2^k steps, k falling to 0, so that it ends where no neighbour on the grid is better.
+A grid of at most `MOST` points is evaluated completely. D_t soon has more, since it grows like t^{2d}. Then a local
+search on the grid starts from the maximum over the box and from the grid points nearest to the best candidates. Its
+moves are of 2^k steps, with k falling to 0, so that it ends where no neighbour on the grid is better.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ..._utils.checks import Array
 from ..domain import Box, Space
 from .boxes import leaders
 
-MOST = 2**14  # grid points that are all looked at
+MOST = 2**14  # largest number of grid points that are all evaluated
 CHUNK = 2048  # points valued at a time
-STARTS = 12  # candidates that the search on the grid begins from
-FINEST = 2.0**52  # grid points along a side beyond which every float is one
-ALL_WAYS, TWO_WAYS = 3, 16  # dimensions up to which moves go all ways, or along two axes at a time
-PATIENCE = 1000  # moves of one length, at most: scores that differ by rounding alone must not go on for ever
+STARTS = 12  # number of candidates from which the search on the grid starts
+FINEST = 2.0**52  # grid points along a side beyond which every float is a grid point
+ALL_WAYS, TWO_WAYS = 3, 16  # largest dimensions for moves in all directions, and along two axes at once
+PATIENCE = 1000  # largest number of moves of one length, so that rounding errors cannot cause endless loops
 
 Values = Callable[[Array], Array]  # (n, d) -> (n,)
 
@@ -37,17 +37,17 @@ Values = Callable[[Array], Array]  # (n, d) -> (n,)
 def best_on_grid(
     values: Values, box: Box | Space, at: Array, candidates: Array, count: float, *, most: int = MOST
 ) -> Array:
-    """The grid point of the largest value that is found, `(d,)`; of equal ones the first.
+    """Returns the grid point of the largest value found, `(d,)`, the first of equal ones.
 
-    On a space a grid point stands for the nearest one that stands for parameters.
+    On a space, a grid point stands for the nearest valid point.
 
     Args:
-        values: the score; minus infinity where a point is out of the question.
-        box: what the grid is of.
-        at: the maximum over the box itself, `(d,)`.
+        values: score, minus infinity for excluded points.
+        box: domain of the grid.
+        at: maximum over the box itself, `(d,)`.
         candidates: points all over the box, `(n, d)`.
-        count: grid points along each side; rounded up, at least 2. Beyond 2^52 every point is on the grid.
-        most: size up to which the whole grid is looked at.
+        count: grid points along each side, rounded up, at least 2. Beyond 2^52 every point is on the grid.
+        most: largest size of a grid that is evaluated completely.
     """
     if count >= FINEST:
         return at.copy()
@@ -77,7 +77,7 @@ def _valued(values: Values, points: Array) -> Array:
 
 
 def _climb(values: Values, at: Array, steps: int) -> Array:
-    """Where the places lead, by moves to the best neighbour, of 2^k steps first and of one step at last."""
+    """Returns the final places of moves to the best neighbour, first of 2^k steps and finally of one step."""
     ways = _ways(at.shape[1])
     best = values(at)
     length = 2.0 ** math.floor(math.log2(max(steps / 8, 1.0)))
@@ -98,7 +98,7 @@ def _climb(values: Values, at: Array, steps: int) -> Array:
 
 
 def _ways(d: int) -> Array:
-    """The directions of a move, `(w, d)`."""
+    """Returns the directions of a move, `(w, d)`."""
     if d <= ALL_WAYS:
         return np.array([way for way in itertools.product((-1.0, 0.0, 1.0), repeat=d) if any(way)])
     axes = np.concatenate([np.eye(d), -np.eye(d)])

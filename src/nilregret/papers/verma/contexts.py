@@ -1,13 +1,14 @@
 """Figure 4: contexts. Fifty tasks one after the other, and one task on ever more data.
 
-Each context stays for 30 rounds; Poisson delays of mean 3, m = 6; cumulative regret against the best arm of each
-context. The kernel is one squared exponential of (context, arm), fixed: fits of up to 1,500 points every 10 rounds
-would be most of the work. Its numbers come from a maximum likelihood fit to 500 random cells (appendix C names none).
+Each context stays for 30 rounds. Delays are Poisson of mean 3, and m = 6. The cumulative regret is against the best arm
+of each context. The kernel is a fixed squared exponential of (context, arm), because fits of up to 1,500 points every
+10 rounds would be most of the work. Its numbers come from a maximum likelihood fit to 500 random cells (appendix C
+names none).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,18 +26,19 @@ from ..verdicts import below
 from .rules import PAPER, TS, UCB, rules
 from .tables import table
 
-VISITS = 30  # rounds for which a context stays
+VISITS = 30  # rounds of a context
 DELAY, M = PoissonDelay(3.0), 6.0
 META_FEATURES = 6
 TST_SVM = ("tst_svm/tst_svm.npz",)
-Model = tuple[SquaredExponential, float]
-TST: Model = SquaredExponential(1.7, scale=1.0), 0.13  # kernel and standard deviation of the noise
-# The fit finds no dependence on context and C (lengthscales of 1,000): the side of the box is taken for both.
+Model = tuple[SquaredExponential, float]  # kernel, and standard deviation of the noise
+
+TST: Model = SquaredExponential(1.7, scale=1.0), 0.13
+# The fit finds no dependence on context and C (lengthscales of 1,000), so that both get the side of the box.
 GROWING: Model = SquaredExponential((1.0, 1.0, 0.15), scale=0.7), 0.01
 
 
 def contextual(job: Job, names: Sequence[str], contexts: Arms, arms: Arms, values: Array, model: Model) -> Result:
-    """Rules on a table with a row `(N,)` for each context, which come in that order."""
+    """Makes a figure of rules on a table with a row `(N,)` for each context. Contexts come in this order."""
     kernel, noise = model
     policies = rules(names, arms, kernel, noise=noise, m=M, context=contexts)
 
@@ -48,7 +50,7 @@ def contextual(job: Job, names: Sequence[str], contexts: Arms, arms: Arms, value
         best=lambda seen: values[contexts.index(seen)].max(axis=1),
     )  # fmt: skip
 
-    def world(trial: int, seed: int) -> World:  # noqa: ARG001 - delays and ties alone are random
+    def world(trial: int, seed: int) -> World:  # noqa: ARG001 - Only delays and ties are random.
         return env, policies
 
     runs = compare(job, world, cumulative_regret)
@@ -60,7 +62,7 @@ def contextual(job: Job, names: Sequence[str], contexts: Arms, arms: Arms, value
 
 
 def tasks(data: Path | None) -> tuple[Arms, Arms, Array]:
-    """Contexts, arms and accuracies `(50, 288)` of Wistuba et al.'s table, tasks in alphabetical order."""
+    """Returns contexts, arms and accuracies `(50, 288)` of Wistuba et al.'s table, tasks in alphabetical order."""
     origin = (
         "It is made of data/svm of the GitHub repository wistuba/TST (Wistuba, Schilling and Schmidt-Thieme 2015): "
         "arrays accuracy (50, 288), hyperparameters (288, 6) and meta_features (50, 22)."
@@ -73,30 +75,29 @@ def tasks(data: Path | None) -> tuple[Arms, Arms, Array]:
 
 
 def growing(data: Path | None) -> tuple[Arms, Arms, Array]:
-    """Contexts 0, 1/19, ..., 1, and the accuracies of the `growing` table."""
+    """Returns contexts 0, 1/19, ..., 1, the arms, and the accuracies of the `growing` table."""
     known = table("growing", data)
     return Arms.grid(0.0, 1.0, len(known.accuracy)), known.arms, known.accuracy
 
 
-@PAPER.figure("4a", "fifty tasks as contexts, UCB rules", trials=10, rounds=1500, quick=(2, 200), data=TST_SVM)
-def tasks_ucb(job: Job) -> Result:
-    """The context is six meta-features of a task."""
-    return contextual(job, UCB, *tasks(job.data), TST)
+def _make(
+    job: Job, names: Sequence[str], load: Callable[[Path | None], tuple[Arms, Arms, Array]], model: Model
+) -> Result:
+    return contextual(job, names, *load(job.data), model)
 
 
-@PAPER.figure("4b", "fifty tasks as contexts, Thompson sampling", trials=10, rounds=1500, quick=(2, 200), data=TST_SVM)
-def tasks_ts(job: Job) -> Result:
-    """As figure 4a."""
-    return contextual(job, TS, *tasks(job.data), TST)
-
-
-@PAPER.figure("4c", "ever more data as context, UCB rules", trials=10, rounds=600, quick=(2, 200))
-def growing_ucb(job: Job) -> Result:
-    """The context is the number of the data set, 0 to 19, scaled to [0, 1]."""
-    return contextual(job, UCB, *growing(job.data), GROWING)
-
-
-@PAPER.figure("4d", "ever more data as context, Thompson sampling", trials=10, rounds=600, quick=(2, 200))
-def growing_ts(job: Job) -> Result:
-    """As figure 4c."""
-    return contextual(job, TS, *growing(job.data), GROWING)
+# The context is six meta-features of a task, or the number of the data set, 0 to 19, scaled to [0, 1].
+PAPER.declare(
+    [
+        ("4a", "fifty tasks as contexts, UCB rules", _make, UCB, tasks, TST),
+        ("4b", "fifty tasks as contexts, Thompson sampling", _make, TS, tasks, TST),
+    ],
+    trials=10, rounds=1500, quick=(2, 200), data=TST_SVM,
+)  # fmt: skip
+PAPER.declare(
+    [
+        ("4c", "ever more data as context, UCB rules", _make, UCB, growing, GROWING),
+        ("4d", "ever more data as context, Thompson sampling", _make, TS, growing, GROWING),
+    ],
+    trials=10, rounds=600, quick=(2, 200),
+)  # fmt: skip

@@ -1,8 +1,8 @@
 """Figures 1 and 5: functions drawn from a Gaussian process, scaled to [0, 1], under random and fixed delays.
 
 "An equally spaced grid within the range [0, 1] with a size 1000", squared exponential kernel of lengthscale 0.02. The
-paper gives neither the noise (here its standard deviation is 0.01) nor what the GP starts from: here k(x, x) = 0.25, as
-large as a function on [0, 1] can vary, and lambda = 0.01.
+paper gives neither the noise nor the initial kernel of the rules. Here the noise has standard deviation 0.01, and
+lambda = 0.01. The prior variance k(x, x) = 0.25 is the largest variance of a function on [0, 1].
 """
 
 from __future__ import annotations
@@ -15,14 +15,27 @@ from ..._utils.checks import Array
 from ...domains.domain import Arms
 from ...kernels import SquaredExponential
 from ...policy.policy import Policy
-from ...simulation.environments import ArmFunction, Environment, gp_sample
+from ...simulation.environments import Environment
 from ...simulation.environments.delays import Delay, PoissonDelay
 from ...slots.refit import Refit
 from ...study.curves import Curves
 from ..figure import Job, Result, Statement
 from ..trials import World, compare
 from ..verdicts import below, ends, gap, together, within
-from .rules import FIXED, MEAN, PAPER, STOCHASTIC, TS, UCB, known_regret, rules, simple_panel, smaller, window
+from .rules import (
+    FIXED,
+    MEAN,
+    PAPER,
+    STOCHASTIC,
+    TS,
+    UCB,
+    known_regret,
+    rules,
+    scaled_sample,
+    simple_panel,
+    smaller,
+    window,
+)
 
 TRIALS, ROUNDS, QUICK = 30, 100, (6, 100)
 ARMS = Arms.grid(0.0, 1.0, 1000)
@@ -32,17 +45,11 @@ REFITTED = Refit(every=10, prior="none")  # maximum likelihood, standardised rew
 TITLES = {"kernel known": None, "kernel fitted every 10 answers": REFITTED}
 
 
-def scaled_sample(seed: int) -> ArmFunction:
-    """A draw from the GP, "normalized into the range of [0, 1]"."""
-    values = gp_sample(SquaredExponential(LENGTHSCALE), ARMS, seed=seed).values
-    return ArmFunction(ARMS, (values - values.min()) / (values.max() - values.min()))
-
-
 def runs_under(job: Job, delay: Delay, policies: Mapping[str, Policy]) -> dict[str, Array]:
-    """Simple regret of every policy on every function."""
+    """Returns the simple regret of every policy on every function."""
 
-    def world(trial: int, seed: int) -> World:  # noqa: ARG001 - all is in the seed
-        return Environment(scaled_sample(seed), domain=ARMS, noise=NOISE, delay=delay), policies
+    def world(trial: int, seed: int) -> World:  # noqa: ARG001 - The seed decides everything.
+        return Environment(scaled_sample(ARMS, LENGTHSCALE, seed), domain=ARMS, noise=NOISE, delay=delay), policies
 
     return compare(job, world, known_regret(1.0))
 
@@ -56,14 +63,14 @@ def _ours(job: Job, delay: Delay, m: float, refit: Refit | None) -> Array:
 
 
 def _panels(job: Job, lines: Callable[[Refit | None], Mapping[str, Array]]) -> tuple[Curves, Curves]:
-    """With the kernel known, and with it fitted."""
+    """Returns a panel with the known kernel, and one with a fitted kernel."""
     first, second = (simple_panel(lines(refit), job.rounds, title) for title, refit in TITLES.items())
     return first, second
 
 
 @PAPER.figure("1a", "GP-UCB-SDF under short and long delays", trials=TRIALS, rounds=ROUNDS, quick=QUICK)
 def delays(job: Job) -> Result:
-    """Poisson delays of mean 5, 10 and 20, m = twice that."""
+    """Takes Poisson delays of mean 5, 10 and 20, and m = twice the mean."""
     means = (5.0, MEAN, 20.0)
     panels = _panels(job, lambda refit: {f"mean {mu:g}": _ours(job, PoissonDelay(mu), 2.0 * mu, refit) for mu in means})
     return Result(panels, tuple(_larger_is_worse(panel) for panel in panels))
@@ -78,7 +85,7 @@ def _larger_is_worse(curves: Curves) -> Statement:
 
 
 def _comparable(curves: Curves, a: str, b: str, *, by: float = 0.01) -> Statement:
-    """The whole interval of the difference at the end is within 1% of the function's range."""
+    """Returns the statement that two curves end within 1% of the range of the function, interval included."""
     apart = gap(curves, a, b)
     return Statement(
         f'{curves.title}: "m = 20 = 2 mu and m = 40 produce comparable performances": the difference at the end, its '
@@ -90,7 +97,7 @@ def _comparable(curves: Curves, a: str, b: str, *, by: float = 0.01) -> Statemen
 
 @PAPER.figure("1b", "GP-UCB-SDF with short and long windows m", trials=TRIALS, rounds=ROUNDS, quick=QUICK)
 def windows(job: Job) -> Result:
-    """Poisson delays of mean 10, m = 5, 10, 20 and 40."""
+    """Takes Poisson delays of mean 10, and m = 5, 10, 20 and 40."""
     panels = _panels(job, lambda refit: {f"m = {m}": _ours(job, STOCHASTIC, float(m), refit) for m in (5, 10, 20, 40)})
     statements = []
     for panel in panels:
@@ -109,25 +116,13 @@ def _against(job: Job, names: Sequence[str], delay: Delay) -> Result:
     return Result(panels, tuple(statements))
 
 
-@PAPER.figure("1c", "UCB rules, Poisson delays", trials=TRIALS, rounds=ROUNDS, quick=QUICK)
-def ucb_stochastic(job: Job) -> Result:
-    """Mean 10, m = 20."""
-    return _against(job, UCB, STOCHASTIC)
-
-
-@PAPER.figure("1d", "UCB rules, fixed delays", trials=TRIALS, rounds=ROUNDS, quick=QUICK)
-def ucb_fixed(job: Job) -> Result:
-    """Delay 10, batches of 11, m = 10."""
-    return _against(job, UCB, FIXED)
-
-
-@PAPER.figure("5a", "Thompson sampling, Poisson delays", trials=TRIALS, rounds=ROUNDS, quick=QUICK)
-def ts_stochastic(job: Job) -> Result:
-    """As figure 1c."""
-    return _against(job, TS, STOCHASTIC)
-
-
-@PAPER.figure("5b", "Thompson sampling, fixed delays", trials=TRIALS, rounds=ROUNDS, quick=QUICK)
-def ts_fixed(job: Job) -> Result:
-    """As figure 1d."""
-    return _against(job, TS, FIXED)
+# Poisson delays have mean 10 and m = 20. Fixed delays are 10, in batches of 11, with m = 10.
+PAPER.declare(
+    [
+        ("1c", "UCB rules, Poisson delays", _against, UCB, STOCHASTIC),
+        ("1d", "UCB rules, fixed delays", _against, UCB, FIXED),
+        ("5a", "Thompson sampling, Poisson delays", _against, TS, STOCHASTIC),
+        ("5b", "Thompson sampling, fixed delays", _against, TS, FIXED),
+    ],
+    trials=TRIALS, rounds=ROUNDS, quick=QUICK,
+)  # fmt: skip

@@ -7,10 +7,10 @@
 | `cnn` | one convolutional layer on MNIST, Adam | batch size in [128, 512]; rate, decay in [1e-6, 1], logarithmic |
 | `growing` | `svm` on the first 1/20, 2/20, ... of the training rows | as `svm`; one row for each size |
 
-Ranges are the paper's (appendix C.2). Its released code spreads C and gamma linearly; for the others it says nothing,
-and on a linear grid every learning rate but the first is too large to learn anything. "Decay" makes the rate of step t
-rate / (1 + decay t). The tables are made by `nilregret papers --tabulate NAME` and kept in this package; a file of the
-same name in the folder `verma_tables` of the data sets is used instead.
+Ranges are the paper's (appendix C.2). Its released code spreads C and gamma linearly. For the others the code gives no
+spread, and on a linear grid every learning rate but the first is too large. "Decay" makes the rate of step t
+rate / (1 + decay t). The tables are made by `nilregret papers --tabulate NAME` and are part of this package. A file of
+the same name in the folder `verma_tables` of the data sets takes precedence.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from ...simulation.environments.data.files import VARIABLE, arrays, find
 
 Report = Callable[[int, int], None]
 FOLDER = "verma_tables"
-SIZES = 20  # of the growing data set
-SHARE = 0.3  # of the rows, kept for validation
+SIZES = 20  # sizes of the growing data set
+SHARE = 0.3  # fraction of the rows for validation
 
 
 @final
@@ -42,7 +42,7 @@ class Table:
 
     Attributes:
         arms: the grid in the unit cube, `(N, d)`.
-        accuracy: of each, in [0, 1], `(N,)`; with several sizes of the data `(20, N)`.
+        accuracy: accuracies in [0, 1], `(N,)`, or `(20, N)` with several sizes of the data.
     """
 
     arms: Arms
@@ -50,19 +50,18 @@ class Table:
 
 
 def table(name: str, data: Path | None) -> Table:
-    """The table of that name: the user's own where there is one, else the one that comes with the library."""
+    """Returns the table of that name in the data folder, or else the table of this package."""
     try:
         file = find(FOLDER, [f"{name}.npz"], data, origin="")
     except MissingData:
         file = Path(str(resources.files(__package__) / "tabulated" / f"{name}.npz"))
     axes_of, correct, cases = arrays(file, ["axes", "correct", "cases"])
     axes = [axes_of[i][np.isfinite(axes_of[i])] for i in range(len(axes_of))]
-    grid = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
-    return Table(Arms(grid), np.asarray(correct, dtype=np.float64) / int(cases))
+    return Table(Arms(_grid(axes)), np.asarray(correct, dtype=np.float64) / int(cases))
 
 
 def tabulate(name: str, folder: Path, *, data: Path | None = None, report: Report) -> Path:
-    """Evaluate an objective on its whole grid and write the table, `NAME.npz`, into a folder."""
+    """Evaluates an objective on its whole grid and writes the table, `NAME.npz`, into a folder."""
     if name not in MAKERS:
         raise InvalidInput(f"There is no table {name!r}: there are {', '.join(MAKERS)}.")
     axes, correct, cases = MAKERS[name](data, report)
@@ -79,11 +78,16 @@ def tabulate(name: str, folder: Path, *, data: Path | None = None, report: Repor
     return file
 
 
-Made = tuple[list[Array], IndexArray, int]  # axes, correct predictions on the grid, of how many
+Made = tuple[list[Array], IndexArray, int]  # axes, numbers of correct predictions on the grid, number of predictions
 
 
 def _unit(count: int) -> Array:
     return np.linspace(0.0, 1.0, count)
+
+
+def _grid(axes: Sequence[Array]) -> Array:
+    """Returns the points of a grid, `(N, d)`, the last axis varying fastest."""
+    return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
 
 
 def _log(u: float, low: float, high: float) -> float:
@@ -91,7 +95,7 @@ def _log(u: float, low: float, high: float) -> float:
 
 
 def split(y: Array, share: float, seed: int) -> tuple[IndexArray, IndexArray]:
-    """Rows to learn from and rows to validate on, both with the classes in equal shares, in random order."""
+    """Returns rows to learn from and rows to validate on, stratified by class, in random order."""
     rng = np.random.default_rng(seed)
     learn, validate = [], []
     for label in np.unique(y):
@@ -121,13 +125,13 @@ def _svm_counts(data: Path | None, report: Report, grid: int, shares: Sequence[f
     origin = "It is the Pima Indians diabetes data of Kaggle (uciml), a header and 768 rows of 9 numbers."
     rows = np.loadtxt(find("pima_diabetes", ["diabetes.csv"], data, origin=origin), delimiter=",", skiprows=1)
     X, y = rows[:, :8], rows[:, 8]
-    learn, validate = halves(np.arange(len(y)), test_size=SHARE, stratify=y, random_state=0)  # as the released code
+    learn, validate = halves(np.arange(len(y)), test_size=SHARE, stratify=y, random_state=0)  # as in the released code
     correct = np.zeros((len(shares), grid * grid), dtype=np.intp)
     for i, share in enumerate(shares):
         some = learn[: max(round(share * len(learn)), 2)]
-        for j, (u, v) in enumerate(np.stack(np.meshgrid(_unit(grid), _unit(grid), indexing="ij"), -1).reshape(-1, 2)):
+        for j, (u, v) in enumerate(_grid([_unit(grid)] * 2)):
             model = SVC(C=1e-4 + u * (100.0 - 1e-4), gamma=1e-4 + v * (10.0 - 1e-4))
-            both = len(np.unique(y[some])) > 1  # few rows may all be of one class
+            both = len(np.unique(y[some])) > 1  # A few rows may all be of one class.
             predicted = model.fit(X[some], y[some]).predict(X[validate]) if both else y[some[0]]
             correct[i, j] = int((predicted == y[validate]).sum())
             report(i * grid * grid + j + 1, correct.size)
@@ -138,7 +142,7 @@ def _svm_counts(data: Path | None, report: Report, grid: int, shares: Sequence[f
 
 
 def _lr(data: Path | None, report: Report, *, sizes: int = 7, rates: int = 13) -> Made:
-    """Ten passes over the training rows, features standardised by them, from zero weights."""
+    """Trains in ten passes from zero weights, with features standardised on the training rows."""
     origin = "It is the Breast Cancer Wisconsin (Diagnostic) data of UCI: 30 features, then 1 for benign."
     file = find("breast_cancer", ["wdbc.csv.gz", "wdbc.csv"], data, origin=origin)
     rows = np.genfromtxt(file, delimiter=",", skip_header=1)
@@ -147,7 +151,7 @@ def _lr(data: Path | None, report: Report, *, sizes: int = 7, rates: int = 13) -
     X = (X - X[learn].mean(axis=0)) / X[learn].std(axis=0)
     axes = [_unit(sizes), _unit(rates), _unit(rates)]
     correct = []
-    for b, r, d in np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3):
+    for b, r, d in _grid(axes):
         weights = _trained(X[learn], y[learn], round(32 + 96 * b), _log(r, 1e-6, 1.0), _log(d, 1e-6, 1.0))
         scores = X[validate] @ weights[:-1] + weights[-1]
         correct.append(int(((scores > 0.0) == y[validate]).sum()))
@@ -174,7 +178,10 @@ def _trained(X: Array, y: Array, batch: int, rate: float, decay: float, *, passe
 
 
 def _cnn(data: Path | None, report: Report, *, sizes: int = 6, rates: int = 8) -> Made:
-    """Two passes over 8,000 of MNIST's 10,000 test images (of the 60,000 others there is no small file), 2,000 kept."""
+    """Trains in two passes over 8,000 of MNIST's 10,000 test images, and validates on the other 2,000.
+
+    The 60,000 training images are not used, because there is no small file with them.
+    """
     torch = _needed("torch", "bench")
     origin = "It is MNIST's t10k-images-idx3-ubyte.gz, with t10k-labels-idx1-ubyte.gz beside it."
     file = find("mnist_t10k", ["t10k-images-idx3-ubyte.gz"], data, origin=origin)
@@ -185,7 +192,7 @@ def _cnn(data: Path | None, report: Report, *, sizes: int = 6, rates: int = 8) -
     learn, validate = (torch.tensor(rows) for rows in split(y.numpy().astype(np.float64), 0.2, seed=0))
     axes = [_unit(sizes), _unit(rates), _unit(rates)]
     correct = []
-    for b, r, d in np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3):
+    for b, r, d in _grid(axes):
         model = _network(torch, X[learn], y[learn], round(128 + 384 * b), _log(r, 1e-6, 1.0), _log(d, 1e-6, 1.0))
         with torch.no_grad():
             correct.append(int((model(X[validate]).argmax(dim=1) == y[validate]).sum()))
@@ -194,7 +201,7 @@ def _cnn(data: Path | None, report: Report, *, sizes: int = 6, rates: int = 8) -
 
 
 def _network(torch: Any, X: Any, y: Any, batch: int, rate: float, decay: float) -> Any:
-    """8 channels with kernels of size 3, pooling of size 3, a layer of 8 nodes; ReLU, Adam (appendix C.2)."""
+    """Trains 8 channels with kernels of size 3, pooling of size 3, a layer of 8 nodes, ReLU, Adam (appendix C.2)."""
     nn = torch.nn
     torch.manual_seed(0)
     model = nn.Sequential(

@@ -1,8 +1,8 @@
 """Figures 2 and 3: hyperparameters of a support vector machine, a convolutional network and a logistic regression.
 
-Rules start from k = exp(-r^2 / (2 0.1^2)) on the unit cube and lambda = 1e-4, and fit the kernel by maximum likelihood
-after every 10 answers, rewards as they are (accuracies, prior mean 0), as the released code does. Left to answered
-trials' rewards; right to each method's own outputs, its censored zeros or hallucinated means included.
+Rules start from k = exp(-r^2 / (2 0.1^2)) on the unit cube and lambda = 1e-4. As in the released code, they fit the
+kernel by maximum likelihood after every 10 answers to raw rewards (accuracies, prior mean 0). Left: the fit takes
+rewards of answered trials. Right: it takes the outputs of each method, with censored zeros or hallucinated means.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .tables import table
 
 TRIALS, ROUNDS, QUICK = 24, 100, (3, 60)
 START = SquaredExponential(0.1)
-NOISE = 0.01  # of the GP; the objective itself answers the same thing every time
+NOISE = 0.01  # noise of the GP, while the objective itself has none
 TITLES = {"answered": "kernel fitted to answers", "own": "kernel fitted to own outputs"}
 
 
 def tuning(job: Job, name: str, names: Sequence[str], delay: Delay) -> Result:
-    """Every rule on a table of validation accuracies."""
+    """Makes a figure of every rule on a table of validation accuracies."""
     known = table(name, job.data)
     f = ArmFunction(known.arms, known.accuracy)
     env = Environment(f, domain=known.arms, delay=delay)
@@ -60,17 +60,16 @@ SETTINGS = (
 )
 
 
-def _declare(letters: str, number: str, name: str, what: str) -> None:
-    """The four figures of one model."""
-    for letter, (about, names, delay) in zip(letters, SETTINGS, strict=True):
-
-        def make(job: Job, name: str = name, names: Sequence[str] = names, delay: Delay = delay) -> Result:
-            """A figure of `tuning`."""
-            return tuning(job, name, names, delay)
-
-        PAPER.figure(f"{number}{letter}", f"{what}: {about}", trials=TRIALS, rounds=ROUNDS, quick=QUICK)(make)
-
-
-_declare("abcd", "2", "svm", "support vector machine on Pima diabetes")
-_declare("efgh", "2", "cnn", "convolutional network on MNIST")
-_declare("abcd", "3", "lr", "logistic regression on breast cancer")
+MODELS = (
+    ("2", "abcd", "svm", "support vector machine on Pima diabetes"),
+    ("2", "efgh", "cnn", "convolutional network on MNIST"),
+    ("3", "abcd", "lr", "logistic regression on breast cancer"),
+)
+PAPER.declare(
+    [
+        (f"{number}{letter}", f"{model}: {about}", tuning, name, names, delay)
+        for number, letters, name, model in MODELS
+        for letter, (about, names, delay) in zip(letters, SETTINGS, strict=True)
+    ],
+    trials=TRIALS, rounds=ROUNDS, quick=QUICK,
+)  # fmt: skip

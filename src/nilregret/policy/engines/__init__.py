@@ -1,4 +1,4 @@
-"""Where domain, belief and score meet: one engine for finitely many arms, one for everything else."""
+"""Engines choose points by belief and score: one for finitely many arms, one for all other domains."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...domains.domain import Arms, Domain
 from ...domains.search.boxes import PointSearch
 from ...slots.sketch import Sketch
 from .arms import ArmEngine
-from .base import BestReward, Compared, Decision, Engine, Limit, Limits, Question, Units, row_of, table
+from .base import BestReward, Compared, Decision, Engine, Limit, Limits, Prior, Question, Units, row_of, table
 from .points import PointEngine
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Limit",
     "Limits",
     "PointEngine",
+    "Prior",
     "Question",
     "Units",
     "make_engine",
@@ -31,7 +32,7 @@ __all__ = [
 def make_engine(
     domain: Domain, context: Domain | None, search: PointSearch, sketch: Sketch | None = None, *, seed: int
 ) -> Engine[Any]:
-    """The engine that suits the domain and the contexts."""
+    """Returns the engine for a domain and contexts."""
     if isinstance(domain, Arms) and isinstance(context, Arms | None):
         return ArmEngine(domain, context)
     return PointEngine(domain, context, search, seed=seed, sketch=None if sketch is None else sketch.terms)

@@ -1,4 +1,4 @@
-"""Arms, with finitely many contexts or none: a table that is searched whole."""
+"""The engine for arms with finitely many contexts or none, which compares all of them."""
 
 from __future__ import annotations
 
@@ -16,67 +16,48 @@ from ...domains.search.arms import best_arm, checked_scores
 from ...gp import (
     ArmPosterior,
     AveragedArms,
-    Bank,
     BankPosterior,
     DriftingPosterior,
+    OutOfSequencePosterior,
     RatePosterior,
-    RatePrior,
-    Retraced,
-    Several,
+    RepeatedPlays,
     TableBelief,
 )
 from ...gp.choice import posterior_on_arms
 from ...kernels import Kernel
 from ...slots.acquisition import TableView
 from ...slots.envelope import Bounds, Envelope
-from ...slots.memory import Drift
 from ...storage.record import Trial
 from ..availability import Available
-from .base import Decision, Engine, Limits, Question, Units, best_admitted, moved, multiple, none_left, table
+from .base import Decision, Engine, Limits, Prior, Question, Units, best_admitted, moved, multiple, none_left, table
 
-OnArms = ArmPosterior | AveragedArms | Retraced | RatePosterior
+OnArms = ArmPosterior | AveragedArms | OutOfSequencePosterior | RatePosterior
 
 
 @final
 class ArmEngine(Engine[TableBelief]):
-    """Arms, with finitely many contexts or none: a table with a row for each context and a column for each arm."""
+    """The engine for a table with a row for each context and a column for each arm."""
+
+    OWNED = ("_failed",)
 
     def __init__(self, domain: Arms, context: Arms | None) -> None:
         self.domain: Arms = domain
         self.context: Arms | None = context
         self._table = table(domain, context)
-        self._empty: dict[tuple[Kernel, float, Drift, RatePrior | None, Bank | None, float | None], OnArms] = {}
+        self._empty: dict[Prior, OnArms] = {}
         self._failed: set[int] = set()
-        self._rows: dict[bytes, int] = {}  # of contexts that were looked up: each is several times in a round
+        self._rows: dict[bytes, int] = {}  # row numbers of contexts, which a round looks up several times
 
-    def fresh(
-        self,
-        kernel: Kernel,
-        regularization: float,
-        *,
-        apart: bool,
-        drift: Drift,
-        known: RatePrior | None = None,
-        bank: Bank | None = None,
-        noise_variance: float | None = None,
-    ) -> TableBelief:
-        """A belief over the table; what a kernel makes of it is worked out once."""
-        key = (kernel, regularization, drift, known, bank, noise_variance)
-        if key not in self._empty:
-            if len(self._empty) >= self.outputs:  # of the last kernels alone: fits make many
+    def fresh(self, prior: Prior, *, apart: bool = False) -> TableBelief:
+        """Returns an empty belief over the table. Each prior is computed once."""
+        if prior not in self._empty:
+            if len(self._empty) >= self.outputs:  # only the last priors are kept, since fits make many
                 self._empty = {}
-            self._empty[key] = self._made(*key)
-        return TableBelief(self._empty[key].copy(), apart=apart)
+            self._empty[prior] = self._posterior(prior)
+        return TableBelief(self._empty[prior].copy(), apart=apart)
 
-    def _made(
-        self,
-        kernel: Kernel,
-        regularization: float,
-        drift: Drift,
-        known: RatePrior | None,
-        bank: Bank | None,
-        noise_variance: float | None,
-    ) -> OnArms:
+    def _posterior(self, prior: Prior) -> OnArms:
+        kernel, regularization, drift, known, bank, noise_variance = prior
         if known is not None:
             return RatePosterior(kernel, self._table.points, known, regularization=regularization)
         if bank is not None:
@@ -86,25 +67,26 @@ class ArmEngine(Engine[TableBelief]):
             return posterior_on_arms(self._table, kernel, regularization)
         if isinstance(drift, tuple):
             several = BankPosterior(self._table, kernel, regularization, rates=drift, noise_variance=noise_variance)
-            return Retraced(several)
-        return Retraced(DriftingPosterior(self._table, kernel, regularization, rate=drift))
+            return OutOfSequencePosterior(several)
+        return OutOfSequencePosterior(DriftingPosterior(self._table, kernel, regularization, rate=drift))
 
     def cell(self, trial: Trial) -> int:
-        """The index in the table."""
+        """Returns the index in the table."""
         if trial.arm is None:
             raise InvalidInput(f"Trial {trial.number} has no arm, but the policy plays arms.")
         if self.context is None:
             return trial.arm
         return self._row(trial.context) * len(self.domain) + trial.arm
 
-    def entry(self, trial: Trial) -> int | Several:
-        """The index in the table, and the round where f drifts (`Retraced.entry`)."""
+    def entry(self, trial: Trial) -> int | RepeatedPlays:
+        """Returns the index in the table, with the round if f drifts (`OutOfSequencePosterior.entry`)."""
+        cell = self.cell(trial)
         if trial.repeats > 1:
-            return Several(self.cell(trial), trial.times, trial.scatter)
-        return self.cell(trial) + (trial.number * len(self._table) if self.drifts else 0)
+            return RepeatedPlays(cell, trial.times, trial.scatter)
+        return cell + trial.number * len(self._table) if self.drifts else cell
 
-    def here(self, trial: Trial) -> int:
-        """The index in the table."""
+    def cell_now(self, trial: Trial) -> int:
+        """Returns the index in the table."""
         return self.cell(trial)
 
     def _row(self, context: Array | None) -> int:
@@ -116,51 +98,26 @@ class ArmEngine(Engine[TableBelief]):
             row = self._rows[key] = int(self.context.index(context[None])[0])
         return row
 
-    def between(self, kernel: Kernel, cells: list[int], others: list[int]) -> Array:
-        """Prior covariance between cells, `(a, b)`."""
+    def prior_covariance(self, kernel: Kernel, cells: list[int], others: list[int]) -> Array:
+        """Returns the prior covariance between cells, `(a, b)`."""
         return kernel.between_arms(self._table.points, np.array(cells), np.array(others))
 
     def largest_variance(self, kernel: Kernel) -> float:
-        """The largest prior variance in the table."""
+        """Returns the largest prior variance in the table."""
         return float(kernel.arm_variances(self._table.points).max())
 
-    joins = True
-
-    def put(self, belief: TableBelief, cells: list[int], values: list[float | None]) -> None:
-        """As one by one, to the bit."""
-        belief.put_all(cells, values)
-
-    def fill(self, belief: TableBelief, cells: list[int], values: list[float | None]) -> None:
-        """One by one."""
-        for cell, value in zip(cells, values, strict=True):
-            belief.revise(cell, None, value)
-
-    def revise(self, belief: TableBelief, cell: int, old: float | None, new: float | None) -> None:
-        """Change what a trial counts as."""
-        belief.revise(cell, old, new)
-
-    def revise_all(
-        self, belief: TableBelief, cells: list[int], old: list[float | None], new: list[float | None]
-    ) -> None:
-        """Change what several trials count as."""
-        belief.revise_all(cells, old, new)
-
-    def drop(self, belief: TableBelief, cell: int, value: float | None) -> None:
-        """Take a trial back out."""
-        belief.drop(cell, value)
-
     def means(self, belief: TableBelief, trials: list[Trial]) -> Array:
-        """Posterior mean at answered trials."""
+        """Returns posterior means at answered trials."""
         return belief.mean([self.cell(trial) for trial in trials])
 
     def deviations(self, belief: TableBelief, trials: list[Trial]) -> Array:
-        """Posterior std of f at trials."""
+        """Returns posterior deviations of f at trials."""
         return belief.predict([self.cell(trial) for trial in trials])[1]
 
     def envelope(
         self, belief: TableBelief, bounds: Bounds, units: Units, points: Any, context: Array | None
     ) -> Envelope:
-        """The bounds of f at some arms, given as points, or at all."""
+        """Returns the bounds of f at arms, given as points, or at all arms."""
         cells = self.cells(context)
         if points is not None:
             arms = self.domain.index(points)
@@ -168,33 +125,34 @@ class ArmEngine(Engine[TableBelief]):
         return bounds(*units.rewards(*belief.predict(cells)), cells)
 
     def cells(self, context: Array | None) -> IndexArray | None:
-        """Where the arms stand under a context; None where the table has no other rows."""
+        """Returns the cells of the arms under a context, or None if the table has no other cells."""
         if self.context is None:
             return None
         start = self._row(context) * len(self.domain)
         return np.arange(start, start + len(self.domain))
 
     def candidates(self) -> None:
-        """All arms."""
+        """Returns None, which stands for all arms."""
 
-    def fail(self, trial: Trial) -> None:
-        """Set an arm aside, and those that coincide with it."""
+    def set_aside(self, trial: Trial) -> None:
+        """Sets an arm aside, with all arms at the same point."""
         self._failed |= self._arms_at(trial)
 
-    def forgive(self, trial: Trial) -> None:
-        """Set them aside no more."""
+    def allow(self, trial: Trial) -> None:
+        """Allows an arm again, with all arms at the same point."""
         self._failed -= self._arms_at(trial)
 
-    def forgive_all(self) -> None:
-        """Set nothing aside any more."""
+    def allow_all(self) -> None:
+        """Allows all arms again."""
         self._failed = set()
 
     def _arms_at(self, trial: Trial) -> set[int]:
         return set(np.flatnonzero((self.domain.points == trial.point).all(axis=1)).tolist())
 
     def choose(self, belief: TableBelief, question: Question, available: Available | None) -> Decision:
-        """The best arm, ties broken at random."""
-        question = question.centred()
+        """Returns the best arm. Ties are broken at random."""
+        if question.units.center:
+            question = question.centred()
         scores, size = self.scores(belief, question, available)
         if available is not None:
             return self.best_among(scores, size, question.randomness, available)
@@ -205,21 +163,21 @@ class ArmEngine(Engine[TableBelief]):
         return Decision(self.domain.points[arm], arm, explored=False)
 
     def scores(self, belief: TableBelief, question: Question, available: Available | None) -> tuple[Array, float]:
-        """Of all that may be played, and what their differences are measured against."""
+        """Returns the scores of all available arms, and the size by which score differences are judged."""
         arms = None if available is None else available.arms
-        count = len(self.domain) if arms is None else len(arms)
+        count = len(self.domain.points if arms is None else arms)
         view = _Table(self, belief, question, arms)
         scores = checked_scores(question.score.on_table(view), count)
         if question.limits is not None:
             scores = self._judged(scores, view, question.limits, available)
-        return scores, belief.answered.prior.size * question.units.unit if question.score.in_rewards else 1.0
+        return scores, belief.observed.prior.size * question.units.unit if question.score.in_rewards else 1.0
 
     def searched(self, belief: TableBelief, question: Question, point: Array) -> tuple[Array, Array]:  # noqa: ARG002
-        """Nothing is."""
+        """Raises an error, because arms are not searched."""
         raise InvalidInput("Arms are compared all, not searched.")
 
     def _judged(self, scores: Array, view: _Table, limits: Limits, available: Available | None) -> Array:
-        """What constraints make of scores; failed arms are out before that."""
+        """Returns the scores under the constraints. Failed arms are excluded first."""
         if self._failed:
             failed = np.isin(np.arange(len(self.domain)) if view.arms is None else view.arms, list(self._failed))
             none_left(available is None and bool(failed.all()))
@@ -228,46 +186,39 @@ class ArmEngine(Engine[TableBelief]):
         none_left(bool(np.isneginf(judged).all()) and available is None)
         return judged
 
-    def anywhere(self, randomness: Randomness, available: Available | None) -> Decision:
-        """A uniformly drawn arm."""
+    def draw_uniform(self, randomness: Randomness, available: Available | None) -> Decision:
+        """Returns a uniformly drawn arm."""
         if available is not None:
-            return self.anywhere_among(randomness, available)
+            return self.draw_uniform_among(randomness, available)
         left = [arm for arm in range(len(self.domain)) if arm not in self._failed]
         none_left(not left)
         arm = left[int(randomness.generator.integers(len(left)))]
         return Decision(self.domain.points[arm], arm, explored=True)
 
     def failed_among(self, available: Available) -> npt.NDArray[np.bool_]:
-        """Which of some arms have been set aside."""
+        """Returns which available arms are set aside."""
         arms = np.arange(len(self.domain)) if available.arms is None else available.arms
         return np.isin(arms, list(self._failed))
-
-    def copy(self) -> ArmEngine:
-        """An independent engine in the same state."""
-        other = ArmEngine.__new__(ArmEngine)
-        other.__dict__.update(self.__dict__)
-        other._failed = self._failed.copy()
-        return other
 
 
 @final
 class _Table(TableView):
-    """A round on the table, or on some of its arms."""
+    """The view of a round for scores, on the table or on some of its arms."""
 
     def __init__(self, engine: ArmEngine, belief: TableBelief, question: Question, arms: IndexArray | None) -> None:
         self._belief, self._question, self.arms = belief, question, arms
-        self._cells = engine.cells(question.context)
+        self._cells = None if engine.context is None else engine.cells(question.context)
         self.round, self.width, self.randomness = question.round, question.bounds.width, question.randomness
         self.norm_growth = question.norm_growth
         self.points = engine.domain.points if arms is None else engine.domain.points[arms]
         if question.limits is not None:
             self.dual_state, self.context = question.limits.dual, question.context
             self.limit_sizes = np.array(
-                [each.belief.answered.prior.size * each.units.unit for each in question.limits.each]
+                [each.belief.observed.prior.size * each.units.unit for each in question.limits.each]
             )
 
     def _where(self) -> IndexArray | None:
-        """The cells of the arms that may be played; None for all of a table without contexts."""
+        """Returns the cells of the available arms, or None for all of a table without contexts."""
         if self.arms is None:
             return self._cells
         return self.arms if self._cells is None else self._cells[self.arms]
@@ -281,7 +232,7 @@ class _Table(TableView):
         cells = np.arange(len(self.points)) if (where := self._where()) is None else where
         found = () if self._question.limits is None else self._question.limits.each
         return np.array(
-            [moved(each.belief, cells[places], cells[goals]) / each.belief.answered.prior.size for each in found]
+            [moved(each.belief, cells[places], cells[goals]) / each.belief.observed.prior.size for each in found]
         )
 
     def _moments(self) -> tuple[Array, Array]:
@@ -305,7 +256,7 @@ class _Table(TableView):
         return self._question.units.center if best is None else best
 
     def draw(self) -> Array:
-        # At all arms, whichever are available: what is drawn at one does not depend on which others are.
+        # The draw is made at all arms, so its value at an arm does not depend on which others are available.
         drawn = self._belief.draw(self.randomness.generator, self._cells, width=multiple(self.width))
         drawn = drawn if self.arms is None else drawn[self.arms]
         return self._question.units.rewards(drawn, drawn[:0])[0]

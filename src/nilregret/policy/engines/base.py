@@ -1,19 +1,20 @@
-"""What an engine is asked and what it answers.
+"""Engines: the questions that they are asked, and the decisions that they return.
 
-An engine knows a domain: where a belief finds a trial, and which point of the domain has the best score. What is
-believed is kept elsewhere (`posterior.Belief`); what an engine keeps besides is a cache.
+An engine knows a domain: the cell of a trial in a belief, and the point with the best score. Beliefs are kept elsewhere
+(`gp.Belief`). An engine keeps only caches and the points that are set aside.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, Self, TypeVar, final
+from typing import Any, Generic, NamedTuple, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray, frozen, many
+from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput, NoRegretError
 from ..._utils.randomness import Randomness
 from ...domains.domain import Arms, Domain
@@ -33,23 +34,31 @@ from ..availability import Available, without
 
 
 class Decision(NamedTuple):
-    """What to play next."""
+    """The point to play next.
+
+    Attributes:
+        point: the point, `(d,)`.
+        arm: its arm, or None on other domains.
+        explored: whether the round was a forced uniform one.
+        repeats: the number of plays before the next decision.
+        fits: fits that come into force with the decision. None if nothing is fitted.
+    """
 
     point: Array
     arm: int | None
     explored: bool
-    repeats: int = 1  # times to play it before the next decision
-    fits: tuple[Fit, ...] | None = None  # that come into force with it; None where nothing is fitted
+    repeats: int = 1
+    fits: tuple[Fit, ...] | None = None
 
 
 class Compared(NamedTuple):
-    """What a decision was made from.
+    """The points that a decision compared.
 
     Attributes:
-        points: that were compared, `(n, d)`; of a continuous domain some of them, the one asked about first.
-        arms: which arms they are, `(n,)`; None on other domains.
-        scores: of each, as it decided, `(n,)`; -inf where it had failed or was ruled out.
-        tied: which of them share a draw among the best; None where a search went on from them.
+        points: the points, `(n, d)`. On a continuous domain these are some points, the chosen point first.
+        arms: their arms, `(n,)`, or None on other domains.
+        scores: their scores, `(n,)`: -inf if a point had failed or was ruled out.
+        tied: indices of the best points, of which one was drawn. None if a search continued from the points.
     """
 
     points: Array
@@ -59,26 +68,31 @@ class Compared(NamedTuple):
 
 
 class Units(NamedTuple):
-    """What the numbers of a posterior are in rewards.
+    """The units of a posterior.
 
-    Where rewards are warped, all that decides is in warped rewards, which are the rewards themselves from their median
-    up; what is shown, and what stands in for an answer, is in rewards.
+    If rewards are warped, decisions are made in warped rewards, which equal the rewards from their median up. Users see
+    rewards, and imputed values are rewards.
+
+    Attributes:
+        center: the (warped) reward at which the posterior is 0.
+        unit: the reward units of one unit of the posterior.
+        warp: the map of rewards, or None.
     """
 
-    center: float = 0.0  # the (warped) reward at which the posterior is 0
-    unit: float = 1.0  # reward units of one unit of the posterior
+    center: float = 0.0
+    unit: float = 1.0
     warp: AnyWarp | None = None
 
     def warped(self, reward: float) -> float:
-        """A reward as it decides."""
+        """Returns the warped reward."""
         return reward if self.warp is None else float(self.warp.to(np.array(reward)))
 
     def scaled(self, reward: float) -> float:
-        """A reward, in units of the posterior."""
+        """Returns a reward in units of the posterior."""
         return (self.warped(reward) - self.center) / self.unit
 
     def scaled_all(self, rewards: Sequence[float | None]) -> list[float | None]:
-        """Rewards, some of which are not known, likewise."""
+        """Returns rewards, of which some are None, in units of the posterior."""
         known = np.array([reward for reward in rewards if reward is not None])
         if self.warp is not None:
             known = self.warp.to(known)
@@ -86,12 +100,12 @@ class Units(NamedTuple):
         return [None if reward is None else next(scaled) for reward in rewards]
 
     def back(self, numbers: Array) -> Array:
-        """Numbers of the posterior, as rewards."""
+        """Returns numbers of the posterior as rewards."""
         rewards = numbers * self.unit + self.center
         return rewards if self.warp is None else self.warp.back(rewards)
 
     def shown(self, envelope: Envelope) -> Envelope:
-        """The same belief, in rewards: the normal distribution that decides goes through the map, and so do bounds."""
+        """Returns a prediction in rewards. The warp maps its normal distribution and its bounds."""
         if self.warp is None:
             return envelope
         lower, upper = self.warp.back(envelope.lower), self.warp.back(envelope.upper)
@@ -99,7 +113,7 @@ class Units(NamedTuple):
         return Envelope(*moments, None, envelope.valid_for, lower=lower, upper=upper)
 
     def rewards(self, mean: Array, std: Array) -> tuple[Array, Array]:
-        """Mean and std in (warped) rewards; the arrays are taken over."""
+        """Returns mean and std in (warped) rewards. The arrays are changed in place."""
         if self.unit != 1.0:
             mean *= self.unit
             std *= self.unit
@@ -109,7 +123,7 @@ class Units(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """What is believed of one constraint."""
+    """The belief about one constraint, with its bounds and units."""
 
     belief: Any  # of the engine's kind
     bounds: Bounds
@@ -117,30 +131,36 @@ class Limit(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What is believed of all constraints, and in which sense they must hold."""
+    """The beliefs about all constraints.
+
+    Attributes:
+        rule: the sense in which the constraints must hold.
+        each: the belief about each constraint.
+        dual: the run-time state of the rule.
+    """
 
     rule: Constraints
     each: tuple[Limit, ...]
     dual: DualState
 
 
-BestReward = Callable[[Array | None], float | None]  # of a context; None before the first
+BestReward = Callable[[Array | None], float | None]  # returns the best reward under a context
 
 
 class Question(NamedTuple):
-    """What is to be decided.
+    """The question of one round.
 
     Attributes:
         round: t, from 1, since the last restart.
-        bounds: of f in this round.
-        units: of the belief.
-        context: known before the decision, or None.
-        last: the point asked for before this one, or None.
-        best_reward: gives the best reward that counts under a context, or None before the first.
-        randomness: of the trial.
-        score: what makes a point attractive in this round.
-        norm_growth: how many times larger the guess of the norm in force is than the first, where it is guessed.
-        limits: of the constraints that have posteriors of their own; None where there are none.
+        bounds: the bounds of f in this round.
+        units: the units of the belief.
+        context: the context of the round, or None.
+        last: the point of the latest trial, or None.
+        best_reward: returns the best reward that counts under a context, or None before the first.
+        randomness: the random numbers of the round.
+        score: the score of the round.
+        norm_growth: the guess of the norm divided by the first guess. It is 1 if the norm is given.
+        limits: the beliefs about constraints with posteriors of their own, or None.
     """
 
     round: int
@@ -155,7 +175,7 @@ class Question(NamedTuple):
     limits: Limits | None = None
 
     def centred(self) -> Question:
-        """The same question about rewards less the centre, which would only cost digits, where the bounds allow it."""
+        """Returns the question for rewards less the centre, if the bounds allow that. The centre would cost digits."""
         center, best_reward = self.units.center, self.best_reward
         if not center or not self.bounds.moves:
             return self
@@ -167,128 +187,115 @@ class Question(NamedTuple):
         return self._replace(units=self.units._replace(center=0.0), best_reward=centred)
 
 
+class Prior(NamedTuple):
+    """The prior of one output.
+
+    Attributes:
+        kernel: the prior covariance.
+        regularization: lambda.
+        drift: the share of f that is new in each round, or None.
+        known: prior knowledge of rewards that needs another posterior, or None.
+        bank: kernels to average, or None for `kernel` alone.
+        noise_variance: the noise by which several rates of drift are weighed. None for lambda.
+    """
+
+    kernel: Kernel
+    regularization: float
+    drift: Drift = None
+    known: RatePrior | None = None
+    bank: Bank | None = None
+    noise_variance: float | None = None
+
+
 B = TypeVar("B", bound=Belief[Any])
 
 
-class Engine(ABC, Generic[B]):
-    """A domain, and the choice of a point in it."""
+class Engine(Copyable, ABC, Generic[B]):
+    """The choice of points in a domain.
+
+    Attributes:
+        domain: the domain of decisions.
+        context: the domain of contexts, or None.
+        outputs: the number of functions that are learned, the reward among them.
+        drifts: whether these functions change in each round.
+        runs: whether a point is played many times in a row.
+        now: the round of predictions, if functions drift.
+    """
 
     domain: Domain
     context: Domain | None
-    outputs: int = 1  # functions that are learned, the reward among them
-    drifts: bool = False  # whether these functions are others in each round
-    runs: bool = False  # whether points are played many times at once
-    now: int = 0  # the round that is asked about, where they are
+    outputs: int = 1
+    drifts: bool = False
+    runs: bool = False
+    now: int = 0
 
     @abstractmethod
-    def fresh(
-        self,
-        kernel: Kernel,
-        regularization: float,
-        *,
-        apart: bool,
-        drift: Drift,
-        known: RatePrior | None = None,
-        bank: Bank | None = None,
-        noise_variance: float | None = None,
-    ) -> B:
-        """A belief that has learned nothing (see `Belief` for `apart`).
-
-        Args:
-            kernel: prior covariance.
-            regularization: lambda.
-            apart: whether questions may enter without a value.
-            drift: the share of f that is new in each round.
-            known: what is known of rewards beyond their size, where that makes another posterior.
-            bank: kernels of which all are kept, averaged; None for the one.
-            noise_variance: by which several rates of drift are weighed; None for lambda.
-        """
+    def fresh(self, prior: Prior, *, apart: bool = False) -> B:
+        """Returns an empty belief. If it is `apart`, trials may enter without a value (see `Belief`)."""
 
     @abstractmethod
     def cell(self, trial: Trial) -> Any:
-        """Where a belief in one function finds a trial."""
+        """Returns the cell of a trial in a belief that does not drift."""
 
     @abstractmethod
     def entry(self, trial: Trial) -> Any:
-        """Where a trial enters a belief: its cell, and its round where functions drift."""
+        """Returns the entry of a trial in a belief: its cell, with its round if functions drift."""
 
     @abstractmethod
-    def here(self, trial: Trial) -> Any:
-        """Where a belief finds the point of a trial as it is now."""
+    def cell_now(self, trial: Trial) -> Any:
+        """Returns the cell at which a belief predicts f now at the point of a trial."""
 
     @abstractmethod
-    def between(self, kernel: Kernel, cells: list[Any], others: list[Any]) -> Array:
-        """Prior covariance between cells, `(a, b)`."""
+    def prior_covariance(self, kernel: Kernel, cells: list[Any], others: list[Any]) -> Array:
+        """Returns the prior covariance between cells, `(a, b)`."""
 
     @abstractmethod
     def largest_variance(self, kernel: Kernel) -> float:
-        """The largest prior variance of f in the domain (of a box, at its ends)."""
-
-    joins = False  # whether several calls of `put` may be made one
-
-    @abstractmethod
-    def put(self, belief: B, cells: list[Any], values: list[float | None]) -> None:
-        """Let a belief take in several trials, in order."""
-
-    @abstractmethod
-    def fill(self, belief: B, cells: list[Any], values: list[float | None]) -> None:
-        """Give values to several trials that were taken in without one."""
-
-    @abstractmethod
-    def revise(self, belief: B, cell: Any, old: float | None, new: float | None) -> None:
-        """Change what a trial counts as."""
-
-    @abstractmethod
-    def revise_all(self, belief: B, cells: list[Any], old: list[float | None], new: list[float | None]) -> None:
-        """Change what several trials count as."""
-
-    @abstractmethod
-    def drop(self, belief: B, cell: Any, value: float | None) -> None:
-        """Take a trial back out."""
+        """Returns the largest prior variance of f in the domain. On a box it is that at the ends."""
 
     @abstractmethod
     def means(self, belief: B, trials: list[Trial]) -> Array:
-        """Posterior mean at answered trials, `(n,)`."""
+        """Returns posterior means at answered trials, `(n,)`."""
 
     @abstractmethod
     def deviations(self, belief: B, trials: list[Trial]) -> Array:
-        """Posterior std of f at trials, `(n,)`."""
+        """Returns posterior deviations of f at trials, `(n,)`."""
 
     @abstractmethod
     def envelope(self, belief: B, bounds: Bounds, units: Units, points: Any, context: Array | None) -> Envelope:
-        """The bounds of f at points of the domain (all arms, where it has them and None is given)."""
+        """Returns the bounds of f at points of the domain. None stands for all arms."""
 
     @abstractmethod
     def candidates(self) -> Array | None:
-        """Points `(n, d)` that stand for the domain; None for all arms."""
+        """Returns points `(n, d)` that represent the domain, or None for all arms."""
 
     @abstractmethod
-    def fail(self, trial: Trial) -> None:
-        """Set the point of a trial aside, until it is forgiven; the same maximum would be asked for forever."""
+    def set_aside(self, trial: Trial) -> None:
+        """Sets the point of a failed trial aside. Otherwise the same maximum would be played forever."""
 
     @abstractmethod
-    def forgive(self, trial: Trial) -> None:
-        """Set the point of a trial aside no more."""
+    def allow(self, trial: Trial) -> None:
+        """Allows the point of a trial again."""
 
     @abstractmethod
-    def forgive_all(self) -> None:
-        """Set nothing aside any more."""
+    def allow_all(self) -> None:
+        """Allows all points again."""
 
     @abstractmethod
     def choose(self, belief: B, question: Question, available: Available | None) -> Decision:
-        """The point of the best score; of those available, ties broken at random, where only some are."""
+        """Returns the point with the best score. If only some points are available, ties are broken at random."""
 
     @abstractmethod
     def scores(self, belief: B, question: Question, available: Available | None) -> tuple[Array, float]:
-        """Of finitely many points, all or those available, `(n,)`; and what their differences are measured against."""
+        """Returns the scores of finitely many points, `(n,)`, and the size by which score differences are judged."""
 
     @abstractmethod
     def searched(self, belief: B, question: Question, point: Array) -> tuple[Array, Array]:
-        """Of a continuous domain this point `(d,)` and what a search begins with, `(n, d)`, and their scores `(n,)`."""
+        """Returns the point `(d,)` with the first points of a search, `(n, d)`, and the scores of all, `(n,)`."""
 
     @final
     def compared(self, belief: B, question: Question, available: Available | None, point: Array) -> Compared:
-        """What `choose` compares, for whoever asks why; of a continuous domain this point `(d,)` among others."""
+        """Returns what `choose` compares, for explanations. On a continuous domain `point` comes first."""
         everything = self._everything(available)
         if everything is None:
             points, scores = self.searched(belief, question, point)
@@ -298,8 +305,8 @@ class Engine(ABC, Generic[B]):
         return Compared(everything.points, everything.arms, scores, tied(scores, size))
 
     @final
-    def left(self, available: Available | None) -> Available | None:
-        """What a forced uniform round draws from; None on continuous domains."""
+    def remaining(self, available: Available | None) -> Available | None:
+        """Returns the points of which a uniform round draws one, or None on continuous domains."""
         everything = self._everything(available)
         return None if everything is None else without(everything, self.failed_among(everything))
 
@@ -309,27 +316,31 @@ class Engine(ABC, Generic[B]):
         return available
 
     @abstractmethod
-    def anywhere(self, randomness: Randomness, available: Available | None) -> Decision:
-        """A uniformly drawn point, for a forced round."""
+    def draw_uniform(self, randomness: Randomness, available: Available | None) -> Decision:
+        """Returns a uniformly drawn point, for a forced round."""
 
     @abstractmethod
     def failed_among(self, available: Available) -> npt.NDArray[np.bool_]:
-        """Which of the available points have been set aside, `(n,)`."""
+        """Returns which available points are set aside, `(n,)`."""
 
     @final
     def best_among(self, scores: Array, size: float, randomness: Randomness, available: Available) -> Decision:
-        """The available point of the largest score, scores given for each, failed or not, and taken over."""
-        scores[self._set_aside(available)] = -np.inf
+        """Returns the available point with the largest score. The array of scores is changed."""
+        scores[self._failed_of(available)] = -np.inf
         return _decision(available, best_arm(scores, size, randomness), explored=False)
 
     @final
-    def anywhere_among(self, randomness: Randomness, available: Available) -> Decision:
-        """A uniformly drawn one of the available points."""
-        left = np.flatnonzero(~self._set_aside(available))
+    def draw_uniform_among(self, randomness: Randomness, available: Available) -> Decision:
+        """Returns a uniformly drawn available point."""
+        left = np.flatnonzero(~self._failed_of(available))
         return _decision(available, int(left[randomness.generator.integers(len(left))]), explored=True)
 
-    def _set_aside(self, available: Available) -> npt.NDArray[np.bool_]:
-        """Which of the available points have failed; errors if all have."""
+    def _failed_of(self, available: Available) -> npt.NDArray[np.bool_]:
+        """Returns which available points are set aside.
+
+        Raises:
+            NoRegretError: if all are.
+        """
         failed = self.failed_among(available)
         if failed.all():
             raise NoRegretError(
@@ -340,10 +351,6 @@ class Engine(ABC, Generic[B]):
             )
         return failed
 
-    @abstractmethod
-    def copy(self) -> Self:
-        """An independent engine in the same state."""
-
 
 def _decision(available: Available, place: int, *, explored: bool) -> Decision:
     arm = None if available.arms is None else int(available.arms[place])
@@ -351,19 +358,23 @@ def _decision(available: Available, place: int, *, explored: bool) -> Decision:
 
 
 def row_of(trial: Trial) -> Array:
-    """What a kernel sees of a trial: (context, point)."""
+    """Returns the row of a trial for a kernel: (context, point)."""
     return np.asarray(rows_of(trial.context, trial.point[None])[0])
 
 
 def rows_of(context: Array | None, points: Array) -> Array:
-    """What a kernel sees of points `(n, d)` under a context: (context, point), `(n, c + d)`."""
+    """Returns the rows of points `(n, d)` under a context for a kernel: (context, point), `(n, c + d)`."""
     if context is None:
         return points
     return np.asarray(np.concatenate([np.broadcast_to(context, (len(points), len(context))), points], axis=1))
 
 
 def table(domain: Domain, context: Domain | None) -> Arms:
-    """Every (context, arm), contexts outermost; errors where there are infinitely many."""
+    """Returns every (context, arm), ordered by context first.
+
+    Raises:
+        InvalidInput: if there are infinitely many.
+    """
     if not isinstance(domain, Arms) or not isinstance(context, Arms | None):
         raise InvalidInput("There is no table of all (context, arm) on a continuous domain.")
     if context is None:
@@ -372,13 +383,13 @@ def table(domain: Domain, context: Domain | None) -> Arms:
 
 
 def none_left(is_so: bool) -> None:
-    """An error where everything has failed."""
+    """Raises an error if every point has failed."""
     if is_so:
         raise nothing_left()
 
 
 def nothing_left() -> NoRegretError:
-    """That error."""
+    """Returns the error of a round in which every point has failed."""
     return NoRegretError(
         "Everything that could be asked for has failed, so there is nothing left: usually the objective cannot run at "
         "all. Look at the reasons; after mending it, start a study with a new name.",
@@ -388,7 +399,11 @@ def nothing_left() -> NoRegretError:
 
 
 def multiple(width: float | None) -> float:
-    """The width of a draw, which is a multiple of the standard deviation or nothing."""
+    """Returns the width of a draw.
+
+    Raises:
+        InvalidInput: if the bounds are no multiple of the standard deviation.
+    """
     if width is None:
         raise InvalidInput(
             "Thompson sampling widens its draws by a multiple of the standard deviation, and the bounds of this policy "
@@ -398,17 +413,17 @@ def multiple(width: float | None) -> float:
 
 
 def moved(belief: Belief[Any], places: Any, goals: Any) -> Array:
-    """How far an answer at each of the places would move the mean at each of the goals, `(p, g)`.
+    """Returns the effect of an answer at each place on the mean at each goal, `(p, g)`.
 
-    |cov(x, y)| / sqrt(var(x) + lambda) is the standard deviation of the change of the mean at y.
+    The effect is |cov(x, y)| / sqrt(var(x) + lambda), the standard deviation of the change of the mean at y.
     """
     count = len(places)
-    covariance = belief.answered.covariance(np.concatenate([places, goals]))
+    covariance = belief.observed.covariance(np.concatenate([places, goals]))
     variances = np.maximum(covariance.diagonal()[:count], 0.0)
-    return np.asarray(np.abs(covariance[:count, count:]) / np.sqrt(variances + belief.answered.regularization)[:, None])
+    return np.asarray(np.abs(covariance[:count, count:]) / np.sqrt(variances + belief.observed.regularization)[:, None])
 
 
 def best_admitted(means: Array, limits: list[Envelope]) -> float:
-    """The best of the means where all constraints are satisfied in the mean; where none is, the worst of them."""
+    """Returns the best mean among points that satisfy all constraints in the mean, or the worst mean if none does."""
     inside = means[admitted(limits)]
     return float(inside.max() if len(inside) else means.min())

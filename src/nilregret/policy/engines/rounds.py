@@ -1,4 +1,4 @@
-"""A round at points: what a score may ask of it, there and along the way of a search."""
+"""The view of a round at points, for scores and for searches."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from ...slots.acquisition import PointView, Pointwise
 from ...slots.envelope import Envelope
 from .base import Limit, Limits, Question, best_admitted, moved, multiple
 
-STEP = 1e-5  # of differences that stand in for derivatives: of a standard deviation, or of a side of the domain
+STEP = 1e-5  # step of numerical derivatives, as a share of a standard deviation or of a side of the domain
 
 
 class Ground(Protocol):
-    """What a round stands on: an engine of points."""
+    """An engine of points, as far as a round uses it."""
 
     drifts: bool
 
     @property
     def domain(self) -> Domain:
-        """Of the decisions."""
+        """The domain of decisions."""
 
     @property
     def before(self) -> int:
-        """Columns of a row before those of the point."""
+        """The number of columns before those of the point."""
 
     def rows(self, context: Array | None, points: Array) -> Array:
-        """What a kernel sees of points `(n, d)` now."""
+        """Returns the rows of points `(n, d)` now."""
 
-    def standing(self, posterior: AtPoints | AveragedPoints, points: Array) -> tuple[Array, Array]:
-        """Mean and std at points that are the same in every round."""
+    def predict_candidates(self, posterior: AtPoints | AveragedPoints, points: Array) -> tuple[Array, Array]:
+        """Returns mean and std at points that are the same in every round."""
 
     def without_failed(self, points: Array, scores: Array) -> Array:
-        """The scores, none where a point has failed."""
+        """Returns the scores, with -inf at points close to a failed one."""
 
 
 @final
 class PointRound(PointView):
-    """A round at points.
+    """The view of a round at points.
 
     Args:
-        engine: of the policy.
-        belief: of f.
-        question: what is to be decided.
+        engine: the engine of the policy.
+        belief: the belief about f.
+        question: the question of the round.
         points: arms, or candidates.
-        alone: whether they are all that may be played.
+        alone: whether only these points may be played.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class PointRound(PointView):
         self.domain, self.points, self.norm_growth = engine.domain, points, question.norm_growth
         self.round, self.width, self.randomness = question.round, question.bounds.width, question.randomness
         self._known: tuple[Array, Array] | None = None
-        # Whether what is known of the candidates is kept up to date from round to round.
+        # Without contexts and drift, predictions at the candidates are updated from round to round.
         self._stands = not alone and question.context is None and not engine.drifts
         self._coarse = False
         self.sides = (
@@ -75,7 +75,7 @@ class PointRound(PointView):
 
     def _prepare(self, limits: Limits) -> None:
         rows = self._engine.rows(self._question.context, self.points[:1])
-        priors = [float(each.belief.answered.kernel.diagonal(rows)[0]) for each in limits.each]
+        priors = [float(each.belief.observed.kernel.diagonal(rows)[0]) for each in limits.each]
         units = [each.units.unit for each in limits.each]
         self.dual_state, self.context = limits.dual, self._question.context
         self.limit_sizes = np.maximum(np.sqrt(priors) * units, 1e-100)
@@ -86,24 +86,26 @@ class PointRound(PointView):
         return () if limits is None else limits.each
 
     def limits(self, points: Array | None = None) -> list[Envelope]:
-        """Bounds of each constraint at points `(n, d)`, or at the view's own."""
+        """Returns the bounds of each constraint at points `(n, d)`, or at the view's own points."""
         points = self.points if points is None else points
         rows = self._engine.rows(self._question.context, points)
         standing = self._coarse and points is self.points and self._stands
         found = []
         for each in self._each():
             belief = each.belief
-            moments = self._stood(belief) if standing else belief.predict(rows)
+            moments = self._at_candidates(belief) if standing else belief.predict(rows)
             found.append(each.bounds(*each.units.rewards(*moments), rows))
         return found
 
-    def _stood(self, belief: PointBelief) -> tuple[Array, Array]:
+    def _at_candidates(self, belief: PointBelief) -> tuple[Array, Array]:
         spread = belief.spread
-        mean, std = self._engine.standing(belief.answered, self.points)
-        return mean, std if spread is belief.answered else self._engine.standing(spread, self.points)[1]
+        mean, std = self._engine.predict_candidates(belief.observed, self.points)
+        if spread is not belief.observed:
+            std = self._engine.predict_candidates(spread, self.points)[1]
+        return mean, std
 
     def limit_slopes(self, points: Array) -> list[tuple[Envelope, Array, Array]]:
-        """Likewise, and the gradients of mean and std, each `(n, d)`."""
+        """Returns the bounds of each constraint, with the gradients of mean and std, each `(n, d)`."""
         rows, found = self._engine.rows(self._question.context, points), []
         for each in self._each():
             at, unit = each.belief.gradients(rows), each.units.unit
@@ -113,23 +115,23 @@ class PointRound(PointView):
         return found
 
     def informs(self, places: IndexArray, goals: IndexArray) -> Array:
-        """How far an answer at some points would move each constraint at others, in prior deviations, `(m, p, g)`."""
+        """Returns the effect of an answer at places on each constraint at goals, in prior deviations, `(m, p, g)`."""
         rows = self._engine.rows(self._question.context, self.points)
         each = zip(self._each(), self.limit_sizes, strict=True)
         return np.array([moved(one.belief, rows[places], rows[goals]) * one.units.unit / size for one, size in each])
 
     def tried(self) -> Array:
-        """The distinct points asked for so far that count, `(n, d)`."""
+        """Returns the distinct points of trials that count, `(n, d)`."""
         before = self._engine.before
-        points = self._belief.asked.points[:, before:]
+        points = self._belief.with_pending.points[:, before:]
         return points.copy() if not before else np.unique(points, axis=0)
 
     def at(self, points: Array) -> PointRound:
-        """The same round where only these points may be played."""
+        """Returns the view of the same round if only these points may be played."""
         return PointRound(self._engine, self._belief, self._question, points, alone=True)
 
     def of_candidates(self, surface: AcquisitionFunction) -> Array:
-        """The scores that the search begins with, `(n,)`."""
+        """Returns the scores of the candidates, `(n,)`, with which the search begins."""
         self._coarse = True
         try:
             return surface.values(self.points)
@@ -137,37 +139,40 @@ class PointRound(PointView):
             self._coarse = False
 
     def _moments(self, points: Array) -> tuple[Array, Array]:
-        """Mean and std, in the belief's units, fresh arrays; those of the candidates are worked out once."""
+        """Returns mean and std in the belief's units, as fresh arrays. Those of the candidates are computed once."""
         if points is not self.points or not self._stands:
             return self._belief.predict(self._engine.rows(self._question.context, points))
         if self._known is None:
             belief, spread = self._belief, self._belief.spread
-            mean, std = self._engine.standing(belief.answered, points)
-            self._known = (mean, std if spread is belief.answered else self._engine.standing(spread, points)[1])
+            mean, std = self._engine.predict_candidates(belief.observed, points)
+            self._known = (
+                mean,
+                std if spread is belief.observed else self._engine.predict_candidates(spread, points)[1],
+            )
         return self._known[0].copy(), self._known[1].copy()
 
     def envelope(self, points: Array) -> Envelope:
-        """At points `(m, d)`, fresh arrays `(m,)`."""
+        """Returns the bounds at points `(m, d)`, as fresh arrays `(m,)`."""
         question = self._question
         rows = self._engine.rows(question.context, points)
-        # What is kept up to date for the candidates rounds otherwise in a study that was opened again. Where a search
-        # begins that makes no difference; what a score makes of it (a maximum, say) would carry it everywhere.
+        # Updated predictions at the candidates round differently in a reopened study. That does not matter where a
+        # search begins. But a score that takes their maximum, say, would carry the difference everywhere.
         moments = self._moments(points) if self._coarse else self._belief.predict(rows)
         return question.bounds(*question.units.rewards(*moments), rows)
 
     def best_mean(self) -> float:
-        """The highest posterior mean over what may be played, as far as is known."""
+        """Returns the highest posterior mean over the points that may be played, as far as is known."""
         return self._question.units.center + self._question.units.unit * self._best_mean()
 
     def _best_mean(self) -> float:
-        """Over the candidates and the points observed, in the belief's units."""
-        posterior, context = self._belief.answered, self._question.context
+        """Returns the best mean over the candidates and the observed points, in the belief's units."""
+        posterior, context = self._belief.observed, self._question.context
         if self._question.limits is not None:
             return self._best_mean_inside()
         means = self._moments(self.points)[0]
         if not posterior.count or self._alone:
             return float(means.max())
-        # The candidates' means may have been come by in several ways, which round differently: the best one anew.
+        # Updated means of the candidates may round differently, so the best of them is computed anew.
         best = float(posterior.mean(self._engine.rows(context, self.points[int(coarse(means).argmax())][None]))[0])
         if context is None and not self._engine.drifts:
             return max(best, float(posterior.landmark_means().max()))
@@ -175,18 +180,21 @@ class PointRound(PointView):
         return max(best, float(posterior.mean(self._engine.rows(context, observed)).max()))
 
     def _best_mean_inside(self) -> float:
-        """Likewise, of the points that satisfy the constraints in the mean; observed ones, where there are any."""
-        observed = self.points if self._alone or not self._belief.answered.count else self.tried()
+        """Returns the best mean over observed points that satisfy the constraints in the mean.
+
+        Before the first answer, the candidates take their place.
+        """
+        observed = self.points if self._alone or not self._belief.observed.count else self.tried()
         means = self._belief.predict(self._engine.rows(self._question.context, observed))[0]
         return best_admitted(means, self.limits(observed))
 
     def best_reward(self) -> float:
-        """The highest reward told under this very context; the prior mean before any."""
+        """Returns the highest reward under this context, or the prior mean before the first."""
         best = self._question.best_reward(self._question.context)
         return self._question.units.center if best is None else best
 
     def surface(self, score: Pointwise, incumbent: float | None) -> AcquisitionFunction:
-        """A score that depends on mean and standard deviation alone, with its gradients."""
+        """Returns the acquisition function of a score of mean and standard deviation, with its gradients."""
 
         def values(points: Array) -> Array:
             return self._engine.without_failed(points, score(self.envelope(points), incumbent))
@@ -204,7 +212,7 @@ class PointRound(PointView):
         return AcquisitionFunction(values, slopes) if self._question.bounds.pointwise else self.without_slopes(values)
 
     def _differences(self, score: Pointwise, mean: Array, std: Array, incumbent: float | None) -> tuple[Array, Array]:
-        """Derivatives of a score in mean and std, where nobody knows them."""
+        """Returns numerical derivatives of a score in mean and std."""
         step = STEP * np.maximum(std, STEP)
 
         def at(mean: Array, std: Array) -> Array:
@@ -217,7 +225,7 @@ class PointRound(PointView):
         return by_mean, by_std
 
     def path(self) -> AcquisitionFunction:
-        """A function drawn from GP(mu, width^2 cov), with its gradients."""
+        """Returns a function drawn from GP(mu, width^2 cov), with its gradients."""
         context, engine, unit = self._question.context, self._engine, self._question.units.unit
         drawn = self._belief.path(self.randomness.generator, width=multiple(self.width))
 
@@ -231,7 +239,7 @@ class PointRound(PointView):
         return AcquisitionFunction(values, slopes)
 
     def without_slopes(self, values: Callable[[Array], Array]) -> AcquisitionFunction:
-        """Any function `(m, d)` -> `(m,)`, with gradients by differences."""
+        """Returns the acquisition function of any function `(m, d)` -> `(m,)`, with numerical gradients."""
         domain = self.domain
         sides = np.ones(domain.dimension) if isinstance(domain, Arms) else domain.upper - domain.lower
         steps = STEP * sides
@@ -240,7 +248,7 @@ class PointRound(PointView):
             return self._engine.without_failed(points, values(points))
 
         def slopes(points: Array) -> tuple[Array, Array]:
-            # Into the domain, so that no point is looked at outside of it.
+            # Steps go into the domain, so that no point outside of it is evaluated.
             signs = (
                 np.ones(points.shape)
                 if isinstance(domain, Arms)
@@ -249,7 +257,7 @@ class PointRound(PointView):
             moved = points[:, None, :] + (signs * steps)[:, None, :] * np.eye(points.shape[1])
             around = values(moved.reshape(-1, points.shape[1])).reshape(len(points), -1)
             here = values(points)
-            with np.errstate(invalid="ignore"):  # a path is -inf where a trial has failed
+            with np.errstate(invalid="ignore"):  # a path is -inf near a failed trial
                 rises = around - here[:, None]
             slopes_here = np.where(np.isfinite(rises), rises, 0.0) / (signs * steps)
             return self._engine.without_failed(points, here), slopes_here

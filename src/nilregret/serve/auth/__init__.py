@@ -1,1 +1,1 @@
-"""Who may call the service, and what a request may hold."""
+"""Access to the service: tokens, roles, tenants, origins, and limits on requests."""

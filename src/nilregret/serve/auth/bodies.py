@@ -1,4 +1,4 @@
-"""The body of a request: read to its end before anything is done with it, within its size and its time."""
+"""Bodies of requests, read completely within limits of size and time before anything else happens."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from starlette.types import Message, Receive
 from ..limits import Limits
 from ..problems import Problem
 
-LEFT = 65_536  # bytes of a body that nobody wants and that are still taken, so that the answer is heard
+LEFT = 65_536  # bytes of a refused body that are still read, so that the client reads the answer
 
 
 def announced(headers: Mapping[str, str]) -> int | None:
-    """How long the body will be; None where that is not said.
+    """Returns the length that the headers announce, or None.
 
     Raises:
-        Problem: 400, what is said is no length.
+        Problem: 400, `Content-Length` is no number.
     """
     if "transfer-encoding" in headers:
         return None
@@ -28,10 +28,10 @@ def announced(headers: Mapping[str, str]) -> int | None:
 
 
 async def read(receive: Receive, headers: Mapping[str, str], limits: Limits) -> bytes | None:
-    """All of it; None where the caller is gone.
+    """Returns the body, or None if the client has closed the connection.
 
     Raises:
-        Problem: 413 too large, 408 too slow.
+        Problem: 413, the body is too large. 408, the body is too slow.
     """
     length = announced(headers)
     if length == 0:
@@ -62,8 +62,8 @@ async def _whole(receive: Receive, limits: Limits) -> bytes | None:
     return b"".join(parts)
 
 
-def given(body: bytes, receive: Receive) -> Receive:
-    """As the application hears it: the whole body at once, then whatever comes."""
+def replay(body: bytes, receive: Receive) -> Receive:
+    """Returns an ASGI `receive` that gives the whole body first, then the messages of the server."""
     waiting = [body]
 
     async def next_message() -> Message:
@@ -75,7 +75,7 @@ def given(body: bytes, receive: Receive) -> Receive:
 
 
 async def drop(receive: Receive, headers: Mapping[str, str], limits: Limits) -> bool:
-    """Take what comes of a body that nobody wants; False where the connection must end instead."""
+    """Reads and drops the rest of a body. Returns False if the connection must be closed instead."""
     try:
         length = announced(headers)
         if length == 0:
@@ -92,7 +92,7 @@ async def drop(receive: Receive, headers: Mapping[str, str], limits: Limits) -> 
 
 
 def too_large(limits: Limits) -> Problem:
-    """What is told of a body over the limit."""
+    """Returns the refusal of a body over the limit."""
     return Problem(
         413, "too_large",
         f"The body is larger than the {limits.body_bytes} bytes that this service takes. Send it in parts.",

@@ -1,4 +1,4 @@
-"""Who calls, and what that one may do."""
+"""Callers of the service and their roles."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ..._utils.checks import one_of, shown, storable
 from ..._utils.errors import InvalidInput
 
 Role = Literal["reader", "decider", "admin"]
-ROLES: tuple[Role, ...] = get_args(Role)  # each may do what those before it may
-OPERATOR = "default"  # the tenant of those who run the service: its studies are the ones that the command line made
+ROLES: tuple[Role, ...] = get_args(Role)  # a role includes those before it
+OPERATOR = "default"  # tenant of the operator, who owns the studies that the command line made
 LONGEST_NAME = 64  # characters of a tenant
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who sent a request, as the gate has found out.
+    """The sender of a request, as the middleware has found out.
 
     Attributes:
-        tenant: whose studies exist for this caller.
-        role: "reader" looks, "decider" asks and tells too, "admin" makes and removes studies too.
-        token: the id of the token (not the token), None where the service is open to its own machine.
+        tenant: owner of the studies that the caller can see.
+        role: "reader" reads, "decider" also asks and tells, "admin" also makes and removes studies.
+        token: id of the token (not the token). None if the service is open to its own machine.
     """
 
     tenant: str
@@ -30,36 +30,36 @@ class Caller:
     token: str | None
 
     def may(self, role: Role) -> bool:
-        """Whether this caller may do what this role may."""
+        """Returns whether the caller's role includes this role."""
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
-LOCAL = Caller(OPERATOR, "admin", None)  # every caller of a service on loopback in whose storage no token was ever made
+LOCAL = Caller(OPERATOR, "admin", None)  # any caller of a service on loopback, before the first token was made
 
-NOBODY = Caller("", "reader", None)  # who asks what anybody may ask: there is no tenant of this name
+NOBODY = Caller("", "reader", None)  # any caller of public addresses; no tenant has this name
 
 
 def caller_of(scope: Mapping[str, Any]) -> Caller:
-    """Whom the gate has found to send a request.
+    """Returns the caller that the middleware has set.
 
     Raises:
-        RuntimeError: no gate has seen it. Then nobody is let in, rather than everybody.
+        RuntimeError: no middleware has seen the request, which is then refused.
     """
     caller = scope.get("state", {}).get("caller")
     if not isinstance(caller, Caller):
-        raise RuntimeError(  # noqa: TRY004 - it is no argument of anybody's
-            "A request has come past the gate; `create_app` puts one before the application."
+        raise RuntimeError(  # noqa: TRY004 - no argument has a wrong type
+            "A request has not passed `AccessMiddleware`; `create_app` puts it before the application."
         )
     return caller
 
 
 def check_role(value: object) -> Role:
-    """`value` if it is a role."""
+    """Returns `value`, checked to be a role."""
     return next(role for role in ROLES if role == one_of("role", value, ROLES))
 
 
 def check_tenant(value: object) -> str:
-    """`value` if it can be the name of a tenant: it becomes a part of the names of studies."""
+    """Returns `value`, checked to be a name of a tenant, which becomes a part of the names of studies."""
     if (
         not isinstance(value, str)
         or not value.isprintable()

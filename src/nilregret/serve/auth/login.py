@@ -1,4 +1,4 @@
-"""Logging in to the dashboard: a token is traded for a cookie that is another secret, and that a script cannot read."""
+"""Login to the dashboard: a token buys a session cookie, which is another secret that no script can read."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from .tokens import SESSION_SECONDS
 
 IN, OUT, HOME = "/login", "/logout", "/"
 PLAIN_COOKIE: Final = "nilregret_session"
-SECURE_COOKIE: Final = "__Host-nilregret_session"  # browsers take it over TLS alone, and from no other name
+SECURE_COOKIE: Final = "__Host-nilregret_session"  # browsers accept this prefix over TLS only, and from this host only
 FORM_BYTES = 4096
 FORM_TYPE = "application/x-www-form-urlencoded"
+OLD_PLAIN, OLD_SECURE = "noregret_session", "__Host-noregret_session"  # cookies of open sessions of version 0.2
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -46,32 +47,33 @@ What a page shows goes by the role of the token.</p>
 
 
 def cookie_of(headers: Mapping[str, str], *, tls: bool = False) -> str | None:
-    """The session in `Cookie`, if there is one; over TLS one that nobody but this very host can have set there."""
+    """Returns the session cookie or None. Over TLS only the cookie counts that no other host can set."""
     found: dict[str, str] = {}
     for part in headers.get("cookie", "").split(";"):
         name, _, value = part.strip().partition("=")
         found.setdefault(name, value)
-    return found.get(SECURE_COOKIE) or (None if tls else found.get(PLAIN_COOKIE)) or None
+    names = (SECURE_COOKIE, OLD_SECURE) if tls else (SECURE_COOKIE, PLAIN_COOKIE, OLD_SECURE, OLD_PLAIN)
+    return next((found[name] for name in names if found.get(name)), None)
 
 
 def wants_page(headers: Mapping[str, str], method: str) -> bool:
-    """Whether somebody looks at a page, who can be shown where to log in."""
+    """Returns whether a browser asks for a page, so that a login form helps."""
     return method in ("GET", "HEAD") and "text/html" in headers.get("accept", "")
 
 
-def sent_there(path: str, query: str) -> Response:
-    """To the form, and back to what was wanted: the same for any page, whether there is one or not."""
+def redirect_to_form(path: str, query: str) -> Response:
+    """Returns a redirection to the form that leads back to the page, whether that exists or not."""
     wanted = path + (f"?{query}" if query else "")
     return RedirectResponse(f"{IN}?next={quote(wanted, safe='/')}" if wanted != HOME else IN, 303)
 
 
 def form(query: str, *, wrong: bool = False, style: str | None = None) -> Response:
-    """The page with the form.
+    """Returns the page with the form.
 
     Args:
-        query: of the address, which says where to go then.
-        wrong: whether a token came that opens nothing.
-        style: the address of a style sheet.
+        query: of the address, with the page to go to after the login.
+        wrong: whether an invalid token was sent.
+        style: URL of a style sheet.
     """
     said = (
         '<p role="alert" class="alert">This token opens nothing: it is mistyped, expired or revoked.</p>'
@@ -84,30 +86,30 @@ def form(query: str, *, wrong: bool = False, style: str | None = None) -> Respon
 
 
 def token_in(body: bytes, headers: Mapping[str, str]) -> str:
-    """What was written into the form.
+    """Returns the token that was entered into the form.
 
     Raises:
-        Problem: it is no such form.
+        Problem: the body is no form with a token.
     """
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != FORM_TYPE or len(body) > FORM_BYTES:
         raise Problem(415, "form", "Logging in takes the form of the page, with one field, `token`.")
     try:
         found = parse_qs(body.decode("ascii"), max_num_fields=4).get("token", [""])
-    except ValueError:  # no such text, or too many fields
+    except ValueError:  # no ASCII, or too many fields
         raise Problem(400, "form", "Logging in takes one field, `token`.") from None
     return found[0].strip()
 
 
 def logged_in(cookie: str, query: str, *, secure: bool) -> Response:
-    """To where the visitor wanted, with the cookie."""
+    """Returns a redirection to the wanted page, with the session cookie."""
     response = RedirectResponse(_next(query), 303)
     response.headers.append("Set-Cookie", _cookie(cookie, round(SESSION_SECONDS), secure=secure))
     return response
 
 
 def logged_out() -> Response:
-    """To the form, without the cookie."""
+    """Returns a redirection to the form that deletes the session cookie."""
     response = RedirectResponse(IN, 303)
     for secure in (False, True):
         response.headers.append("Set-Cookie", _cookie("", 0, secure=secure))
@@ -120,7 +122,7 @@ def _cookie(value: str, seconds: int, *, secure: bool) -> str:
 
 
 def _next(query: str) -> str:
-    """Where to go, which is a page of ours and nobody else's."""
+    """Returns the page to go to after the login, which must be one of this site."""
     wanted = parse_qs(query, max_num_fields=None).get("next", [HOME])[0]
     try:
         parts = urlsplit(wanted)

@@ -1,8 +1,7 @@
-"""The gate: everything that comes from outside passes it, and what passes has a caller, a role and a whole body.
+"""Middleware that checks access. A request that passes has a caller, a role and a complete body.
 
-The order is part of the defence. Whose page sent it comes first, then who calls; whether anything of that name is
-there is asked by nobody before both are known, so that a request without a valid token gets the same answer for every
-address.
+The order of the checks is part of the defence. The origin of the request comes first, then the caller, and nothing is
+looked up before both are known. So a request without a valid token gets the same answer at every address.
 """
 
 from __future__ import annotations
@@ -17,119 +16,126 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..limits import Limits
 from ..problems import Problem, problem_of
-from ..rates import ConcurrencyLimit, TokenBuckets
-from . import bodies, login, origins, roles
+from ..rate_limits import ConcurrencyLimit, TokenBuckets
+from . import bodies, login, origin_checks, roles
 from .caller import LOCAL, NOBODY, Caller
-from .responses import Answer, GoneError
+from .responses import AccessRevoked, SecuredResponse
 from .tokens import Tokens
 
 BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]{1,512})", re.I)
-HIDDEN = re.compile(rb"%(?:2f|5c)", re.I)  # slashes
-STATIC = re.compile(r"/static/.*|/favicon\.ico")  # of the package, the same everywhere: the form needs them
+ENCODED_SLASH = re.compile(rb"%(?:2f|5c)", re.I)
+STATIC = re.compile(r"/static/.*|/favicon\.ico")  # files of the package, which the login form needs
+StillValid = Callable[[], Awaitable[bool]]
 
 
 @final
-class Gate:
-    """An application behind a gate.
-
-    What it lets through has `scope["state"]["caller"]`, a `Caller`.
+class AccessMiddleware:
+    """Middleware that sets `scope["state"]["caller"]` to the `Caller` of a request, or refuses the request.
 
     Args:
-        app: that decides nothing about who may do what, but for whose a study is.
-        tokens: whose callers are let in.
-        names: that the service answers to.
-        local: whether it is bound to loopback: then callers on this machine need no token, for as long as none was
-            ever made.
+        app: application that decides nothing about access except which studies a tenant owns.
+        tokens: of the callers.
+        names: host names of the service.
+        local: whether the service is bound to loopback. Callers on this machine then need no token until the first
+            token is made.
         limits: of requests.
-        style: the address of the style sheet of the form to log in.
+        style: URL of the style sheet of the login form.
     """
 
     def __init__(
-        self, app: ASGIApp, tokens: Tokens, *, names: origins.Names | None = None, local: bool = False,
+        self, app: ASGIApp, tokens: Tokens, *, names: origin_checks.Names | None = None, local: bool = False,
         limits: Limits | None = None, style: str | None = None,
     ) -> None:  # fmt: skip
         self._app, self._tokens, self._local, self._style = app, tokens, local, style
-        self._names = names or origins.Names()
+        self._names = names or origin_checks.Names()
         self._limits = limits or Limits()
         self._callers = TokenBuckets(self._limits.per_second, self._limits.burst)
         self._strangers = TokenBuckets(self._limits.strangers_per_second, self._limits.strangers_burst)
-        self._crowd = ConcurrencyLimit(self._limits.at_once)
-        self._reading = asyncio.Lock()
+        self._concurrency = ConcurrencyLimit(self._limits.at_once)
+        self._refreshing = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request; as the ASGI interface has it."""
+        """Answers a request (see the ASGI interface)."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            await self._answered(scope, receive, Answer(send, self._limits))
-        elif scope["type"] == "websocket":  # there are none here
+            await self._handle(scope, receive, SecuredResponse(send, self._limits))
+        elif scope["type"] == "websocket":  # the service has none
             await send({"type": "websocket.close", "code": 1008})
 
-    async def _answered(self, scope: Scope, receive: Receive, answer: Answer) -> None:
+    async def _handle(self, scope: Scope, receive: Receive, response: SecuredResponse) -> None:
         headers = _headers(scope)
         try:
             try:
                 _check_size(scope, self._limits)
                 _check_framing(headers)
-                host = origins.check(headers, scope["method"], self._names, tls=_tls(scope))
-                await self._passed(scope, receive, answer, headers, host)
-            except GoneError:
+                host = origin_checks.check(headers, scope["method"], self._names, tls=_tls(scope))
+                await self._authorize(scope, receive, response, headers, host)
+            except AccessRevoked:
                 pass
-            except Exception as error:  # whatever it is: it is logged, and nothing of it is told
+            except Exception as error:  # `problem_of` logs unexpected errors, and tells the caller nothing of them
                 problem = problem_of(error)
-                taken = answer.started or answer.heard or await bodies.drop(receive, headers, self._limits)
-                await answer.tell(problem, close=not taken)
-        except TimeoutError:  # nobody takes the answer
+                taken = response.started or response.body_read or await bodies.drop(receive, headers, self._limits)
+                await response.refuse(problem, close=not taken)
+        except TimeoutError:  # the client does not take the answer
             pass
 
-    async def _passed(
-        self, scope: Scope, receive: Receive, answer: Answer, headers: Mapping[str, str], host: str
+    async def _authorize(
+        self, scope: Scope, receive: Receive, response: SecuredResponse, headers: Mapping[str, str], host: str
     ) -> None:
         method, path = scope["method"], scope["path"]
         if roles.public(method, path):
             self._strangers.take(_address(scope))
-            await self._through(scope, NOBODY, b"", receive, answer)
+            await self._forward(scope, NOBODY, b"", receive, response)
             return
         if path in (login.IN, login.OUT) or (STATIC.fullmatch(path) and method in ("GET", "HEAD")):
-            await self._at_the_door(scope, receive, answer, headers)
+            await self._serve_login(scope, receive, response, headers)
             return
-        caller, again = await self._caller(scope, headers, host)
+        caller, still_valid = await self._caller(scope, headers, host)
         if caller is None:
-            self._strangers.take(_address(scope))
-            if login.wants_page(headers, method) and not roles.of_api(path):
-                await _send(login.sent_there(path, _query(scope)), scope, receive, answer)
-                return
-            how = {"WWW-Authenticate": 'Bearer realm="nilregret"'}
-            if "hx-request" in headers:  # a part of a page whose session has ended: the page goes to the form
-                how["HX-Redirect"] = login.IN
-            raise Problem(401, "token", "This needs a valid token: `Authorization: Bearer TOKEN`.", headers=how)
+            await self._refuse_stranger(scope, receive, response, headers)
+            return
         name = caller.token or "local"
         self._callers.take(name)
         need = roles.needed(method, path)
         if not caller.may(need):
             raise Problem(403, "role", f"This needs a token of the role {need!r}; this one is of a {caller.role!r}.")
         _check_path(scope)
-        self._crowd.enter(name)
+        self._concurrency.enter(name)
         try:
             body = await bodies.read(receive, headers, self._limits)
             if body is None:
                 return
-            answer.heard = True
-            if again is not None:
-                answer.still = again
-            await self._through(scope, caller, body, receive, answer)
+            response.body_read = True
+            if still_valid is not None:
+                response.still_valid = still_valid
+            await self._forward(scope, caller, body, receive, response)
         finally:
-            self._crowd.leave(name)
+            self._concurrency.leave(name)
 
-    async def _through(self, scope: Scope, caller: Caller, body: bytes, receive: Receive, answer: Answer) -> None:
-        """To the application, which must begin to answer in time."""
+    async def _refuse_stranger(
+        self, scope: Scope, receive: Receive, response: SecuredResponse, headers: Mapping[str, str]
+    ) -> None:
+        self._strangers.take(_address(scope))
+        if login.wants_page(headers, scope["method"]) and not roles.of_api(scope["path"]):
+            await login.redirect_to_form(scope["path"], _query(scope))(scope, receive, response)
+            return
+        how = {"WWW-Authenticate": 'Bearer realm="nilregret"'}
+        if "hx-request" in headers:  # a part of a page whose session has ended: the browser goes to the form
+            how["HX-Redirect"] = login.IN
+        raise Problem(401, "token", "This needs a valid token: `Authorization: Bearer TOKEN`.", headers=how)
+
+    async def _forward(
+        self, scope: Scope, caller: Caller, body: bytes, receive: Receive, response: SecuredResponse
+    ) -> None:
+        """Passes the request to the application, which must begin to answer within the time limit."""
         known = {**scope, "state": {**scope.get("state", {}), "caller": caller}}
         try:
             async with asyncio.timeout(self._limits.request_seconds) as clock:
-                answer.began = lambda: clock.reschedule(None)
-                await self._app(known, bodies.given(body, receive), answer)
+                response.on_start = lambda: clock.reschedule(None)
+                await self._app(known, bodies.replay(body, receive), response)
         except TimeoutError:
-            if not answer.started:
+            if not response.started:
                 raise Problem(
                     503, "slow",
                     f"There was no answer within {self._limits.request_seconds:g} s. Try again, with the same "
@@ -137,87 +143,90 @@ class Gate:
                     headers={"Retry-After": "1"},
                 ) from None  # fmt: skip
         finally:
-            answer.began = None
+            response.on_start = None
 
-    # -- who calls ---------------------------------------------------------------------------------------------------
+    # -- the caller --------------------------------------------------------------------------------------------------
 
     async def _caller(
         self, scope: Scope, headers: Mapping[str, str], host: str
-    ) -> tuple[Caller | None, Callable[[], Awaitable[bool]] | None]:
-        """Who it is, if anybody; and how to find out later whether that still holds."""
-        await self._fresh()
+    ) -> tuple[Caller | None, StillValid | None]:
+        """Returns the caller, or None, and a function that checks later whether access still holds."""
+        await self._refresh()
         if self._local and not self._tokens.any():
-            origins.check_direct(headers, host, _address(scope), version=scope.get("http_version", "1.1"))
+            origin_checks.check_direct(headers, host, _address(scope), version=scope.get("http_version", "1.1"))
             return LOCAL, self._still_open
         if "authorization" in headers:
             found = BEARER.fullmatch(headers["authorization"].strip())
-            return await self._known(self._tokens.check, found[1] if found else None)
+            return await self._checked(self._tokens.check, found[1] if found else None)
         cookie = login.cookie_of(headers, tls=_tls(scope))
         if cookie is None or roles.of_api(scope["path"]):
-            return await self._known(self._tokens.check, None)
-        caller, again = await self._known(self._tokens.check_session, cookie)
-        if caller is not None and scope["method"] not in roles.LOOKING:
+            return await self._checked(self._tokens.check, None)
+        caller, still_valid = await self._checked(self._tokens.check_session, cookie)
+        if caller is not None and scope["method"] not in roles.READ_METHODS:
             _check_own_page(headers)
-        return caller, again
+        return caller, still_valid
 
-    async def _known(
+    async def _checked(
         self, check: Callable[[str | None], Caller | None], secret: str | None
-    ) -> tuple[Caller | None, Callable[[], Awaitable[bool]] | None]:
+    ) -> tuple[Caller | None, StillValid | None]:
         caller = check(secret)
         if caller is None and secret is not None and self._tokens.stale(stranger=True):
-            await self._fresh(stranger=True)
+            await self._refresh(stranger=True)
             caller = check(secret)
 
-        async def again() -> bool:
-            await self._fresh()
+        async def still_valid() -> bool:
+            await self._refresh()
             return check(secret) is not None
 
-        return caller, again
+        return caller, still_valid
 
     async def _still_open(self) -> bool:
-        await self._fresh()
+        await self._refresh()
         return not self._tokens.any()
 
-    async def _fresh(self, *, stranger: bool = False) -> None:
-        """See to it that what is known of tokens is new enough; one reads, the others wait for that."""
+    async def _refresh(self, *, stranger: bool = False) -> None:
+        """Reads the tokens again if they are stale. Concurrent requests share one reading."""
         if not self._tokens.stale(stranger=stranger):
             return
-        async with self._reading:
+        async with self._refreshing:
             if self._tokens.stale(stranger=stranger):
                 await asyncio.to_thread(self._tokens.refresh)
 
     # -- logging in --------------------------------------------------------------------------------------------------
 
-    async def _at_the_door(self, scope: Scope, receive: Receive, answer: Answer, headers: Mapping[str, str]) -> None:
-        """What is open to all: the form, and what it looks like."""
+    async def _serve_login(
+        self, scope: Scope, receive: Receive, response: SecuredResponse, headers: Mapping[str, str]
+    ) -> None:
+        """Serves the login form and static files, which need no token."""
         self._strangers.take(_address(scope))
         method, path = scope["method"], scope["path"]
         if STATIC.fullmatch(path):
             _check_path(scope)
-            await self._through(scope, NOBODY, b"", receive, answer)
+            await self._forward(scope, NOBODY, b"", receive, response)
             return
-        await self._fresh()
+        await self._refresh()
         if self._local and not self._tokens.any():
-            await _send(RedirectResponse(login.HOME, 303), scope, receive, answer)
+            await RedirectResponse(login.HOME, 303)(scope, receive, response)
         elif method == "POST":
             _check_own_page(headers)
             body = await bodies.read(receive, headers, self._limits)
             if body is not None:
-                answer.heard = True
-                await _send(await self._let_in_or_out(scope, body, headers), scope, receive, answer)
+                response.body_read = True
+                reply = await self._log_in_or_out(scope, body, headers)
+                await reply(scope, receive, response)
         elif path == login.IN and method in ("GET", "HEAD"):
-            await _send(login.form(_query(scope), style=self._style), scope, receive, answer)
+            await login.form(_query(scope), style=self._style)(scope, receive, response)
         else:
             raise Problem(405, "method", "This address does not take that method.")
 
-    async def _let_in_or_out(self, scope: Scope, body: bytes, headers: Mapping[str, str]) -> Response:
+    async def _log_in_or_out(self, scope: Scope, body: bytes, headers: Mapping[str, str]) -> Response:
         if scope["path"] == login.OUT:
             cookie = login.cookie_of(headers, tls=_tls(scope))
             if self._tokens.check_session(cookie) is not None and cookie is not None:
                 await asyncio.to_thread(self._tokens.log_out, cookie)
             return login.logged_out()
         secret = login.token_in(body, headers)
-        await self._known(self._tokens.check, secret)  # which may have been made just now
+        await self._checked(self._tokens.check, secret)  # refreshes the tokens if this one is new
         cookie = await asyncio.to_thread(self._tokens.log_in, secret)
         if cookie is None:
             return login.form(_query(scope), wrong=True, style=self._style)
@@ -226,39 +235,40 @@ class Gate:
 
 
 def _check_own_page(headers: Mapping[str, str]) -> None:
-    """A browser says whose page sent a form; `origins.check` has seen that it is ours where it is said."""
+    """Refuses a form if the browser does not say which page sent it. `origin_checks.check` has checked that page."""
     if "origin" not in headers and headers.get("sec-fetch-site") != "same-origin":
         raise Problem(403, "origin", "A browser says from which page a form comes; this request does not.")
 
 
 def _check_size(scope: Scope, limits: Limits) -> None:
-    """The server refuses what is far larger, without parsing it; this holds for any server."""
+    """Refuses too many headers. The server refuses far larger ones without parsing, but this holds for any server."""
     size = sum(len(name) + len(value) for name, value in scope["headers"])
     if len(scope["headers"]) > limits.header_count or size > limits.header_bytes:
         raise Problem(431, "too_large", "The request has more headers than this service takes.")
 
 
 def _check_framing(headers: Mapping[str, str]) -> None:
-    """Two lengths of one body: who stands before us may have gone by the other, and take its end for a request."""
+    """Refuses two lengths of a body: a proxy may use the other one, and take the end of the body for a request."""
     if "transfer-encoding" in headers and "content-length" in headers:
         raise Problem(400, "malformed", "A request has `Content-Length` or `Transfer-Encoding`, not both.")
 
 
 def _check_path(scope: Scope) -> None:
     path, raw = scope["path"], scope.get("raw_path", b"")
-    if b"%" in raw and HIDDEN.search(raw):  # a proxy that lets some addresses through would take it for another one
+    # A proxy that allows some addresses only would read an encoded slash differently.
+    if b"%" in raw and ENCODED_SLASH.search(raw):
         raise Problem(404, "not_found", "There is nothing here.")
     if not path.startswith("/") or not path.isprintable() or "\\" in path or {".", ".."} & {*path.split("/")}:
         raise Problem(400, "malformed", "The address is not one that this service understands.")
 
 
 def _tls(scope: Scope) -> bool:
-    """Whether it is known to have come over TLS: a proxy that is believed says so."""
+    """Returns whether the request is known to have come over TLS, perhaps from a trusted proxy."""
     return bool(scope.get("scheme") == "https")
 
 
 def _headers(scope: Scope) -> dict[str, str]:
-    """By their names; one that comes twice is joined, so that it is nothing that can be taken for one."""
+    """Returns headers by lower-case name. A repeated header is joined, so that no check takes it for a valid one."""
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -273,7 +283,3 @@ def _address(scope: Scope) -> str:
 
 def _query(scope: Scope) -> str:
     return bytes(scope.get("query_string", b"")).decode("latin-1")
-
-
-async def _send(response: Response, scope: Scope, receive: Receive, answer: Answer) -> None:
-    await response(scope, receive, answer)

@@ -1,4 +1,4 @@
-"""What goes out: the headers that tell browsers what a page may do, and an end for who does not listen."""
+"""Responses with security headers, and with a time limit for clients that do not read."""
 
 from __future__ import annotations
 
@@ -17,56 +17,54 @@ HEADERS = {
     ),
     b"x-content-type-options": b"nosniff",
     b"x-frame-options": b"DENY",
-    b"referrer-policy": b"same-origin",  # without a referrer some browsers send `Origin: null` with a form
+    b"referrer-policy": b"same-origin",  # otherwise some browsers send `Origin: null` with a form
     b"cross-origin-opener-policy": b"same-origin",
     b"cross-origin-resource-policy": b"same-origin",
 }
-STORED_NOWHERE = (b"cache-control", b"no-store")  # unless the application says otherwise, as of its static files
-ALL = [*HEADERS.items(), STORED_NOWHERE]
+NO_STORE = (b"cache-control", b"no-store")  # unless the application sets it, as for static files
+ALL = [*HEADERS.items(), NO_STORE]
 NAMES = frozenset(name for name, _ in ALL)
 
 
 @final
-class Answer:
-    """An answer on its way out.
+class SecuredResponse:
+    """An ASGI `send` that adds security headers and limits the time of each part.
 
     Args:
-        send: to the server.
-        limits: of which one is how long a part of it may wait to be taken.
-        still: whether who asked for it may still have it; looked at before each part that is not the last.
-        began: called when it begins.
+        send: of the server.
+        limits: of the service, with the seconds that a client has to take a part.
 
     Attributes:
-        heard: whether the request has been read to its end.
-        started: whether a part of the answer has been sent.
+        still_valid: checks before each part but the last whether the caller still has access.
+        on_start: called when the response begins.
+        body_read: whether the request has been read to its end.
+        started: whether a part of the response has been sent.
     """
 
-    def __init__(
-        self, send: Send, limits: Limits, *, still: Callable[[], Awaitable[bool]] | None = None,
-        began: Callable[[], None] | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, send: Send, limits: Limits) -> None:
         self._send, self._limits = send, limits
-        self.still, self.began = still, began
-        self.heard = self.started = False
+        self.still_valid: Callable[[], Awaitable[bool]] | None = None
+        self.on_start: Callable[[], None] | None = None
+        self.body_read = self.started = False
 
     async def __call__(self, message: Message) -> None:
-        """Send a part; as the ASGI interface has it."""
+        """Sends a part (see the ASGI interface)."""
         if message["type"] == "http.response.start":
             self.started = True
-            if self.began is not None:
-                self.began()
-            message = {**message, "headers": _dressed(list(message.get("headers", ())))}
-        elif message.get("more_body") and self.still is not None and not await self.still():
-            raise GoneError
+            if self.on_start is not None:
+                self.on_start()
+            message = {**message, "headers": _secured(list(message.get("headers", ())))}
+        elif message.get("more_body") and self.still_valid is not None and not await self.still_valid():
+            raise AccessRevoked
         async with asyncio.timeout(self._limits.send_seconds):
             await self._send(message)
 
-    async def tell(self, problem: Problem, *, close: bool) -> None:
-        """Send a refusal, unless something else has begun to be sent.
+    async def refuse(self, problem: Problem, *, close: bool) -> None:
+        """Sends a refusal, unless the response has started.
 
         Args:
-            problem: why.
-            close: whether the connection ends with it.
+            problem: reason of the refusal.
+            close: whether the connection ends after the refusal.
         """
         if self.started:
             return
@@ -79,15 +77,15 @@ class Answer:
         await self({"type": "http.response.body", "body": body})
 
 
-class GoneError(Exception):
-    """Who asked may no longer have the answer."""
+class AccessRevoked(Exception):
+    """The caller lost access while a response was being sent."""
 
 
-def _dressed(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def _secured(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     there = {name.lower() for name, _ in headers}
-    if NAMES.isdisjoint(there):  # mostly
+    if NAMES.isdisjoint(there):  # the usual case, and the fast one
         return headers + ALL
     headers += [(name, value) for name, value in HEADERS.items() if name not in there]
-    if STORED_NOWHERE[0] not in there:
-        headers.append(STORED_NOWHERE)
+    if NO_STORE[0] not in there:
+        headers.append(NO_STORE)
     return headers

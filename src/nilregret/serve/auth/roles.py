@@ -1,4 +1,4 @@
-"""What each request needs its caller to be, by method and path alone: nothing has been looked up yet."""
+"""Roles that requests need, by method and path alone: nothing has been looked up at this point."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import re
 
 from .caller import Role
 
-LOOKING = ("GET", "HEAD", "OPTIONS")
-# What deciders may change; whatever else changes anything needs an admin, also what nobody has thought of here.
+READ_METHODS = ("GET", "HEAD", "OPTIONS")
+# Deciders may change these. Any other change needs an admin, also at addresses that are added later.
 DECIDING = re.compile(r"/v1/studies/[^/]+/(?:decisions|rewards|failures|observations)(?:[/:].*)?")
-PUBLIC = ("/healthz", "/readyz")  # for those who watch over processes; they say nothing but yes and no
+PUBLIC = ("/healthz", "/readyz")  # for process monitors; their answers are yes or no
 API = "/v1"
 
 
 def needed(method: str, path: str) -> Role:
-    """The least role that may do this."""
-    if method in LOOKING:
+    """Returns the least role that may send such a request."""
+    if method in READ_METHODS:
         return "reader"
     return "decider" if DECIDING.fullmatch(path) else "admin"
 
 
 def public(method: str, path: str) -> bool:
-    """Whether it is answered to anybody."""
+    """Returns whether the request needs no token."""
     return path in PUBLIC and method in ("GET", "HEAD")
 
 
 def of_api(path: str) -> bool:
-    """Whether it belongs to the API, which no cookie opens."""
+    """Returns whether the path belongs to the API, for which cookies do not count."""
     return path == API or path.startswith((f"{API}/", f"{API}:"))

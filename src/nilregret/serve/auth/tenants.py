@@ -1,8 +1,8 @@
-"""Whose study is whose: a tenant's studies have the tenant's name before theirs, and only this module knows.
+"""Names of the studies of tenants in the storage. Only this module knows the rule.
 
-The tenant of whoever runs the service sees the plain names, those that the command line gave. For another tenant T the
-study `shop` is `T/shop` in the storage. Of tenants are those who ever had a token; `team/shop` is the operator's where
-there is no tenant `team`. Tokens are looked up each time, so that no study of a new tenant is seen by others.
+The operator's studies have the same name in the storage and outside. The study `shop` of a tenant T is `T/shop` in the
+storage. A name is a tenant if it ever had a token, so `team/shop` is the operator's if there is no tenant `team`. The
+tokens are read each time, so that other tenants never see a study of a new tenant.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from ...storage import Storage
 from ..addresses import LONGEST, segment
 from ..problems import Problem
 from .caller import OPERATOR
-from .token_store import vault_of
+from .token_store import token_store
 
 BETWEEN = "/"
 SHOWN = 128  # characters of a name in a sentence
 
 
 def stored_name(storage: Storage, tenant: str, name: str) -> str:
-    """The name in the storage.
+    """Returns the name in the storage.
 
     Raises:
         Problem: 404, no study of this tenant can have that name.
@@ -31,12 +31,12 @@ def stored_name(storage: Storage, tenant: str, name: str) -> str:
 
 
 def reachable(name: str) -> bool:
-    """Whether an address can hold this name; some in old storages are longer."""
+    """Returns whether an address can hold this name. Old storages may have longer ones."""
     return len(segment(name)) <= LONGEST
 
 
 def own_names(storage: Storage, tenant: str) -> dict[str, str]:
-    """The names of a tenant's studies, as this tenant knows them: those in the storage by these, the oldest first."""
+    """Returns the names in the storage by the names that the tenant knows, the oldest study first."""
     stored = storage.names()
     if tenant == OPERATOR:
         others = of_others(storage, stored)
@@ -46,14 +46,14 @@ def own_names(storage: Storage, tenant: str) -> dict[str, str]:
 
 
 def of_others(storage: Storage, stored: Iterable[str]) -> set[str]:
-    """Which of these names in the storage are of studies of tenants, and not of the operator."""
+    """Returns the names in the storage that belong to tenants other than the operator."""
     parts = [each.partition(BETWEEN) for each in stored if BETWEEN in each]
-    tenants = {record.tenant for record in vault_of(storage).records()[0]} - {OPERATOR} if parts else set()
+    tenants = {record.tenant for record in token_store(storage).records()[0]} - {OPERATOR} if parts else set()
     return {"".join(part) for part in parts if part[0] in tenants and part[2].strip()}
 
 
 def missing(name: str) -> Problem:
-    """What is told of a study that does not exist for this caller, whether it exists or not."""
+    """Returns the refusal for a study that this caller cannot see, whether it exists or not."""
     return Problem(
         404, "no_study", f"There is no study {name[:SHOWN]!r}. `GET /v1/studies` lists those there are; "
         "`PUT /v1/studies/NAME` makes one.",

@@ -1,4 +1,4 @@
-"""Where tokens and sessions are kept: hashes, in the database of the studies or in memory."""
+"""Storage of tokens and sessions, as hashes: in the database of the studies, or in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...storage import SqlStorage, Storage
 
 
 class Record(NamedTuple):
-    """A token as it is kept; see `storage.beside`."""
+    """A token as it is stored (see `storage.auth_tables`)."""
 
     id: str
     hash: str
@@ -27,46 +27,46 @@ class Record(NamedTuple):
 
 
 class Session(NamedTuple):
-    """Somebody who logged in with a token, likewise."""
+    """A session that began with a token, as it is stored."""
 
     hash: str
     token: str
     expires_at: float
 
 
-class Vault(ABC):
-    """A place for records."""
+class TokenStore(ABC):
+    """A storage of tokens and sessions."""
 
     @abstractmethod
     def records(self) -> tuple[Sequence[Record], Sequence[Session]]:
-        """All of them."""
+        """Returns all tokens and sessions."""
 
     @abstractmethod
     def add(self, record: Record) -> None:
-        """Keep one more."""
+        """Stores a token."""
 
     @abstractmethod
-    def revoke(self, id: str, now: float) -> bool:  # noqa: A002 - what it is called everywhere
-        """Mark a token and drop its sessions; False where there is none of this id."""
+    def revoke(self, id: str, now: float) -> bool:  # noqa: A002 - the name of the column
+        """Marks a token as revoked and drops its sessions. Returns False if there is no such token."""
 
     @abstractmethod
     def begin(self, session: Session, *, now: float, most: int) -> None:
-        """Keep a session, drop those that are over, and of its token all but so many."""
+        """Stores a session, and drops expired sessions and all but the newest `most` of its token."""
 
     @abstractmethod
-    def end(self, hash: str) -> None:  # noqa: A002 - the column
-        """Drop a session, where there is one."""
+    def end(self, hash: str) -> None:  # noqa: A002 - the name of the column
+        """Drops a session, if there is one."""
 
 
 @final
-class _InDatabase(Vault):
+class _InDatabase(TokenStore):
     def __init__(self, storage: SqlStorage) -> None:
         self._storage = storage
-        self._made = storage.beside
+        self._made = storage.auth_tables
 
     def records(self) -> tuple[Sequence[Record], Sequence[Session]]:
-        """See `Vault`."""
-        with self._storage.using_beside(write=False) as connection:
+        """Returns all tokens and sessions."""
+        with self._storage.auth_transaction(write=False) as connection:
             if connection is None:
                 return (), ()
             tokens = connection.execute(sql.select(*(self._made.tokens.c[name] for name in Record._fields)))
@@ -74,15 +74,15 @@ class _InDatabase(Vault):
             return [Record(*row) for row in tokens], [Session(*row) for row in sessions]
 
     def add(self, record: Record) -> None:
-        """See `Vault`."""
-        with self._storage.using_beside(write=True) as connection:
+        """Stores a token."""
+        with self._storage.auth_transaction(write=True) as connection:
             if connection is not None:
                 connection.execute(sql.insert(self._made.tokens).values(record._asdict()))
 
-    def revoke(self, id: str, now: float) -> bool:  # noqa: A002 - as in `Vault`
-        """See `Vault`."""
+    def revoke(self, id: str, now: float) -> bool:  # noqa: A002 - the name of the column
+        """Revokes a token and drops its sessions."""
         tokens, sessions = self._made.tokens, self._made.sessions
-        with self._storage.using_beside(write=True) as connection:
+        with self._storage.auth_transaction(write=True) as connection:
             if connection is None:
                 return False
             first = sql.func.coalesce(tokens.c.revoked_at, now)
@@ -91,9 +91,9 @@ class _InDatabase(Vault):
             return done.rowcount > 0
 
     def begin(self, session: Session, *, now: float, most: int) -> None:
-        """See `Vault`."""
+        """Stores a session, and drops old ones."""
         sessions = self._made.sessions
-        with self._storage.using_beside(write=True) as connection:
+        with self._storage.auth_transaction(write=True) as connection:
             if connection is None:
                 return
             connection.execute(sql.delete(sessions).where(sessions.c.expires_at <= now))
@@ -102,32 +102,32 @@ class _InDatabase(Vault):
             connection.execute(sql.delete(sessions).where(sessions.c.hash.in_(old)))
             connection.execute(sql.insert(sessions).values(session._asdict()))
 
-    def end(self, hash: str) -> None:  # noqa: A002 - as in `Vault`
-        """See `Vault`."""
-        with self._storage.using_beside(write=True) as connection:
+    def end(self, hash: str) -> None:  # noqa: A002 - the name of the column
+        """Drops a session."""
+        with self._storage.auth_transaction(write=True) as connection:
             if connection is not None:
                 connection.execute(sql.delete(self._made.sessions).where(self._made.sessions.c.hash == hash))
 
 
 @final
-class _InMemory(Vault):
+class _InMemory(TokenStore):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._tokens: dict[str, Record] = {}
         self._sessions: dict[str, Session] = {}
 
     def records(self) -> tuple[Sequence[Record], Sequence[Session]]:
-        """See `Vault`."""
+        """Returns all tokens and sessions."""
         with self._lock:
             return list(self._tokens.values()), list(self._sessions.values())
 
     def add(self, record: Record) -> None:
-        """See `Vault`."""
+        """Stores a token."""
         with self._lock:
             self._tokens[record.id] = record
 
-    def revoke(self, id: str, now: float) -> bool:  # noqa: A002 - as in `Vault`
-        """See `Vault`."""
+    def revoke(self, id: str, now: float) -> bool:  # noqa: A002 - the name of the column
+        """Revokes a token and drops its sessions."""
         with self._lock:
             record = self._tokens.get(id)
             if record is None:
@@ -137,15 +137,15 @@ class _InMemory(Vault):
             return True
 
     def begin(self, session: Session, *, now: float, most: int) -> None:
-        """See `Vault`."""
+        """Stores a session, and drops old ones."""
         with self._lock:
             kept = [each for each in self._sessions.values() if each.expires_at > now]
             mine = sorted((each for each in kept if each.token == session.token), key=lambda each: -each.expires_at)
             dropped = set(mine[most - 1 :])
             self._sessions = {each.hash: each for each in [*kept, session] if each not in dropped}
 
-    def end(self, hash: str) -> None:  # noqa: A002 - as in `Vault`
-        """See `Vault`."""
+    def end(self, hash: str) -> None:  # noqa: A002 - the name of the column
+        """Drops a session."""
         with self._lock:
             self._sessions.pop(hash, None)
 
@@ -154,8 +154,8 @@ _LOCK = threading.Lock()
 _IN_MEMORY: weakref.WeakKeyDictionary[Storage, _InMemory] = weakref.WeakKeyDictionary()
 
 
-def vault_of(storage: Storage) -> Vault:
-    """The one of a storage: its database, or memory for as long as the storage lives."""
+def token_store(storage: Storage) -> TokenStore:
+    """Returns the token store of a storage: its database, or memory that lives as long as the storage."""
     if isinstance(storage, SqlStorage):
         return _InDatabase(storage)
     with _LOCK:

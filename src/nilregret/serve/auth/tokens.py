@@ -1,9 +1,9 @@
-"""Tokens: who may call the service, kept in the database that it serves, each as a hash.
+"""Tokens of callers, kept as hashes in the database that the service serves.
 
-A token is 256 random bits, shown once. What is kept is its SHA-256; no salt or slow hash is needed, because nobody can
-try 2^256 of them. To find out whose a token is nothing is looked up by anything that a caller sends: the hashes are in
-memory under a key that only this process knows (`_blind`), so that the time of a look-up says nothing about how near a
-guess came, and the last word has a comparison in constant time.
+A token is 256 random bits, shown once. The database holds its SHA-256. No salt or slow hash is needed, because nobody
+can try 2^256 values. Nothing that a caller sends is used for a look-up in the database. The hashes are in memory, under
+a key that only this process knows (`_blind`). So the time of a look-up says nothing about how near a guess is, and the
+last comparison takes constant time.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from ..._utils.checks import number, shown, storable
 from ..._utils.errors import InvalidInput, StorageError
 from ...storage import Storage
 from .caller import ROLES, Caller, Role, check_role, check_tenant
-from .token_store import Record, Session, vault_of
+from .token_store import Record, Session, token_store
 
-MARK = "nr_"  # how a token begins, so that those who look for secrets in code find it
+MARK = "nr_"  # beginning of every token, so that tools that search code for secrets find it
 BYTES = 32  # 256 bits
-FRESH = 1.0  # seconds after which revocations, and tokens made by others, are looked for
-FRESH_FOR_STRANGERS = 0.1  # the same where a token is unknown: perhaps it was made just now
+FRESH = 1.0  # seconds after which tokens are read again, for revocations and for tokens of other processes
+FRESH_FOR_STRANGERS = 0.1  # the same for an unknown token, which may have been made just now
 SESSION_SECONDS = 12 * 3600.0  # a working day
-MOST_SESSIONS = 50  # of one token; the oldest go
+MOST_SESSIONS = 50  # of one token; the oldest are dropped
 LONGEST = 200  # characters of a text that describes a token
 DUMMY = hashlib.sha256(b"no token").hexdigest()
 
 
 @dataclass(frozen=True)
 class Token:
-    """What is known of a token, which is not the token.
+    """The description of a token, which is not the token itself.
 
     Attributes:
-        id: names it, and opens nothing.
+        id: name of the token, which gives no access.
         role: see `Caller`.
-        tenant: likewise.
-        about: what it is for, in words.
+        tenant: see `Caller`.
+        about: purpose, in words.
         created_at: Unix seconds.
-        expires_at: likewise; None: never.
-        revoked_at: likewise; None: it is not.
+        expires_at: Unix seconds, or None.
+        revoked_at: Unix seconds, or None.
     """
 
     id: str
@@ -57,21 +57,21 @@ class Token:
     revoked_at: float | None
 
     def valid(self, now: float) -> bool:
-        """Whether it opens anything at this time."""
+        """Returns whether the token gives access at this time."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
 @final
 class Tokens:
-    """The tokens of a storage. One object may be used by several threads.
+    """The tokens of a storage. Several threads may use one object.
 
     Args:
-        storage: a database keeps them beside its studies; for any other storage they live as long as it does.
+        storage: a database keeps the tokens beside its studies. Other storages keep them as long as they live.
         clock: Unix seconds.
     """
 
     def __init__(self, storage: Storage, *, clock: Callable[[], float] = time.time) -> None:
-        self._vault = vault_of(storage)
+        self._store = token_store(storage)
         self._clock = clock
         self._key = secrets.token_bytes(32)
         self._lock = threading.Lock()
@@ -80,21 +80,21 @@ class Tokens:
         self._sessions: dict[bytes, Session] = {}
         self._by_id: dict[str, Record] = {}
 
-    # -- for who runs the service ------------------------------------------------------------------------------------
+    # -- for the operator --------------------------------------------------------------------------------------------
 
     def new(self, role: str, tenant: str, *, about: str = "", expires: float | None = None) -> str:
-        """Make a token; what is returned is shown once and kept nowhere.
+        """Makes a token and returns it. The token is shown once and kept nowhere.
 
         Args:
             role: "reader", "decider" or "admin".
-            tenant: whose studies exist for it.
-            about: what it is for, in words.
-            expires: seconds from now after which it opens nothing; None: never.
+            tenant: owner of the studies that callers with this token can see.
+            about: purpose, in words.
+            expires: seconds from now until the token expires, or None for a token that never expires.
         """
         return self.made(role, tenant, about=about, expires=expires)[0]
 
     def made(self, role: str, tenant: str, *, about: str = "", expires: float | None = None) -> tuple[str, Token]:
-        """As `new`; and what is known of the token."""
+        """Makes a token, and returns it with its description (see `new`)."""
         if not isinstance(about, str) or len(about) > LONGEST or "\0" in about or not storable(about):
             raise InvalidInput(f"`about` is {shown(about)}: it must be a text of at most {LONGEST} characters.")
         now = self._clock()
@@ -104,49 +104,49 @@ class Tokens:
             id=secrets.token_hex(6), hash=_hash(secret), role=check_role(role), tenant=check_tenant(tenant),
             about=about, created_at=now, expires_at=until, revoked_at=None,
         )  # fmt: skip
-        self._vault.add(record)
+        self._store.add(record)
         self.refresh()
         return secret, _shown(record)
 
     def list(self) -> list[Token]:
-        """All there ever were, oldest first; those that no longer open anything too."""
-        records = map(_sound, self._vault.records()[0])
+        """Returns all tokens that were ever made, oldest first, with expired and revoked ones."""
+        records = map(_sound, self._store.records()[0])
         return [_shown(record) for record in sorted(records, key=lambda each: each.created_at)]
 
-    def revoke(self, id: str) -> Token:  # noqa: A002 - what it is called everywhere
-        """Let a token open nothing any more, nor what was logged in with it; again is harmless.
+    def revoke(self, id: str) -> Token:  # noqa: A002 - the name of the column
+        """Revokes a token and the sessions that began with it. Revoking again changes nothing.
 
         Args:
-            id: of the token; or the token itself, which is what one has of one that was found somewhere.
+            id: of the token, or the token itself, which is all that the finder of a leaked token has.
 
         Raises:
-            InvalidInput: there is none such.
+            InvalidInput: there is no such token.
         """
         if isinstance(id, str) and id.startswith(MARK):
             hashed = _hash(id.strip())
-            id = next((each.id for each in self._vault.records()[0] if each.hash == hashed), "")  # noqa: A001 - likewise
+            id = next((each.id for each in self._store.records()[0] if each.hash == hashed), "")  # noqa: A001
             if not id:
                 raise InvalidInput("There is no such token: it is mistyped, or of another storage.")
         known = isinstance(id, str) and id.isascii() and id.isalnum()
-        if not (known and self._vault.revoke(id, self._clock())):
+        if not (known and self._store.revoke(id, self._clock())):
             raise InvalidInput(f"There is no token {shown(id)}: `nilregret token list` has the ids of those there are.")
         self.refresh()
         return next(token for token in self.list() if token.id == id)
 
-    # -- for the gate ------------------------------------------------------------------------------------------------
+    # -- for the middleware ------------------------------------------------------------------------------------------
 
     def any(self) -> bool:
-        """Whether there ever was one: then nothing is open without, also where all have been revoked since."""
+        """Returns whether a token was ever made. Then every request needs one, even if all tokens have been revoked."""
         return bool(self._by_id)
 
     def check(self, secret: str | None) -> Caller | None:
-        """Whose token this is; None where it opens nothing, for whatever reason. Takes the same time for any."""
+        """Returns the caller with this token, or None if it gives no access. The time is the same for any token."""
         hashed = _hash(secret or "")
         found = self._tokens.get(self._blind(hashed))
         return self._caller(found, same=hmac.compare_digest(hashed, DUMMY if found is None else found.hash))
 
     def check_session(self, cookie: str | None) -> Caller | None:
-        """Whose session this is; None where it opens nothing."""
+        """Returns the caller of this session, or None if it gives no access."""
         hashed = _hash(cookie or "")
         found = self._sessions.get(self._blind(hashed))
         same = hmac.compare_digest(hashed, DUMMY if found is None else found.hash)
@@ -155,39 +155,39 @@ class Tokens:
         return self._caller(self._by_id.get(found.token), same=same)
 
     def log_in(self, secret: str) -> str | None:
-        """A session for a token, as the value of a cookie; None where the token opens nothing."""
+        """Begins a session and returns the value of its cookie. Returns None if the token gives no access."""
         caller = self.check(secret)
         if caller is None or caller.token is None:
             return None
         now = self._clock()
         cookie = secrets.token_urlsafe(BYTES)
         until = now + SESSION_SECONDS
-        self._vault.begin(Session(_hash(cookie), caller.token, until), now=now, most=MOST_SESSIONS)
+        self._store.begin(Session(_hash(cookie), caller.token, until), now=now, most=MOST_SESSIONS)
         self.refresh()
         return cookie
 
     def log_out(self, cookie: str) -> None:
-        """End a session; where there is none nothing happens."""
-        self._vault.end(_hash(cookie))
+        """Ends a session, if there is one."""
+        self._store.end(_hash(cookie))
         self.refresh()
 
     def stale(self, *, stranger: bool = False) -> bool:
-        """Whether it is time to `refresh`.
+        """Returns whether it is time to `refresh`.
 
         Args:
-            stranger: whether a token came that is not known.
+            stranger: whether a caller sent an unknown token.
         """
         return time.monotonic() - self._read_at > (FRESH_FOR_STRANGERS if stranger else FRESH)
 
     def refresh(self) -> None:
-        """Read what is in the storage now.
+        """Reads tokens and sessions from the storage.
 
         Raises:
-            StorageError: it cannot be read; what was known remains known.
+            StorageError: the storage cannot be read. The tokens of the last reading stay valid.
         """
         with self._lock:
             began = time.monotonic()
-            found, sessions = self._vault.records()
+            found, sessions = self._store.records()
             records = list(map(_sound, found))
             self._by_id = {record.id: record for record in records}
             self._tokens = {self._blind(record.hash): record for record in records}
@@ -208,7 +208,7 @@ def _hash(secret: str) -> str:
 
 
 def _sound(record: Record) -> Record:
-    """A record as we have written it; who reads another one cannot say what it allows."""
+    """Returns the record, checked to be one that this module has written."""
     texts = (record.id, record.hash, record.role, record.tenant, record.about)
     times = (record.created_at, record.expires_at or 0.0, record.revoked_at or 0.0)
     if (

@@ -1,4 +1,4 @@
-"""Client of a decision service (`nilregret serve`) with the verbs of `Study`; needs the extra `nilregret[client]`.
+"""Client of a decision service (`nilregret serve`) with the verbs of `Study`. Needs the extra `nilregret[client]`.
 
 Retries are idempotent: every request for a decision carries an `Idempotency-Key`, and a reward that is sent again is
 the same reward.

@@ -1,55 +1,54 @@
-"""The same for programs that wait by `await`: each call runs in a thread of the client's own, and the loop goes on.
+"""The client for `asyncio`: each request runs in a thread of the client, and the event loop goes on.
 
-Not in those of the loop, which others may fill with what waits for us.
+The event loop's own threads are not used, because other code may fill them with work that waits for these requests. A
+client may be used in several event loops.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import Any, Self, TypeVar, final
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, final
 
-import numpy.typing as npt
-
-from ..._utils.checks import Array, integer
+from ..._utils.checks import integer
 from ...study.direction import AnyPolicy
 from .. import messages as m
-from .calls import Context, Points, Told
-from .remote import Client, ExportKind, RemoteStudy
+from .remote import Client, RemoteStudy
 
 T = TypeVar("T")
-MOST = 1000  # requests on their way
+P = ParamSpec("P")
+MOST = 1000  # concurrent requests
 
 
 @final
 class Threads:
-    """In which a client's requests wait for their answers.
+    """The threads in which a client's requests run.
 
     Args:
-        count: how many at a time; more of them wait for their turn.
+        count: number of threads. Further requests wait.
     """
 
     def __init__(self, count: int) -> None:
         self._pool = ThreadPoolExecutor(count, "nilregret-client")
 
     async def run(self, do: Callable[..., T], *given: Any, **options: Any) -> T:
-        """Do it there."""
+        """Returns `do(*given, **options)`, called in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(do, *given, **options))
 
     def end(self) -> None:
-        """Let them go."""
+        """Ends the threads after their requests."""
         self._pool.shutdown(wait=False)
 
 
 @final
 class AsyncClient:
-    """A decision service, by `await`.
+    """A decision service, with `await`.
 
     Args:
-        url, token, timeout, attempts: as of `Client`.
-        at_once: how many requests may be on their way; more of them wait for their turn.
+        url, token, timeout, attempts: see `Client`.
+        at_once: concurrent requests. Further ones wait.
     """
 
     def __init__(
@@ -62,19 +61,19 @@ class AsyncClient:
         return f"Async{self._client!r}"
 
     async def studies(self) -> list[m.StudySaid]:
-        """See `Client.studies`."""
+        """Returns the studies (see `Client.studies`)."""
         return await self._threads.run(self._client.studies)
 
     async def study(self, name: str) -> AsyncRemoteStudy:
-        """See `Client.study`."""
+        """Returns a study that exists (see `Client.study`)."""
         return AsyncRemoteStudy(await self._threads.run(self._client.study, name), self._threads)
 
     async def create(self, name: str, policy: AnyPolicy, **options: Any) -> AsyncRemoteStudy:
-        """See `Client.create`."""
+        """Makes or opens a study (see `Client.create`)."""
         return AsyncRemoteStudy(await self._threads.run(self._client.create, name, policy, **options), self._threads)
 
     async def close(self) -> None:
-        """Close the connections; `async with` does so, too. No request may follow."""
+        """Closes the connections, as `async with` does. No request may follow."""
         self._client.close()
         self._threads.end()
 
@@ -85,9 +84,21 @@ class AsyncClient:
         await self.close()
 
 
+def _awaited(
+    method: Callable[Concatenate[RemoteStudy, P], T],
+) -> Callable[Concatenate[AsyncRemoteStudy, P], Coroutine[Any, Any, T]]:
+    """Returns the method of `AsyncRemoteStudy` that runs a method of `RemoteStudy` in a thread."""
+
+    @wraps(method)
+    async def run(self: AsyncRemoteStudy, /, *given: P.args, **options: P.kwargs) -> T:
+        return await self._threads.run(method, self._study, *given, **options)
+
+    return run
+
+
 @final
 class AsyncRemoteStudy:
-    """A study that a service keeps, by `await`; `AsyncClient.create` and `AsyncClient.study` make it."""
+    """A study of a service, with `await`. `AsyncClient.create` and `AsyncClient.study` make it."""
 
     def __init__(self, study: RemoteStudy, threads: Threads) -> None:
         self.name, self._study, self._threads = study.name, study, threads
@@ -95,70 +106,25 @@ class AsyncRemoteStudy:
     def __repr__(self) -> str:
         return f"Async{self._study!r}"
 
-    async def ask(self, context: Context = None, **options: Any) -> Any:
-        """One decision, or a list of `count`; see `RemoteStudy.ask`."""
-        return await self._threads.run(lambda: self._study.ask(context, **options))
-
-    async def tell(self, decision: m.Decision | str, reward: Told | None = None, **options: Any) -> m.Answer:
-        """See `RemoteStudy.tell`."""
-        return await self._threads.run(self._study.tell, decision, reward, **options)
-
-    async def tell_many(
-        self, answers: Iterable[tuple[m.Decision | str, Told]], *, revise: bool = False
-    ) -> list[m.RewardResult]:
-        """See `RemoteStudy.tell_many`."""
-        return await self._threads.run(self._study.tell_many, list(answers), revise=revise)
-
-    async def fail(self, decision: m.Decision | str, reason: str, *, revise: bool = False) -> m.Answer:
-        """See `RemoteStudy.fail`."""
-        return await self._threads.run(self._study.fail, decision, reason, revise=revise)
-
-    async def abandon(self, decision: m.Decision | str, reason: str = "its worker is gone") -> m.Answer:
-        """See `RemoteStudy.abandon`."""
-        return await self._threads.run(self._study.abandon, decision, reason)
-
-    async def add(self, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, **options: Any) -> m.Observation:
-        """See `RemoteStudy.add`."""
-        return await self._threads.run(self._study.add, point, reward, **options)
-
-    async def predict(self, points: Points | None = None, **options: Any) -> tuple[Array, Array]:
-        """See `RemoteStudy.predict`."""
-        return await self._threads.run(self._study.predict, points, **options)
-
-    async def bounds(self, points: Points | None = None, **options: Any) -> tuple[Array, Array]:
-        """See `RemoteStudy.bounds`."""
-        return await self._threads.run(self._study.bounds, points, **options)
-
-    async def best(self, *, context: Context = None) -> m.DecisionInFull:
-        """See `RemoteStudy.best`."""
-        return await self._threads.run(self._study.best, context=context)
-
-    async def decision(self, decision: m.Decision | str) -> m.DecisionInFull:
-        """See `RemoteStudy.decision`."""
-        return await self._threads.run(self._study.decision, decision)
-
-    async def feasible(self, points: Points | None = None, *, context: Context = None) -> Array:
-        """See `RemoteStudy.feasible`."""
-        return await self._threads.run(self._study.feasible, points, context=context)
-
-    async def infeasible(self, *, context: Context = None) -> float | None:
-        """See `RemoteStudy.infeasible`."""
-        return await self._threads.run(self._study.infeasible, context=context)
-
-    async def explain(self, number: int, *, draws: int = 1000) -> dict[str, Any]:
-        """See `RemoteStudy.explain`."""
-        return await self._threads.run(self._study.explain, number, draws=draws)
-
-    async def trials(self) -> list[dict[str, Any]]:
-        """See `RemoteStudy.trials`."""
-        return await self._threads.run(self._study.trials)
-
-    async def status(self) -> m.StudyInFull:
-        """See `RemoteStudy.status`."""
-        return await self._threads.run(self._study.status)
+    ask = _awaited(RemoteStudy.ask)
+    tell = _awaited(RemoteStudy.tell)
+    tell_many = _awaited(RemoteStudy.tell_many)
+    fail = _awaited(RemoteStudy.fail)
+    abandon = _awaited(RemoteStudy.abandon)
+    add = _awaited(RemoteStudy.add)
+    predict = _awaited(RemoteStudy.predict)
+    bounds = _awaited(RemoteStudy.bounds)
+    best = _awaited(RemoteStudy.best)
+    decision = _awaited(RemoteStudy.decision)
+    feasible = _awaited(RemoteStudy.feasible)
+    infeasible = _awaited(RemoteStudy.infeasible)
+    explain = _awaited(RemoteStudy.explain)
+    trials = _awaited(RemoteStudy.trials)
+    status = _awaited(RemoteStudy.status)
+    export = _awaited(RemoteStudy.export)
 
     async def events(self, after: int = 0, *, follow: bool = False, every: float = 1.0) -> AsyncIterator[m.Event]:
-        """See `RemoteStudy.events`."""
+        """Yields events (see `RemoteStudy.events`)."""
         while True:
             found: list[m.Event] = await self._threads.run(list, self._study.events(after))
             for event in found:
@@ -167,7 +133,3 @@ class AsyncRemoteStudy:
             if not follow:
                 return
             await asyncio.sleep(every)
-
-    async def export(self, kind: ExportKind = "jsonl") -> bytes:
-        """See `RemoteStudy.export`."""
-        return await self._threads.run(self._study.export, kind)

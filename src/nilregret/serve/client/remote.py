@@ -1,4 +1,4 @@
-"""A service and its studies, with the verbs of `Study`."""
+"""The client of a service, and its studies with the verbs of `Study`."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self, final, overload
+from urllib.parse import quote
 
-import msgspec
 import numpy.typing as npt
 
 from ..._utils.checks import Array, integer, study_name
 from ...study.direction import AnyPolicy, Goal
 from .. import messages as m
 from ..addresses import segment
-from . import calls
-from .calls import Context, Points, PreparedRequest, Told
 from .session import Session
+from .values import Context, Points, Told, constraint_values, decision_id, key_header, numbers, plain, reward_of
 
 ExportKind = Literal["jsonl", "csv", "arrow", "parquet"]
 
 
 @final
 class Client:
-    """A decision service: its studies. May be used by several threads.
+    """A decision service and its studies. Several threads may use one client, and so may forked processes.
 
     >>> from nilregret.serve.client import Client
     >>> Client("http://127.0.0.1:8000")
@@ -31,9 +30,9 @@ class Client:
 
     Args:
         url: of the service, such as "http://127.0.0.1:8000" or "https://decisions.example.com/base".
-        token: as `nilregret token new` printed it; None where the service needs none.
+        token: as `nilregret token new` printed it. None if the service needs none.
         timeout: seconds without an answer after which an attempt has failed.
-        attempts: how often to try where the service cannot be reached, or says that it is busy. Nothing is done twice.
+        attempts: number of attempts while the service cannot be reached or is busy. Retries are idempotent.
     """
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0, attempts: int = 5) -> None:
@@ -43,14 +42,14 @@ class Client:
         return f"Client({self._session.url!r})"
 
     def studies(self) -> list[m.StudySaid]:
-        """The studies that this token may see, oldest first."""
-        return self._session.send(PreparedRequest("GET", "/v1/studies", calls.of(m.Studies))).studies
+        """Returns the studies that this token may see, oldest first."""
+        return self._session.get("/v1/studies", m.Studies).studies
 
     def study(self, name: str) -> RemoteStudy:
-        """A study that is there.
+        """Returns a study that exists.
 
         Raises:
-            TrialError: there is none of this name for this token.
+            TrialError: this token sees no study of this name.
         """
         found = RemoteStudy(self._session, name)
         found.status()
@@ -62,35 +61,34 @@ class Client:
         on_deadline: m.OnDeadline = "abandon", default_reward: float | None = None,
         late: Literal["drop", "count"] = "drop",
     ) -> RemoteStudy:  # fmt: skip
-        """Make a study, or go on with it where it is there and is the same.
+        """Makes a study, or returns the stored one if it is the same.
 
         Args:
             name: without a slash.
-            policy: how to decide.
-            goal: whether what is told is to be maximized or minimized.
+            policy: that decides.
+            goal: whether rewards are maximized or minimized.
             seed: of all random choices.
-            about: facts to keep with it.
-            deadline: seconds for which a reward is waited for.
-            on_deadline: what then: the trial is abandoned, has failed, gets `default_reward`, is censored, or its
-                silence means no.
+            about: facts to keep with the study.
+            deadline: seconds from a decision to its deadline.
+            on_deadline: what happens at the deadline. The trial is abandoned, fails, gets `default_reward`, is
+                censored, or is imputed from silence.
             default_reward: for `on_deadline="reward"`.
             late: whether a reward after the deadline counts.
 
         Raises:
             InvalidInput: a value cannot be used.
-            TrialError: another study has that name.
+            TrialError: a different study has this name.
         """
-        plain = json.loads(policy.to_json())
         body = m.StudyRequest(
-            policy=plain, goal=goal, seed=seed, about=None if about is None else dict(about), deadline=deadline,
-            on_deadline=on_deadline, default_reward=default_reward, late=late,
+            policy=json.loads(policy.to_json()), goal=goal, seed=seed, about=None if about is None else dict(about),
+            deadline=deadline, on_deadline=on_deadline, default_reward=default_reward, late=late,
         )  # fmt: skip
         study = RemoteStudy(self._session, name)
-        self._session.send(PreparedRequest("PUT", study.path, calls.nothing, msgspec.json.encode(body)))
+        self._session.send("PUT", study.path, body, dict[str, Any])
         return study
 
     def close(self) -> None:
-        """Close the connections that nobody uses; the next call opens another."""
+        """Closes the connections. The next request opens another."""
         self._session.close()
 
     def __enter__(self) -> Self:
@@ -102,7 +100,7 @@ class Client:
 
 @final
 class RemoteStudy:
-    """A study that a service keeps; `Client.create` and `Client.study` make it.
+    """A study of a service. `Client.create` and `Client.study` make it.
 
     Decisions (`nilregret.serve.messages.Decision`) have `id`, `number`, `parameters`, `point`, `arm`, `context`,
     `explored` and `expires_at`.
@@ -131,115 +129,145 @@ class RemoteStudy:
         worker: str | None = None, among: Sequence[Any] | None = None, exclude: Sequence[Any] | None = None,
         key: str | None = None,
     ) -> m.Decision | list[m.Decision]:  # fmt: skip
-        """What to do; with `count` a list of that many. It is on the service's disk, pending, before it is here.
+        """Returns a decision, or a list of `count`. A decision is on the service's disk before it is returned.
 
         Args:
-            context: what is known before.
-            count: how many.
-            deadline: seconds for which the reward is waited for, instead of the study's.
-            worker: a name; what it was asked and has not answered is given to it again, also after a crash.
-            among: what may be done this time: arms, points or parameters.
-            exclude: arms that may not.
-            key: `Idempotency-Key`: whoever asks with the same key again gets the same decision. Each call makes one of
-                its own unless told.
+            context: of the decision.
+            count: number of decisions.
+            deadline: seconds to the deadline of the reward, instead of the study's.
+            worker: name of a worker. It gets its unanswered decisions again, also after a crash.
+            among: arms, points or parameters to choose from.
+            exclude: arms that must not be chosen.
+            key: `Idempotency-Key`. A request with the same key gets the same decision. Each call makes a new key unless
+                given.
         """
-        found = self._session.send(calls.asking(self.path, context, count, deadline, worker, among, exclude, key))
+        body = m.DecisionRequest(
+            context=plain(context), count=count, deadline=deadline, client=worker, among=plain(among),
+            exclude=plain(exclude),
+        )  # fmt: skip
+        path = f"{self.path}/decisions"
+        found = self._session.send("POST", path, body, m.Decisions, key_header(key)).decisions
         return found[0] if count is None else found
 
     def tell(
         self, decision: m.Decision | str, reward: Told | None = None, *, constraints: npt.ArrayLike | None = None,
         observed_at: float | None = None, revise: bool = False,
     ) -> m.Answer:  # fmt: skip
-        """What came of a decision, or of its id; `late` and `counted` of the answer say what became of it.
+        """Records the reward of a decision or of its id. `late` and `counted` of the answer say how it counts.
 
-        `reward` is a number; of a decision to be played several times (`decision.repeats`) one for each play, or their
-        `nr.study.Rewards`. With `revise` it corrects another one that was told before.
+        `reward` is a number. If a decision is to be played several times (`decision.repeats`), it holds one number for
+        each play, or it is `nr.study.Rewards` of these plays. With `revise` it corrects an earlier reward.
 
         Raises:
-            TrialError: another reward of it was told before, or there is no such decision.
+            TrialError: the decision has a different reward, or there is no such decision.
         """
-        return self._session.send(calls.telling(self.path, decision, reward, constraints, observed_at, revise=revise))
+        body = m.RewardRequest(
+            reward=None if reward is None else reward_of(reward), constraints=constraint_values(constraints),
+            observed_at=observed_at, revise=revise,
+        )  # fmt: skip
+        return self._session.send("PUT", f"{self._path_of(decision)}/reward", body, m.Answer)
 
     def tell_many(
         self, answers: Iterable[tuple[m.Decision | str, Told]], *, revise: bool = False
     ) -> list[m.RewardResult]:
-        """The rewards of several decisions, each recorded by itself: a `status` that is not 200 says which were not."""
-        return self._session.send(calls.telling_many(self.path, answers, revise=revise))
+        """Records the rewards of several decisions, each by itself. A `status` other than 200 marks a refused one."""
+        items = [
+            m.RewardItem(id=decision_id(each), reward=reward_of(reward), revise=revise) for each, reward in answers
+        ]
+        return self._session.send("POST", f"{self.path}/rewards", m.RewardsRequest(items), m.RewardResults).items
 
     def fail(self, decision: m.Decision | str, reason: str, *, revise: bool = False) -> m.Answer:
-        """That nothing will come of a decision; with `revise` it takes back a reward."""
-        return self._session.send(calls.failing(self.path, decision, reason, revise=revise))
+        """Records that a decision failed. With `revise` the failure replaces a reward."""
+        return self._session.send(
+            "POST", f"{self._path_of(decision)}/failure", m.FailureRequest(reason, revise), m.Answer
+        )
 
     def abandon(self, decision: m.Decision | str, reason: str = "its worker is gone") -> m.Answer:
-        """That nobody works on a decision any more; its reward is taken all the same if it comes."""
-        return self._session.send(calls.abandoning(self.path, decision, reason))
+        """Records that no worker will answer a decision. A reward is recorded all the same if one comes."""
+        path = f"{self._path_of(decision)}/abandonment"
+        return self._session.send("POST", path, m.AbandonmentRequest(reason), m.Answer)
 
     def add(
         self, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, *, context: Context = None,
         constraints: npt.ArrayLike | None = None, compare: bool = False, key: str | None = None,
     ) -> m.Observation:  # fmt: skip
-        """What came of something nobody asked for: parameters, a point `(d,)`, or the number of an arm.
+        """Records an observation that no decision asked for, at parameters, a point `(d,)` or the number of an arm.
 
-        With `compare` the policy learns as an apprentice: the answer says what it would have done instead.
+        With `compare` the answer says what the policy would have done instead, before it learns from the observation.
         """
-        return self._session.send(calls.adding(self.path, point, reward, context, constraints, compare, key))
+        given = plain(point)
+        place = "parameters" if isinstance(given, dict) else "arm" if isinstance(given, int) else "point"
+        body = m.ObservationRequest(
+            reward=reward_of(reward), context=plain(context), constraints=constraint_values(constraints),
+            compare=compare, **{place: given},
+        )  # fmt: skip
+        return self._session.send("POST", f"{self.path}/observations", body, m.Observation, key_header(key))
 
     def predict(
         self, points: Points | None = None, *, context: Context = None, channel: int = 0
     ) -> tuple[Array, Array]:  # fmt: skip
-        """Posterior mean and std at points, of all arms without any, each `(n,)`; of constraint `channel` likewise."""
-        return self._session.send(calls.predicting(self.path, points, context, channel))
+        """Returns posterior mean and standard deviation at points, or of all arms, each `(n,)`.
+
+        `channel` 0 is the reward, and j is constraint j.
+        """
+        found = self._session.get(f"{self.path}/predict", m.Prediction, points=points, context=context, channel=channel)
+        return numbers(found.mean), numbers(found.std)
 
     def bounds(
         self, points: Points | None = None, *, context: Context = None, channel: int = 0
     ) -> tuple[Array, Array]:  # fmt: skip
-        """The policy's lower and upper bounds, each `(n,)`: of the reward, or of constraint `channel`."""
-        return self._session.send(calls.bounding(self.path, points, context, channel))
+        """Returns the policy's lower and upper bounds, each `(n,)`: of the reward, or of constraint `channel`."""
+        found = self._session.get(
+            f"{self.path}/bounds", m.ConfidenceBounds, points=points, context=context, channel=channel
+        )
+        return numbers(found.lower), numbers(found.upper)
 
     def best(self, *, context: Context = None) -> m.DecisionInFull:
-        """The answered decision of the best posterior mean."""
-        return self._session.send(calls.best_so_far(self.path, context))
+        """Returns the answered decision with the highest posterior mean."""
+        return self._session.get(f"{self.path}/best", m.DecisionInFull, context=context)
 
     def decision(self, decision: m.Decision | str) -> m.DecisionInFull:
-        """What became of a decision."""
-        return self._session.send(calls.seeing(self.path, decision))
+        """Returns a decision with its reward or failure."""
+        return self._session.get(self._path_of(decision), m.DecisionInFull)
 
     def feasible(self, points: Points | None = None, *, context: Context = None) -> Array:
-        """What is known of points satisfying all constraints, `(n,)`, as `Study.feasible` says it."""
-        return calls.numbers(self._session.send(calls.satisfying(self.path, points, context)).feasible)
+        """Returns the feasibility of points, `(n,)`, as `Study.feasible` does."""
+        return numbers(
+            self._session.get(f"{self.path}/feasible", m.Feasibility, points=points, context=context).feasible
+        )
 
     def infeasible(self, *, context: Context = None) -> float | None:
-        """Whether no point can satisfy all constraints any more: None, or how sure that is."""
-        return self._session.send(calls.satisfying(self.path, [], context)).infeasible
+        """Returns None if a point may satisfy all constraints, otherwise the confidence that none can."""
+        return self._session.get(f"{self.path}/feasible", m.Feasibility, points=[], context=context).infeasible
 
     def explain(self, number: int, *, draws: int = 1000) -> dict[str, Any]:
-        """Why it was decided so, as `study.explain(number).to_dict()` says it.
+        """Returns why a decision was made, as `study.explain(number).to_dict()` does.
 
         Args:
             number: of the decision.
-            draws: from which a propensity is estimated, at most 10,000.
+            draws: for the estimate of a propensity, at most 10,000.
         """
         number = integer("number", number, low=0, why="Decisions are numbered from 0.")
-        return self._session.send(calls.explaining(self.path, number, draws))
+        return self._session.get(f"{self.path}/explain/{number}", dict[str, Any], draws=draws)
 
     def trials(self) -> list[dict[str, Any]]:
-        """All of them by number, each as a line of `export("jsonl")` has it."""
-        return self._session.send(calls.recorded(self.path))
+        """Returns all trials by number, each as a line of `export("jsonl")`."""
+        return [json.loads(line) for line in self.export("jsonl").splitlines()]
 
     def status(self) -> m.StudyInFull:
-        """Where the study stands."""
-        return self._session.send(PreparedRequest("GET", self.path, calls.of(m.StudyInFull)))
+        """Returns the state of the study."""
+        return self._session.get(self.path, m.StudyInFull)
 
     def events(self, after: int = 0, *, follow: bool = False, every: float = 1.0) -> Iterator[m.Event]:
-        """What happened after a cursor (the `order` of the last event that was seen), in order.
+        """Yields the events after a cursor, in order. The cursor is the `order` of the last event seen.
 
         Args:
-            after: a cursor; 0 for all.
-            follow: whether to wait for more, without end.
-            every: seconds between two looks while there is nothing new.
+            after: cursor. 0 means all events.
+            follow: whether to wait for more events, without end.
+            every: seconds between two requests while there is no new event.
         """
         while True:
-            found = self._session.send(calls.happening(self.path, after))
+            found = self._session.get(f"{self.path}/events", m.Events, after=int(after))
             yield from found.events
             after = found.next
             if not found.more and not follow:
@@ -248,5 +276,8 @@ class RemoteStudy:
                 time.sleep(every)
 
     def export(self, kind: ExportKind = "jsonl") -> bytes:
-        """All trials as a file of that kind."""
-        return self._session.send(calls.exporting(self.path, kind))
+        """Returns all trials as a file of this kind."""
+        return self._session.request("GET", f"{self.path}/export?format={quote(kind)}", headers={"Accept": "*/*"})
+
+    def _path_of(self, decision: m.Decision | str) -> str:
+        return f"{self.path}/decisions/{quote(decision_id(decision), safe='')}"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import ssl
 import time
 import weakref
-from typing import TypeVar, final
+from collections.abc import Mapping
+from typing import Any, TypeVar, final
+from urllib.parse import urlencode
 
 import msgspec
 
 from ..._utils.checks import integer, number, shown
 from ..._utils.errors import InvalidInput, MissingExtra, NoRegretError, ServiceError, TrialError
 from .. import messages as m
-from .calls import PreparedRequest
+from .values import plain
 
 try:
     import httpx
@@ -26,7 +29,6 @@ T = TypeVar("T")
 RETRIED = frozenset({429, 502, 503, 504})  # the service did nothing, or doing it again is harmless
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds before the second attempt, and before any later one
 USUALLY = "Usually it does not run, the address is another one, or a proxy stands between."
-JSON = {"Content-Type": "application/json"}
 UNLIMITED = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 
 
@@ -48,7 +50,7 @@ def _close(process: int, http: httpx.Client) -> None:
 
 @final
 class Session:
-    """A session with a service; several threads, and processes after a fork, may use one.
+    """A session with a service. Several threads, and processes after a fork, may use one.
 
     Every request may be sent again: those that change something carry an `Idempotency-Key`, or are idempotent.
 
@@ -68,25 +70,40 @@ class Session:
         self._attempts = integer("attempts", attempts, low=1, why="It counts attempts.")
         self._process, self._http = os.getpid(), self._connect()
 
-    def send(self, call: PreparedRequest[T]) -> T:
-        """Sends a request, again if that may help, and returns what the caller gets of the answer.
+    def get(self, path: str, kind: type[T], **query: Any) -> T:
+        """Returns the reply to a GET request as a `kind`. Values of the query are written as JSON."""
+        given = {name: json.dumps(plain(value)) for name, value in query.items() if value is not None}
+        return msgspec.json.decode(self.request("GET", f"{path}?{urlencode(given)}" if given else path), type=kind)
+
+    def send(
+        self, method: str, path: str, body: msgspec.Struct, kind: type[T], headers: Mapping[str, str] | None = None
+    ) -> T:
+        """Returns the reply to a request with a body as a `kind`."""
+        json_type = {"Content-Type": "application/json"}
+        reply = self.request(method, path, msgspec.json.encode(body), json_type | dict(headers or {}))
+        return msgspec.json.decode(reply, type=kind)
+
+    def request(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> bytes:
+        """Returns the body of the reply, and sends the request again if that may help.
 
         Raises:
             InvalidInput: a value cannot be used.
             TrialError: there is no such study or decision, or what is told contradicts what is on record.
             ServiceError: the service could not be reached, or refuses.
         """
-        headers = self._headers | ({} if call.body is None else JSON) | call.headers
+        sent = self._headers | dict(headers or {})
         for attempt in range(1, self._attempts + 1):
             wait = min(FIRST_WAIT * 2.0 ** min(attempt - 1, 9), LONGEST_WAIT)
             try:
-                answer = self._client().request(call.method, self.url + call.path, content=call.body, headers=headers)
+                answer = self._client().request(method, self.url + path, content=body, headers=sent)
             except httpx.RequestError as error:
                 if attempt == self._attempts:
                     raise self._unreached(attempt, error) from error
             else:
                 if answer.is_success:
-                    return call.read(answer.content)
+                    return answer.content
                 if attempt == self._attempts or answer.status_code not in RETRIED:
                     raise self._refused(answer)
                 asked = answer.headers.get("Retry-After", "")
@@ -95,7 +112,7 @@ class Session:
         raise AssertionError  # the last attempt returns or raises
 
     def close(self) -> None:
-        """Closes the connections; the next request opens another."""
+        """Closes the connections. The next request opens another."""
         self._http.close()
 
     def _client(self) -> httpx.Client:

@@ -55,11 +55,11 @@ def with_error_pages(endpoint: Endpoint) -> Endpoint:
 
 async def _read(request: Request, read: Callable[[Study], R]) -> R:
     """Returns the result of a function of the study that the address names, called in a reading thread."""
-    return await (await _worker(request)).look(read)
+    return await (await _worker(request)).read(read)
 
 
 async def _worker(request: Request) -> StudyWorker:
-    worker: StudyWorker = await request.app.state.desks.of(caller_of(request).tenant, _name(request))
+    worker: StudyWorker = await request.app.state.workers.get(caller_of(request).tenant, _name(request))
     return worker
 
 
@@ -90,8 +90,8 @@ async def studies_list(request: Request) -> Response:
 
 
 async def _names(request: Request) -> list[str]:
-    desks, tenant = request.app.state.desks, caller_of(request).tenant
-    return list(await desks.quickly(own_names, desks.storage, tenant, tenant=tenant))
+    workers, tenant = request.app.state.workers, caller_of(request).tenant
+    return list(await workers.lookup(own_names, workers.storage, tenant, tenant=tenant))
 
 
 def _hash(names: list[str]) -> str:
@@ -107,8 +107,8 @@ async def row(request: Request) -> Response:
         return None if is_unchanged(opened, known, now=now) else status(opened, now=now)
 
     try:
-        desks, tenant = request.app.state.desks, caller_of(request).tenant
-        stored = await desks.summary(tenant, name)
+        workers, tenant = request.app.state.workers, caller_of(request).tenant
+        stored = await workers.summary(tenant, name)
         found = await _read(request, read) if stored is None else status_of_summary(*stored, now=time.time())
     except (Problem, NoRegretError) as error:
         problem = problem_of(error)
@@ -148,12 +148,6 @@ async def head(request: Request) -> Response:
 
 
 @with_error_pages
-async def progress_part(request: Request) -> Response:
-    """Shows the rewards trial by trial."""
-    return page(request, "figure.html", key="progress", picture=await _read(request, progress))
-
-
-@with_error_pages
 async def worth_part(request: Request) -> Response:
     """Shows what learning has cost and gained."""
     text = request.query_params.get("baseline", "")
@@ -186,32 +180,6 @@ async def beliefs_part(request: Request) -> Response:
 
 
 @with_error_pages
-async def waits_part(request: Request) -> Response:
-    """Shows pending trials, late rewards and delays."""
-    found = await _read(request, partial(delays, now=time.time()))
-    return page(request, "waits.html", name=_name(request), **found)
-
-
-@with_error_pages
-async def changes_part(request: Request) -> Response:
-    """Shows restarts and the evidence of a change."""
-    return page(request, "changes.html", name=_name(request), changes=await _read(request, changes))
-
-
-@with_error_pages
-async def budgets_part(request: Request) -> Response:
-    """Shows violations or used budgets, and multipliers."""
-    return page(request, "budgets.html", name=_name(request), budgets=await _read(request, constraints_view))
-
-
-@with_error_pages
-async def trials(request: Request) -> Response:
-    """Shows the list of trials."""
-    found = await _read(request, partial(trials_page, query=dict(request.query_params)))
-    return page(request, "trials.html", name=_name(request), **found)
-
-
-@with_error_pages
 async def trial(request: Request) -> Response:
     """Shows the record of a trial."""
     number = request.path_params["number"]
@@ -228,8 +196,20 @@ async def why(request: Request) -> Response:
     if not hasattr(state, "explaining"):
         state.explaining = asyncio.Semaphore(EXPLAINING)
     async with state.explaining:
-        found = await (await _worker(request)).explained(number)
+        found = await (await _worker(request)).explain(number)
     return page(request, "why.html", **explanation_view(found))
+
+
+def _part(template: str, view: Callable[[Study, dict[str, str]], dict[str, Any]]) -> Endpoint:
+    """Returns an endpoint that shows a view of a study, given the query of the address."""
+
+    @with_error_pages
+    async def endpoint(request: Request) -> Response:
+        query = dict(request.query_params)
+        found = await _read(request, lambda opened: view(opened, query))
+        return page(request, template, name=_name(request), **found)
+
+    return endpoint
 
 
 ROUTES = [
@@ -239,13 +219,16 @@ ROUTES = [
     Route("/studies/{name}", study),
     Route("/studies/{name}/row", row),
     Route("/studies/{name}/head", head),
-    Route("/studies/{name}/progress", progress_part),
+    Route(
+        "/studies/{name}/progress",
+        _part("figure.html", lambda opened, _: {"key": "progress", "picture": progress(opened)}),
+    ),
     Route("/studies/{name}/worth", worth_part),
     Route("/studies/{name}/beliefs", beliefs_part),
-    Route("/studies/{name}/waits", waits_part),
-    Route("/studies/{name}/changes", changes_part),
-    Route("/studies/{name}/budgets", budgets_part),
-    Route("/studies/{name}/trials", trials),
+    Route("/studies/{name}/waits", _part("waits.html", lambda opened, _: delays(opened, now=time.time()))),
+    Route("/studies/{name}/changes", _part("changes.html", lambda opened, _: {"changes": changes(opened)})),
+    Route("/studies/{name}/budgets", _part("budgets.html", lambda opened, _: {"budgets": constraints_view(opened)})),
+    Route("/studies/{name}/trials", _part("trials.html", trials_page)),
     Route("/studies/{name}/trials/{number:int}", trial),
     Route("/studies/{name}/trials/{number:int}/why", why),
     Route("/static/{file:path}", files.static),

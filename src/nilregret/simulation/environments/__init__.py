@@ -1,17 +1,17 @@
-"""Worlds to simulate decisions in: a reward function and what stands between it and the decision maker."""
+"""Simulated environments, and functions to make them of."""
 
-from .changes import even_changes, random_changes
-from .constrained import ConstrainedProblem, data_rates, small_feasible_region
+from .arm_function import ArmFunction
+from .change_points import even_changes, random_changes
+from .constrained_problems import ConstrainedProblem, data_rates, small_feasible_region
 from .data.datasets import METR_LA_WORKING_DAYS, intel_lab, la_highway, light_cmu, metr_la
 from .data.intel_log import intel_lab_log, mote_positions
 from .data.readings import Readings
 from .data.sensors import SensorNetwork, sensor_network
 from .environment import Environment
-from .known import KnownFunction, branin, hartmann3, hartmann6, rosenbrock
-from .norms import RKHSFunction, literal_norm, range_noise, rkhs_fit, rkhs_function, rkhs_posterior_mean
-from .sample import drifting_samples, gp_sample
-from .table import ArmFunction
-from .truth import Drifting
+from .gp_samples import drifting_samples, gp_sample
+from .rkhs_functions import RKHSFunction, literal_norm, range_noise, rkhs_fit, rkhs_function, rkhs_posterior_mean
+from .standard_functions import KnownFunction, branin, hartmann3, hartmann6, rosenbrock
+from .true_outputs import Drifting
 
 __all__ = [
     "METR_LA_WORKING_DAYS",

@@ -1,9 +1,8 @@
-"""How long an answer takes: drawn anew for each trial.
+"""Delays of answers, drawn anew for each trial.
 
-A delay of d rounds means that d further questions are asked before the answer is known (Verma, Dai & Low 2022, section
-3.1, "the number of new queries that need to be started before observing its feedback"): at 0 it is known before the
-next question, infinity is never. A delay in time is counted on the simulated clock, which moves on by the environment's
-`interval` from one question to the next (their appendix A.4).
+With a delay of d rounds, d further questions are asked before the answer is known (Verma, Dai & Low 2022, section 3.1).
+With 0 the answer is known before the next question. Infinity means never. A delay in time is counted on the simulated
+clock. The clock moves on by the environment's `interval` between questions (appendix A.4 of the paper).
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ __all__ = [
 @final
 @dataclass(frozen=True)
 class SilentNo(Delay):
-    """A non-answer that means no: rewards below the threshold are never reported, the others after another delay.
+    """A delay law in which silence means no: rewards below a threshold are never reported.
 
     Attributes:
-        threshold: reward units.
-        other: delay of the answers that come, or None for at once.
+        threshold: threshold, reward units.
+        other: delay of the other answers, or None for no delay.
     """
 
     threshold: float
@@ -54,7 +53,7 @@ class SilentNo(Delay):
         _check_other(self.other)
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:
-        """Infinity below the threshold."""
+        """Returns infinity below the threshold, else the other delay."""
         later = 0.0 if self.other is None else self.other.draw(rng, point, reward)
         return math.inf if reward < self.threshold else later
 
@@ -62,7 +61,7 @@ class SilentNo(Delay):
 @final
 @dataclass(frozen=True)
 class NeverAnswered(Delay):
-    """Each answer is lost with this probability, whatever it is; the others come after another delay."""
+    """A delay law in which each answer is lost with this probability. The others come after another delay."""
 
     probability: float
     other: Delay | None = None
@@ -72,20 +71,20 @@ class NeverAnswered(Delay):
         _check_other(self.other)
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:
-        """Infinity, or the other delay."""
+        """Returns infinity for a lost answer, else the other delay."""
         lost = rng.random() < self.probability
         later = 0.0 if self.other is None else self.other.draw(rng, point, reward)
         return math.inf if lost else later
 
     def within(self, window: float) -> float | None:
-        """Not lost, and not too late."""
+        """Returns the probability that an answer is neither lost nor too late, or None if unknown."""
         other = 1.0 if self.other is None else self.other.within(window)
         return None if other is None else (1.0 - self.probability) * other
 
 
 @final
 class _Function(Delay):
-    """Any function `delay(rng, point, reward)`: delays that depend on what was played, or on the reward."""
+    """A delay law by any function `delay(rng, point, reward)` of the point and the reward."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -102,32 +101,32 @@ class _Function(Delay):
 
 @final
 class _Time(Delay):
-    """A fixed time."""
+    """A fixed delay in time."""
 
     in_time = True
 
     def __init__(self, duration: timedelta) -> None:
         self._seconds = amount("delay", duration.total_seconds())
 
-    def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - always the same
+    def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - The delay is constant.
         return self._seconds
 
     def within(self, window: float) -> float:
-        """0 or 1."""
+        """Returns 1 if the delay is within the window, else 0."""
         return float(self._seconds <= window)
 
 
 @final
 @dataclass(frozen=True)
 class TimeDelay(Delay):
-    """Delays in time: the seconds that a function `seconds(rng, point, reward)` returns."""
+    """A delay law in time: the seconds that a function `seconds(rng, point, reward)` returns."""
 
     seconds: Callable[..., float]
 
     in_time = True
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:
-        """Seconds."""
+        """Returns seconds."""
         return amount("seconds(...)", self.seconds(rng, point, reward))
 
 
@@ -140,7 +139,7 @@ def _check_other(delay: object) -> None:
 
 
 def make_delay(delay: Any, *, name: str = "delay") -> Delay:
-    """A delay from what a user may give: a part, a number of rounds, a `timedelta`, or a function."""
+    """Returns the delay law for an argument: a part, a number of rounds, a `timedelta`, or a function."""
     if isinstance(delay, Delay):
         return delay
     if isinstance(delay, timedelta):
@@ -153,19 +152,20 @@ def make_delay(delay: Any, *, name: str = "delay") -> Delay:
 def answer_probability(
     delay: Any, window: float | timedelta, *, points: npt.ArrayLike | None = None, draws: int = 1000, seed: int = 0
 ) -> float:
-    """rho_m = min_x P(delay at x <= m), of delays that may depend on the point (Verma, Dai & Low 2022, section 3.3).
+    """Returns rho_m = min_x P(delay at x <= m) (Verma, Dai & Low 2022, section 3.3).
 
-    Exact where the distribution is known. Of a function `delay(rng, point)` it is the least relative frequency over
-    the points, which is a little low (about sqrt(log(number of points) / draws)), as a bound should be.
+    The value is exact if the distribution is known. For a function `delay(rng, point)` it is the least relative
+    frequency over the points. This is low by about sqrt(log(number of points) / draws), so it is a safe bound.
 
     Args:
-        delay: as `Environment` takes it.
-        window: m, in rounds; a `timedelta` for delays in time.
-        points: where to look, `(n, d)`: all arms, or a grid; only for functions of the point.
-        draws: how many delays are drawn at each.
-        seed: of the draws.
+        delay: the delay, as of `Environment`.
+        window: m, in rounds, or a `timedelta` for delays in time.
+        points: points to try, `(n, d)`, such as all arms or a grid. Only for functions of the point.
+        draws: number of delays that are drawn at each point.
+        seed: seed of the draws.
 
-    Delays that depend on the reward have no such probability, and the theorems are not about them: an error.
+    Raises:
+        InvalidInput: for delays that depend on the reward, which the theorems do not cover.
     """
     part, in_time = make_delay(delay), isinstance(window, timedelta)
     if part.in_time != in_time:

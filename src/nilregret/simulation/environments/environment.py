@@ -1,7 +1,4 @@
-"""An environment: the true reward of every point, and what stands between it and the decision maker.
-
-Noise, contexts, changes, delays of the answers, constraints: any of them, in any combination.
-"""
+"""An environment: the true reward of every point, with noise, contexts, changes, delays and constraints."""
 
 from __future__ import annotations
 
@@ -18,16 +15,18 @@ from ..._utils.errors import InvalidInput
 from ...domains.domain import Arms, Box, Domain, Space, check_domain
 from ...storage.record import Trial
 from .delays import Delay, make_delay
-from .truth import Drifting, Function, TrueOutput, checked_changes
+from .true_outputs import Drifting, Function, TrueOutput, checked_changes
 
-START_POWER = 12  # 2^12 quasi-random points when a maximum is searched for
-ASCENTS = 8  # local ascents from the best of them
+START_POWER = 12  # A search for a maximum starts with 2^12 quasi-random points.
+ASCENTS = 8  # The number of local ascents from the best of them.
+
+ConstraintNoise = float | Sequence[float] | Callable[[np.random.Generator, tuple[int, int]], npt.ArrayLike]
 
 
 def search_maximum(values: Callable[[Array], Array], domain: Box | Space) -> float:
-    """The maximum of a function of points `(n, d)` over a box or space, by quasi-random points and local ascents.
+    """Returns the maximum of a function of points `(n, d)`, by quasi-random points and local ascents.
 
-    The function may be -inf where points do not count.
+    The function may be -inf at points that do not count.
     """
     from scipy.optimize import minimize
     from scipy.stats import qmc
@@ -51,37 +50,54 @@ def search_maximum(values: Callable[[Array], Array], domain: Box | Space) -> flo
     return best
 
 
+def _checked_delay(name: str, delay: Any) -> Delay | None:
+    return None if delay is None else make_delay(delay, name=name)
+
+
+def _checked_order(order: npt.ArrayLike | None, contexts: Domain | None) -> Array | None:
+    if order is not None and contexts is None:
+        raise InvalidInput("`context_order` needs `contexts`, the domain that they are of.")
+    return None if contexts is None or order is None else contexts.inside("context_order", order)
+
+
+def _refuse_without_constraints(noise: Any, delay: Any) -> None:
+    """Raises an error for noise or a delay of constraint values if there are no constraints."""
+    if delay is not None:
+        raise InvalidInput("`constraint_delay` needs `constraints`, whose values it is about.")
+    if not (isinstance(noise, float | int) and noise == 0.0):
+        raise InvalidInput("`constraint_noise` needs `constraints`, whose values it is about.")
+
+
 class Environment:
-    """A reward function and how it is seen.
+    """A reward function, and the way in which a policy observes it.
 
     Args:
-        reward: maps points `(n, d)` (encoded ones, of a space) to expected rewards `(n,)`; with contexts, points and
-            contexts `(n, c)`. A function that returns one number for several points is taken for one of a single point
-            `(d,)` (and context `(c,)`), and is called for each, which is slower. A sequence of such functions, one
-            for each stationary period, goes with `change_points`; one function is for all periods. Any of them may be
-            a `nilregret.simulation.environments.Drifting`, which becomes another one gradually.
-        domain: what may be played.
+        reward: maps points `(n, d)` (encoded points of a space) to expected rewards `(n,)`. With contexts, called
+            with points and contexts `(n, c)`. A function that returns one number for several points is slower: it is
+            called for each point `(d,)` (and context `(c,)`). Either one function for all periods, or a sequence with
+            one for each stationary period, together with `change_points`. Each may be a
+            `nilregret.simulation.environments.Drifting`, which becomes another function gradually.
+        domain: domain of the points.
         noise: standard deviation of the noise, reward units.
-        delay: how many further questions are asked before an answer is known: a number, a part of
-            `nilregret.simulation.environments.delays`, or a function `delay(rng, point, reward)`; infinity for never. A
-            `timedelta` instead of a number is a time, counted on the simulated clock.
-        constraints: maps points `(n, d)` (with contexts: and `(n, c)`) to `(n, m)` values g (or `(n,)` for one),
-            satisfied when <= 0. A sequence of such functions, one for each period, as of `reward`: which of the two
-            changes when is free.
-        constraint_noise: standard deviation of the normal noise on them, one for all or a sequence of m; or a function
-            `noise(rng, (rounds, m))` that draws another one.
-        constraint_delay: how long it takes until the constraint values are known, as `delay`, where they are told by
-            themselves and not with the reward: 0 where they are known at once. Algorithms that learn from both
-            together (Shi & Eryilmaz's) are told a reward when both are there.
-        change_points: rounds, counted from 0, at which the next functions begin (`even_changes` and `random_changes`
-            make them); in a run that ends before, a change does not happen.
+        delay: number of further questions before an answer is known: a number, a part of
+            `nilregret.simulation.environments.delays`, or a function `delay(rng, point, reward)`. Infinity for never. A
+            `timedelta` is a time on the simulated clock.
+        constraints: maps points `(n, d)` (with contexts also `(n, c)`) to `(n, m)` values g (or `(n,)` for one),
+            satisfied when <= 0. One function for all periods or one for each, independent of `reward`.
+        constraint_noise: standard deviation of the normal noise on the constraint values, one for all or a sequence of
+            m. Or a function `noise(rng, (rounds, m))` that draws the noise.
+        constraint_delay: delay of the constraint values, as `delay`, if they are told separately from the reward. 0 if
+            they are known at once. Algorithms that learn from both together (Shi & Eryilmaz's) are told a reward when
+            both are known.
+        change_points: rounds, counted from 0, at which the next functions begin (see `even_changes` and
+            `random_changes`). Changes after the end of a run do not happen.
         contexts: domain from which the context of each round is drawn uniformly, or None.
-        context_order: contexts `(n, c)` in the order in which they come, from the first again after the last, where
-            they are not drawn.
-        best: the largest expected reward (under constraints, of the points that satisfy them), against which regret is
-            measured; with contexts a function from contexts `(n, c)` to it `(n,)`. Found unless given: exactly on
-            arms, by a multi-start search elsewhere; always of the round's own period and context.
-        interval: seconds from one question to the next on the simulated clock, for delays that are times.
+        context_order: contexts `(n, c)` in their order in a run, if they are not drawn. The order repeats after the
+            last one.
+        best: the largest expected reward (of points that satisfy the constraints), which regret is measured against.
+            With contexts a function from contexts `(n, c)` to `(n,)`. Computed unless given, exactly on arms, by a
+            multi-start search elsewhere, and always for the period and context of the round.
+        interval: seconds between questions on the simulated clock, for delays that are times.
     """
 
     def __init__(
@@ -92,9 +108,7 @@ class Environment:
         noise: float = 0.0,
         delay: Any = None,
         constraints: Function | Drifting | Sequence[Function | Drifting] | None = None,
-        constraint_noise: float
-        | Sequence[float]
-        | Callable[[np.random.Generator, tuple[int, int]], npt.ArrayLike] = 0.0,
+        constraint_noise: ConstraintNoise = 0.0,
         constraint_delay: Any = None,
         change_points: Sequence[int] | None = None,
         contexts: Domain | None = None,
@@ -106,47 +120,31 @@ class Environment:
         if contexts is not None:
             check_domain("contexts", contexts)
         self.domain, self.contexts = domain, contexts
-        if context_order is not None and contexts is None:
-            raise InvalidInput("`context_order` needs `contexts`, the domain that they are of.")
-        self._order = (
-            None if contexts is None or context_order is None else contexts.inside("context_order", context_order)
-        )
-        self.noise = number(
-            "noise", noise, low=0.0, high=LARGEST_REWARD, why="It is a standard deviation, in the units of the reward."
-        )
+        self._order = _checked_order(context_order, contexts)
+        why = "It is a standard deviation, in the units of the reward."
+        self.noise = number("noise", noise, low=0.0, high=LARGEST_REWARD, why=why)
         self.interval = number("interval", interval, low=0.0, why="It is a time in seconds.")
-        self.delay: Delay | None = None if delay is None else make_delay(delay)
-        if constraints is None and constraint_delay is not None:
-            raise InvalidInput("`constraint_delay` needs `constraints`, whose values it is about.")
-        if constraints is None and not (isinstance(constraint_noise, float | int) and constraint_noise == 0.0):
-            raise InvalidInput("`constraint_noise` needs `constraints`, whose values it is about.")
-        self.constraint_delay: Delay | None = (
-            None if constraint_delay is None else make_delay(constraint_delay, name="constraint_delay")
-        )
+        self.delay = _checked_delay("delay", delay)
+        if constraints is None:
+            _refuse_without_constraints(constraint_noise, constraint_delay)
+        self.constraint_delay = _checked_delay("constraint_delay", constraint_delay)
         self._reward = TrueOutput("reward", reward, domain=domain, contexts=contexts)
-        self._limits = (
-            None if constraints is None else TrueOutput("constraints", constraints, domain=domain, contexts=contexts)
-        )
-        self.change_points = checked_changes(
-            change_points,
-            rewards=len(self._reward.periods),
-            limits=1 if self._limits is None else len(self._limits.periods),
-        )
-        self.constraint_count = 0 if self._limits is None else self._limits.columns(self._some_context())
+        self._constraints: TrueOutput | None = None
+        if constraints is not None:
+            self._constraints = TrueOutput("constraints", constraints, domain=domain, contexts=contexts)
+        counts = [1 if each is None else len(each.periods) for each in (self._reward, self._constraints)]
+        self.change_points = checked_changes(change_points, rewards=counts[0], constraints=counts[1])
+        self.constraint_count = 0 if self._constraints is None else self._constraints.columns(self._some_context())
         self.constraint_noise = self._checked_noise(constraint_noise)
-        if callable(best) != (contexts is not None) and best is not None:
-            raise InvalidInput("`best` is a number, or with contexts a function of them.")
-        if best is not None and (self.change_points or self._moves(0, 0)):
-            raise InvalidInput("`best` is for one reward function; with `change_points` it is found for each.")
-        self._best = best if best is None or callable(best) else number("best", best)
-        self._largest_of: dict[tuple[int, bytes], float] = {}  # of periods and contexts in which nothing moves
+        self._best = self._checked_best(best)
+        self._largest_of: dict[tuple[int, bytes], float] = {}  # By period and context, if nothing drifts.
 
     def _some_context(self) -> Array | None:
         return None if self.contexts is None else self.draw_context(np.random.default_rng(0))
 
     def _checked_noise(self, noise: Any) -> float | tuple[float, ...] | Callable[..., npt.ArrayLike]:
         if callable(noise):
-            return noise  # type: ignore[no-any-return]  # of whatever it returns, the shape is checked
+            return noise  # type: ignore[no-any-return]  # The shape of its values is checked when they are drawn.
         why = "It is a standard deviation, a list of one for each constraint, or a function that draws noise."
         limits: dict[str, Any] = {"low": 0.0, "high": LARGEST_REWARD, "why": why}
         if not isinstance(noise, Sequence | np.ndarray) or isinstance(noise, str):
@@ -159,63 +157,70 @@ class Environment:
             )
         return each
 
+    def _checked_best(self, best: Any) -> float | Callable[[Array], npt.ArrayLike] | None:
+        if callable(best) != (self.contexts is not None) and best is not None:
+            raise InvalidInput("`best` is a number, or with contexts a function of them.")
+        if best is not None and (self.change_points or self._drifts(0, 0)):
+            raise InvalidInput("`best` is for one reward function; with `change_points` it is found for each.")
+        return best if best is None or callable(best) else number("best", best)
+
     @property
     def values(self) -> Array:
-        """Expected reward of every arm in the first round, `(N,)`; errors where there are no arms, or contexts."""
+        """Expected reward of every arm in the first round, `(N,)`. An error without arms, or with contexts."""
         if not isinstance(self.domain, Arms) or self.contexts is not None:
             raise InvalidInput("Only arms without contexts have a table of rewards.")
         return self._reward.of_arms(0, 0, None)
 
     @property
     def best_value(self) -> float:
-        """The largest expected reward, in the first round; errors where there are contexts."""
+        """The largest expected reward in the first round. An error with contexts."""
         if self.contexts is not None:
             raise InvalidInput("With contexts, what is best depends on the context.")
         return self._best_of(0, 0, None)
 
     def period(self, round_: int) -> int:
-        """Which stationary period a round (counted from 0) is in."""
+        """Returns the number of the stationary period of a round (both counted from 0)."""
         return bisect_right(self.change_points, round_)
 
     @cached_property
     def _fixed(self) -> tuple[list[float], float] | None:
-        """The expected reward of each arm, and the largest, where these are the same in every round."""
-        if not isinstance(self.domain, Arms) or not self.still or self._limits is not None or callable(self._best):
+        """The expected reward of each arm, and the largest, if these are the same in every round."""
+        if not isinstance(self.domain, Arms) or not self.still or self._constraints is not None or callable(self._best):
             return None
         return self._reward.of_arms(0, 0, None).tolist(), self._best_of(0, 0, None)
 
     @property
     def still(self) -> bool:
-        """Whether every round is like the first: no contexts, no changes, no drift."""
-        return self.contexts is None and not self.change_points and not self._moves(0, 0)
+        """True if there are no contexts, no changes and no drift."""
+        return self.contexts is None and not self.change_points and not self._drifts(0, 0)
 
     def expected(self, trial: Trial) -> tuple[float, float]:
-        """The trial's expected reward, and the largest one possible in its round under its context."""
+        """Returns the trial's expected reward, and the largest one in its round under its context."""
         if trial.arm is not None and (fixed := self._fixed) is not None:
             return fixed[0][trial.arm], fixed[1]
-        period, age = self._when(trial.number)
+        period, age = self._period_and_age(trial.number)
         value = float(self._reward.of_trial(period, age, trial.arm, trial.point, trial.context))
         if not callable(self._best):
             largest = self._best_of(period, age, trial.context)
-            # What a search finds may be a little less than what was played.
-            return value, largest if trial.context is None or self._limits is not None else max(largest, value)
+            # A search may find slightly less than the played point.
+            return value, largest if trial.context is None or self._constraints is not None else max(largest, value)
         best = finite_array("best(contexts)", self._best(trial.context[None]))  # type: ignore[index]  # checked
         if best.size != 1:
             raise InvalidInput(
                 f"`best` returned shape {best.shape} for one context; it must be one number for each row."
             )
         largest = float(best.reshape(-1)[0])
-        return value, largest if self._limits is not None else max(largest, value)
+        return value, largest if self._constraints is not None else max(largest, value)
 
     def constraint(self, trial: Trial) -> Array:
-        """The trial's expected constraint values g, `(m,)`."""
-        if self._limits is None:
+        """Returns the trial's expected constraint values g, `(m,)`."""
+        if self._constraints is None:
             return np.zeros(0)
-        period, age = self._when(trial.number)
-        return np.asarray(self._limits.of_trial(period, age, trial.arm, trial.point, trial.context))
+        period, age = self._period_and_age(trial.number)
+        return np.asarray(self._constraints.of_trial(period, age, trial.arm, trial.point, trial.context))
 
     def draw_constraint_noise(self, rng: np.random.Generator, rounds: int) -> Array:
-        """Noise on the constraint values of so many rounds, `(rounds, m)`."""
+        """Returns noise on the constraint values, `(rounds, m)`."""
         shape = (rounds, self.constraint_count)
         if not callable(self.constraint_noise):
             return np.asarray(np.array(self.constraint_noise) * rng.standard_normal(shape))
@@ -225,7 +230,7 @@ class Environment:
         return noise
 
     def draw_context(self, rng: np.random.Generator, round_: int = 0) -> Array | None:
-        """The context of a round (counted from 0), `(c,)`, or None."""
+        """Returns the context of a round (counted from 0), `(c,)`, or None."""
         if self.contexts is None:
             return None
         if self._order is not None:
@@ -236,45 +241,46 @@ class Environment:
         point = np.asarray(rng.uniform(self.contexts.lower, self.contexts.upper))
         return self.contexts.snap(point[None])[0] if isinstance(self.contexts, Space) else point
 
-    def _when(self, round_: int) -> tuple[int, int]:
-        """The period of a round, and how many rounds ago it began."""
+    def _period_and_age(self, round_: int) -> tuple[int, int]:
+        """Returns the period of a round, and the number of rounds since it began."""
         changes = self.change_points
         if not changes:
             return 0, round_
         period = bisect_right(changes, round_)
         return period, round_ - changes[period - 1] if period else round_
 
-    def _moves(self, period: int, age: int) -> bool:
-        limits = self._limits
-        return self._reward.moving(period, age) or (limits is not None and limits.moving(period, age))
+    def _drifts(self, period: int, age: int) -> bool:
+        outputs = (self._reward, self._constraints)
+        return any(output is not None and output.drifting(period, age) for output in outputs)
 
     def _best_of(self, period: int, age: int, context: Array | None) -> float:
         if self._best is not None and not callable(self._best):
             return self._best
         key = (period, b"" if context is None else context.tobytes())
         known = self._largest_of.get(key)
-        if known is not None and not self._moves(period, age):
+        if known is not None and not self._drifts(period, age):
             return known
         largest = self._largest(period, age, context)
-        if not self._moves(period, age) and (context is None or isinstance(self.contexts, Arms)):
+        if not self._drifts(period, age) and (context is None or isinstance(self.contexts, Arms)):
             self._largest_of[key] = largest
         return largest
 
     def _largest(self, period: int, age: int, context: Array | None) -> float:
-        """The largest expected reward of points that satisfy the constraints: of all arms, or what a search finds."""
-        domain, reward, limits = self.domain, self._reward, self._limits
+        """Returns the largest expected reward of feasible points, of all arms or of those that a search finds."""
+        domain, reward, constraints = self.domain, self._reward, self._constraints
         if isinstance(domain, Arms):
             scores = reward.of_arms(period, age, context)
-            if limits is not None:
-                scores = np.where((limits.of_arms(period, age, context) <= 0.0).all(axis=1), scores, -np.inf)
+            if constraints is not None:
+                scores = np.where((constraints.of_arms(period, age, context) <= 0.0).all(axis=1), scores, -np.inf)
             best = float(scores.max())
         else:
 
             def values(points: Array) -> Array:
                 scores = reward.of_points(period, age, points, context)
-                if limits is None:
+                if constraints is None:
                     return scores
-                return np.where((limits.of_points(period, age, points, context) <= 0.0).all(axis=1), scores, -np.inf)
+                g = constraints.of_points(period, age, points, context)
+                return np.where((g <= 0.0).all(axis=1), scores, -np.inf)
 
             best = search_maximum(values, domain)
         if not np.isfinite(best):

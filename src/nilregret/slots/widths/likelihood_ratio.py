@@ -5,7 +5,7 @@
 | p | | expected rewards, scaled to [0, 1] for bounded rewards | (N,) |
 | B | `norm_bound` | bound on ||p - m||_k, reward units, with m the prior mean | scalar |
 | n, ybar | | number of rewards of each arm, and their average | (N,) |
-| q_s | `_guesses` | predictions of p before reward s, by two rules | (2, N) |
+| q_s | `_predictions` | predictions of p before reward s, by two rules | (2, N) |
 | rho | `_radius` | bound on the log likelihood of p below the largest one, nats | scalar |
 | V | | largest variance of a reward between ybar and the possible p | (N,) |
 
@@ -174,7 +174,7 @@ def _model(posterior: RatePosterior) -> _Model:
     return _Model(found.features if found.complete else None, left, whole)
 
 
-class _Seen(NamedTuple):
+class _Rewards(NamedTuple):
     plays: IndexArray
     total: Array  # sum of rewards in units of p, which lies in [0, 1] except for counts
 
@@ -188,22 +188,22 @@ class LikelihoodSet(Copyable, Guess):
         history: (round, B) of the first value and of each replacement.
     """
 
-    OWNED = ("history", "_gained")
+    OWNED = ("history", "_log_likelihoods")
 
     def __init__(self, confidence: LikelihoodRatio) -> None:
         self._confidence, self.bound = confidence, confidence.norm_bound
         self.history: list[tuple[int, float]] = [(0, self.bound)]
-        self._seen: _Seen | None = None
-        self._guesses = np.zeros((2, 0))
-        self._gained = np.zeros(2)  # log likelihood of each rule's predictions
-        self._found: tuple[Array, Array] | None = None  # bounds of p
+        self._rewards: _Rewards | None = None
+        self._predictions = np.zeros((2, 0))
+        self._log_likelihoods = np.zeros(2)  # log likelihood of each rule's predictions
+        self._bounds_of_p: tuple[Array, Array] | None = None  # bounds of p
         self._due = 0
         self._model: _Model | None = None
 
     def check(self, rounds: int, posterior: Posterior) -> None:
         """Adds the predictions of new rewards, predicts the next ones, and raises B if no p is left."""
         known = cast("RatePosterior", posterior)
-        seen = self._take(known)
+        seen = self._record(known)
         if known.count >= self._due:
             self._due = known.count + max(1, int(STALE * known.count))
             self._bound(rounds, known, seen)
@@ -211,37 +211,41 @@ class LikelihoodSet(Copyable, Guess):
     def bounds(self, posterior: RatePosterior) -> tuple[Array, Array]:
         """Returns lower and upper bounds of f, in the sign of the targets, in reward units, `(N,)` each."""
         reward, low, width = _likelihood_of(posterior)
-        if self._found is None:  # Before the first reward there is the ball alone. Reads change nothing.
+        if self._bounds_of_p is None:  # Before the first reward there is the ball alone. Reads change nothing.
             far, sign = self.bound * np.sqrt(posterior.prior.variance), -1.0 if reward.losses else 1.0
             lower = np.maximum(sign * posterior.center - far, low)
             upper = sign * posterior.center + far
             top = math.inf if reward.top is None else reward.top
             lower, upper = np.minimum(lower, top), np.maximum(np.minimum(upper, top), low)
         else:
-            lower, upper = (low + width * each for each in self._found)
+            lower, upper = (low + width * each for each in self._bounds_of_p)
         return (-upper, -lower) if reward.losses else (lower, upper)
 
-    def _take(self, posterior: RatePosterior) -> _Seen:
+    def _record(self, posterior: RatePosterior) -> _Rewards:
         reward, low, width = _likelihood_of(posterior)
         average = posterior.averages
         average = ((-average if reward.losses else average) - low) / width
         plays = posterior.plays.copy()
-        seen, before = _Seen(plays, plays * average), self._seen
+        seen, before = _Rewards(plays, plays * average), self._rewards
         # Without earlier or with dropped rewards the set begins again.
         if before is None or (plays < before.plays).any():
-            before, self._gained = _Seen(np.zeros_like(plays), np.zeros(len(plays))), np.zeros(2)
+            before, self._log_likelihoods = _Rewards(np.zeros_like(plays), np.zeros(len(plays))), np.zeros(2)
             start = np.full(len(plays), 0.5)
-            self._guesses, self._found = np.stack([start, start]), None
+            self._predictions, self._bounds_of_p = np.stack([start, start]), None
         new = np.flatnonzero(plays != before.plays)
         if len(new):
             gained = seen.total[new] - before.total[new]
             many = plays[new] - before.plays[new]
-            self._gained += _log_likelihood(gained, many, self._guesses[:, new], counts=reward.counts).sum(axis=1)
-        self._seen = seen
-        self._guesses = self._predicted(posterior, seen, reward, (low, width))
+            self._log_likelihoods += _log_likelihood(gained, many, self._predictions[:, new], counts=reward.counts).sum(
+                axis=1
+            )
+        self._rewards = seen
+        self._predictions = self._predicted(posterior, seen, reward, (low, width))
         return seen
 
-    def _predicted(self, posterior: RatePosterior, seen: _Seen, reward: KnownReward, at: tuple[float, float]) -> Array:
+    def _predicted(
+        self, posterior: RatePosterior, seen: _Rewards, reward: KnownReward, at: tuple[float, float]
+    ) -> Array:
         """Returns predictions by the average of all arms, and by the posterior."""
         pooled = (float(seen.total.sum()) + 0.5) / (posterior.count + 1.0)
         mean = posterior.reward_means
@@ -249,13 +253,13 @@ class LikelihoodSet(Copyable, Guess):
         guesses = np.stack([np.full(len(mean), pooled), np.maximum(mean, LEAST * pooled)])
         return np.asarray(np.clip(guesses, EDGE, LARGEST_REWARD if reward.counts else 1.0 - EDGE))
 
-    def _radius(self, seen: _Seen, average: Array, *, counts: bool) -> float:
+    def _radius(self, seen: _Rewards, average: Array, *, counts: bool) -> float:
         best = float(_log_likelihood(seen.total, seen.plays, average, counts=counts).sum())
-        rules = [*self._gained, _mixed(seen, counts=counts)]
+        rules = [*self._log_likelihoods, _mixed(seen, counts=counts)]
         together = float(np.logaddexp.reduce(rules)) - math.log(len(rules))
         return math.log(1.0 / self._confidence.delta) + max(best - together, 0.0)
 
-    def _bound(self, rounds: int, posterior: RatePosterior, seen: _Seen) -> None:
+    def _bound(self, rounds: int, posterior: RatePosterior, seen: _Rewards) -> None:
         """Computes the bounds of p from `seen` and B."""
         reward, low, width = _likelihood_of(posterior)
         counts = reward.counts
@@ -264,24 +268,24 @@ class LikelihoodSet(Copyable, Guess):
         lower, upper = _inverted(average, seen.plays, radius, counts=counts)
         if reward.top is not None:
             upper = np.minimum(upper, (reward.top - low) / width)
-        if self._found is not None:
-            lower, upper = np.maximum(lower, self._found[0]), np.minimum(upper, self._found[1])
+        if self._bounds_of_p is not None:
+            lower, upper = np.maximum(lower, self._bounds_of_p[0]), np.minimum(upper, self._bounds_of_p[1])
         center = ((-posterior.center if reward.losses else posterior.center) - low) / width
         for _ in range(PASSES if seen.plays.any() else 0):
             found = self._smooth(rounds, posterior, seen, average, (lower, upper), (center, radius))
             if found is None:  # B was raised, so earlier bounds of p do not hold.
-                self._found = None
+                self._bounds_of_p = None
                 self._bound(rounds, posterior, seen)
                 return
             lower, upper = found
         crossed = lower > upper  # for an empty set, or by rounding
-        self._found = np.where(crossed, upper, lower), np.where(crossed, lower, upper)
+        self._bounds_of_p = np.where(crossed, upper, lower), np.where(crossed, lower, upper)
 
     def _smooth(
         self,
         rounds: int,
         posterior: RatePosterior,
-        seen: _Seen,
+        seen: _Rewards,
         average: Array,
         sides: tuple[Array, Array],
         about: tuple[float, float],  # m and rho
@@ -327,7 +331,7 @@ def _log_likelihood(total: Array, plays: IndexArray, rate: Array, *, counts: boo
         return np.asarray(won + np.where(lost > 0.0, lost * np.log1p(-rate), 0.0))
 
 
-def _mixed(seen: _Seen, *, counts: bool) -> float:
+def _mixed(seen: _Rewards, *, counts: bool) -> float:
     """Returns the log likelihood averaged over Jeffreys' priors of each arm's rate.
 
     It covers rewards that came all at once, too.

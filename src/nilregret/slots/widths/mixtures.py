@@ -67,11 +67,18 @@ def _suits(part: Any, policy: Policy) -> bool:
     return bool(policy.regularization == part.regularization and (part.noise is None or policy.noise <= part.noise))
 
 
+@dataclass(frozen=True, kw_only=True)
 class _MixtureWidth(NormWidth):
     """A multiple of the standard deviation for any lambda that is fixed beforehand."""
 
-    regularization: float
-    parts: int
+    grows: ClassVar[bool] = True
+
+    norm_bound: float  # B
+    noise: float | None  # R, or None if it is unknown, as in `SelfNormalized`
+    regularization: float  # lambda, which is alpha0
+    parts: int = 1
+    delta: float = 0.1
+    guessed: bool = False
 
     def __post_init__(self) -> None:
         _settle(self)
@@ -118,14 +125,6 @@ class AnyRidge(_MixtureWidth):
     """
 
     sketched: ClassVar[bool] = True
-    grows: ClassVar[bool] = True
-
-    norm_bound: float  # B
-    noise: float | None  # R; None where it is not known, as in `SelfNormalized`
-    regularization: float  # lambda
-    parts: int = 1
-    delta: float = 0.1
-    guessed: bool = False
 
     @property
     def for_all_at_once(self) -> bool:
@@ -149,15 +148,6 @@ class AnalyticMixture(_MixtureWidth):
         parts: as in `AnyRidge`.
         guessed: as in `AnyRidge`.
     """
-
-    grows: ClassVar[bool] = True
-
-    norm_bound: float  # B
-    noise: float | None  # R; None where it is not known, as in `SelfNormalized`
-    regularization: float  # lambda = alpha0
-    parts: int = 1
-    delta: float = 0.1
-    guessed: bool = False
 
     def _combined(self, bound: float, noise: float) -> float:
         return math.hypot(bound, noise)

@@ -8,7 +8,7 @@ from typing import final
 
 from ..._utils.checks import LARGEST_REWARD, flag, integer, number, settle
 from ..._utils.serialize import described
-from ...theory.change import ucb_regularization
+from ...theory.change.schedules import ucb_regularization
 from ..base import Policy
 from ..envelope import Progress, Width
 from .gains import Gain, RealisedGain, checked_gain

@@ -4,7 +4,7 @@
 |---|---|---|---|
 | m | `count` | pairs so far | |
 | n | | half-size of a test, 1 .. floor(m / 2) | |
-| a_{j,n} | `_kept[j][n - 1]` | weights of the mean fitted on the n pairs that end with pair j | (n,) |
+| a_{j,n} | `_fits[j][n - 1]` | weights of the mean fitted on the n pairs that end with pair j | (n,) |
 | V | | row n: -a_{m-n,n} and a_{m,n} at the pairs they belong to | (floor(m / 2), m) |
 
 The ridge depends on n, so no factorisation of one size serves another. Windows can be shared, however: the second half
@@ -30,7 +30,7 @@ from .geometry import make_geometry
 from .gram_matrices import GramMatrices
 from .schedules import Schedule
 
-LARGEST_KEPT = 192  # largest half whose fit is cached, which limits the cache to 30 MB
+LARGEST_CACHED = 192  # largest half whose fit is cached, which limits the cache to 30 MB
 
 
 @final
@@ -45,7 +45,7 @@ class ChangeDetector(Copyable):
     (False, 1)
     """
 
-    OWNED = ("_values", "_grams", "_kept")
+    OWNED = ("_values", "_grams", "_fits")
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class ChangeDetector(Copyable):
         self._values: list[tuple[float, float]] = []  # theta_n and n rho_n, as far as they were needed
         self._values_for(1)  # Errors of schedules are raised here.
         self._grams = GramMatrices(geometry)
-        self._kept: dict[int, list[Array]] = {}
+        self._fits: dict[int, list[Array]] = {}
         self._distances: Array = frozen(np.zeros(0))
 
     @property
@@ -117,7 +117,7 @@ class ChangeDetector(Copyable):
     def reset(self) -> None:
         """Drops all pairs (lines 13-14). Kernel, domain and schedules stay."""
         self._grams = GramMatrices(self._grams.geometry)
-        self._kept = {}
+        self._fits = {}
         self._distances = frozen(np.zeros(0))
 
     def _values_for(self, halves: int) -> list[tuple[float, float]]:
@@ -133,15 +133,15 @@ class ChangeDetector(Copyable):
         for n in range(1, halves + 1):
             start, cut, row = m - 2 * n, m - n, V[n - 1]
             np.add(variances, self._values[n - 1][1], out=diagonal)
-            known, second = self._kept.get(cut, ()), mean_weights(K[cut:, cut:], y[cut:])
+            known, second = self._fits.get(cut, ()), mean_weights(K[cut:, cut:], y[cut:])
             first = known[n - 1] if n <= len(known) else mean_weights(K[start:cut, start:cut], y[start:cut])
             np.negative(first, out=row[start:cut])
             row[cut:] = second
-            if n <= LARGEST_KEPT:
+            if n <= LARGEST_CACHED:
                 seconds.append(second)
-        self._kept[m] = seconds
-        for j in [j for j, windows in self._kept.items() if j + len(windows) <= m]:
-            del self._kept[j]  # No later test begins with any of these windows.
+        self._fits[m] = seconds
+        for j in [j for j, windows in self._fits.items() if j + len(windows) <= m]:
+            del self._fits[j]  # No later test begins with any of these windows.
         return V
 
     def _squared_norms(self, differences: Array) -> Array:

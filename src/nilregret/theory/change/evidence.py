@@ -224,9 +224,9 @@ class ChangeEvidence(Copyable):
             return
         answer = _Answer(number, cell, np.asarray(values, dtype=np.float64))
         self._answers.append(answer)
-        self._take(answer)
+        self._advance(answer)
 
-    def _take(self, answer: _Answer) -> None:
+    def _advance(self, answer: _Answer) -> None:
         if answer.number > self._now:
             self._open(answer.number)
         self._compare(answer)
@@ -336,7 +336,7 @@ class ChangeEvidence(Copyable):
         self._answers = [answer for answer in answers if answer.number >= since]
         self._begin(since)
         for answer in self._answers:
-            self._take(answer)
+            self._advance(answer)
 
     def remodel(
         self, covariance: Covariance, noise_variance: float, scaled: Callable[[Array], Array] | None = None

@@ -1,1 +1,1 @@
-"""Tuning from a file: parameters, policy and objective in TOML, a study on disk, a table and a picture at the end."""
+"""Optimisation from a TOML file of parameters, policy and objective, with a study on disk and a report at the end."""

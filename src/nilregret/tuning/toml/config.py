@@ -1,4 +1,4 @@
-"""The TOML file of `nilregret tune`, checked and turned into what it describes."""
+"""The TOML file of `nilregret tune`, checked and converted."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from ...algorithms.schema import convert, within
 from ...domains.domain import Arms, Space
 from ...policy.policy import Policy
 from ...study.direction import Goal, check_goal
-from ..feasibility import Limits, limits_of
+from ..constraints import ConstraintReader, constraint_reader
 
 PICTURES = (".png", ".pdf", ".svg")
-LONGEST_TIMEOUT = 1e8  # seconds
+LONGEST_TIMEOUT = 1e8  # Seconds.
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Evaluation(Table, frozen=True):
-    """What is evaluated: a Python function or a shell command, exactly one of them."""
+    """The objective: exactly one of a Python function and a shell command."""
 
-    function: str | None = None  # "module:function", called with the parameters as keyword arguments
-    command: str | None = None  # a shell command with {name} for each parameter
-    goal: str | None = None  # of the file, where it does not say so itself, as files used to
-    timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None  # seconds
-    constraints: list[str] | None = None  # such as "latency <= 50", of an entry of its answer
+    function: str | None = None  # "module:function", called with the parameters as keyword arguments.
+    command: str | None = None  # A shell command with {name} for each parameter.
+    goal: str | None = None  # The goal of older files, which do not have it at the top.
+    timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None  # Seconds.
+    constraints: list[str] | None = None  # Texts such as "latency <= 50" about an entry of the answer.
 
 
 class _File(Table, frozen=True):
@@ -54,17 +54,17 @@ class TuningFile:
     """A checked tuning file.
 
     Attributes:
-        name: of the study.
-        folder: where the file lies; its relative paths and its objective start from there.
-        goal: "maximize" or "minimize", what the objective gives.
-        trials: how many there shall be in all, failed ones included.
-        seed: of the study.
+        name: name of the study.
+        folder: folder of the file, from which relative paths and the objective start.
+        goal: "maximize" or "minimize".
+        trials: number of trials in all, with failed ones.
+        seed: seed of the study.
         storage: URL of the database.
-        plot: where the picture goes.
-        domain: what may be tried, the parameters or a grid of them.
-        policy: how to decide; None for what the library chooses.
-        objective: what to evaluate.
-        limits: what its answers must satisfy.
+        plot: path of the picture.
+        domain: the space of parameters, or a grid of them.
+        policy: the policy, or None for that of `auto`.
+        objective: the objective.
+        reader: reads the constraint values of answers.
     """
 
     name: str
@@ -77,7 +77,7 @@ class TuningFile:
     domain: Arms | Space
     policy: Policy | None
     objective: Evaluation
-    limits: Limits
+    reader: ConstraintReader
 
     @property
     def space(self) -> Space:
@@ -89,7 +89,7 @@ class TuningFile:
 
 
 def load(path: Path) -> TuningFile:
-    """Read and check a tuning file; every error names the file and the field."""
+    """Reads and checks a tuning file. Every error names the file and the field."""
     data = read_toml(path, "A tuning file has `trials`, [parameters.NAME], [objective].")
     try:
         return _job(convert(data, _File, ""), path)
@@ -98,7 +98,12 @@ def load(path: Path) -> TuningFile:
 
 
 def read_toml(path: Path, wanted: str) -> dict[str, Any]:
-    """The tables of a file; what it should have is said where it is empty."""
+    """Returns the tables of a file.
+
+    Args:
+        path: path of the file.
+        wanted: what the file should have, for the error about an empty file.
+    """
     try:
         text = path.read_text(encoding="utf-8")
         if not text.strip():
@@ -115,7 +120,7 @@ def read_toml(path: Path, wanted: str) -> dict[str, Any]:
 
 
 def check_picture(path: Path) -> Path:
-    """Refuse, before hours of trials, a picture that could not be written after them."""
+    """Returns the path of a picture, or raises an error before any trial if the picture cannot be written."""
     if path.suffix.lower() not in PICTURES:
         raise InvalidInput(f"The picture {str(path)!r} must end in one of {', '.join(PICTURES)}.")
     try:
@@ -129,13 +134,12 @@ def check_picture(path: Path) -> Path:
 
 def _job(file: _File, path: Path) -> TuningFile:
     _check_objective(file.objective)
-    limits = within("objective", limits_of, file.objective.constraints)
+    reader = within("objective", constraint_reader, file.objective.constraints)
     folder = path.resolve().parent
     if not file.parameters:
         raise InvalidInput("[parameters] is empty: there is nothing to tune.")
-    space = Space(**{name: within(f"parameters.{name}", parameter, table) for name, table in file.parameters.items()})
-    domain: Arms | Space = space if file.grid is None else within("grid", space.grid, file.grid)
-    place = PolicyContext(space, folder, limits.count)
+    space, domain = space_and_domain(file.parameters, file.grid)
+    place = PolicyContext(space, folder, reader.count)
     name = path.stem if file.name is None else file.name
     if not name.strip() or re.search(r"[/\\\\\x00-\x1f]", name):
         raise InvalidInput(f"`name` is {name!r}: it must be some text without slashes and control characters.")
@@ -145,17 +149,30 @@ def _job(file: _File, path: Path) -> TuningFile:
         goal=_goal(file),
         trials=file.trials,
         seed=file.seed,
-        storage=_beside(file.storage or f"sqlite:///{name}.db", folder),
+        storage=_absolute(file.storage or f"sqlite:///{name}.db", folder),
         plot=check_picture(folder / (file.plot or f"{name}.png")),
         domain=domain,
         policy=None if file.policy is None else within("policy", policy, file.policy, domain, place),
         objective=file.objective,
-        limits=limits,
+        reader=reader,
     )
 
 
+def named_space(entry: str, tables: dict[str, dict[str, Any]]) -> Space:
+    """Returns the space of the parameters in tables. `entry` is the name of the tables, for errors."""
+    return Space(**{name: within(f"{entry}.{name}", parameter, table) for name, table in tables.items()})
+
+
+def space_and_domain(
+    parameters: dict[str, dict[str, Any]], grid: int | dict[str, int] | None
+) -> tuple[Space, Arms | Space]:
+    """Returns the space of the parameters, and the domain, which is a grid if the file has one."""
+    space = named_space("parameters", parameters)
+    return space, space if grid is None else within("grid", space.grid, grid)
+
+
 def _goal(file: _File) -> Goal:
-    """Of the whole file; said at its top, or with the objective."""
+    """Returns the goal of the file, from its top or its objective."""
     if file.goal is None and file.objective.goal is not None:
         return within("objective", check_goal, file.objective.goal)
     if file.objective.goal not in (None, file.goal):
@@ -177,8 +194,8 @@ def _check_objective(objective: Evaluation) -> None:
         )
 
 
-def _beside(storage: str, folder: Path) -> str:
-    """A relative SQLite path counts from the file's folder, so that the study is found from anywhere."""
+def _absolute(storage: str, folder: Path) -> str:
+    """Returns the URL of the database, with an SQLite path relative to the file's folder made absolute."""
     prefix = "sqlite:///"
     path = storage.removeprefix(prefix)
     if path in (storage, "", ":memory:") or Path(path).is_absolute():

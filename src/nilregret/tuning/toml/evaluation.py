@@ -1,4 +1,4 @@
-"""Evaluating what a file names: a Python function, or a shell command whose last line of output is the answer."""
+"""The evaluation of a file's objective: a Python function, or a shell command that prints its answer last."""
 
 from __future__ import annotations
 
@@ -18,41 +18,43 @@ from ..._utils.imports import imported
 from ...domains.domain import Space
 from ...domains.parameters import Choice
 from ...study.study import Study
-from ..answers import Outcome, Unusable, attempt
-from ..feasibility import Limits, limits_of
-from ..limits import LONGEST, Limited, Task
+from ..constraints import ConstraintReader, constraint_reader
 from ..objective import Evaluation, check_objective
-from ..opening import check_count
-from ..session import check_no_context
+from ..open_study import check_constraint_count
+from ..outcome import Outcome, Unusable, attempt
+from ..run_options import check_no_context
+from ..time_limit import LONGEST, Task, TimeLimited
 from . import config, shell
-from .template import filled
+from .command_template import filled
 
 
 def evaluator(job: config.TuningFile, executor: Executor | None = None) -> Task:
-    """What evaluates parameters, here or on an executor; what can be checked beforehand is.
+    """Returns the task of a tuning file, for this process or for an executor, after all checks that need no trial.
 
-    In threads each evaluation is in a process of its own: it computes beside the others, and can be ended.
+    With an executor of threads each evaluation runs in a process of its own. So evaluations run in parallel and can be
+    ended.
     """
     objective = job.objective
     apart = isinstance(executor, ThreadPoolExecutor)
     if objective.function is None:
-        command = _command(objective, job.folder, job.space, job.limits)  # which ends by itself after its time
-        return Limited(command, LONGEST) if apart else command
-    task = _function(objective.function, job.folder, job.space, job.limits)
+        command = _command(objective, job.folder, job.space, job.reader)  # It has a time limit of its own.
+        return TimeLimited(command, LONGEST) if apart else command
+    task = _function(objective.function, job.folder, job.space, job.reader)
     if executor is not None:
-        task = Sent(objective.function, job.folder, job.limits)
+        task = ImportedFunction(objective.function, job.folder, job.reader)
     if objective.timeout is not None:
-        return Limited(task, objective.timeout)
-    return Limited(task, LONGEST) if apart else task
+        return TimeLimited(task, objective.timeout)
+    return TimeLimited(task, LONGEST) if apart else task
 
 
-def objective_of(study: Study, reference: str, *, timeout: float | None) -> Task:
-    """What evaluates a study's trials.
+def task_of(study: Study, reference: str, *, timeout: float | None) -> Task:
+    """Returns the task that evaluates a study's trials.
 
     Args:
-        study: whose.
-        reference: "module:function", of a module in the current folder or installed; or the path of a tuning file.
-        timeout: seconds that an evaluation may take; of a tuning file its own, unless given.
+        study: the study.
+        reference: "module:function", with a module in the current folder or an installed one. Or the path of a tuning
+            file.
+        timeout: seconds that an evaluation may take. Unless given, that of the tuning file.
     """
     check_no_context(study.policy)
     if reference.endswith(".toml"):
@@ -65,8 +67,8 @@ def objective_of(study: Study, reference: str, *, timeout: float | None) -> Task
         )
     function = imported("The objective", reference, module, name, Path.cwd())
     check_objective(function, study.policy.domain, what=f"The objective {reference!r}")
-    task = Evaluation(function, limits_of(study.policy.constraint_count or None))
-    return task if timeout is None else Limited(task, timeout)
+    task = Evaluation(function, constraint_reader(study.policy.constraint_count or None))
+    return task if timeout is None else TimeLimited(task, timeout)
 
 
 def _of_file(study: Study, path: Path, timeout: float | None) -> Task:
@@ -76,49 +78,49 @@ def _of_file(study: Study, path: Path, timeout: float | None) -> Task:
             f"{path} is of other parameters, or another goal, than study {study.name!r}: it must be the file that the "
             "study was made from."
         )
-    check_count(study.policy, job.limits)
+    check_constraint_count(study.policy, job.reader)
     task = evaluator(job)
-    return task if timeout is None or isinstance(task, Limited) else Limited(task, timeout)
+    return task if timeout is None or isinstance(task, TimeLimited) else TimeLimited(task, timeout)
 
 
 @final
 @dataclass(frozen=True)
-class Sent:
-    """A function that whoever gets it imports for itself, where the folder of the file is: on a disk that they share.
+class ImportedFunction:
+    """A task that a remote worker imports by itself, from the folder of the file on a shared disk.
 
     Attributes:
         reference: "module:function".
-        folder: that of the file.
-        limits: what answers must satisfy.
+        folder: folder of the file.
+        reader: reads the constraint values of answers.
     """
 
     reference: str
     folder: Path
-    limits: Limits
+    reader: ConstraintReader
 
     def __call__(self, at: Mapping[str, Any]) -> Outcome:
-        """What came of one evaluation."""
+        """Returns the outcome of one evaluation."""
         module, _, name = self.reference.partition(":")
         function = imported("[objective] `function`", self.reference, module, name, self.folder)
-        return Evaluation(function, self.limits)(at)._replace(error=None)
+        return Evaluation(function, self.reader)(at)._replace(error=None)
 
 
-def _function(reference: str, folder: Path, space: Space, limits: Limits) -> Task:
+def _function(reference: str, folder: Path, space: Space, reader: ConstraintReader) -> Task:
     module_name, _, function_name = reference.partition(":")
     if not module_name or not function_name:
         raise InvalidInput(f"[objective] `function` is {reference!r}: write 'module:function', such as 'svm:accuracy'.")
     function = imported("[objective] `function`", reference, module_name, function_name, folder)
     check_objective(function, space, what=f"[objective] `function` {reference!r}")
-    return Evaluation(function, limits)
+    return Evaluation(function, reader)
 
 
-def _command(objective: config.Evaluation, folder: Path, space: Space, limits: Limits) -> Task:
+def _command(objective: config.Evaluation, folder: Path, space: Space, reader: ConstraintReader) -> Task:
     choices = [p.options for p in space.parameters.values() if isinstance(p, Choice)]
     texts = [option for options in choices for option in options if isinstance(option, str)]
     command = filled(objective.command or "", space.parameters, options=texts)
 
     def outcome(at: Mapping[str, Any]) -> Outcome:
-        return limits.read(_printed(command, folder, objective.timeout, at), lambda function: function(**at))
+        return reader.read(_printed(command, folder, objective.timeout, at), lambda function: function(**at))
 
     return lambda at: attempt(partial(outcome, at))
 
@@ -126,7 +128,7 @@ def _command(objective: config.Evaluation, folder: Path, space: Space, limits: L
 def _printed(
     command: Callable[[Mapping[str, Any]], str], folder: Path, timeout: float | None, parameters: Mapping[str, Any]
 ) -> object:
-    """What the last line of a command's output says."""
+    """Returns the answer in the last line of a command's output."""
     try:
         ended = shell.run(command(parameters), folder, timeout)
     except subprocess.TimeoutExpired:
@@ -134,9 +136,9 @@ def _printed(
     except (OSError, ValueError) as error:
         raise Unusable(f"it could not be started: {exception_text(error)}") from error
     if ended.status != 0:
-        said = one_line(ended.complained) or one_line(ended.said) or "it said nothing"
-        raise Unusable(f"exit status {ended.status}: {said}")
-    lines = ended.said.strip().splitlines()
+        message = one_line(ended.errors) or one_line(ended.output) or "it said nothing"
+        raise Unusable(f"exit status {ended.status}: {message}")
+    lines = ended.output.strip().splitlines()
     if not lines:
         raise Unusable("it printed nothing; its last line must be a number or JSON")
     return _parsed(lines[-1].strip())
@@ -144,7 +146,7 @@ def _printed(
 
 def _parsed(line: str) -> object:
     with contextlib.suppress(ValueError):
-        return float(line)  # also .5, 5. and +0.5, which are not JSON
+        return float(line)  # It also reads .5, 5. and +0.5, which are not JSON.
     try:
         return json.loads(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What a tuning run shows: a line a trial, a progress bar where there is a terminal, a table at the end."""
+"""The output of a tuning run: a line for each trial, a progress bar in a terminal, and a table at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...study.study import Study
 from ..progress import Bar
 from .config import TuningFile
 
-TOP = 5  # rows of the final table
+TOP = 5  # The number of rows of the final table.
 
 
 def _value(number: object) -> str:
@@ -56,7 +56,7 @@ def _line(trial: Trial, best: str) -> str:
 
 
 def summary(job: TuningFile, study: Study) -> str:
-    """The best parameter combinations by posterior mean, and where the study is."""
+    """Returns the best parameter combinations by posterior mean, and the place of the study."""
     answered: dict[Any, list[Trial]] = {}
     for trial in study.trials:
         if trial.reward is not None:
@@ -69,15 +69,15 @@ def summary(job: TuningFile, study: Study) -> str:
         f"{job.storage}"
     )
     if answered and not feasible:
-        rules = " and ".join(map(str, job.limits.each))
+        rules = " and ".join(map(str, job.reader.each))
         return f"\n{job.name}: no combination satisfied {rules}, so there is no best one\n\n{end}"
     return f"{_best_table(job, study, feasible)}\n{end}" if answered else end
 
 
 def _feasible(trials: list[Trial]) -> bool:
-    """Whether the constraint values told of a combination are at most 0 on average."""
-    told = [trial.constraints for trial in trials if trial.constraints is not None]
-    return not told or bool(np.mean(told, axis=0).max() <= 0.0)
+    """Returns whether the constraint values of a combination are at most 0 on average."""
+    values = [trial.constraints for trial in trials if trial.constraints is not None]
+    return not values or bool(np.mean(values, axis=0).max() <= 0.0)
 
 
 def _best_table(job: TuningFile, study: Study, answered: list[list[Trial]]) -> str:
@@ -95,6 +95,6 @@ def _best_table(job: TuningFile, study: Study, answered: list[list[Trial]]) -> s
         ]
         rows.append([*(_value(shown[name]) if name in shown else "-" for name in job.space.parameters), *figures])
     headings = [*job.space.parameters, "tried", "average", "posterior mean", "std"]
-    of = ", of those that satisfied all constraints" if job.limits.count else ""
+    of = ", of those that satisfied all constraints" if job.reader.count else ""
     listing = tabulate(rows, headings, tablefmt="simple", disable_numparse=True, stralign="right")
     return f"\n{job.name}: best by posterior mean{of}\n\n{listing}\n"

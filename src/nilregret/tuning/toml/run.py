@@ -1,4 +1,4 @@
-"""The loop of a tuning job, that of `maximize`. It may be stopped anywhere and started again: the study is on disk."""
+"""The run of a tuning job, in the loop of `maximize`. The study is on disk, so a run may be stopped and resumed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import ExitStack, closing, contextmanager
 from ..._utils.checks import many
 from ..._utils.errors import NoRegretError
 from ...study.study import Study
-from .. import opening
-from ..executors import at_once, check_sendable
-from ..limits import Limited, Task
-from ..lock import alone
+from ..executors import check_sendable, in_flight_count
 from ..loop import Loop
+from ..open_study import open_study
 from ..progress import Bar
+from ..run_lock import run_lock
+from ..time_limit import Task, TimeLimited
 from .config import TuningFile
 from .evaluation import evaluator
 from .report import ended_trials, opening_line
@@ -22,13 +22,13 @@ from .report import ended_trials, opening_line
 
 @contextmanager
 def opened(job: TuningFile, executor: Executor | None = None) -> Iterator[tuple[Study, Task]]:
-    """The job's study, new or resumed, and its objective. Nothing is stored if the objective cannot be loaded.
+    """Yields the job's study, new or resumed, and its objective. Nothing is stored if the objective cannot be loaded.
 
-    One tuner at a time; a finished study is only looked at.
+    There is one run at a time. A finished study is only read.
     """
     task = evaluator(job, executor)
     check_sendable(task, executor)
-    study = opening.opened(
+    study = open_study(
         job.domain,
         job.policy,
         goal=job.goal,
@@ -36,15 +36,15 @@ def opened(job: TuningFile, executor: Executor | None = None) -> Iterator[tuple[
         storage=job.storage,
         name=job.name,
         budget=job.trials,
-        parallel=at_once(executor, None),
-        limits=job.limits,
-        # The goal, as files have it from before studies had one; those are continued, too.
-        about={"goal": job.goal, **job.limits.facts},
+        parallel=in_flight_count(executor, None),
+        reader=job.reader,
+        # Studies from before studies had a goal kept it here, and are resumed.
+        about={"goal": job.goal, **job.reader.facts},
     )
-    with ExitStack() as during:
-        during.enter_context(alone(study, job.storage, trials=job.trials))
-        if isinstance(task, Limited):
-            during.enter_context(closing(task))
+    with ExitStack() as stack:
+        stack.enter_context(run_lock(study, job.storage, trials=job.trials))
+        if isinstance(task, TimeLimited):
+            stack.enter_context(closing(task))
         yield study, task
 
 
@@ -52,7 +52,9 @@ def run(job: TuningFile, study: Study, task: Task, bar: Bar, executor: Executor 
     """Evaluates trials until there are as many as the job says."""
     bar.say(opening_line(job, study))
     bar.begun(study)
-    loop = Loop(study, task, trials=job.trials, ended=bar.ended, executor=executor, in_flight=at_once(executor, None))
+    loop = Loop(
+        study, task, trials=job.trials, ended=bar.ended, executor=executor, in_flight=in_flight_count(executor, None)
+    )
     try:
         stopped = loop.run()
     except KeyboardInterrupt:

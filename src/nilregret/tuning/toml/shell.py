@@ -1,4 +1,4 @@
-"""Running a shell command so that it, and what it started, is gone when nobody waits for it any more."""
+"""Shell commands that end, with all processes that they started, when the caller stops waiting."""
 
 from __future__ import annotations
 
@@ -11,41 +11,46 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
-READ = 1 << 20  # bytes at the end of an output that are read
-# Ends its process group, and itself with it, when its input ends: when the process that holds the other end of the
-# pipe is gone, for whatever reason. Signals do not reach it first: a group of its own has no terminal.
+READ = 1 << 20  # The number of bytes that are read at the end of an output.
+# This command ends its process group when its input ends. The input ends when the process at the other end of the pipe
+# has ended for any reason. Signals of a terminal do not reach a process group of its own.
 WATCH = "read -r _; kill -s KILL 0"
 
 
 class Ended(NamedTuple):
-    """What became of a command.
+    """The result of a command.
 
     Attributes:
         status: its exit status.
-        said: the end of its output.
-        complained: the end of its error output.
+        output: the end of its output.
+        errors: the end of its error output.
     """
 
     status: int
-    said: str
-    complained: str
+    output: str
+    errors: str
 
 
 def run(command: str, folder: Path, timeout: float | None) -> Ended:
-    """Run a command to its end. Whatever ends the wait ends its process group, and so does a `kill -9` of this process.
+    """Runs a command to its end. An interrupt of the wait, or a `kill -9` of this process, ends the process group.
 
-    Output goes to files: the end of a pipe would wait for everything that the command left running. What it did leave
-    running, in its process group, is ended with it.
+    Output goes to files, because a pipe would stay open for processes that the command leaves running. These processes
+    end with the command if they are in its process group.
+
+    Args:
+        command: the command, for a shell.
+        folder: the working directory.
+        timeout: seconds that the command may take, or None.
 
     Raises:
-        subprocess.TimeoutExpired: it took longer than the timeout (seconds).
-        OSError: it could not be started.
-        ValueError: likewise, for a command that cannot be encoded.
+        subprocess.TimeoutExpired: the command took longer than the timeout.
+        OSError: the command could not be started.
+        ValueError: the command could not be encoded.
     """
-    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complained:
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         with _group() as group:
             process = subprocess.Popen(
-                command, shell=True, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=complained,
+                command, shell=True, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
                 process_group=group,
             )  # fmt: skip
             try:
@@ -54,12 +59,12 @@ def run(command: str, folder: Path, timeout: float | None) -> Ended:
                 _end(group, process)
                 process.wait()
                 raise
-        return Ended(status, _end_of(said), _end_of(complained))
+        return Ended(status, _end_of(output), _end_of(errors))
 
 
 @contextmanager
 def _group() -> Iterator[int | None]:
-    """A process group that ends with this block or this process; None where there are no process groups."""
+    """Yields a process group that ends with this block or this process. None if there are no process groups."""
     if not hasattr(os, "killpg"):
         yield None
         return
@@ -70,7 +75,7 @@ def _group() -> Iterator[int | None]:
     try:
         yield watch.pid
     finally:
-        _end(watch.pid, watch)  # before `wait`: while the watch is not collected its number belongs to nobody else
+        _end(watch.pid, watch)  # This comes before `communicate`, after which the number may belong to another process.
         watch.communicate()
 
 
@@ -80,7 +85,7 @@ def _end(group: int | None, process: subprocess.Popen[bytes]) -> None:
         return
     try:
         os.killpg(group, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):  # macOS says so of a group in which all have ended
+    except (ProcessLookupError, PermissionError):  # macOS raises this for a group whose processes have ended.
         process.kill()
 
 

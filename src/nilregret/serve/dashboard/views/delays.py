@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from ....storage.record import Trial
+from ....study.answer_delays import answer_delays
 from ....study.formatting import where
 from ....study.study import Study
 from ...deadlines import Rule
@@ -33,8 +33,9 @@ def delays(study: Study, *, now: float) -> dict[str, Any]:
     rule = Rule.of(dict(study.about))
     # A reward or failure that the service has set at the deadline is not an answer.
     silent = {trial.number for trial in trials if rule.on_deadline in ("reward", "fail") and trial.late}
-    came, questions, seconds = _delays(trials, silent)
-    late = [(trial, int(count)) for trial, count in zip(came, questions, strict=True) if count > 0 or trial.late]
+    waited = [each for each in zip(*answer_delays(trials), strict=True) if each[0].number not in silent]
+    late = [(trial, int(count)) for trial, count, _ in waited if count > 0 or trial.late]
+    came, seconds = [each[0] for each in waited], np.array([max(0.0, each[2]) for each in waited])
     too_late = {
         trial.number for trial, count in late
         if trial.state == "observed" and not study.policy.pending.counts(trial, lambda count=count: count)  # type: ignore[misc]
@@ -55,21 +56,6 @@ def _of_silent(count: int, rule: Rule) -> str:
         return ""
     instead = "failed" if rule.on_deadline == "fail" else f"counted as {short(rule.default_reward)}"
     return f" No answer came in time to {many(count, 'trial')}, and {'it' if count == 1 else 'they'} {instead}."
-
-
-def _delays(trials: Sequence[Trial], silent: Collection[int]) -> tuple[list[Trial], Any, Any]:
-    """Returns answered trials, and for each the number of trials asked and the seconds until its answer."""
-    first = [trial.righted() if trial.corrected else trial for trial in trials]
-    asked = np.array([trial.asked_order for trial in first if trial.asked_order != trial.told_order], dtype=np.int64)
-    came = [
-        trial for trial in first
-        if trial.told_order is not None and trial.asked_order != trial.told_order and trial.number not in silent
-    ]  # fmt: skip
-    ends = np.array([trial.told_order for trial in came], dtype=np.int64)
-    begins = np.array([trial.asked_order for trial in came], dtype=np.int64)
-    questions = np.searchsorted(asked, ends) - np.searchsorted(asked, begins, side="right")
-    seconds = np.array([max(0.0, (trial.told_at or trial.asked_at) - trial.asked_at) for trial in came])
-    return came, questions, seconds
 
 
 def _row(trial: Trial, now: float) -> dict[str, Any]:

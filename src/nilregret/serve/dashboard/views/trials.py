@@ -60,7 +60,7 @@ def _row(study: Study, trial: Trial) -> dict[str, Any]:
         "constraints": "" if limits is None else ", ".join(short(value) for value in limits),
         "violates": trial.feasible is False and not on_average(study.policy), "asked_at": trial.asked_at,
         "told_at": trial.told_at, "marks": marks,
-        "asked": trial.righted().told_order != trial.asked_order,
+        "asked": trial.as_corrected().told_order != trial.asked_order,
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Loaders of four sensor data sets, from files of the user's (`path`, or the folder that NILREGRET_DATA names).
+"""Loaders of four sensor data sets, from files of the user (`path`, or the folder in NILREGRET_DATA).
 
 | loader | file | arrays it must hold |
 |---|---|---|
@@ -7,7 +7,7 @@
 | `metr_la` | metr_la_week/metr_la_week.npz | speed_mph (2016, sensors), sensor_id (sensors,), latlon (sensors, 2) |
 | `la_highway` | la_highway_april/la_highway_april.npz | dense_speed_mph (sensors, 180, days), dense_latlon; sparse |
 
-No licence is stated for any of them, so none is part of the library.
+No data set states a licence, so none is part of the library.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ...._utils.errors import InvalidInput
 from .files import arrays, find
 from .readings import Readings
 
-METR_LA_WORKING_DAYS = (0, 1, 4, 5, 6)  # the week begins on a Thursday
-STEPS_PER_DAY = 288  # of five minutes
-LUX = 1500.0 / 4096.0  # of one unit of the light sensors' converter
-HIGHWAY_DAYS = 16  # on which a sensor must report half of the time
-HIGHWAY_SHARE = 0.85  # of the readings that a day must have
+METR_LA_WORKING_DAYS = (0, 1, 4, 5, 6)  # The week begins on a Thursday.
+STEPS_PER_DAY = 288  # Steps of five minutes.
+LUX = 1500.0 / 4096.0  # Lux of one unit of the light sensors' converter.
+HIGHWAY_DAYS = 16  # The number of days on which a sensor must report half of the time.
+HIGHWAY_SHARE = 0.85  # The share of the readings that a day must have.
 
 Location = str | os.PathLike[str]
 
@@ -34,7 +34,7 @@ Location = str | os.PathLike[str]
 def intel_lab(
     path: Location | None = None, *, quantity: Literal["temperature", "humidity"] = "temperature"
 ) -> Readings:
-    """Intel Berkeley Research lab: 50 motes, 240 half-hours on 5 days; degrees Celsius or percent.
+    """Loads the Intel Berkeley Research lab: 50 motes, 240 half-hours on 5 days, in degrees Celsius or percent.
 
     `intel_lab_log` reads the original log instead. Srinivas et al. use the first two thirds of the rows for the
     covariance (`.split()`), Chowdhury and Gopalan the morning hours (`.select(days=..., hours=...)`).
@@ -47,7 +47,7 @@ def intel_lab(
     file = find("intel_lab", ["intel_lab_30min.npz"], path, origin=origin)
     values, hour, day = arrays(file, [quantity, "hour_of_day", "day"])
     stamps = _numbers(file, hour)
-    stamps[stamps == 0.0] = 24.0  # stamped at the end of its half-hour, and counted to the day that ends
+    stamps[stamps == 0.0] = 24.0  # A stamp is the end of a half-hour, so midnight belongs to the day that ends.
     table = _numbers(file, values)
     return Readings(
         values=table,
@@ -59,9 +59,9 @@ def intel_lab(
 
 
 def light_cmu(path: Location | None = None) -> tuple[Readings, Readings]:
-    """CMU Intelligent Workplace, November 2005: 41 light sensors, lux; 601 rows to learn from and 192 to test on.
+    """Loads the CMU Intelligent Workplace, November 2005: 41 light sensors, in lux, 601 training and 192 test rows.
 
-    The very data of Chowdhury and Gopalan (2017). lux = raw * 1500 / 4096.
+    Chowdhury and Gopalan (2017) use these data. lux = raw * 1500 / 4096.
     """
     origin = (
         "It is `iw_data_all.mat` of A. Krause (CMU), found in the GitHub repository "
@@ -76,10 +76,10 @@ def light_cmu(path: Location | None = None) -> tuple[Readings, Readings]:
 
 
 def metr_la(path: Location | None = None) -> Readings:
-    """METR-LA, 1-7 March 2012 (Thursday to Wednesday): 207 speed sensors on highways, every five minutes, mph.
+    """Loads METR-LA, 1-7 March 2012 (Thursday to Wednesday): 207 highway speed sensors, every five minutes, in mph.
 
-    In place of the I-880 data of Srinivas et al. (2010), which is not to be had. Working days from 6 to 11 AM are
-    `.select(days=METR_LA_WORKING_DAYS, hours=(6, 11))`: 300 rows, of which `.split()` takes 200 for the covariance.
+    These data replace the I-880 data of Srinivas et al. (2010), which are not available. Working days from 6 to 11 AM
+    are `.select(days=METR_LA_WORKING_DAYS, hours=(6, 11))`: 300 rows, of which `.split()` takes 200 for the covariance.
     """
     origin = (
         "It is made of `los_speed.csv` and `graph_sensor_locations.csv` of the GitHub repository lehaifeng/T-GCN "
@@ -100,10 +100,10 @@ def metr_la(path: Location | None = None) -> Readings:
 
 
 def la_highway(path: Location | None = None, *, road: Literal["dense", "sparse"] = "dense") -> Readings:
-    """Los Angeles highways in one April: speed sensors every five minutes from 6 AM to 9 PM, mph.
+    """Loads Los Angeles highways in one April: speed sensors every five minutes from 6 AM to 9 PM, in mph.
 
-    Kept are sensors that report half of the time on 16 days or more, and days on which 85% of their readings are
-    there; what is still missing is NaN (3.0% of "dense", 5.6% of "sparse"): see `Readings.filled`.
+    The table has the sensors that report half of the time on at least 16 days, and the days with at least 85% of their
+    readings. Missing readings are NaN (3.0% of "dense", 5.6% of "sparse"), see `Readings.filled`.
     """
     one_of("road", road, ["dense", "sparse"])
     origin = (
@@ -111,15 +111,15 @@ def la_highway(path: Location | None = None, *, road: Literal["dense", "sparse"]
         "(Bahadori, Yu and Liu 2014), saved with numpy, NaN where a reading is missing."
     )
     file = find("la_highway_april", ["la_highway_april.npz"], path, origin=origin)
-    given, places = arrays(file, [f"{road}_speed_mph", f"{road}_latlon"])
-    speed = np.asarray(given, dtype=np.float64)  # (sensors, steps, days)
+    table, places = arrays(file, [f"{road}_speed_mph", f"{road}_latlon"])
+    speed = np.asarray(table, dtype=np.float64)  # (sensors, steps, days)
     if speed.ndim != 3:
         raise InvalidInput(f"`{road}_speed_mph` of `{file}` has shape {speed.shape}, not (sensors, steps, days).")
-    there = np.isfinite(speed)
-    sensors = np.flatnonzero((there.mean(axis=1) >= 0.5).sum(axis=1) >= HIGHWAY_DAYS)
+    present = np.isfinite(speed)
+    sensors = np.flatnonzero((present.mean(axis=1) >= 0.5).sum(axis=1) >= HIGHWAY_DAYS)
     if sensors.size == 0:
         raise InvalidInput(f"No sensor of `{file}` reports half of the time on {HIGHWAY_DAYS} days or more.")
-    days = np.flatnonzero(there[sensors].mean(axis=(0, 1)) >= HIGHWAY_SHARE)
+    days = np.flatnonzero(present[sensors].mean(axis=(0, 1)) >= HIGHWAY_SHARE)
     steps = speed.shape[1]
     return Readings(
         values=speed[np.ix_(sensors, np.arange(steps), days)].transpose(2, 1, 0).reshape(-1, len(sensors)),
@@ -132,7 +132,7 @@ def la_highway(path: Location | None = None, *, road: Literal["dense", "sparse"]
 
 
 def _numbers(file: object, array: Any) -> Array:
-    # The light readings are 16-bit whole numbers: multiplied before they are floats, they would overflow.
+    # The light readings are 16-bit integers, whose products would overflow.
     result: Array = np.array(array, dtype=np.float64)
     if not np.isfinite(result).all():
         raise InvalidInput(f"`{file}` has values that are not finite where there should be none.")

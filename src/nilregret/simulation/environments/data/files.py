@@ -1,4 +1,4 @@
-"""Where data sets lie: in a folder of the user's, never in the library."""
+"""The files of data sets, in a folder of the user."""
 
 from __future__ import annotations
 
@@ -16,28 +16,37 @@ VARIABLE = "NILREGRET_DATA"
 
 
 def located(names: Iterable[str], path: str | os.PathLike[str] | None) -> Path | None:
-    """The first of some files, or `path` itself, if that is a file; None where there is none.
+    """Returns the first existing file, or `path` itself if that is a file. None if there is none.
 
     Args:
-        names: such as "light_cmu/light_cmu.npz", the usual one first.
-        path: the file itself, the data set's folder, or the folder of all data sets; NILREGRET_DATA unless given.
+        names: names such as "light_cmu/light_cmu.npz", the usual one first.
+        path: the file, the folder of the data set, or the folder of all data sets. NILREGRET_DATA unless given.
     """
-    given = os.environ.get(VARIABLE) if path is None else os.fspath(path)
-    if not given:
+    place = _place(path)
+    if place is None:
         return None
-    root, listed = Path(given).expanduser(), list(names)
+    root, listed = place, list(names)
     places = [root, *(root / Path(name).name for name in listed), *(root / name for name in listed)]
     return next((place for place in places if place.is_file()), None)
 
 
+def _place(path: str | os.PathLike[str] | None) -> Path | None:
+    """Returns the path of the user, or else the folder in NILREGRET_DATA, or None."""
+    text = os.environ.get(VARIABLE) if path is None else os.fspath(path)
+    return Path(text).expanduser() if text else None
+
+
 def find(folder: str, files: Sequence[str], path: str | os.PathLike[str] | None, *, origin: str) -> Path:
-    """The first of `files` that is in `folder` under `path`, or `path` itself, if that is a file.
+    """Returns the first of `files` that is in `folder` under `path`, or `path` itself if that is a file.
 
     Args:
-        folder: of the data set.
-        files: its names, the usual one first.
-        path: the file itself, the data set's folder, or the folder of all data sets; NILREGRET_DATA unless given.
-        origin: where the data come from, for the error.
+        folder: folder of the data set.
+        files: names of the file, the usual one first.
+        path: the file, the folder of the data set, or the folder of all data sets. NILREGRET_DATA unless given.
+        origin: origin of the data, for the error.
+
+    Raises:
+        MissingData: if there is no such file.
     """
     names = [f"{folder}/{file}" for file in files]
     file = located(names, path)
@@ -51,16 +60,16 @@ def find(folder: str, files: Sequence[str], path: str | os.PathLike[str] | None,
 
 
 def looked_for(names: Sequence[str], path: str | os.PathLike[str] | None, nowhere: str) -> str:
-    """Where files were looked for in vain, in words; `nowhere` says that no place was named."""
-    given = os.environ.get(VARIABLE) if path is None else os.fspath(path)
-    if not given:
+    """Returns the places without the files, in words. `nowhere` is the text if no place was named."""
+    place = _place(path)
+    if place is None:
         return f"{nowhere} and the environment variable {VARIABLE} is not set"
     wanted = " or ".join(f"`{name}`" for name in names)
-    return f"looked for {wanted} in `{Path(given).expanduser()}`{f' (from {VARIABLE})' if path is None else ''}"
+    return f"looked for {wanted} in `{place}`{f' (from {VARIABLE})' if path is None else ''}"
 
 
 def arrays(file: Path, names: Sequence[str]) -> list[npt.NDArray[np.generic]]:
-    """The named arrays of an npz file."""
+    """Returns the named arrays of an npz file."""
     try:
         with np.load(file, allow_pickle=False) as held:
             missing = [name for name in names if name not in held.files]

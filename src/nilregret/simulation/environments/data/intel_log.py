@@ -1,11 +1,11 @@
-"""The original files of the Intel Lab Data: the log of all readings, and where the motes stood.
+"""The original files of the Intel Lab Data: the log of all readings, and the positions of the motes.
 
 A line of the log is `date time epoch mote temperature humidity light voltage`, separated by spaces:
 
     2004-03-31 03:38:15.757551 2 1 122.153 -3.91901 11.04 2.03397
 
 Lines with fewer fields were cut off. Mote 5 is silent, ids above 54 are garbled, and temperatures outside 12 to 38
-degrees come from failing batteries: all these are left out, whatever is read.
+degrees come from failing batteries. All these lines are left out, for every quantity.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .readings import Readings
 FIELDS = {"temperature": 4, "humidity": 5, "light": 6, "voltage": 7}
 UNITS = {"temperature": "degrees C", "humidity": "% relative humidity", "light": "lux", "voltage": "V"}
 MOTES = frozenset(range(1, 55)) - {5}
-CREDIBLE = (12.0, 38.0)  # degrees C
+CREDIBLE = (12.0, 38.0)  # Degrees C.
 MINUTES_PER_DAY = 24 * 60
 LINE = "`date time epoch mote temperature humidity light voltage`, separated by spaces"
 ORIGIN = "It is the Intel Lab Data (Bodik et al. 2004), http://db.csail.mit.edu/labdata/labdata.html, as downloaded."
@@ -41,20 +41,20 @@ def intel_lab_log(
     quantity: Literal["temperature", "humidity", "light", "voltage"] = "temperature",
     minutes: int = 1,
 ) -> Readings:
-    """The log of the Intel lab (`data.txt` or `data.txt.gz`): the average of each mote in each bin of time.
+    """Reads the log of the Intel lab (`data.txt` or `data.txt.gz`): the average of each mote in each bin of time.
 
-    Bins without any reading are no rows; a mote that is silent in a bin is NaN. A mote reports twice a minute at best,
-    so gaps are the rule: `.reporting(0.5).filled()`.
+    Bins without any reading have no row, and a mote that is silent in a bin is NaN. A mote reports at most twice a
+    minute, so gaps are frequent: use `.reporting(0.5).filled()`.
 
     Args:
-        path: the log, or a folder with it (as `intel_lab/data.txt.gz` in the folder of all data sets).
-        quantity: which reading.
+        path: the log, or a folder with the log (as `intel_lab/data.txt.gz` in the folder of all data sets).
+        quantity: the quantity to read.
         minutes: length of a bin.
     """
     column = FIELDS[one_of("quantity", quantity, FIELDS)]
     minutes = integer("minutes", minutes, low=1)
     file = find("intel_lab", ["data.txt.gz", "data.txt"], path, origin=ORIGIN)
-    stamps, motes, readings = array("q"), array("q"), array("d")  # compact: the whole log has two million lines
+    stamps, motes, readings = array("q"), array("q"), array("d")  # Compact arrays, since the log has two million lines.
     with _opened(file) as lines:
         for minute, mote, value in _credible(file, lines, column):
             stamps.append(minute // minutes)
@@ -80,7 +80,7 @@ def intel_lab_log(
 
 
 def mote_positions(path: Location | None = None) -> dict[int, tuple[float, float]]:
-    """Where each mote stood, metres: of `mote_locs.txt` as downloaded, or `mote_locs.csv` with a header line."""
+    """Returns the position of each mote in metres, from `mote_locs.txt` or `mote_locs.csv` with a header line."""
     file = find("intel_lab", ["mote_locs.csv", "mote_locs.txt"], path, origin=ORIGIN)
     places: dict[int, tuple[float, float]] = {}
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
@@ -100,7 +100,7 @@ def _opened(file: Path) -> IO[str]:
 
 
 def _credible(file: Path, lines: IO[str], column: int) -> Iterator[tuple[int, int, float]]:
-    """(minute since year 1, mote, value) of every line that can be believed."""
+    """Yields (minute since year 1, mote, value) of every credible line."""
     midnights: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
         fields = line.split()

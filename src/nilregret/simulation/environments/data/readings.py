@@ -3,7 +3,7 @@
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | | `values` | readings, NaN where one is missing | (rows, sensors) |
-| | `day`, `hour` | when: whole days from 0, hours from the day's midnight | (rows,) |
+| | `day`, `hour` | whole days from 0, hours from the day's midnight | (rows,) |
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from ...._utils.errors import InvalidInput
 @final
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """Readings of a sensor network; every method returns a new table.
+    """Readings of a sensor network. Every method returns a new table.
 
     Attributes:
-        values: `(rows, sensors)`, NaN where a reading is missing.
-        unit: of the values.
+        values: readings `(rows, sensors)`, NaN for missing ones.
+        unit: unit of the values.
         sensors: a name for each column.
-        day: which day each row is of, `(rows,)`; None where times are not known.
-        hour: hour of the day of each row, `(rows,)`; None where times are not known.
-        positions: coordinates of the sensors as the source gives them, `(sensors, 2)`, or None.
+        day: day of each row, `(rows,)`. None if times are unknown.
+        hour: hour of the day of each row, `(rows,)`. None if times are unknown.
+        positions: coordinates of the sensors in the source, `(sensors, 2)`, or None.
     """
 
     values: Array
@@ -66,14 +66,14 @@ class Readings:
         return f"Readings({size} in {self.unit}, {missing:.1%} missing)"
 
     def select(self, *, days: Iterable[int] | None = None, hours: tuple[float, float] | None = None) -> Readings:
-        """The rows of some days, and of the hours from the first to before the second: `hours=(6, 11)`."""
+        """Returns the rows of some days and hours. `hours=(6, 11)` is from 6 to before 11."""
         day, hour = self._times()
         first, last = (-np.inf, np.inf) if hours is None else hours
         wanted = np.ones(len(self), dtype=np.bool_) if days is None else np.isin(day, list(days))
         return self._rows(wanted & (hour >= first) & (hour < last))
 
     def split(self, first: int | None = None) -> tuple[Readings, Readings]:
-        """The first rows (two thirds of them unless given) and the others."""
+        """Returns the first rows (two thirds unless given) and the other rows."""
         count = 2 * len(self) // 3 if first is None else integer("first", first, low=1)
         if not 1 <= count < len(self):
             raise InvalidInput(f"{many(len(self), 'row')} cannot be split into {count} and at least one more.")
@@ -81,28 +81,28 @@ class Readings:
         return self._rows(index < count), self._rows(index >= count)
 
     def reporting(self, share: float) -> Readings:
-        """The sensors that report in at least this share of the rows."""
+        """Returns the sensors that report in at least this share of the rows."""
         share = number("share", share, low=0.0, high=1.0)
         return self._columns(np.isfinite(self.values).mean(axis=0) >= share)
 
     def complete(self) -> Readings:
-        """The rows in which no reading is missing."""
+        """Returns the rows without missing readings."""
         return self._rows(np.asarray(np.isfinite(self.values).all(axis=1)))
 
     def filled(self) -> Readings:
-        """Missing readings interpolated linearly in time, sensor by sensor; constant beyond the first and last."""
+        """Returns the table with missing readings interpolated linearly in time, constant beyond the first and last."""
         day, hour = self._times()
         time, values = 24.0 * day + hour, self.values.copy()
         if (np.diff(time) <= 0.0).any():
             raise InvalidInput("The rows are not in order of time: only then can gaps be filled.")
         for column, name in zip(values.T, self.sensors, strict=True):
-            seen = np.isfinite(column)
-            if not seen.any():
+            present = np.isfinite(column)
+            if not present.any():
                 raise InvalidInput(
                     f"Sensor {name} has no reading at all, so there is nothing to fill it from. "
                     "Leave out silent sensors first: `readings.reporting(0.5)`."
                 )
-            column[~seen] = np.interp(time[~seen], time[seen], column[seen])
+            column[~present] = np.interp(time[~present], time[present], column[present])
         return replace(self, values=values)
 
     def _times(self) -> tuple[IndexArray, Array]:
@@ -122,6 +122,6 @@ class Readings:
         return replace(
             self,
             values=self.values[:, keep],
-            sensors=tuple(name for name, kept in zip(self.sensors, keep, strict=True) if kept),
+            sensors=tuple(name for name, is_kept in zip(self.sensors, keep, strict=True) if is_kept),
             positions=None if self.positions is None else self.positions[keep],
         )

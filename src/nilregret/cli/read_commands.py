@@ -1,0 +1,162 @@
+"""The commands that read studies and change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .._utils.checks import LONGEST_NAME
+from .._utils.errors import InvalidInput
+from .common import (
+    echo,
+    from_json,
+    json_option,
+    opened_study,
+    print_json,
+    storage_at,
+    study_command,
+)
+
+if TYPE_CHECKING:
+    from ..study.study import Study
+
+
+@study_command("List the studies of a storage.", study="none")
+@click.option("--check", is_flag=True, help="Open each study, which checks its whole record.")
+@json_option
+def studies(storage: str, *, check: bool, as_json: bool) -> None:
+    """List the studies in STORAGE: a URL such as sqlite:///studies.db, or the path of an SQLite file."""
+    from ..study.formatting import figure, moment, table
+
+    place = storage_at(storage)
+    for name in place.names() if check else ():
+        opened_study(storage, name)
+    found: list[dict[str, Any]] = [
+        {
+            "name": study.name, "algorithm": _algorithm_of(study.policy), "goal": study.goal, "seed": study.seed,
+            "trials": known.trials, "observed": known.observed, "pending": known.pending, "failed": known.failed,
+            "abandoned": known.abandoned, "best": known.best, "last_event_at": known.last_at,
+        }
+        for study, known in place.summaries()
+    ]  # fmt: skip
+    if as_json:
+        print_json(found)
+    elif found:
+        shown = [[*list(each.values())[:-2], figure(each["best"]), moment(each["last_event_at"])] for each in found]
+        headings = [
+            "study", "policy", "goal", "seed", "trials", "observed", "pending", "failed", "abandoned", "best told",
+            "last event (UTC)",
+        ]  # fmt: skip
+        echo(table(shown, headings, first=LONGEST_NAME))
+    else:
+        echo(f"{storage} has no studies.")
+
+
+def _algorithm_of(policy: str) -> str:
+    """Returns the name of the algorithm of a policy in JSON, which is loaded only if it is a script."""
+    from .._utils.serialize import loads, plain_loads
+
+    named = plain_loads(policy).get("algorithm")
+    return str(loads(policy).algorithm if named is None else named)
+
+
+@study_command("Say where a study stands, and draw it.", study="optional")
+@click.option(
+    "--picture", type=click.Path(path_type=Path, dir_okay=False), help="Save a picture too: a PNG, PDF or SVG file."
+)
+@json_option
+def show(storage: str, study: str | None, picture: Path | None, *, as_json: bool) -> None:
+    """Say where STUDY stands: progress, the best point and the bounds there, restarts, multipliers, what is waited for.
+
+    Looking changes nothing, and may be done while others work. STUDY may be left out where there is one only.
+    """
+    from ..tuning.toml.config import check_picture
+    from .overview import overview, overview_text
+
+    if picture is not None:
+        check_picture(picture)
+    found = opened_study(storage, study)
+    said = overview(found)
+    if as_json:
+        print_json(said)
+    else:
+        echo(overview_text(said, [trial for trial in found.trials if trial.state == "pending"]))
+    if picture is not None:
+        _draw(found, picture)
+        click.echo(f"Picture: {picture}", err=as_json)
+
+
+def _draw(study: Study, picture: Path) -> None:
+    from .._utils.errors import TrialError
+    from ..study import plots
+
+    if all(trial.reward is None for trial in study.trials):
+        raise TrialError("No trial has been answered yet, so there is nothing to draw.")
+    try:
+        plots.tuning(study, picture)
+    except OSError as error:
+        raise InvalidInput(f"The picture could not be written to {picture}: {error}.") from error
+
+
+@study_command("List the trials of a study.", study="optional")
+@click.option(
+    "--state", type=click.Choice(["pending", "observed", "failed", "abandoned"]), help="Only those in this state."
+)
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N of them.")
+@json_option
+def trials(storage: str, study: str | None, state: str | None, last: int | None, *, as_json: bool) -> None:
+    """List the trials of STUDY, by number."""
+    from ..study.formatting import moment, table, where
+    from ..study.trial_json import context_json, with_history
+
+    found = opened_study(storage, study)
+    wanted = [trial for trial in found.trials if state in (None, trial.state)][-(last or 0) :]
+    if as_json:
+        print_json([with_history(trial) for trial in wanted])
+    elif wanted:
+        rows = [
+            [
+                trial.number, trial.state, where(trial), context_json(trial),
+                trial.times if trial.repeats > 1 else None, trial.reward,
+                None if trial.constraints is None else trial.constraints.tolist(), with_history(trial)["reason"],
+                moment(trial.asked_at), moment(trial.told_at),
+            ]
+            for trial in wanted
+        ]  # fmt: skip
+        value = "reward" if found.goal == "maximize" else "loss"
+        headings = [
+            "trial", "state", "at", "context", "plays", value, "constraints", "reason", "asked (UTC)", "told (UTC)",
+        ]  # fmt: skip
+        echo(table(rows, headings))
+    else:
+        echo("There are no such trials." if len(found.trials) else "There are no trials yet.")
+
+
+@study_command("Say why trials were chosen.")
+@click.argument("numbers", nargs=-1, type=int, required=True, metavar="NUMBER...")
+@click.option("--among", metavar="JSON", help="What was passed to `ask` then.")
+@click.option("--exclude", metavar="JSON", help="Likewise.")
+@click.option("--draws", type=click.IntRange(min=0), help="From which a propensity is estimated; 0 for none.")
+@json_option
+def explain(
+    storage: str, study: str, numbers: Sequence[int], among: str | None, exclude: str | None, draws: int | None, *,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Say why the trials NUMBER... of STUDY were chosen, recomputed from the record of what had happened before."""
+    from ..study.explain import DRAWS
+
+    found = opened_study(storage, study)
+    said = [
+        found.explain(
+            number, among=from_json("--among", among), exclude=from_json("--exclude", exclude),
+            draws=DRAWS if draws is None else draws,
+        )
+        for number in numbers
+    ]  # fmt: skip
+    if as_json:
+        print_json([each.to_dict() for each in said] if len(said) > 1 else said[0].to_dict())
+    else:
+        echo("\n\n\n".join(map(str, said)))

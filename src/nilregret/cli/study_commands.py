@@ -1,0 +1,138 @@
+"""The commands that create, export, import, rename and delete studies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .._utils.checks import many
+from .._utils.errors import InvalidInput
+from .common import echo, json_option, opened_study, print_json, storage_at, study_command, url_of
+
+if TYPE_CHECKING:
+    from ..study.study import Study
+
+
+@study_command("Write the trials of a study to a file.")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
+def export(storage: str, study: str, file: Path | None) -> None:
+    """Write all trials of STUDY to FILE: .csv, .jsonl (a JSON object for each trial), .parquet or .arrow.
+
+    Without FILE as JSON lines on the terminal.
+    """
+    from ..study.trial_json import with_fits
+
+    found = opened_study(storage, study)
+    if file is None:
+        for trial in found.trials:
+            click.echo(json.dumps(with_fits(trial)))
+        return
+    try:
+        found.export(file)
+    except OSError as error:
+        raise InvalidInput(f"{file} could not be written: {error.strerror}.") from error
+    echo(f"Wrote {many(len(found.trials), 'trial')} to {file}.")
+
+
+@study_command("Add the trials of a file, or of a study of Optuna.", name="import")
+@click.argument("file", metavar="FILE")
+@click.option("--optuna", metavar="NAME", help="FILE is the URL of a storage of Optuna: make STUDY of its study NAME.")
+@json_option
+def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json: bool) -> None:
+    """Add the trials with a reward of FILE to STUDY, all or none: what `export` wrote, or a table like it.
+
+    A table has a column for each parameter, and one named reward.
+    """
+    if optuna is not None:
+        made = _from_optuna(url_of(storage), study, file, optuna)
+        click.get_current_context().call_on_close(made.close)
+        count, total = len(made.trials), len(made.trials)
+    else:
+        found = opened_study(storage, study)
+        try:
+            count = len(found.add_from(file))
+        except OSError as error:
+            raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
+        except UnicodeDecodeError as error:
+            raise InvalidInput(f"{file} cannot be read: {error}.") from error
+        total = len(found.trials)
+    if as_json:
+        print_json({"name": study, "added": count, "trials": total})
+    else:
+        echo(f"Added {many(count, 'trial')}; study {study!r} has {total}.")
+
+
+def _from_optuna(storage: str, study: str, url: str, name: str) -> Study:
+    """Returns a new study with the trials of a study of Optuna."""
+    from .._utils.errors import MissingExtra
+
+    try:
+        import optuna
+
+        from ..integrations.optuna_import import import_study
+    except ImportError as error:
+        raise MissingExtra("Optuna is not installed: pip install 'nilregret[optuna]'.") from error
+    from sqlalchemy.exc import SQLAlchemyError
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    path = url.removeprefix("sqlite:///")
+    if path != url and not Path(path).exists():  # Optuna would create the file.
+        raise InvalidInput(f"There is no file {path!r}.")
+    of_optuna = (SQLAlchemyError, optuna.exceptions.OptunaError)
+    unreadable = (KeyError, ValueError, RuntimeError, ImportError, OSError, *of_optuna)
+    try:
+        theirs = optuna.load_study(study_name=name, storage=url)
+    except unreadable as error:
+        raise InvalidInput(f"The study {name!r} of Optuna in {url} could not be read: {error!r}.") from error
+    return import_study(theirs, storage=storage, name=study)
+
+
+@study_command("Give a study another name.")
+@click.argument("new")
+def rename(storage: str, study: str, new: str) -> None:
+    """Give STUDY the name NEW. Programs that have it open go on under that name."""
+    storage_at(storage).rename(study, new)
+    echo(f"Study {study!r} is now {new!r}.")
+
+
+@study_command("Remove a study and all its trials.")
+@click.option("--yes", is_flag=True, help="Do not ask whether you are sure.")
+def delete(storage: str, study: str, *, yes: bool) -> None:
+    """Remove STUDY and all its trials from STORAGE, for good. Whoever has it open is told at the next call."""
+    place = storage_at(storage)
+    if not yes and place.find(study) is not None:
+        click.confirm(f"Remove study {study!r} and all its trials from {storage}, for good?", abort=True, err=True)
+    place.delete(study)
+    echo(f"Study {study!r} has been removed.")
+
+
+@study_command("Make a study from a file.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--goal", help='"maximize" or "minimize", instead of the file\'s.')
+@click.option("--seed", type=click.IntRange(min=0), help="Of all random choices, instead of the file's.")
+@json_option
+def create(storage: str, study: str, file: Path, goal: str | None, seed: int | None, *, as_json: bool) -> None:
+    """Make STUDY in STORAGE as FILE describes it. If STUDY exists already, check that it is the same.
+
+    FILE is TOML, like that of `nilregret tune` without its objective, or the JSON of a policy.
+    """
+    from ..study.direction import check_goal
+    from ..study.study import Study
+    from ..tuning.toml.study_file import load
+
+    described = load(file)
+    made = Study(
+        described.policy, goal=described.goal if goal is None else check_goal(goal),
+        seed=described.seed if seed is None else seed, storage=url_of(storage), name=study,
+    )  # fmt: skip
+    click.get_current_context().call_on_close(made.close)
+    said = {"name": made.name, "algorithm": made.policy.algorithm, "goal": made.goal, "seed": made.seed}
+    said["trials"] = len(made.trials)
+    if as_json:
+        print_json(said)
+    else:
+        trials = many(len(made.trials), "trial")
+        echo(f"Study {made.name!r} in {storage}: {made.policy.algorithm}, goal: {made.goal}, {trials}.")

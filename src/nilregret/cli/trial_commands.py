@@ -1,0 +1,145 @@
+"""The commands that ask for trials and record their results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from .common import (
+    constraint_option,
+    context_option,
+    echo,
+    from_json,
+    json_option,
+    opened_study,
+    plays_option,
+    print_json,
+    print_trial,
+    scatter_option,
+    study_command,
+)
+
+if TYPE_CHECKING:
+    from ..study.play_rewards import Rewards
+
+TOGETHER = "Tell --plays and --scatter together, with the average REWARD."
+
+
+def _told(reward: float, plays: int | None, scatter: float | None) -> float | Rewards:
+    """Returns a reward, or the rewards of several plays summed up by their average."""
+    from ..study.play_rewards import Rewards
+
+    if plays is None and scatter is None:
+        return reward
+    if plays is None or scatter is None:
+        raise click.UsageError(TOGETHER)
+    return Rewards(count=plays, sum=0.0, squares=scatter, about=reward)
+
+
+@study_command("Ask for the next trial.", study="optional")
+@click.option("--count", type=click.IntRange(min=1), help="Ask for several at once; with --json a list.")
+@context_option
+@click.option("--among", metavar="JSON", help="What may be played this time: numbers of arms, points or parameters.")
+@click.option("--exclude", metavar="JSON", help="Arms that may not be.")
+@click.option("--lease", type=float, metavar="SECONDS", help="After which the trial is abandoned, if no answer came.")
+@json_option
+def ask(
+    storage: str, study: str | None, count: int | None, context: str | None, among: str | None, exclude: str | None,
+    lease: float | None, *, as_json: bool,
+) -> None:  # fmt: skip
+    """Ask STUDY for the next trial, which is recorded as pending before you see it.
+
+    Then tell what came of it: nilregret tell STORAGE STUDY NUMBER REWARD.
+    """
+    from ..study.formatting import where
+    from ..study.trial_json import with_history
+
+    found = opened_study(storage, study)
+    known = {"context": from_json("--context", context)} if context is not None else {}
+    asked = found.ask(
+        **known,
+        count=count or 1,
+        among=from_json("--among", among),
+        exclude=from_json("--exclude", exclude),
+        lease=lease,
+    )
+    if as_json:
+        print_json([with_history(trial) for trial in asked] if count is not None else with_history(asked[0]))
+    else:
+        echo("\n".join(f"trial {trial.number}: {where(trial)}" for trial in asked))
+
+
+@study_command("Tell what came of a trial.", negative_numbers=True)
+@click.argument("number", type=int)
+@click.argument("reward", type=float, required=False)
+@constraint_option
+@plays_option
+@scatter_option
+@click.option("--revise", is_flag=True, help="Correct an answer; the one before is kept.")
+@json_option
+def tell(
+    storage: str, study: str, number: int, reward: float | None, constraints: Sequence[float], plays: int | None,
+    scatter: float | None, *, revise: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Tell the REWARD of trial NUMBER of STUDY: the loss, where it minimises.
+
+    Constraint values, satisfied when <= 0, go with it, or by themselves where the reward is not known yet. Of a trial
+    that is to be played several times REWARD is the average, with --plays and --scatter. To tell the same again changes
+    nothing.
+    """
+    if reward is None and not constraints:
+        raise click.UsageError("Tell a REWARD, or --constraint values, or both.")
+    if reward is None and (plays, scatter) != (None, None):
+        raise click.UsageError(TOGETHER)
+    told = None if reward is None else _told(reward, plays, scatter)
+    trial = opened_study(storage, study).tell(number, told, constraints=list(constraints) or None, revise=revise)
+    print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+
+
+@study_command("Tell the reward of a point that was not asked for.", negative_numbers=True)
+@click.argument("where", metavar="JSON")
+@click.argument("reward", type=float)
+@context_option
+@constraint_option
+@plays_option
+@scatter_option
+@json_option
+def add(
+    storage: str, study: str, where: str, reward: float, context: str | None, constraints: Sequence[float],
+    plays: int | None, scatter: float | None, *, as_json: bool,
+) -> None:  # fmt: skip
+    """Add the REWARD of a point to STUDY that was not asked for. JSON says which: '{"day": 3}' or '[0.5, 2]'.
+
+    Many at once are in a file that `nilregret import` takes.
+    """
+    told = _told(reward, plays, scatter)
+    found = opened_study(storage, study)
+    known = {"context": from_json("--context", context)} if context is not None else {}
+    trial = found.add(from_json("JSON", where), told, constraints=list(constraints) or None, **known)
+    print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+
+
+@study_command("Tell that a trial will never have a reward.")
+@click.argument("number", type=int)
+@click.argument("reason")
+@click.option("--revise", is_flag=True, help="Take back an answer; it is kept.")
+@json_option
+def fail(storage: str, study: str, number: int, reason: str, *, revise: bool, as_json: bool) -> None:
+    """Tell that trial NUMBER of STUDY failed, and why, in words."""
+    trial = opened_study(storage, study).fail(number, reason, revise=revise)
+    print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+
+
+@study_command("Tell that nobody works on a trial any more.")
+@click.argument("number", type=int)
+@click.argument("reason")
+@json_option
+def abandon(storage: str, study: str, number: int, reason: str, *, as_json: bool) -> None:
+    """Tell that nobody works on trial NUMBER of STUDY any more, and why, in words.
+
+    It no longer counts as pending, and says nothing of its point. Its answer is taken all the same if it comes.
+    """
+    trial = opened_study(storage, study).abandon(number, reason)
+    print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")

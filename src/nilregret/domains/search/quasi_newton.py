@@ -1,0 +1,163 @@
+"""Local maxima in the unit cube from several starts: projected quasi-Newton steps, with gradients in batches.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| u | `at` | present point of each start | (m, d) |
+| f, g | `value`, `gradient` | of the score there | (m,), (m, d) |
+| B | `bend` | positive definite approximation of minus the Hessian | (m, d, d) |
+| p | `step` | B^{-1} g in the coordinates that are not held by a side | (m, d) |
+
+The gradient of one point costs about as much as those of ten, since the factor of the posterior is read once either
+way. BFGS with Powell's damping (Nocedal & Wright 2006, procedure 18.2) keeps B positive definite where the score is not
+concave. A step is accepted by Armijo's rule after projection (Bertsekas 1982).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..._utils.checks import Array
+
+ENOUGH = 1e-4  # share of the predicted rise for which a step is accepted (Armijo)
+DAMPING = 0.2  # least share of the old curvature along a step (Powell)
+STEEPEST = 1e100  # largest slope, beyond which slopes are clipped
+LONGEST = 0.5  # longest step, in sides of the cube
+SHORTEST = 1e-4  # share of a full step below which a start is dropped
+AWAY = 1e-3  # cosine between step and gradient below which the gradient itself is followed
+FINISHED = 1e-7  # predicted rise, as a share of `unit`, below which a start has arrived
+PATIENCE = 10.0  # multiple of the predicted rise within which a start must come up to the best
+
+Index = npt.NDArray[np.intp]
+Slopes = Callable[[Array, Index], tuple[Array, Array]]  # points (k, d), starts -> values (k,), gradients (k, d)
+
+
+def ascend(
+    slopes: Slopes, starts: Array, *, radius: float, reach: float, best: float, unit: float, evaluations: int
+) -> tuple[Array, Array, int]:
+    """Returns the final points of the starts, their values, and the number of points evaluated.
+
+    Args:
+        slopes: score and gradient in u.
+        starts: `(m, d)`, in the unit cube.
+        radius: length of the first step.
+        reach: distance along its slope within which a start must be able to come up to the best one, or it is
+            dropped.
+        best: best value known elsewhere.
+        unit: scale of relevant differences of the score.
+        evaluations: largest number for each start.
+    """
+    moving = np.arange(len(starts))
+    value, gradient = _climbable(*slopes(starts, moving))
+    climbers = _Climbers(starts.copy(), value, gradient, radius)
+    counted = len(starts)
+    for _ in range(evaluations - 1):
+        moving = climbers.promising(moving, reach=reach, best=best, enough=FINISHED * unit)
+        if not len(moving):
+            break
+        trial = climbers.trial(moving)
+        climbers.judge(moving, trial, *_climbable(*slopes(trial, moving)))
+        counted += len(moving)
+    return climbers.at, climbers.value, counted
+
+
+def _climbable(value: Array, gradient: Array) -> tuple[Array, Array]:
+    """Returns finite slopes with finite squares. A standard deviation of 0 may have no slope."""
+    return value, np.clip(np.nan_to_num(gradient), -STEEPEST, STEEPEST)
+
+
+@final
+@dataclass
+class _Climbers:
+    at: Array
+    value: Array
+    gradient: Array
+    radius: float
+
+    def __post_init__(self) -> None:
+        m, d = self.at.shape
+        norms = np.maximum(_lengths(self.gradient), 1e-300)
+        self.bend = np.multiply.outer(norms / self.radius, np.eye(d))
+        self.fresh = np.ones(m, dtype=bool)  # B has no curvature yet
+        self.share = np.ones(m)  # share of a full step that is tried
+        self.uphill = np.zeros((m, d))  # the gradient in the free coordinates
+        self.slope = np.zeros(m)  # length of `uphill`
+        self.step = np.zeros((m, d))
+        self.rise = np.zeros(m)  # predicted by g and p
+        self._aim(np.arange(m))
+
+    def _aim(self, who: Index) -> None:
+        """Computes the full steps from the present points."""
+        at, gradient = self.at[who], self.gradient[who]
+        held = ((at <= 0.0) & (gradient <= 0.0)) | ((at >= 1.0) & (gradient >= 0.0))
+        uphill = np.where(held, 0.0, gradient)
+        bend = np.where(held[:, :, None] | held[:, None, :], np.eye(at.shape[1]), self.bend[who])
+        step = np.linalg.solve(bend, uphill[:, :, None])[:, :, 0]
+        step = np.where(held, 0.0, step)
+        # The part of the step within the sides must lead upwards, otherwise the gradient replaces the step.
+        left = np.clip(at + step, 0.0, 1.0) - at
+        norms = _lengths(uphill)
+        poor = np.einsum("ij,ij->i", left, uphill) <= AWAY * norms * _lengths(left)
+        if poor.any():
+            step[poor] = uphill[poor] * (self.radius / np.maximum(norms[poor], 1e-300))[:, None]
+        step *= (LONGEST / np.maximum(_lengths(step), LONGEST))[:, None]
+        self.step[who], self.uphill[who], self.slope[who] = step, uphill, norms
+        self.rise[who] = np.einsum("ij,ij->i", uphill, step)
+        self.share[who] = 1.0
+
+    def promising(self, who: Index, *, reach: float, best: float, enough: float) -> Index:
+        """Returns the starts that have not arrived and may still come up to the best."""
+        rise = self.rise[who]
+        far = np.where(self.fresh[who], np.inf, PATIENCE * rise)  # B has no curvature at first
+        bound = self.value[who] + np.minimum(reach * self.slope[who], far)
+        going = (rise > enough) & (bound >= max(best, float(self.value.max()))) & (self.share[who] > SHORTEST)
+        return who[going]
+
+    def trial(self, who: Index) -> Array:
+        """Returns the points to evaluate next."""
+        return np.asarray(np.clip(self.at[who] + self.share[who, None] * self.step[who], 0.0, 1.0))
+
+    def judge(self, who: Index, trial: Array, value: Array, gradient: Array) -> None:
+        """Accepts the points that rise enough, and shortens the steps of the others."""
+        moved = trial - self.at[who]
+        promised = np.einsum("ij,ij->i", moved, self.gradient[who])
+        risen = value - self.value[who]
+        accepted = risen >= ENOUGH * promised
+        failed = who[~accepted]
+        lost = np.maximum(promised - risen, 1e-300)[~accepted]  # may be infinite
+        self.share[failed] *= np.clip(0.5 * promised[~accepted] / lost, 0.1, 0.5)  # maximum of a parabola
+        who = who[accepted]
+        if len(who):
+            self._learn(who, moved[accepted], self.gradient[who] - gradient[accepted])
+            self.at[who], self.value[who], self.gradient[who] = trial[accepted], value[accepted], gradient[accepted]
+            self._aim(who)
+
+    def _learn(self, who: Index, s: Array, y: Array) -> None:
+        """Applies damped BFGS for a move s and the change y of minus the gradient."""
+        curved = np.einsum("ij,ij->i", s, y)
+        first = self.fresh[who] & (curved > 0.0)
+        if first.any():  # a first B of the right size (Nocedal & Wright 2006, eq. 6.20)
+            size = np.einsum("ij,ij->i", y[first], y[first]) / curved[first]
+            self.bend[who[first]] = np.multiply.outer(size, np.eye(s.shape[1]))
+        self.fresh[who] = False
+        bend = self.bend[who]
+        Bs = np.einsum("ijk,ik->ij", bend, s)
+        sBs = np.einsum("ij,ij->i", s, Bs)
+        weight = np.ones(len(who))
+        low = curved < DAMPING * sBs
+        weight[low] = (1.0 - DAMPING) * sBs[low] / (sBs - curved)[low]
+        r = weight[:, None] * y + (1.0 - weight)[:, None] * Bs
+        sr = np.einsum("ij,ij->i", s, r)
+        known = (sBs > 0.0) & (sr > 0.0)
+        if not known.all():
+            who, bend, Bs, sBs, r, sr = who[known], bend[known], Bs[known], sBs[known], r[known], sr[known]
+        bend += r[:, :, None] * (r / sr[:, None])[:, None, :] - Bs[:, :, None] * (Bs / sBs[:, None])[:, None, :]
+        self.bend[who] = bend
+
+
+def _lengths(rows: Array) -> Array:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))

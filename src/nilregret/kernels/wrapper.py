@@ -1,0 +1,95 @@
+"""Base of the kernels that are made of one kernel inside: k(T(x), T(x')) for a map T of points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from .._utils.checks import Array, points_array
+from .base import Hyperparameter, Kernel, PointKernel, Pullback, points_pair
+
+
+class Wrapper(PointKernel):
+    """A kernel k(T(x), T(x')), whose parameters are those of k, the kernel inside.
+
+    A subclass writes T as `_inside` and the chain rule as `_outside`.
+    """
+
+    kernel: Kernel
+
+    def _inside(self, points: Array) -> Array:
+        """Returns T of every row."""
+        return points
+
+    def _outside(self, gradient: Array, points: Array) -> Array:  # noqa: ARG002 - T may be the same everywhere
+        """Returns the gradients at some points from the gradients at T of these points."""
+        return gradient
+
+    def _with(self, kernel: Kernel) -> Self:
+        return replace(self, kernel=kernel)  # type: ignore[type-var]  # all are dataclasses
+
+    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
+        """Returns the covariances between the rows of A and of B, `(n, m)`."""
+        first, second = points_pair(A, B)
+        return self.kernel(self._inside(first), self._inside(second))
+
+    def diagonal(self, A: npt.ArrayLike) -> Array:
+        """Returns the prior variances of the rows of A, `(n,)`."""
+        return self.kernel.diagonal(self._inside(points_array("A", A)))
+
+    def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """Returns the gradients by the chain rule, `(m, d)`."""
+        first, second = points_pair(X, B)
+        return self._outside(self.kernel.input_gradient(self._inside(first), self._inside(second), weights), first)
+
+    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
+        """Returns the gradients of the prior variances by the chain rule, `(m, d)`."""
+        points = points_array("X", X)
+        return self._outside(self.kernel.diagonal_gradient(self._inside(points)), points)
+
+    @property
+    def log_parameters(self) -> Array:
+        """Log parameters of the kernel inside."""
+        return self.kernel.log_parameters
+
+    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
+        """Returns the hyperparameters of the kernel inside."""
+        return self.kernel.hyperparameters(columns)
+
+    def with_log_parameters(self, values: npt.ArrayLike) -> Self:
+        """Returns the same wrapper of the kernel inside with these log parameters."""
+        return self._with(self.kernel.with_log_parameters(values))
+
+    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
+        """Returns K and its pullback, from the kernel inside."""
+        return self.kernel.matrix_and_pullback(self._inside(points_array("X", X)))
+
+    def scaled(self, factor: float) -> Kernel:
+        """Returns the same wrapper of the kernel inside, multiplied."""
+        return self._with(self.kernel.scaled(factor))
+
+    @property
+    def variance(self) -> float | None:
+        """Prior variance of the kernel inside."""
+        return self.kernel.variance
+
+    def rank(self, dimension: int) -> int | None:
+        """Returns the rank of the kernel inside."""
+        return self.kernel.rank(dimension)
+
+    def features(self, points: npt.ArrayLike) -> Array | None:
+        """Returns the features of the kernel inside."""
+        return self.kernel.features(self._inside(points_array("points", points)))
+
+    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """Returns the gradients of weighted features by the chain rule, `(m, d)`."""
+        points = points_array("X", X)
+        return self._outside(np.asarray(self.kernel.feature_gradient(self._inside(points), weights)), points)
+
+    def columns(self, dimension: int) -> frozenset[int]:
+        """Returns the columns that the kernel inside sees."""
+        return self.kernel.columns(dimension)

@@ -1,0 +1,148 @@
+"""Workers of all studies that one server process has open."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar, final
+
+from .._utils.errors import InvalidInput, StorageError
+from ..storage import MemoryStorage, SqlStorage, StoredStudy, Summary
+from ..study.study import Study
+from .auth.caller import OPERATOR
+from .auth.tenants import BETWEEN, missing, stored_name
+from .settings import Settings
+from .threads import TenantThreads
+from .worker import StudyWorker
+
+R = TypeVar("R")
+NotesStorage = SqlStorage | MemoryStorage  # storages that keep notes
+LOOKUP_THREADS = 2
+
+
+@final
+class StudyWorkers:
+    """The workers of one server process.
+
+    Args:
+        storage: of all studies.
+        settings: of the service.
+        clock: Unix seconds.
+    """
+
+    def __init__(self, storage: NotesStorage, settings: Settings, clock: Callable[[], float] = time.time) -> None:
+        self.storage, self._settings, self._clock = storage, settings, clock
+        self._writers = TenantThreads(settings.writers, "nilregret-writer", most=max(1, settings.writers - 1))
+        self._readers = TenantThreads(settings.readers, "nilregret-reader", most=max(1, settings.readers - 1))
+        self._lookups = TenantThreads(LOOKUP_THREADS, "nilregret-lookup")
+        self._lock = threading.Lock()
+        self._workers: OrderedDict[str, StudyWorker] = OrderedDict()  # by name in the storage, longest unused first
+        self._opening: dict[str, Future[StudyWorker]] = {}
+        self._ready = False  # whether the storage can keep notes by now
+
+    async def get(self, tenant: str, name: str) -> StudyWorker:
+        """Returns the worker of a study, and opens the study if necessary.
+
+        Raises:
+            Problem: 404, the tenant has no such study.
+        """
+        stored_as = await self._stored_as(tenant, name)
+        worker = self._recent(stored_as, tenant)
+        if worker is None and stored_as in self._workers:
+            worker = await self.lookup(self._recheck, stored_as, tenant, tenant=tenant)
+        if worker is not None:
+            return worker
+        with self._lock:  # concurrent requests share one opening
+            opening = self._opening.get(stored_as)
+            if opening is None:
+                opening = self._opening[stored_as] = self._readers.future(
+                    tenant, lambda: self._open(tenant, name, stored_as)
+                )
+        opening.add_done_callback(lambda _: self._opening.pop(stored_as, None))
+        return await asyncio.shield(asyncio.wrap_future(opening))
+
+    async def summary(self, tenant: str, name: str) -> tuple[StoredStudy, Summary] | None:
+        """Returns the summary of a stored study. None if the study is open in this process or does not exist."""
+        stored_as = await self._stored_as(tenant, name)
+        if stored_as in self._workers:
+            return None
+        found = await self.lookup(self.storage.summaries, stored_as, tenant=tenant)
+        return found[0] if found else None
+
+    async def in_thread(self, do: Callable[..., R], *args: Any, tenant: str = OPERATOR) -> R:
+        """Returns `do(*args)`, called in a reading thread when it is the tenant's turn."""
+        return await self._readers.run(tenant, lambda: do(*args))
+
+    async def lookup(self, do: Callable[..., R], *args: Any, tenant: str = OPERATOR) -> R:
+        """Returns `do(*args)` from a thread for short queries of the storage, which long reads cannot occupy."""
+        return await self._lookups.run(tenant, lambda: do(*args))
+
+    @property
+    def open(self) -> list[StudyWorker]:
+        """The workers of the studies that are open in this process."""
+        with self._lock:
+            return list(self._workers.values())
+
+    def close(self) -> None:
+        """Waits for commands and running reads, and closes the storage."""
+        self._writers.close(drop=False)
+        self._readers.close(drop=True)
+        self._lookups.close(drop=True)
+        self.storage.close()
+
+    async def _stored_as(self, tenant: str, name: str) -> str:
+        """Returns the name in the storage, which is queried in a thread if a tenant may own the name."""
+        if BETWEEN in name and tenant == OPERATOR:
+            return await self.lookup(stored_name, self.storage, tenant, name, tenant=tenant)
+        return stored_name(self.storage, tenant, name)
+
+    def _recent(self, stored_as: str, tenant: str) -> StudyWorker | None:
+        """Returns the worker if the storage was asked for its name a short time ago."""
+        with self._lock:
+            worker = self._workers.get(stored_as)
+            if worker is None or worker.tenant != tenant:
+                return None
+            if time.monotonic() - worker.checked_at > self._settings.recheck_seconds:
+                return None
+            self._workers.move_to_end(stored_as)
+            return worker
+
+    def _recheck(self, stored_as: str, tenant: str) -> StudyWorker | None:
+        """Returns the worker if its name still means the same study, and drops the worker otherwise."""
+        stored = self.storage.find(stored_as)
+        with self._lock:
+            worker = self._workers.get(stored_as)
+            # A study of the operator becomes a tenant's when a tenant of that name gets its first token.
+            now = None if stored is None else (tenant, stored.identity)
+            if worker is not None and (worker.tenant, worker.stored.identity) == now:
+                worker.checked_at = time.monotonic()
+                return worker
+            self._workers.pop(stored_as, None)
+            return None
+
+    def _open(self, tenant: str, name: str, stored_as: str) -> StudyWorker:
+        if self.storage.find(stored_as) is None:
+            raise missing(name)
+        if not self._ready:
+            self.storage.keep_notes()
+            self._ready = True
+        try:
+            study = Study.open(storage=self.storage, name=stored_as, clock=self._clock)
+        except InvalidInput as error:
+            if self.storage.find(stored_as) is None:  # the study was deleted a moment ago
+                raise missing(name) from None
+            raise StorageError(f"Study {stored_as!r} cannot be opened: {error}") from error
+        study.quiet = True
+        stored = self.storage.find(stored_as)
+        if stored is None:
+            raise missing(name)
+        worker = StudyWorker(tenant, name, study, stored, self._settings, self._writers, self._readers)
+        with self._lock:
+            self._workers[stored_as] = worker
+            while len(self._workers) > self._settings.open_studies:
+                self._workers.popitem(last=False)
+        return worker

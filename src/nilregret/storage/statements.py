@@ -1,0 +1,59 @@
+"""SQL statements of studies and trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sql
+
+from .base import Summary
+from .database import Database
+from .rows import KINDS, OUTCOME
+
+SUMMARY = Summary._fields  # Columns of a study's row.
+
+
+class Statements:
+    """The statements of studies and trials.
+
+    They are made once, and those of each call are text for the driver. Making one takes much longer than executing it.
+
+    Args:
+        database: of the statements.
+        lacking: missing columns of each table, in a file of an older format.
+    """
+
+    def __init__(self, database: Database, lacking: dict[str, set[str]] | None = None) -> None:
+        studies, trials, lacking = database.tables.studies, database.tables.trials, lacking or {}
+        sought: sql.BindParameter[Any] = sql.bindparam("sought")
+        since: sql.BindParameter[Any] = sql.bindparam("since")
+
+        def there(table: sql.Table, names: Sequence[str]) -> list[Any]:
+            without = lacking.get(table.name, set())
+            return [sql.null().label(name) if name in without else table.c[name] for name in names]
+
+        self.names = sql.select(studies.c.name).order_by(studies.c.id)
+        whole_row = sql.select(*there(studies, [c.name for c in studies.c]))
+        self.find, self.every = whole_row.where(studies.c.name == sought), whole_row.order_by(studies.c.id)
+        head = sql.select(*there(studies, ["seed", "created_at", "stamp", *SUMMARY])).where(studies.c.id == sought)
+        self.head, self.lock = database.text(head), database.text(head.with_for_update())
+        # In SQLite the column `explored` may hold any number, which the checks must see unchanged.
+        whole = sql.type_coerce(trials.c.explored, sql.Integer).label("explored")
+        columns = [whole if c.name == "explored" else c for c in there(trials, list(KINDS))]
+        everything = sql.select(*columns).where(trials.c.study == sought).order_by(trials.c.number)
+        # A file that lacks this column does not change: a writer first brings it up to date.
+        lacks = "last_order" in lacking.get(trials.name, set())
+        self.all = database.text(everything)
+        self.changed = self.all if lacks else database.text(everything.where(trials.c.last_order >= since))
+        self.insert = database.text(sql.insert(trials))
+        update = (
+            sql.update(trials)
+            .where(trials.c.study == sought, trials.c.number == sql.bindparam("which"))
+            .where(trials.c.last_order == sql.bindparam("before"))
+            .values({name: sql.bindparam(name) for name in (*OUTCOME, "last_order")})
+        )
+        self.update = database.text(update)
+        values: dict[str, Any] = {"events": sql.bindparam("now"), "stamp": sql.bindparam("mark")}
+        values |= {name: sql.bindparam(name) for name in SUMMARY}
+        self.count = database.text(sql.update(studies).where(studies.c.id == sought).values(values))

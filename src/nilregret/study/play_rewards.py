@@ -1,0 +1,152 @@
+"""The rewards of a trial that is played several times: each reward, or their count, sum and sum of squares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+from .._utils.checks import LARGEST_REWARD, finite_array, integer, many, number, shown
+from .._utils.errors import InvalidInput, TrialError
+from ..slots.switching import MOST_REPEATS
+from ..storage.trial import Plays, Trial
+
+NONE_WILL_COME = "A trial that will have none is told by `study.fail(trial, reason)`."
+SLACK = 1e-9  # Share of the squares that rounding may have lost.
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Rewards:
+    """The rewards of several plays of one trial, summed up, if the single rewards are not at hand.
+
+    >>> import nilregret as nr
+    >>> nr.study.Rewards(count=3, sum=1.5, squares=0.77).mean
+    0.5
+
+    If rewards are much larger than their differences, the squares lose digits. Then pass the rewards themselves, or
+    sums of (reward - about) for some value: `nr.study.Rewards(count=n, sum=s, squares=q, about=1000.0)`.
+
+    Args:
+        count: number of plays.
+        sum: sum of the rewards (losses, if the goal is to minimise), each minus `about`.
+        squares: sum of the squares of the same numbers.
+        about: number subtracted from each reward before.
+
+    Raises:
+        InvalidInput: no `count` numbers have this sum and these squares.
+    """
+
+    count: int
+    sum: float
+    squares: float
+    about: float = 0.0
+
+    def __post_init__(self) -> None:
+        count = integer("count", self.count, low=1, high=MOST_REPEATS, why="It is how many rewards are told.")
+        total = number("sum", self.sum, low=-LARGEST_REWARD * count, high=LARGEST_REWARD * count)
+        squares = number("squares", self.squares, low=0.0)
+        if squares < total**2 / count * (1.0 - SLACK):
+            raise InvalidInput(
+                f"`squares` is {self.squares!r}, and {count} numbers with the sum {self.sum!r} have squares of at "
+                f"least {total**2 / count:.6g} together: usually the sum or the count is of other plays, or the "
+                "squares are of deviations from the mean. It is the sum of the squares of the rewards."
+            )
+        for name, value in (("count", count), ("sum", total), ("squares", squares)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "about", number("about", self.about, low=-LARGEST_REWARD, high=LARGEST_REWARD))
+
+    @property
+    def mean(self) -> float:
+        """Average of the rewards, reward units."""
+        return self.about + self.sum / self.count
+
+    @property
+    def scatter(self) -> float:
+        """Sum of squared deviations from the average, reward units squared."""
+        return max(self.squares - self.sum**2 / self.count, 0.0)
+
+
+class PlayRewards(NamedTuple):
+    """Rewards as they are recorded.
+
+    Attributes:
+        mean: average, reward units.
+        plays: their number and scatter, or None for a single reward.
+    """
+
+    mean: float
+    plays: Plays | None
+
+
+def is_several(reward: object) -> bool:
+    """Returns whether the rewards of several plays were given, and not one reward."""
+    if isinstance(reward, Rewards):
+        return True
+    return isinstance(reward, Iterable) and not isinstance(reward, str | bytes | Mapping | set) and _deep(reward)
+
+
+def _deep(reward: object) -> bool:
+    """Returns whether this is an array with an axis, and not a number in the form of an array."""
+    return bool(getattr(reward, "ndim", 1) != 0)
+
+
+def sum_up(reward: Any, check: Callable[[object], float]) -> PlayRewards:
+    """Returns rewards as they are recorded.
+
+    Args:
+        reward: a sequence of rewards, or their `Rewards`.
+        check: checks one reward and returns the number to record.
+    """
+    if isinstance(reward, Rewards):
+        mean = check(reward.mean)
+        return PlayRewards(mean, None if reward.count == 1 else Plays(reward.count, reward.scatter))
+    values = finite_array("rewards", reward)
+    if values.shape == (0,):
+        raise InvalidInput(
+            "The rewards of a trial are an empty list: usually none has come yet. Tell them when they are there, at "
+            "least one.",
+            advice=NONE_WILL_COME,
+            topic="unusable",
+        )
+    if values.ndim != 1:
+        raise InvalidInput(
+            f"The rewards of a trial have shape {values.shape}: they are one number for each play.",
+            advice="That is `(n,)`, or `nr.study.Rewards(count=n, sum=s, squares=q)`.",
+            topic="plays",
+        )
+    for extreme in {float(values.min()), float(values.max())}:
+        check(extreme)
+    mean = check(float(values.mean()))
+    if len(values) == 1:
+        return PlayRewards(check(float(values[0])), None)
+    deviations = values - mean
+    return PlayRewards(mean, Plays(len(values), float(deviations @ deviations)))
+
+
+def check_plays(trial: Trial, plays: Plays | None) -> None:
+    """Raises `TrialError` if there are more rewards than plays that were asked for."""
+    if plays is not None and plays.times > trial.repeats:
+        raise TrialError(
+            f"Trial {trial.number} is to be played {many(trial.repeats, 'time')}, and {many(plays.times, 'reward')} "
+            "came; nothing "
+            "was recorded. Usually they are of several trials. Only policies with `switching` ask for a point several "
+            "times at once.",
+            advice="More plays of it are told by `add`.",
+            topic="more_plays",
+        )
+
+
+def refuse_several_rewards(reward: object) -> None:
+    """Raises `InvalidInput` for a policy that decides about each play."""
+    given = f"those of {many(reward.count, 'play')}" if isinstance(reward, Rewards) else shown(reward)
+    raise InvalidInput(
+        f"`reward` must be a number, not {given}: this policy decides in every round, so a trial has one "
+        "reward. A policy made with `switching` 'lazy' plays a choice several times and takes the rewards of them all."
+    )
+
+
+def is_possible(plays: Plays) -> bool:
+    """Returns whether these are plays that could have been told."""
+    return 2 <= plays.times <= MOST_REPEATS and math.isfinite(plays.scatter) and plays.scatter >= 0.0

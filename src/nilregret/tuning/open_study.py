@@ -1,0 +1,101 @@
+"""The study of a run: a new one, or the stored one. Its policy is given, stored or chosen by `auto`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from .._utils.checks import many, shown
+from .._utils.errors import InvalidInput
+from .._utils.serialize import loads
+from ..algorithms.auto import auto
+from ..domains.domain import Domain, Space
+from ..study.direction import AnyPolicy, Goal
+from ..study.study import Study, check_policy
+from .constraints import UNLIMITED, ConstraintReader
+
+if TYPE_CHECKING:
+    from ..storage import Storage
+
+
+def open_study(
+    domain: Domain,
+    policy: AnyPolicy | None,
+    *,
+    goal: Goal,
+    seed: int,
+    storage: str | Storage | None,
+    name: str,
+    budget: int | None = None,
+    parallel: int = 1,
+    reader: ConstraintReader = UNLIMITED,
+    about: Mapping[str, str] | None = None,
+) -> Study:
+    """Returns the study of a run, new or from the storage.
+
+    Args:
+        domain: domain of the points.
+        policy: the policy. None for the stored one, or for a new study that of `auto`. A later version of the library,
+            or another number of workers, goes on with the stored policy.
+        goal: goal of the study.
+        seed: seed of all random choices.
+        storage: see `Study`.
+        name: name of the study in the storage.
+        budget: number of trials, if known.
+        parallel: number of evaluations at once.
+        reader: reads the constraint values of answers.
+        about: facts to keep with the study.
+    """
+    policy = policy or _stored(domain, storage, name)
+    policy = policy or auto(domain, budget=budget, parallel=parallel, constraints=reader.count)
+    check_constraint_count(policy, reader)
+    return Study(policy, goal=goal, seed=seed, storage=storage, name=name, about=about)
+
+
+def check_constraint_count(policy: AnyPolicy, reader: ConstraintReader) -> None:
+    """Raises an error if the policy takes another number of constraint values than answers have."""
+    if policy.constraint_count == reader.count:
+        return
+    if not reader.count:
+        raise InvalidInput(
+            f"`policy` needs {many(policy.constraint_count, 'constraint value')} with each answer, and the objective "
+            "gives one number: say with `constraints=` where they come from, such as constraints=['latency <= 50']."
+        )
+    raise InvalidInput(
+        f"The objective has {many(reader.count, 'constraint')}, and `policy` takes {policy.constraint_count}: make "
+        f"it with constraints=nr.EveryRound(count={reader.count}), or leave `policy` out. (A study on record has the "
+        "policy with which it began: another `name` begins a new one.)"
+    )
+
+
+def _stored(domain: Domain, storage: str | Storage | None, name: str) -> AnyPolicy | None:
+    from ..storage.opening import opened
+
+    stored = None if storage is None else opened(storage).find(name)
+    if stored is None:
+        return None
+    policy: AnyPolicy = loads(stored.policy)
+    check_policy(policy)
+    if policy.domain != domain:
+        raise InvalidInput(
+            f"Study {shown(name)} in {storage} is of other parameters: {_differences(policy.domain, domain)}. "
+            "Choose another `name` for the new ones."
+        )
+    return policy
+
+
+def _differences(then: Domain, now: Domain) -> str:
+    """Returns the differences of two domains in words. Of spaces these are the differing parameters alone."""
+    if isinstance(then, Space) and isinstance(now, Space):
+        names = list(dict.fromkeys([*then.declared, *now.declared]))
+        differing = [name for name in names if then.declared.get(name) != now.declared.get(name)]
+        if not differing:
+            return f"they stood in the order {', '.join(then.declared)}"
+        return "; ".join(
+            f"`{name}` was {_declared(then, name)} then and is {_declared(now, name)} now" for name in differing
+        )
+    return f"{shown(then)} then, {shown(now)} now"
+
+
+def _declared(space: Space, name: str) -> str:
+    return shown(space.declared[name]) if name in space.declared else "not there"

@@ -1,0 +1,86 @@
+"""The outcome of an evaluation: numbers to learn from, or the reason why there are none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any, NamedTuple, final
+
+from .._utils.checks import LARGEST_REWARD, shown
+from .._utils.errors import SHOWN, exception_text
+
+
+class Unusable(Exception):
+    """An answer of the objective without a usable number. The message says why."""
+
+
+@final
+class Outcome(NamedTuple):
+    """The outcome of one evaluation.
+
+    Attributes:
+        value: the objective's number, or None.
+        reason: why there is no value, in words, or None.
+        error: the exception that the objective raised, if that happened in this process.
+        constraints: constraint values `(m,)`, if there are constraints.
+    """
+
+    value: float | None = None
+    reason: str | None = None
+    error: BaseException | None = None
+    constraints: tuple[float, ...] | None = None
+
+
+def attempt(evaluate: Callable[[], Outcome]) -> Outcome:
+    """Returns the outcome of an evaluation. Exceptions of the objective become reasons, interrupts are raised."""
+    try:
+        return evaluate()
+    except Unusable as error:
+        return Outcome(reason=str(error))
+    except (Exception, SystemExit) as error:
+        return Outcome(reason=exception_text(error), error=error)
+
+
+def reward_in(answer: object) -> float:
+    """Returns the reward in an answer: the number itself, or the entry "reward" of a mapping."""
+    if isinstance(answer, Mapping):
+        if "reward" not in answer:
+            raise Unusable(f"its answer has no entry 'reward', only {', '.join(map(repr, answer)) or 'nothing'}")
+        answer = answer["reward"]
+    return one_number(answer, "its answer")
+
+
+def one_number(answer: object, what: str) -> float:
+    """Returns a finite number: the answer itself, or the only entry of an array.
+
+    Args:
+        answer: any object.
+        what: name of the answer, for errors.
+    """
+    if answer is None:
+        raise Unusable(f"{what} is not a number but None: is a `return` missing?")
+    answer = _only_entry(answer)
+    if isinstance(answer, bool) or not isinstance(answer, Real):
+        raise Unusable(f"{what} is not a number: {_quoted(answer)} ({type(answer).__name__})")
+    try:
+        value = float(answer)
+    except OverflowError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise Unusable(f"{what} is {value}, which is not finite")
+    if abs(value) > LARGEST_REWARD:
+        raise Unusable(f"{what} is {value:g}; it must lie within {LARGEST_REWARD:g} of 0")
+    return value
+
+
+def _only_entry(answer: Any) -> Any:
+    """Returns the only entry of an array or tensor. Objectives of one-dimensional points return such arrays."""
+    shape = getattr(answer, "shape", None)
+    if isinstance(shape, tuple) and callable(getattr(answer, "item", None)) and all(size == 1 for size in shape):
+        return answer.item()
+    return answer
+
+
+def _quoted(answer: object) -> str:
+    return repr(answer[:SHOWN]) if isinstance(answer, str) else shown(answer, length=SHOWN)

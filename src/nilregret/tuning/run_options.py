@@ -1,0 +1,124 @@
+"""The options of a run, checked, and the evaluation of a study's trials, in this process or by an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, final
+
+from .._utils.checks import flag, integer, listed, many, number, shown
+from .._utils.errors import InvalidInput, NoRegretError
+from .._utils.executors import check_executor
+from ..domains.domain import Domain
+from ..storage.record import Trial
+from ..study.direction import AnyPolicy
+from ..study.study import Study
+from .constraints import ConstraintReader, constraint_reader
+from .executors import check_sendable, in_flight_count
+from .loop import Loop, nothing_works
+from .objective import Evaluation, Objective, check_objective
+from .progress import Bar
+from .result import Result
+from .run_lock import finished, run_lock
+from .time_limit import LONGEST, TimeLimited
+
+if TYPE_CHECKING:
+    from ..storage import Storage
+
+Callback = Callable[[Study, Trial], object]
+Constraint = int | str | Callable[..., Any] | Sequence[str | Callable[..., Any]] | None
+
+MOST_TRIALS = 1_000_000
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RunOptions:
+    """The objective and the way to evaluate it. The attributes are arguments of `maximize`."""
+
+    objective: Objective
+    trials: int
+    constraints: Constraint = None
+    executor: Executor | None = None
+    in_flight: int | None = None
+    timeout: float | None = None
+    callbacks: Sequence[Callback] = ()
+    progress: bool = True
+
+    def check(self, domain: Domain) -> None:
+        """Raises an error, before any evaluation, for options that make no sense on a domain."""
+        check_objective(self.objective, domain)
+        for constraint in self.reader.functions:
+            check_objective(constraint, domain, what="A function in `constraints`")
+        integer("trials", self.trials, low=1, high=MOST_TRIALS)
+        if self.timeout is not None:
+            number("timeout", self.timeout, low=0.0, open_low=True, high=LONGEST, why="It is in seconds.")
+        check_executor(self.executor)
+        for callback in listed("callbacks", self.callbacks, why="Each is called with (study, trial)."):
+            if not callable(callback):
+                raise InvalidInput(f"A callback is called with (study, trial), and {shown(callback)} cannot be called.")
+        flag("progress", self.progress)
+
+    @cached_property
+    def reader(self) -> ConstraintReader:
+        """The reader of constraint values."""
+        return constraint_reader(self.constraints)
+
+    @cached_property
+    def parallel(self) -> int:
+        """The number of evaluations at a time."""
+        return in_flight_count(self.executor, self.in_flight)
+
+    def result(self, study: Study, storage: str | Storage | None) -> Result:
+        """Evaluates a study's trials, or goes on with them, and returns the result. `storage` is that of the study."""
+        stopped = None if finished(study, self.trials) else self._evaluate(study, storage)
+        trials = tuple(study.trials)
+        if stopped is None and trials and all(trial.state == "failed" for trial in trials):
+            raise NoRegretError(nothing_works(len(trials), trials[-1]))
+        return Result(study=study, trials=trials, wanted=self.trials, stopped=stopped)
+
+    def _evaluate(self, study: Study, storage: str | Storage | None) -> str | None:
+        """Evaluates the remaining trials. Returns the reason for an early stop, or None."""
+        task: Any = Evaluation(self.objective, self.reader)
+        with ExitStack() as stack:
+            stack.enter_context(run_lock(study, storage, trials=self.trials))
+            bar = stack.enter_context(Bar(study.name, self.trials, goal=study.goal, show=self.progress))
+            if self.timeout is not None:
+                task = stack.enter_context(closing(TimeLimited(task, self.timeout)))
+                if self.executor is None:
+                    task.start()
+
+            def ended(trial: Trial) -> str | None:
+                bar.ended(trial)
+                answers = [callback(study, trial) for callback in self.callbacks]  # Every callback is called.
+                return "a callback returned True" if any(answer is True for answer in answers) else None
+
+            check_sendable(task, self.executor)
+            bar.begun(study)
+            try:
+                loop = Loop(
+                    study, task, trials=self.trials, ended=ended, executor=self.executor, in_flight=self.parallel
+                )
+                stopped = loop.run()
+            except KeyboardInterrupt:
+                stopped = "it was interrupted (Ctrl-C)"
+            if stopped is None:
+                return None
+            done = sum(trial.state != "pending" for trial in study.trials)
+            further = "the same call goes on" if storage else "with a `storage` the same call would go on"
+            reason = f"{stopped} after {done} of {many(self.trials, 'trial')}; {further}"
+            bar.say(f"Stopped: {reason}.")
+        return reason
+
+
+def check_no_context(policy: AnyPolicy) -> None:
+    """Raises an error if the policy needs a context before each decision."""
+    if policy.context is not None:
+        raise InvalidInput(
+            "`policy` needs a context for each question, and an objective has none. Ask and tell by yourself.",
+            advice="That is `trial = study.ask(...)` and `study.tell(trial, ...)`.",
+            topic="by_yourself",
+        )

@@ -1,0 +1,84 @@
+"""A study from a file without an objective, in TOML or JSON, for programs that ask and tell by themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from ..._utils.errors import InvalidInput, NoRegretError
+from ..._utils.serialize import loads
+from ...algorithms.auto import auto
+from ...algorithms.registry import PolicyContext, policy
+from ...algorithms.schema import convert, within
+from ...study.direction import AnyPolicy, Goal, check_goal
+from ...study.study import check_policy
+from .config import Positive, named_space, read_toml, space_and_domain
+
+WANTED = "A file of a study has [parameters.NAME], and may have [policy], [context.NAME], `goal`, `seed`, `grid`."
+FOR_TUNING = {"trials", "objective", "storage", "name", "plot"}
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    parameters: dict[str, dict[str, Any]]
+    context: dict[str, dict[str, Any]] | None = None  # The parameters that are known before each decision.
+    policy: dict[str, Any] | None = None
+    goal: str = "maximize"
+    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    grid: Positive | dict[str, Positive] | None = None
+    constraints: Annotated[int, msgspec.Meta(ge=0)] = 0  # The number of values told with each reward.
+
+
+class Described(NamedTuple):
+    """The policy, goal and seed in a file."""
+
+    policy: AnyPolicy
+    goal: Goal
+    seed: int
+
+
+def load(path: Path) -> Described:
+    """Reads and checks a file: `.toml`, or `.json` as of `policy.to_json()`. Errors name the file and the field."""
+    if path.suffix.lower() == ".json":
+        return _from_json(path)
+    if path.suffix.lower() != ".toml":
+        raise InvalidInput(f"{path}: a study is described by a file that ends in .toml or .json.")
+    data = read_toml(path, WANTED)
+    for_tuning = sorted(FOR_TUNING & data.keys())
+    if for_tuning:
+        raise InvalidInput(
+            f"{path}: {', '.join(f'`{name}`' for name in for_tuning)} is for `nilregret tune`, which makes its study "
+            f"by itself. {WANTED}"
+        )
+    try:
+        return _described(convert(data, _File, ""), path.resolve().parent)
+    except NoRegretError as error:
+        raise error.after(f"{path}: ") from error
+
+
+def _from_json(path: Path) -> Described:
+    try:
+        made = loads(path.read_text(encoding="utf-8"))
+        check_policy(made)
+    except FileNotFoundError:
+        raise InvalidInput(f"There is no file {str(path)!r}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}.") from error
+    except NoRegretError as error:
+        wanted = "It must hold a policy as the library writes it."
+        raise InvalidInput(f"{path}: {error.what} {wanted}", advice="`policy.to_json()` gives it.") from error
+    return Described(made, "maximize", 0)
+
+
+def _described(file: _File, folder: Path) -> Described:
+    if not file.parameters:
+        raise InvalidInput("[parameters] is empty: there is nothing to decide.")
+    space, domain = space_and_domain(file.parameters, file.grid)
+    context = named_space("context", file.context) if file.context else None
+    if file.policy is None:
+        made = auto(domain, context=context, constraints=file.constraints)
+    else:
+        place = PolicyContext(space, folder, file.constraints, context, live=True)
+        made = within("policy", policy, file.policy, domain, place)
+    return Described(made, check_goal(file.goal), file.seed)
