@@ -52,10 +52,10 @@ DEFECTS = (
     ),
     Defect(
         "gp/points",
-        "            if position > i:\n",
-        "            if position > i + 1:\n",
+        "        self._weights = self._spectrum = None\n",
+        "        self._spectrum = None\n",
         "conformance/test_points.py",
-        "an index after a point was removed",
+        "stale weights after a new target",
     ),
     Defect(
         "gp/fitting",
@@ -136,8 +136,8 @@ DEFECTS = (
     ),
     Defect(
         "policy/trained_posterior",
-        "other.entries, other._batches = self.entries.copy(), self._batches.copy()",
-        "other.entries, other._batches = self.entries, self._batches.copy()",
+        'independent(self, ("entries", "_batches"), fresh',
+        'independent(self, ("_batches",), fresh',
         "attacks/test_sequences.py test_pending.py",
         "trials that a copy shares",
     ),
@@ -149,7 +149,7 @@ DEFECTS = (
         "a prediction that has seen the answer",
     ),
     Defect(
-        "domains/search/ascent",
+        "domains/search/quasi_newton",
         "held = ((at <= 0.0) & (gradient <= 0.0)) | ((at >= 1.0) & (gradient >= 0.0))",
         "held = ((at <= 0.0) & (gradient >= 0.0)) | ((at >= 1.0) & (gradient <= 0.0))",
         "test_ascent.py",
@@ -171,13 +171,13 @@ DEFECTS = (
     ),
     Defect(
         "theory/change/detector",
-        "        self._kept = {}\n        self._distances = frozen(np.zeros(0))\n\n    def _values_for",
-        "        self._distances = frozen(np.zeros(0))\n\n    def _values_for",
+        "            np.negative(first, out=row[start:cut])\n",
+        "            np.copyto(row[start:cut], first)\n",
         "test_change.py",
-        "a cache that outlives a reset",
+        "a sign in the difference of two means",
     ),
     Defect(
-        "storage/sqlite",
+        "storage/sqlite_connections",
         "                self._connection.rollback()\n                self._raw.rollback()\n",
         "                self._raw.commit()\n",
         "conformance/test_storages.py",
@@ -199,8 +199,8 @@ DEFECTS = (
     ),
     Defect(
         "serve/idempotency",
-        'hashlib.sha256(kind.encode() + b"\\0" + said)',
-        "hashlib.sha256(said)",
+        'hashlib.sha256(kind.encode() + b"\\0" + text)',
+        "hashlib.sha256(text)",
         "test_service.py test_service_words.py",
         "a key that is taken for that of another request",
     ),
