@@ -143,10 +143,10 @@ DEFECTS = (
     ),
     Defect(
         "policy/memory_runner",
-        "        before, drift = data.posterior.predictions(trial), self._drift()\n        data.update([trial])\n",
-        "        data.update([trial])\n        before, drift = data.posterior.predictions(trial), self._drift()\n",
-        "extending/test_extending.py test_adaptive.py",
-        "a prediction that has seen the answer",
+        "counted = outcomes if not first else [trial for trial in outcomes if trial.number >= first]",
+        "counted = outcomes",
+        "attacks/test_sequences.py test_changing.py",
+        "late rewards of trials that were forgotten",
     ),
     Defect(
         "domains/search/quasi_newton",
