@@ -6,6 +6,8 @@ import pytest
 import nilregret as nr
 from nilregret.algorithms.baselines import admmbo, bandit_oco
 
+from .marks import nightly
+
 KERNEL = nr.SquaredExponential(0.2)
 ARMS = nr.Arms.grid(0, 1, 9)
 EPOCHS = {"norm_bound": 1.0, "epoch": 4, "epochs": 8}
@@ -63,7 +65,7 @@ def play(study, rounds, seen):
     return study
 
 
-@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+@pytest.mark.parametrize("goal", ["maximize", *nightly("minimize")])
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_history_is_what_was_in_force(name, goal, tmp_path):
     storage, seen = f"sqlite:///{tmp_path}/studies.db", {}

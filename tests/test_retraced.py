@@ -9,6 +9,8 @@ from nilregret.gp import bank as bank_module
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.testing import check_policy
 
+from .marks import thinned
+
 ARMS, BOX = nr.Arms.grid(0, 1, 15), nr.Box(0.0, 1.0)
 KERNEL, NOISE, RATE = nr.Matern(2.5, 0.3), 0.1, 0.05
 
@@ -247,6 +249,6 @@ PROMISES = {
 }
 
 
-@pytest.mark.parametrize("name", PROMISES)
+@pytest.mark.parametrize("name", thinned(PROMISES, "censored", "bank, hallucinated", "box"))
 def test_it_keeps_the_promises_of_a_policy(name):
     check_policy(PROMISES[name], rounds=10)

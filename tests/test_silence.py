@@ -11,6 +11,8 @@ from nilregret.gp.arms import ArmPosterior
 from nilregret.simulation.environments.delays import GeometricDelay, NeverAnswered, PoissonDelay
 from nilregret.slots.delay_law import Arrivals, estimated_law, given_law
 
+from .marks import nightly
+
 ARMS = nr.Arms.grid(0, 1, 20)
 BOX = nr.Box([0.0], [1.0])
 HOURS = nr.Arms.grid(0, 1, 2)
@@ -176,7 +178,7 @@ WORLDS = {
 
 
 @pytest.mark.parametrize(
-    "pending", [nr.slots.Imputed(), nr.slots.LateOrNever(), nr.slots.Imputed(minimum=None)], ids=str
+    "pending", [nr.slots.LateOrNever(), *nightly(nr.slots.Imputed(), nr.slots.Imputed(minimum=None))], ids=str
 )
 @pytest.mark.parametrize("world", WORLDS)
 def test_replays_and_looks_change_nothing(world, pending):
