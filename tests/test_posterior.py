@@ -99,7 +99,7 @@ def test_many_at_once_are_as_one_by_one_to_the_bit(kind, known):
         kernel = nr.SquaredExponential(0.3) if kind == "features" else nr.Matern(0.5, 0.1)
         make = lambda: posterior_on_arms(nr.Arms.grid(0, 1, 30 if kind == "features" else 400), kernel, 0.1)  # noqa: E731
     one, many = make(), make()
-    assert type(one).__name__.lower().startswith({"features": "feature", "played": "played", "rates": "rate"}[kind])
+    assert type(one).__name__.lower().startswith({"features": "lowrank", "played": "distinct", "rates": "rate"}[kind])
     arms = rng.integers(30, size=known + 900).tolist()
     targets = [float(x) for x in rng.random(len(arms)) < 0.4]
     for posterior in (one, many):

@@ -25,7 +25,7 @@ STATES = ("failed", "abandoned", "pending")  # The states that a summary counts.
 
 
 class BestParameters:
-    """The named parameters of the best trial, a fresh dict; None where the domain has none."""
+    """The named parameters of the best trial, a fresh dict, or None where the domain has none."""
 
     @overload
     def __get__(self, result: Result[Space], owner: type | None = None) -> dict[str, Any]: ...
