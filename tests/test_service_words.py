@@ -292,7 +292,10 @@ OWN_PARTS = {
     "tuning/toml/run.py", "study/replica.py",
     "serve/app.py", "serve/auth/tokens.py", "tuning/toml/shell.py", "tuning/toml/evaluation.py",
 }  # fmt: skip
-FUNCTIONS = {"__reduce__", "checked", "checked_restart", "check_same", "open", "parse_answer", "parse_answers", "imported", "_cut"}  # likewise
+FUNCTIONS = {
+    "__reduce__", "checked", "checked_restart", "check_same", "open", "parse_answer", "parse_answers", "imported",
+    "_cut",
+}  # fmt: skip
 RAISED = {"InvalidInput", "TrialError", "NoRegretError", "Problem"}
 BY_NAME = {"`Study`", "`Arms`"}
 

@@ -23,6 +23,7 @@ reveal_type(study.ask().parameters)
 reveal_type(nr.minimize(abs, space, trials=3).best_parameters)
 reveal_type(nr.Study(nr.auto(nr.Box(0, 1))).ask().parameters)
 nr.auto(space, world="drifting", answers="late")
+nr.auto(space, world="drifitng")  # a wrong word
 """
 
 
@@ -54,7 +55,9 @@ def checked(folder, *command):
 @pytest.mark.nightly
 def test_mypy_accepts_the_code_of_every_page(pages):
     said = checked(pages, "mypy", *MYPY, "--cache-dir", "cache", ".")
-    assert [line for line in said.splitlines() if ": error:" in line] == []
+    errors = [line for line in said.splitlines() if ": error:" in line]
+    assert [line for line in errors if "revealed.py" not in line] == []
+    assert len(errors) == 1 and "drifitng" in errors[0]
     revealed = re.findall(r"Revealed type is \"(.*?)\"", said)
     assert revealed == ["dict[str, Any]", "dict[str, Any]", "None"]
 
@@ -66,6 +69,8 @@ def test_pyright_accepts_the_code_of_every_page(pages):
         f'{{"include": ["."], "typeCheckingMode": "basic", "extraPaths": ["{source}"]}}'
     )
     said = checked(pages, "basedpyright", "--pythonpath", shutil.which(sys.executable) or sys.executable)
-    assert [line for line in said.splitlines() if " - error:" in line] == []
+    errors = [line for line in said.splitlines() if " - error:" in line]
+    assert [line for line in errors if "revealed.py" not in line] == []
+    assert len(errors) == 1 and "drifitng" in errors[0]
     revealed = re.findall(r"revealed.py.*Type of .* is \"(.*?)\"", said)
     assert revealed == ["dict[str, Any]", "dict[str, Any]", "None"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from .._utils.checks import LARGEST_REWARD, integer, number, one_of
 from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain, Space, check_domain
@@ -46,9 +48,9 @@ def auto(
     budget: int | None = None,
     parallel: int = 1,
     constraints: int | Constraints = 0,
-    world: str = "stationary",
-    answers: str = "prompt",
-    reward: str | KnownReward | None = None,
+    world: Literal["stationary", "drifting", "switching"] = "stationary",
+    answers: Literal["prompt", "late", "silent no", "unknown"] = "prompt",
+    reward: Literal["bernoulli", "poisson", "bounded"] | KnownReward | None = None,
 ) -> Policy[D]:
     """Returns the recommended policy if nothing is known: units, kernel, noise and mean of the rewards are learned.
 

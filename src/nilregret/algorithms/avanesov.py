@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Literal, Unpack
 
 from .._utils.checks import integer, many, number, one_of, shown
 from .._utils.errors import InvalidInput
@@ -40,13 +40,13 @@ def gp_ucb_cpd(
     threshold: float | PowerLaw | None = None,
     ridge: float | PowerLaw | None = None,
     distance: str = "average",
-    detector: str = "test",
+    detector: Literal["test", "oracle", "never"] = "test",
     change_points: Sequence[int] | None = None,
-    width: str | Confidence = "power",
+    width: Literal["power", "rkhs"] | Confidence = "power",
     constant: float | None = None,
     log_power: float = 3.0,
     norm_bound: float | None = None,
-    information_gain: str | float = "greedy",
+    information_gain: Literal["greedy", "realised", "rate"] | float = "greedy",
     alpha: float | None = None,
     delta: float = 0.1,
     regularization: float | None = None,

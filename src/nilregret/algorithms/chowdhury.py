@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 from .._utils.checks import LARGEST_REWARD, flag, integer, number, one_of, shown
 from .._utils.errors import InvalidInput
@@ -40,11 +40,11 @@ def igp_ucb(
     domain: D,
     kernel: Kernel,
     *,
-    noise: float | str | None = None,
+    noise: float | Literal["unknown"] | None = None,
     norm_bound: float | None = None,
     horizon: int | None = None,
-    width: str | Confidence | None = None,
-    information_gain: str | float = "realised",
+    width: Literal["igp", "ay", "amm", "dmm", "best", "lr"] | Confidence | None = None,
+    information_gain: Literal["greedy", "realised", "rate"] | float = "realised",
     guess_norm: bool = False,
     v: float | PowerLaw | None = None,
     delta: float = 0.1,
@@ -110,11 +110,11 @@ def gp_ts(
     domain: D,
     kernel: Kernel,
     *,
-    noise: float | str | None = None,
+    noise: float | Literal["unknown"] | None = None,
     norm_bound: float | None = None,
     horizon: int | None = None,
-    width: str | Confidence | None = None,
-    information_gain: str | float = "realised",
+    width: Literal["igp", "ay", "amm", "best"] | Confidence | None = None,
+    information_gain: Literal["greedy", "realised", "rate"] | float = "realised",
     guess_norm: bool = False,
     v: float | PowerLaw | None = None,
     lipschitz: float | str | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
 from .._utils.errors import InvalidInput
 from ..domains.domain import Domain
@@ -34,12 +34,12 @@ class FreeSlots(TypedDict, total=False):
 
     context: Domain | None
     prior_mean: float | None
-    memory: str | Memory | None
+    memory: Literal["adaptive", "kept", "fresh"] | Memory | None
     explore: Explore | None
-    pending: str | Pending | None
+    pending: Literal["ignore", "hallucinate", "auto"] | Pending | None
     search: PointSearch | None
     refit: Learning | None
-    switching: str | Switching | None
+    switching: Literal["lazy"] | Switching | None
 
 
 class Slots(FreeSlots, total=False):
@@ -71,7 +71,7 @@ class Slots(FreeSlots, total=False):
     """
 
     constraints: Constraints | None
-    reward: str | KnownReward | None
+    reward: Literal["bernoulli", "poisson", "bounded"] | KnownReward | None
 
 
 LATER = ("confidence", "objective", "score", "sketch")  # Only `Policy.using` fills these slots.

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Unpack
+from typing import Literal, Unpack
 
 from .._utils.checks import integer, shown
 from .._utils.errors import InvalidInput
@@ -30,8 +30,8 @@ def gp_bucb(
     *,
     noise: float | None = None,
     beta: float | None = None,
-    width: str | Confidence | None = None,
-    inflation: str | float | None = None,
+    width: Literal["finite", "compact"] | Confidence | None = None,
+    inflation: Literal["realised"] | float | None = None,
     initial: int = 0,
     delta: float = 0.1,
     regularization: float | None = None,
@@ -78,7 +78,7 @@ def gp_bts(
     *,
     noise: float | None = None,
     beta: float | None = None,
-    width: str | Confidence | None = None,
+    width: Literal["finite", "compact"] | Confidence | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
@@ -105,7 +105,7 @@ def asy_ts(
     *,
     noise: float | None = None,
     beta: float | None = 1.0,
-    width: str | Confidence | None = None,
+    width: Literal["finite", "compact"] | Confidence | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],

@@ -10,7 +10,7 @@ from functools import cached_property, reduce
 from inspect import Parameter, signature, unwrap
 from operator import or_
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, final, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, final, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -117,6 +117,8 @@ def entry_type(hint: Any) -> Any:
     if hint in SCALARS or hint is Any:
         return hint
     origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return str
     if origin in (Union, UnionType):
         kinds = [entry_type(each) for each in arguments if each is not NoneType and each.__module__ != "datetime"]
         return reduce(or_, dict.fromkeys(kinds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Literal, Unpack
 
 from .._utils.checks import integer, one_of
 from .._utils.errors import InvalidInput
@@ -45,12 +45,12 @@ def gp_ucb_noiseless_constraints(
     epoch: int,
     epochs: int,
     constraints: int = 1,
-    penalty: str | PenaltyFunction = "exp",
+    penalty: Literal["exp", "power"] | PenaltyFunction = "exp",
     c: float = 1.0,
     n: float = 2.0,
-    solver: str = "igp_ucb",
+    solver: Literal["igp_ucb", "gp_ts", "gp_ucb", "expected_improvement"] = "igp_ucb",
     width: Confidence | None = None,
-    information_gain: str | float = "realised",
+    information_gain: Literal["greedy", "realised", "rate"] | float = "realised",
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[FreeSlots],
@@ -122,9 +122,9 @@ def gp_ucb_noisy_constraints(
     epochs: int,
     constraints: int = 1,
     step: float | None = None,
-    solver: str = "igp_ucb",
+    solver: Literal["igp_ucb", "gp_ts", "gp_ucb", "expected_improvement"] = "igp_ucb",
     width: Confidence | None = None,
-    information_gain: str | float = "realised",
+    information_gain: Literal["greedy", "realised", "rate"] | float = "realised",
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[FreeSlots],
@@ -234,7 +234,7 @@ def _take_names_of_memory(slots: FreeSlots) -> bool:
     if memory is None or part_of("memory", memory) is not None:
         return False
     name = one_of("memory", memory, [*MEMORIES, "adaptive"])
-    slots["memory"] = name if name == "adaptive" else None
+    slots["memory"] = "adaptive" if name == "adaptive" else None
     return name == "fresh"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import Literal, Unpack
 
 from .._utils.checks import flag
 from .._utils.errors import InvalidInput
@@ -35,7 +35,7 @@ def gp_ucb(
     kernel: Kernel,
     *,
     noise: float | None = None,
-    width: str | Confidence | None = None,
+    width: Literal["finite", "compact", "rkhs"] | Confidence | None = None,
     scale: float = 1.0,
     delta: float = 0.1,
     a: float | None = None,
@@ -44,7 +44,7 @@ def gp_ucb(
     series: Series | float | None = None,
     norm_bound: float | None = None,
     guess_norm: bool = False,
-    information_gain: str | float = "greedy",
+    information_gain: Literal["greedy", "realised", "rate"] | float = "greedy",
     regularization: float | None = None,
     **slots: Unpack[Slots],
 ) -> Policy[D]:
@@ -177,7 +177,7 @@ def expected_improvement(
     noise: float | None = None,
     incumbent: str = "mean",
     margin: float = 0.0,
-    width: str | Confidence | None = None,
+    width: Literal["finite", "pointwise"] | Confidence | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
@@ -213,7 +213,7 @@ def probability_of_improvement(
     noise: float | None = None,
     incumbent: str = "mean",
     margin: float | None = None,
-    width: str | Confidence | None = None,
+    width: Literal["finite", "pointwise"] | Confidence | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
@@ -241,7 +241,7 @@ def greedy_mean(
     kernel: Kernel,
     *,
     noise: float | None = None,
-    width: str | Confidence | None = None,
+    width: Literal["finite", "pointwise"] | Confidence | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
@@ -263,7 +263,7 @@ def greedy_variance(
     kernel: Kernel,
     *,
     noise: float | None = None,
-    width: str | Confidence | None = None,
+    width: Literal["finite", "pointwise"] | Confidence | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],

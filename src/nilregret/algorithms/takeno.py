@@ -14,7 +14,7 @@ measures better (benchmarks/recommended.py).
 from __future__ import annotations
 
 import math
-from typing import Unpack, cast
+from typing import Literal, Unpack, cast
 
 from .._utils.checks import one_of
 from ..domains.domain import Domain, count_of_points, enclosing_box
@@ -37,7 +37,7 @@ def irgp_ucb(
     kernel: Kernel,
     *,
     noise: float | None = None,
-    shift: str = "theorem",
+    shift: Literal["theorem", "half"] = "theorem",
     delta: float = 0.1,
     a: float | None = None,
     b: float | None = None,

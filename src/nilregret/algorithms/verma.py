@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 from .._utils.checks import one_of
 from .._utils.errors import InvalidInput
@@ -33,10 +33,10 @@ def gp_ucb_sdf(
     reward_bound: float = 1.0,
     norm_bound: float = 1.0,
     beta: float | None = None,
-    width: str | Confidence | None = None,
+    width: Literal["censored", "tight"] | Confidence | None = None,
     late: str = "drop",
-    horizon: int | str | None = None,
-    information_gain: str | float = "realised",
+    horizon: int | Literal["doubling"] | None = None,
+    information_gain: Literal["greedy", "realised", "rate"] | float = "realised",
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
@@ -94,10 +94,10 @@ def gp_ts_sdf(
     reward_bound: float = 1.0,
     norm_bound: float = 1.0,
     beta: float | None = None,
-    width: str | Confidence | None = None,
+    width: Literal["censored"] | Confidence | None = None,
     late: str = "drop",
-    horizon: int | str | None = None,
-    information_gain: str | float = "realised",
+    horizon: int | Literal["doubling"] | None = None,
+    information_gain: Literal["greedy", "realised", "rate"] | float = "realised",
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],

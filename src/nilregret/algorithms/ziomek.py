@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Literal, Unpack
 
 from .._utils.checks import listed
 from ..domains.domain import sides
@@ -35,7 +35,7 @@ def lb_gp_ucb(
     norm_bound: float,
     factors: Sequence[float] | None = None,
     growth: float = 0.0,
-    width: str | Confidence | None = None,
+    width: Literal["amm", "ay"] | Confidence | None = None,
     delta: float = DELTA,
     regularization: float | None = None,
     **slots: Unpack[FreeSlots],

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 import numpy as np
 
@@ -54,7 +55,11 @@ IMPROVEMENTS = ["GP-EI", "GP-PI"]
 
 
 def rules(
-    arms: Arms, kernel: Kernel, noise: float, bounds: Mapping[str, float], gain: str | float = "rate"
+    arms: Arms,
+    kernel: Kernel,
+    noise: float,
+    bounds: Mapping[str, float],
+    gain: Literal["greedy", "realised", "rate"] | float = "rate",
 ) -> dict[str, Policy]:
     """Returns the competitors. Those that need B are there once for each reading, as "IGP-UCB, <reading>"."""
     ridge = noise**2  # "lambda = R^2"

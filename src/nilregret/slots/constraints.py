@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 
@@ -284,7 +284,7 @@ class EveryRound(Constraints):
             decides.
     """
 
-    rule: str = "optimistic"
+    rule: Literal["optimistic", "probability"] = "optimistic"
 
     by_sign: ClassVar[bool] = True
 

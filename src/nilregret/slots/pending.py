@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, Literal, NamedTuple, final
 
 import numpy as np
 
@@ -87,7 +87,7 @@ class Pending(Part):
             leaves a whole region of failures, and no bounds are proved.
     """
 
-    failed: str = "aside"
+    failed: Literal["aside", "worst"] = "aside"
 
     as_answered: ClassVar[bool] = False  # True if every answer counts as observed, and the mean is of answers alone
     hallucinates: ClassVar[bool] = False  # True if trials may shrink the variance alone

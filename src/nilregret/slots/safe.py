@@ -13,7 +13,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class Safe(Constraints):
 
     start: Sequence[Any]
     scale: float | str | tuple[float | str, ...] | None = None
-    certificate: str = "posterior"
+    certificate: Literal["posterior", "bounds"] = "posterior"
     delta: float = 0.05
 
     hallucinates: ClassVar[bool] = False  # A variance that counts missing rewards as observed certifies nothing.

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from functools import singledispatch
-from typing import Any, Self, final
+from typing import Any, Literal, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +52,7 @@ def information_gain(
     points: Arms | Box | Space | npt.ArrayLike,
     noise: float,
     *,
-    bound: str = "greedy",
+    bound: Literal["greedy", "spectral", "split", "sharp", "linear", "realised"] = "greedy",
     count: int | None = None,
 ) -> float:
     """Returns an upper bound of gamma_count, the largest information gain of `count` noisy rewards, in nats.
