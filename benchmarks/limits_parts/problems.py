@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tuning_parts.functions import CENTRES, SHARPNESS, WEIGHTS
 from tuning_parts.models import split
 
 from nilregret import Choice, Float, Int, Space
+from nilregret.simulation.environments import hartmann6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ def branin_disk(p):
 
 def hartmann(p):
     x = np.array([p[f"x{i}"] for i in range(6)])
-    return float(WEIGHTS @ np.exp(-(SHARPNESS * (x - CENTRES) ** 2).sum(axis=1))), x
+    return float(hartmann6(x[None])[0]), x
 
 
 def hartmann_6_ball(p):

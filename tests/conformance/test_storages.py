@@ -126,7 +126,7 @@ def test_killed_processes_continue_the_identical_run(shared, deaths):
 
 
 def test_what_was_written_before_an_error_is_taken_back(url, monkeypatch):
-    from nilregret.storage import memory, sql
+    from nilregret.storage import memory, sql_writer
 
     def failing(save):
         def save_and_fail(*given, **more):
@@ -139,7 +139,7 @@ def test_what_was_written_before_an_error_is_taken_back(url, monkeypatch):
     study.tell(study.ask(), 0.5)
     known = list(study.trials)
     with monkeypatch.context() as patch:
-        for writer in (sql._Turn, memory._Writer):
+        for writer in (sql_writer.SqlWriter, memory._Writer):
             patch.setattr(writer, "save", failing(writer.save))
         with pytest.raises(KeyboardInterrupt):
             study.ask()
