@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.gp.information_gain import GreedyDesign
 from nilregret.slots import described
 from nilregret.slots.envelope import FiniteBayes
 from nilregret.slots.objective import MultiplicativePenalty
@@ -16,7 +17,6 @@ from nilregret.slots.pending import Hallucinated
 from nilregret.slots.widths.delayed import Inflated
 from nilregret.slots.widths.gains import GreedyGain
 from nilregret.slots.widths.self_normalized import SelfNormalized
-from nilregret.theory.information import GreedyDesign
 from nilregret.theory.penalties import CHECKED, LARGEST, check_assumption_2
 
 ARMS, KERNEL = nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2)

@@ -15,14 +15,12 @@ FLOORS = [
     {"_utils"},
     {"domains"},
     {"kernels", "storage"},
-    {"gp"},
-    {"theory"},
+    {"gp", "theory"},
     {"slots"},
     {"policy"},
     {"algorithms", "study"},
-    {"serve", "simulation", "tuning"},
-    {"integrations", "papers", "testing"},
-    {"cli"},
+    {"integrations", "serve", "simulation", "tuning"},
+    {"cli", "papers", "testing"},
     {"__main__"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

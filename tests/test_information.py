@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nilregret as nr
+from nilregret.gp.information_gain import NEAR_GREEDY
 from nilregret.kernels import ALL
 from nilregret.slots.envelope import FiniteBayes
-from nilregret.theory.information import NEAR_GREEDY
 from nilregret.theory.regret_bounds import ANTI_CONCENTRATION, sum_of_deviations_bound
 
 GRID = nr.Arms.grid(0, 1, 40)

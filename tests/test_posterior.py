@@ -6,7 +6,7 @@ import pytest
 import nilregret as nr
 from nilregret.gp import DistinctArmsPosterior, LowRankPosterior
 from nilregret.gp.choice import posterior_on_arms
-from nilregret.gp.factorization import covariance_root, pivoted_cholesky
+from nilregret.kernels.factorization import covariance_root, pivoted_cholesky
 from nilregret.policy.state import State
 
 from .reference import Dense

@@ -11,11 +11,11 @@ from scipy.stats import norm
 import nilregret as nr
 from nilregret.gp import DistinctArmsPosterior, LowRankPosterior, PointPosterior
 from nilregret.gp.choice import posterior_on_arms
+from nilregret.gp.information_gain import GreedyDesign
 from nilregret.policy.state import State
 from nilregret.slots.envelope import CompactBayes, FiniteBayes, PointwiseBayes, Progress
 from nilregret.slots.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
 from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
-from nilregret.theory.information import GreedyDesign
 from nilregret.theory.series import EvenSeries, PowerSeries
 
 from .reference import rkhs_norm_of_mean

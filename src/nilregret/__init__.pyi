@@ -27,6 +27,7 @@ from .domains.domain import Space as Space
 from .domains.parameters import Choice as Choice
 from .domains.parameters import Float as Float
 from .domains.parameters import Int as Int
+from .gp.information_gain import information_gain as information_gain
 from .kernels import Linear as Linear
 from .kernels import Matern as Matern
 from .kernels import SquaredExponential as SquaredExponential
@@ -42,7 +43,6 @@ from .slots.safe import Safe as Safe
 from .storage.trial import Trial as Trial
 from .study import plots as plots
 from .study.study import Study as Study
-from .theory.information import information_gain as information_gain
 from .tuning import Result as Result
 from .tuning import maximize as maximize
 from .tuning import minimize as minimize

@@ -6,7 +6,7 @@ import pytest
 import nilregret as nr
 from nilregret.gp import ArmPosterior, DistinctArmsPosterior, LowRankPosterior
 from nilregret.gp.arms import Prior
-from nilregret.gp.factorization import pivoted_cholesky, tolerance
+from nilregret.kernels.factorization import pivoted_cholesky, tolerance
 
 from ..marks import nightly
 from ..reference import Dense

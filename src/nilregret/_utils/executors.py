@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 BATCHES = 100  # largest number of batches, enough for a few hundred workers to end at about the same time
 
+HOPELESS = 10  # The run ends after this many failures before any value, or cancellations in a row.
+
 
 def check_executor(executor: object) -> None:
     """Raises an error if the value is neither an executor nor None."""

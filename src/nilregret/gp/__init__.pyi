@@ -1,5 +1,7 @@
 # The public names of the posteriors, said once.
 
+from ..kernels.factorization import pivoted_cholesky as pivoted_cholesky
+from ..kernels.factorization import tolerance as tolerance
 from .arms import ArmPosterior as ArmPosterior
 from .arms import Prior as Prior
 from .at_points import AtPoints as AtPoints
@@ -16,8 +18,6 @@ from .choice import posterior_at_points as posterior_at_points
 from .choice import posterior_on_arms as posterior_on_arms
 from .distinct_arms import DistinctArmsPosterior as DistinctArmsPosterior
 from .drifting import DriftingPosterior as DriftingPosterior
-from .factorization import pivoted_cholesky as pivoted_cholesky
-from .factorization import tolerance as tolerance
 from .feature_maps import KernelFeatures as KernelFeatures
 from .fitting import Fit as Fit
 from .fitting import Standardization as Standardization

@@ -24,7 +24,7 @@ from scipy.linalg.blas import daxpy
 from .._utils.checks import Array, IndexArray, finite_array, integer, number, shown
 from .._utils.errors import InvalidInput
 from ..kernels import ALL, Kernel
-from .factorization import covariance_root
+from ..kernels.factorization import covariance_root
 from .protocol import CountingPosterior, check_regularization
 from .spectrum import Spectrum
 

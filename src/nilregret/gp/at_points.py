@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .._utils.checks import Array, finite_array, points_array
 from .._utils.errors import InvalidInput
 from ..kernels import Kernel
-from .factorization import covariance_root
+from ..kernels.factorization import covariance_root
 from .protocol import RevisablePosterior
 from .spectrum import Spectrum
 

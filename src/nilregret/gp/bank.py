@@ -34,9 +34,9 @@ from .._utils.checks import Array, number
 from .._utils.copying import independent
 from ..domains.domain import Arms
 from ..kernels import Kernel
+from ..kernels.factorization import pivoted_cholesky, tolerance
 from .arms import ArmIndices, Prior
 from .drifting import draws_of_weights
-from .factorization import pivoted_cholesky, tolerance
 from .protocol import Posterior
 
 SHARED = 1e-3

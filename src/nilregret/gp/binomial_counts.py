@@ -34,8 +34,8 @@ from scipy.linalg.lapack import dpotrf
 
 from .._utils.checks import Array, IndexArray, number
 from ..kernels import Kernel
+from ..kernels.factorization import pivoted_cholesky
 from .arms import ArmIndices, Prior, revise_sums
-from .factorization import pivoted_cholesky
 from .protocol import RevisablePosterior
 
 MOST_FEATURES = 128

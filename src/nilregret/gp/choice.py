@@ -7,10 +7,10 @@ import numpy as np
 from .._utils.checks import number
 from ..domains.domain import Arms
 from ..kernels import Kernel
+from ..kernels.factorization import pivoted_cholesky, tolerance
 from .arms import ArmPosterior, Prior
 from .at_points import AtPoints
 from .distinct_arms import DistinctArmsPosterior
-from .factorization import pivoted_cholesky, tolerance
 from .feature_maps import KernelFeatures
 from .inducing import Terms
 from .low_rank_arms import LowRankPosterior

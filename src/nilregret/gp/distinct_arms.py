@@ -22,8 +22,8 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from .._utils.checks import Array
+from ..kernels.factorization import covariance_root
 from .arms import ArmIndices, ArmPosterior, Column, Prior
-from .factorization import covariance_root
 from .spectrum import Spectrum, spectrum_of_points
 
 ROUNDED_AWAY = 1.001  # (lambda / n_i) (M^{-1})_ii is at most 1, and the factor is renewed beyond this value

@@ -24,8 +24,8 @@ from scipy.linalg.blas import dger
 from .._utils.checks import Array, number
 from ..domains.domain import Arms
 from ..kernels import Kernel
+from ..kernels.factorization import covariance_root, pivoted_cholesky, tolerance
 from .arms import ArmIndices, Prior
-from .factorization import covariance_root, pivoted_cholesky, tolerance
 from .protocol import Posterior
 
 

@@ -21,7 +21,7 @@ from scipy.linalg.lapack import dpstrf
 
 from .._utils.checks import Array
 from ..kernels import Kernel
-from .factorization import ROUNDING
+from ..kernels.factorization import ROUNDING
 
 
 class FeatureMap(ABC):

@@ -48,7 +48,7 @@ import numpy as np
 
 from .._utils.checks import Array, IndexArray
 from ..kernels import Kernel
-from .factorization import ROUNDING
+from ..kernels.factorization import ROUNDING
 from .feature_maps import NystromFeatures
 from .observations import Observations
 from .weights import Weights, root_of_gram

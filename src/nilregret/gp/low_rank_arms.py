@@ -25,8 +25,8 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.blas import daxpy, dger
 
 from .._utils.checks import Array
+from ..kernels.factorization import PivotedCholesky
 from .arms import LITTLE_SLACK, ArmIndices, ArmPosterior, Column, Prior
-from .factorization import PivotedCholesky
 from .spectrum import Spectrum, spectrum_of_features
 
 

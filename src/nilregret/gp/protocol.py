@@ -24,8 +24,7 @@ import numpy as np
 from .._utils.checks import Array
 from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput
-
-LEAST_REGULARIZATION = 1e-12  # lambda / max k(x, x) below which rounding drowns the posterior
+from ..kernels.factorization import LEAST_REGULARIZATION
 
 
 def check_regularization(regularization: float, prior_variance: float) -> None:

@@ -25,8 +25,8 @@ from .._utils.checks import Array, finite_array, number, points_array
 from .._utils.errors import InvalidInput
 from .._utils.randomness import sketch_generator
 from ..kernels import Kernel
+from ..kernels.factorization import ROUNDING
 from .at_points import AtPoints, Gradients, std_gradient
-from .factorization import ROUNDING
 from .feature_maps import FeatureMap, KernelFeatures, NystromFeatures
 from .inducing import Terms, draw_sketch
 from .observations import Observations

@@ -18,11 +18,11 @@ except ImportError as _error:
 
 from .._utils.checks import integer, shown
 from .._utils.errors import InvalidInput, one_line
+from .._utils.executors import HOPELESS
 from ..algorithms.auto import auto
 from ..domains.domain import Space
 from ..policy.policy import Policy
 from ..study.study import MOST_AT_ONCE, Study
-from ..tuning.loop import HOPELESS
 from .ranges import Ranges
 
 ALL_FAILED = "All the "  # first words of scikit-learn's error if every fit of a candidate failed

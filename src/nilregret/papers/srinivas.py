@@ -17,11 +17,11 @@ import numpy as np
 from .._utils.checks import Array, many
 from ..algorithms import expected_improvement, gp_ucb, greedy_mean, greedy_variance, probability_of_improvement
 from ..domains.domain import Arms, Box
+from ..gp.information_gain import GreedyDesign, Spectrum
 from ..kernels import Empirical, Kernel, Linear, Matern, SquaredExponential
 from ..policy.policy import Policy
 from ..simulation.environments import METR_LA_WORKING_DAYS, Environment, Readings, gp_sample, metr_la, sensor_network
 from ..study.curves import Curves
-from ..theory.information import GreedyDesign, Spectrum
 from ..theory.rates import information_gain_rate
 from .figure import Job, Paper, Result, Statement, kept_rounds
 from .sensors import INTEL_LAB, compare_on_network, intel_temperatures

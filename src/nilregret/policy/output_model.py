@@ -11,6 +11,7 @@ import numpy as np
 from .._utils.checks import Array
 from .._utils.copying import independent
 from ..gp import Averaged
+from ..gp.information_gain import GreedyDesign
 from ..kernels import Kernel
 from ..slots.constraint_state import Expected
 from ..slots.constraints import LEAST_RIDGE
@@ -18,7 +19,6 @@ from ..slots.envelope import Bounds, Envelope, Progress
 from ..slots.lengthscales import Lengthscales, RegretBalancing
 from ..slots.memory import Model
 from ..storage.record import Event, Trial
-from ..theory.information import GreedyDesign
 from .constraint_sizes import SizeLearner
 from .engines import Engine, Limit, table
 from .fits import Fits, FitsOnRecord, When

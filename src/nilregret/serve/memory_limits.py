@@ -24,9 +24,9 @@ from ..gp.bank import TOLERANCE
 from ..gp.binomial_counts import MOST_FEATURES as RATES
 from ..gp.choice import MAX_RANK
 from ..gp.distinct_arms import FEW
-from ..gp.factorization import pivoted_cholesky, tolerance
 from ..gp.out_of_sequence import FEWEST
 from ..kernels import Kernel
+from ..kernels.factorization import pivoted_cholesky, tolerance
 from ..policy.engines.base import table
 from ..policy.policy import Policy
 from ..policy.trained_posterior import noise_told

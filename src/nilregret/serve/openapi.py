@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
 import msgspec
 
-from .. import __version__
 from . import parameters
 from .examples import examples, links
 from .operations import LONGEST_KEY, REFUSED, Operation, ResponseInfo
@@ -40,7 +40,11 @@ def document(operations: Sequence[Operation]) -> bytes:
         paths.setdefault(path, {})[operation.method.lower()] = _operation(operation, known, addresses)
     said = {
         "openapi": "3.1.0",
-        "info": {"title": "nilregret", "version": __version__, "summary": "Decisions made while learning, over HTTP."},
+        "info": {
+            "title": "nilregret",
+            "version": version("nilregret"),
+            "summary": "Decisions made while learning, over HTTP.",
+        },
         "paths": paths,
         "components": {"schemas": components, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
         "security": [{"token": []}, {}],

@@ -21,8 +21,8 @@ from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..domains.domain import count_of_points
 from ..gp import Posterior
+from ..gp.information_gain import GreedyDesign
 from ..theory.change.schedules import PowerLaw, ucb_beta
-from ..theory.information import GreedyDesign
 from ..theory.series import Series
 from .base import Part, Policy
 

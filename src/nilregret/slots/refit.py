@@ -19,9 +19,9 @@ from .._utils.serialize import described, entries, from_plain, to_plain
 from ..domains.domain import sides
 from ..gp import Bank
 from ..gp.fitting import FEWEST, MOST_RESTARTS, Standardization, fit
-from ..gp.protocol import LEAST_REGULARIZATION
 from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log
 from ..kernels import Kernel
+from ..kernels.factorization import LEAST_REGULARIZATION
 from .base import Policy
 
 WARPS: dict[str, Callable[[Array], AnyWarp | None]] = {

@@ -16,8 +16,8 @@ from .._utils.checks import LARGEST_REWARD, Array, many, shown
 from .._utils.errors import InvalidInput, StorageError
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Float, Parameter
-from ..gp.protocol import LEAST_REGULARIZATION
 from ..kernels import Kernel
+from ..kernels.factorization import LEAST_REGULARIZATION
 from ..policy.engines import row_of
 from ..policy.policy import Policy
 from ..slots.refit import Refitted

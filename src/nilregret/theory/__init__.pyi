@@ -1,5 +1,9 @@
 # The public names of the theory, said once.
 
+from ..gp.information_gain import GreedyDesign as GreedyDesign
+from ..gp.information_gain import Spectrum as Spectrum
+from ..gp.information_gain import effective_dimension as effective_dimension
+from ..gp.information_gain import information_gain as information_gain
 from .change.algorithm import ChangeTest as ChangeTest
 from .change.algorithm import detect_change as detect_change
 from .change.bounds import gp_ucb_cpd_regret_bound as gp_ucb_cpd_regret_bound
@@ -11,8 +15,6 @@ from .change.calibration import calibrate_threshold as calibrate_threshold
 from .change.calibration import uniform_points as uniform_points
 from .change.detector import ChangeDetector as ChangeDetector
 from .change.schedules import PowerLaw as PowerLaw
-from .change.schedules import Schedule as Schedule
-from .change.schedules import checked_schedule as checked_schedule
 from .change.schedules import detection_exponent as detection_exponent
 from .change.schedules import detection_ridge as detection_ridge
 from .change.schedules import detection_threshold as detection_threshold
@@ -31,10 +33,6 @@ from .delayed_bounds import conditional_gain_bound as conditional_gain_bound
 from .delayed_bounds import gp_bucb_regret_bound as gp_bucb_regret_bound
 from .delayed_bounds import gp_ts_sdf_regret_bound as gp_ts_sdf_regret_bound
 from .delayed_bounds import gp_ucb_sdf_regret_bound as gp_ucb_sdf_regret_bound
-from .information import GreedyDesign as GreedyDesign
-from .information import Spectrum as Spectrum
-from .information import effective_dimension as effective_dimension
-from .information import information_gain as information_gain
 from .rates import information_gain_rate as information_gain_rate
 from .regret_bounds import gp_ts_regret_bound as gp_ts_regret_bound
 from .regret_bounds import gp_ucb_regret_bound as gp_ucb_regret_bound

@@ -17,12 +17,12 @@ from typing import Any, final
 from uuid import uuid4
 
 from .._utils.errors import NoRegretError, StorageError, TrialError, exception_text
+from .._utils.executors import HOPELESS
 from ..storage.record import Trial
 from ..study.study import Study
 from .outcome import Outcome
 from .time_limit import Task
 
-HOPELESS = 10  # The run ends after this many failures before any value, or cancellations in a row.
 CANCELLED = "its evaluation was cancelled"
 STOPPED = "its worker was asked to end"
 RETRIES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # Seconds before an answer is told again that the storage did not take.

@@ -43,8 +43,8 @@ from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ...gp import Posterior, RatePosterior
-from ...gp.factorization import pivoted_cholesky, tolerance
 from ...gp.spectrum import Spectrum, spectrum_of_features, spectrum_of_points
+from ...kernels.factorization import pivoted_cholesky, tolerance
 from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, checked_delta
 from ..rewards import KnownReward

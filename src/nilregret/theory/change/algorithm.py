@@ -22,8 +22,8 @@ from scipy.linalg.lapack import dposv
 from ..._utils.checks import LARGEST_REWARD, Array, finite_array, many
 from ..._utils.errors import InvalidInput
 from ...domains.domain import Domain
-from ...gp.protocol import LEAST_REGULARIZATION
 from ...kernels import Kernel
+from ...kernels.factorization import LEAST_REGULARIZATION
 from .geometry import Geometry, make_geometry
 from .schedules import Schedule, default_ridge, default_threshold, schedule_value, smoothness
 

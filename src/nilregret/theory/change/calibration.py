@@ -19,8 +19,8 @@ import numpy.typing as npt
 from ..._utils.checks import LARGEST_REWARD, LARGEST_SEED, Array, frozen, integer, many, number
 from ..._utils.errors import InvalidInput
 from ...domains.domain import Arms, Domain, Space, check_domain
-from ...gp.factorization import covariance_root
 from ...kernels import Kernel, check_kernel
+from ...kernels.factorization import covariance_root
 from .detector import ChangeDetector
 from .schedules import STEEPEST, PowerLaw, Schedule, detection_exponent, smoothness, uniform_count
 

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from ..._utils.checks import LARGEST_REWARD, Array, finite_array, frozen, many
 from ..._utils.errors import InvalidInput
 from ...domains.domain import Domain
-from ...gp.protocol import LEAST_REGULARIZATION
 from ...kernels import Kernel
+from ...kernels.factorization import LEAST_REGULARIZATION
 from .geometry import make_geometry
 from .schedules import PowerLaw, detection_exponent
 

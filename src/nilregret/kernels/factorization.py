@@ -36,6 +36,8 @@ from ..kernels import ALL, Kernel
 RELATIVE_TOLERANCE = 1e-12  # epsilon / lambda asked for
 ROUNDING = 16.0 * float(np.finfo(np.float64).eps)  # epsilon / max k(x, x) below which residuals are rounding noise
 
+LEAST_REGULARIZATION = 1e-12  # lambda / max k(x, x) below which rounding drowns the posterior
+
 
 class PivotedCholesky(NamedTuple):
     """Features of arms and their residual.

@@ -35,9 +35,9 @@ from .._utils.checks import (
 )
 from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Box, Space
-from ..gp.choice import posterior_on_arms
-from ..gp.factorization import pivoted_cholesky, tolerance
 from ..kernels import ALL, Active, Kernel, Linear, check_kernel
+from ..kernels.factorization import pivoted_cholesky, tolerance
+from .choice import posterior_on_arms
 
 LEAST_RIDGE = 1e-150  # least lambda of a spectrum, against overflow of the eigenvalues divided by it
 MOST_OBSERVATIONS = 10_000_000
