@@ -222,3 +222,29 @@ def test_only_plots_imports_a_plotting_library():
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("matplotlib")
     ]
     assert {user.rpartition(".")[0] for user in users} == {"study.plots"}
+
+
+def code_lines(text, tree):
+    """Returns the numbers of the lines that are neither blank nor a comment nor part of a docstring."""
+    described = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
+            node
+        ):
+            described |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    lines = enumerate(text.split("\n"), start=1)
+    return {at for at, line in lines if line.strip() and not line.strip().startswith("#") and at not in described}
+
+
+def test_files_and_functions_are_short():
+    """At most 300 lines of code in a file, and 40 in a function."""
+    long = []
+    for name, path in FILES.items():
+        text = path.read_text()
+        tree = ast.parse(text)
+        code = code_lines(text, tree)
+        long += [name] * (len(code) > 300)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                long += [f"{name}.{node.name}"] * (len(code & set(range(node.lineno, node.end_lineno + 1))) > 40)
+    assert long == []
