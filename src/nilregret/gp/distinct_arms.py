@@ -67,7 +67,7 @@ class DistinctArmsPosterior(ArmPosterior):
     def _enter_with(self, arm: int, k: Array) -> None:
         """Makes room for an arm with these prior covariances with all arms."""
         self._make_room()
-        u = self.rank
+        u = len(self._arms)
         self._columns_room[:, u] = k
         self._root_room[u, : u + 1] = self._root_room[:u, u] = 0.0
         self._position[arm] = u
@@ -75,11 +75,11 @@ class DistinctArmsPosterior(ArmPosterior):
 
     @property
     def _kernel_columns(self) -> Array:
-        return self._columns_room[:, : self.rank]
+        return self._columns_room[:, : len(self._arms)]
 
     @property
     def _root(self) -> Array:
-        return self._root_room[: self.rank, : self.rank]
+        return self._root_room[: len(self._arms), : len(self._arms)]
 
     def _column(self, arm: int) -> Column:
         return self._played_column(arm)[0]
@@ -90,11 +90,12 @@ class DistinctArmsPosterior(ArmPosterior):
         The slack of the column is that of `count` plays.
         """
         noise = self.regularization / int(self.plays[arm])
-        p = self._root[:, self._position[arm]].copy()
+        root = self._root
+        p = root[:, self._position[arm]].copy()
         if noise * float(p @ p) > ROUNDED_AWAY:
             self._refactor()
-            p = self._root[:, self._position[arm]].copy()
-        q = p @ self._root
+            p = root[:, self._position[arm]].copy()
+        q = p @ root
         # s^2 = (lambda / n)(1 - (lambda / n) q_ii), and for n = 1 lambda - s^2 = lambda^2 q_ii exactly.
         taken = min(noise * float(p @ p), 1.0)
         variance = noise * (1.0 - taken)
@@ -116,7 +117,7 @@ class DistinctArmsPosterior(ArmPosterior):
         g = k - self._kernel_columns @ weights if self._arms else k.copy()
         variance = max(float(g[arm]), 0.0)
         edge = math.sqrt(self.regularization / count + variance)  # of the Schur complement: never below sqrt(lambda/n)
-        u = self.rank
+        u = len(self._arms)
         self._enter_with(arm, k)
         self._root_room[u, :u] = -weights / edge
         self._root_room[u, u] = 1.0 / edge
@@ -141,7 +142,7 @@ class DistinctArmsPosterior(ArmPosterior):
 
     def _drop(self, arm: int, p: Array) -> None:
         """Removes row and column i of M, after a reflection that takes F e_i to the last axis."""
-        i, u = self._position.pop(arm), self.rank
+        i, u = self._position.pop(arm), len(self._arms)
         reflector = p.copy()
         reflector[-1] += math.copysign(float(np.linalg.norm(p)), p[-1])
         reflected = self._root - np.outer(reflector, (2.0 / float(reflector @ reflector)) * (reflector @ self._root))
@@ -152,7 +153,7 @@ class DistinctArmsPosterior(ArmPosterior):
             self._position[later] -= 1
 
     def _make_room(self) -> None:
-        u, room = self.rank, self._root_room.shape[0]
+        u, room = len(self._arms), self._root_room.shape[0]
         if u < room:
             return
         room = min(max(FIRST_ROOM, 2 * room), len(self.plays))
@@ -233,7 +234,7 @@ class DistinctArmsPosterior(ArmPosterior):
             return self.predict(points)[0] + rng.standard_normal((size, root.shape[1])) @ root.T
         root = self.prior.root()
         prior = rng.standard_normal((size, root.shape[1])) @ root.T
-        noise = rng.standard_normal((size, self.rank)) * np.sqrt(self.regularization / self.plays[self._arms])
+        noise = rng.standard_normal((size, len(self._arms))) * np.sqrt(self.regularization / self.plays[self._arms])
         gap = self._average[self._arms] - prior[:, self._arms] - noise
         samples = prior + (gap @ self._root.T @ self._root) @ self._kernel_columns.T
         return samples if points is None else samples[:, self._indices(points)]
