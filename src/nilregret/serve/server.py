@@ -31,9 +31,8 @@ from .settings import Settings
 LOG = logging.getLogger("nilregret.serve")
 AWAY = 4  # exit code without a storage, the same as that of commands
 BACKLOG = 512  # connections that wait to be accepted
-HUNG_SECONDS = (
-    30  # without a sign of life until one of several processes is killed; a process starts slowly on a busy machine
-)
+# A process without a sign of life for this long is killed. Processes start slowly on a busy machine.
+HUNG_SECONDS = 30
 LEAVING_SECONDS = 5  # for running requests after the server is told to stop
 
 

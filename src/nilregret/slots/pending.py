@@ -21,9 +21,8 @@ from .delay_law import Waits
 FAILED = ("aside", "worst")
 LATE = ("drop", "accept")
 SAME_DISTANCE = 12  # decimals to which distances are compared, in units of the domain's sides
-NOISE_STDS = (
-    6.0  # noise standard deviations that a reward may lie below the minimum of f, exceeded once in 10^9 rewards
-)
+# A reward may lie this many standard deviations of the noise below the minimum of f. One in 10^9 rewards lies lower.
+NOISE_STDS = 6.0
 
 
 class ImputedValue(NamedTuple):
