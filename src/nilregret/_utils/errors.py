@@ -80,6 +80,9 @@ class NoRegretWarning(UserWarning):
     """A request that could not be met, so that a documented fallback was used instead."""
 
 
+for _name in __all__:
+    globals()[_name].__module__ = "nilregret.errors"  # A traceback names the module that users import.
+
 SHOWN = 200  # largest number of characters of an error that are repeated
 
 
