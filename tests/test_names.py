@@ -2,6 +2,8 @@
 
 import importlib
 import pickle
+import subprocess
+import sys
 import traceback
 
 import pytest
@@ -80,6 +82,21 @@ def test_a_traceback_names_an_error_by_its_public_module(name):
     assert kind.__module__ == "nilregret.errors"
     assert getattr(importlib.import_module(kind.__module__), name) is kind
     assert type(pickle.loads(pickle.dumps(kind("text")))) is kind
+
+
+def test_an_error_comes_back_from_another_process_as_itself():
+    code = (
+        "import cloudpickle, sys; from nilregret.domains.parameters import Float\n"
+        "try: Float(1, 0)\n"
+        "except ValueError as error: sys.stdout.buffer.write(cloudpickle.dumps(error))"
+    )
+    sent = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+    back = (
+        "import pickle, sys, nilregret._utils.errors as e\nassert type(pickle.load(sys.stdin.buffer)) is e.InvalidInput"
+    )
+    assert type(pickle.loads(sent)) is nr.errors.InvalidInput
+    for first in ("", "import nilregret as nr\n", "import nilregret.errors\n"):
+        subprocess.run([sys.executable, "-c", first + back], input=sent, check=True)
 
 
 def test_a_strange_name_gets_no_hint():
