@@ -1,10 +1,13 @@
 """The package is built in one direction, and importing it loads little."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 import nilregret as nr
 
@@ -64,13 +67,21 @@ def room(name):
 
 
 def test_the_root_holds_rooms_alone():
-    assert {path.name for path in ROOT.iterdir() if path.is_file()} == {
+    stubs = {f"{name}.pyi" for name in nr._SHORTER}
+    assert {path.name for path in ROOT.iterdir() if path.is_file()} == stubs | {
         "__init__.py",
         "__init__.pyi",
         "__main__.py",
         "py.typed",
     }
     assert {path.name for path in ROOT.iterdir() if path.is_dir()} - {"__pycache__"} == set(FLOOR) - {"__main__"}
+
+
+@pytest.mark.parametrize(("name", "place"), nr._SHORTER.items())
+def test_type_checkers_find_a_module_by_its_shorter_name(name, place):
+    assert importlib.import_module(f"nilregret.{name}") is importlib.import_module(f"nilregret.{place}")
+    code = ast.parse((ROOT / f"{name}.pyi").read_text()).body
+    assert [ast.unparse(each) for each in code] == [f"from .{place} import *"]
 
 
 def test_imports_go_down():

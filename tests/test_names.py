@@ -1,5 +1,11 @@
 """Public names: few at the top, the others in modules, and every name of version 0.2 still found."""
 
+import importlib
+import pickle
+import subprocess
+import sys
+import traceback
+
 import pytest
 
 import nilregret as nr
@@ -60,6 +66,37 @@ def test_dir_of_a_module_shows_its_public_names_alone(name):
 def test_a_misspelt_name_gets_a_hint(misspelt, meant):
     with pytest.raises(AttributeError, match=f"no attribute '{misspelt}'. Did you mean '{meant}'"):
         getattr(nr, misspelt)
+
+
+def test_a_traceback_has_one_hint():
+    try:
+        _ = nr.minimise
+    except AttributeError as error:
+        text = "".join(traceback.format_exception(error))
+    assert text.endswith("no attribute 'minimise'. Did you mean 'minimize'?\n")
+
+
+@pytest.mark.parametrize("name", nr.errors.__all__)
+def test_a_traceback_names_an_error_by_its_public_module(name):
+    kind = getattr(nr.errors, name)
+    assert kind.__module__ == "nilregret.errors"
+    assert getattr(importlib.import_module(kind.__module__), name) is kind
+    assert type(pickle.loads(pickle.dumps(kind("text")))) is kind
+
+
+def test_an_error_comes_back_from_another_process_as_itself():
+    code = (
+        "import cloudpickle, sys; from nilregret.domains.parameters import Float\n"
+        "try: Float(1, 0)\n"
+        "except ValueError as error: sys.stdout.buffer.write(cloudpickle.dumps(error))"
+    )
+    sent = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+    back = (
+        "import pickle, sys, nilregret._utils.errors as e\nassert type(pickle.load(sys.stdin.buffer)) is e.InvalidInput"
+    )
+    assert type(pickle.loads(sent)) is nr.errors.InvalidInput
+    for first in ("", "import nilregret as nr\n", "import nilregret.errors\n"):
+        subprocess.run([sys.executable, "-c", first + back], input=sent, check=True)
 
 
 def test_a_strange_name_gets_no_hint():

@@ -273,3 +273,13 @@ def test_a_policy_without_a_posterior_is_drawn_without_one(tmp_path, monkeypatch
     study.tell(study.ask(), 1.0, constraints=[-1.0])
     figure = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png"))
     assert [ax.get_xlabel() for ax in figure.axes] == ["trial"]
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_study_without_an_answer_has_no_picture(failed):
+    study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1))))
+    trial = study.ask()
+    if failed:
+        study.fail(trial, "no power")
+    with pytest.raises(InvalidInput, match="No trial has been answered yet, so there is nothing to draw"):
+        plots.progress(study)

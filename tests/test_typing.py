@@ -16,6 +16,11 @@ BLOCK = re.compile(r"(<!--- skip: next.*?-->\s*)?^```python\n(.*?)^```", re.M | 
 MYPY = ["--ignore-missing-imports", "--follow-imports=silent", "--allow-redefinition-new", "--local-partial-types"]
 REVEALED = """
 import nilregret as nr
+from nilregret.client import Client
+from nilregret.environments import branin
+from nilregret.errors import InvalidInput
+from nilregret.plots import progress
+from nilregret.serialize import described
 
 space = nr.Space(x=nr.Float(0, 1))
 study = nr.Study(nr.auto(space))

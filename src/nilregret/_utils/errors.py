@@ -13,6 +13,7 @@ __all__ = [
     "TrialError",
 ]
 
+import sys
 from typing import Self
 
 
@@ -79,6 +80,12 @@ class MissingData(NoRegretError, FileNotFoundError):
 class NoRegretWarning(UserWarning):
     """A request that could not be met, so that a documented fallback was used instead."""
 
+
+# Tracebacks name the module that users import. cloudpickle copies classes whose module is not loaded, so it is.
+PUBLIC = "nilregret.errors"
+sys.modules[PUBLIC] = sys.modules[__name__]
+for _name in __all__:
+    globals()[_name].__module__ = PUBLIC
 
 SHOWN = 200  # largest number of characters of an error that are repeated
 

@@ -35,7 +35,9 @@ def public(
     def load(name: str) -> Any:
         found = _found(name, homes, also)
         if found is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{_hint(name, names, also)}")
+            # Without `name` of the error, a traceback adds no second hint.
+            module = sys.modules[package]
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{_hint(name, names, also)}", obj=module)
         setattr(sys.modules[package], name, found)
         return found
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..._utils.checks import Array
+from ..._utils.errors import InvalidInput
 from ...domains.domain import Domain
 from ...domains.parameters import Choice, Int
 from ...policy.policy import Policy
@@ -62,7 +63,12 @@ def progress(study: Study, path: str | Path | None = None) -> Figure:
     Args:
         study: with at least one answered trial.
         path: of the picture, or None to save nothing.
+
+    Raises:
+        InvalidInput: no trial has been answered.
     """
+    if all(trial.reward is None for trial in study.trials):
+        raise InvalidInput("No trial has been answered yet, so there is nothing to draw.")
     figure = new_figure(6.4, 4.0)
     ax = figure.subplots()
     _history(ax, study, 1.0, "value")
