@@ -21,8 +21,7 @@ from .delay_law import Waits
 FAILED = ("aside", "worst")
 LATE = ("drop", "accept")
 SAME_DISTANCE = 12  # decimals to which distances are compared, in units of the domain's sides
-# A reward may lie this many standard deviations of the noise below the minimum of f. One in 10^9 rewards lies lower.
-NOISE_STDS = 6.0
+NOISE_STDS = 6.0  # A reward lies this many noise standard deviations below the minimum of f once in 10^9 times.
 
 
 class ImputedValue(NamedTuple):
