@@ -1,7 +1,8 @@
 """A pool of threads that tenants share: their queues are served in turn, and no tenant gets all threads.
 
 anyio's limiters are not enough. They serve in order of arrival. When a caller is cancelled, they count its thread as
-free while the thread still works.
+free while the thread still works. A `ThreadPoolExecutor` is not enough either. A process that ends waits for its
+threads, also for one that waits for a database that does not answer.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import asyncio
 import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from queue import SimpleQueue
 from typing import Any, TypeVar, final
 
 R = TypeVar("R")
@@ -28,8 +30,9 @@ class TenantThreads:
     """
 
     def __init__(self, count: int, name: str, *, most: int | None = None) -> None:
-        self._pool = ThreadPoolExecutor(count, name)
-        self._most = count if most is None else most
+        self._count, self._name, self._most = count, name, count if most is None else most
+        self._threads: list[threading.Thread] = []
+        self._tasks: SimpleQueue[tuple[str, Work] | None] = SimpleQueue()  # work of which the turn has come
         self._idle = threading.Condition()  # also the lock
         self._waiting: OrderedDict[str, deque[Work]] = OrderedDict()  # by tenant; the next tenant comes first
         self._held: Counter[str] = Counter()  # threads by tenant
@@ -74,7 +77,10 @@ class TenantThreads:
             while self._held:
                 self._idle.wait()
             self._closed = True
-        self._pool.shutdown()
+        for _ in self._threads:
+            self._tasks.put(None)
+        for thread in self._threads:
+            thread.join()
 
     def _start(self) -> None:
         """Gives free threads to the tenants in turn. The caller holds the lock."""
@@ -82,11 +88,20 @@ class TenantThreads:
             queue = self._waiting[tenant]
             self._free -= 1
             self._held[tenant] += 1
-            self._pool.submit(self._run, tenant, queue.popleft())
+            self._tasks.put((tenant, queue.popleft()))
+            if self._count - self._free > len(self._threads):
+                name = f"{self._name}-{len(self._threads)}"
+                self._threads.append(threading.Thread(target=self._serve, name=name, daemon=True))
+                self._threads[-1].start()
             if queue:
                 self._waiting.move_to_end(tenant)
             else:
                 del self._waiting[tenant]
+
+    def _serve(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            self._run(*task)
+            del task  # A thread that waits holds nothing of its last caller.
 
     def _run(self, tenant: str, work: Work) -> None:
         try:
