@@ -123,7 +123,7 @@ def _logistic(t: Array) -> Array:
 
 
 def _log(t: Array, place: Array) -> Array:
-    # `np.where` also evaluates this for servers with a sigmoid, where t + place may be negative and the value is unused.
+    # `np.where` also evaluates this for servers with a sigmoid, where t + place may be negative and the value unused.
     return np.log(np.maximum(t + place, 1e-300))
 
 
