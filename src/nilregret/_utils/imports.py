@@ -1,7 +1,7 @@
 """Imports of Python objects that a tuning file names, from modules beside the file or installed ones.
 
-Only a file that the user runs may name imports. A stored study may come from anybody, so it can only name classes that
-are known already.
+Only a tuning file, which the user runs on purpose, can make the program import a module. A stored study may come from
+anybody, so it can only name classes that are already registered.
 """
 
 from __future__ import annotations

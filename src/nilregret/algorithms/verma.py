@@ -60,8 +60,8 @@ def gp_ucb_sdf(
         width: "censored", "tight" or a part.
 
             - "censored": nu_t.
-            - "tight": bounds of the same theorem that are never wider (`CensoredBounds`). They count only missing
-              answers, at the points that these inform about.
+            - "tight": bounds of rho_m f, too, which are never wider (`CensoredBounds`). Only missing rewards widen
+              them, each at the points that are correlated with its own point.
             - A part. Then the other arguments about the bounds must be left out.
         late: "drop", as in the paper, ignores later answers. "accept" counts them, and then nothing is proved.
         horizon: T, which sets lambda = 1 + 2/T. "doubling" starts afresh after 16, 32, 64, ... rounds, each time with

@@ -45,8 +45,8 @@ def lb_gp_ucb(
     The algorithm is GP-UCB under several lengthscales, whose regret is balanced. In each round one candidate theta_j
     decides: the one with the smallest regret bound after one more round of its own,
     R_j(n) ~ sqrt(n) (B_j sqrt(gamma_n) + gamma_n) with gamma_n ~ theta_j^-d. It plays argmax mu_j + beta_j sigma_j. All
-    candidates learn from all rewards. If a candidate's average reward is lower than its bounds allow, the candidate is
-    wrong and eliminated. `study.lengthscales` shows the next candidate and the eliminated ones.
+    candidates learn from all rewards. A candidate is eliminated if its average reward is lower than that of another
+    candidate by more than their bounds allow. `study.lengthscales` shows the next candidate and the eliminated ones.
 
     Theorem 4.1: let ||f||_k <= B_j under some candidate, and so under all shorter ones. Then with probability 1 - delta
     the regret is within a factor of the regret under the right lengthscale. The factor is about the number of

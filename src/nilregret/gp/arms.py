@@ -7,8 +7,8 @@ a does
     mu += g (y - mu_a) / (lambda + s^2),    sigma^2 -= g^2 / (lambda + s^2),    log det += log(1 + s^2 / lambda).
 
 n observations of one arm together have the effect of one observation of their average, with lambda / n for lambda. At
-fixed intervals everything is computed again from the sums of each arm, so that rounding errors do not add up. So
-whoever adds many observations at once needs only the sums up to the last such recomputation.
+fixed intervals everything is computed again from the sums of each arm, so that rounding errors do not add up. A
+batch of observations therefore needs only the sums up to its last such recomputation.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ Under some theorems lambda is not the variance of the noise. Then a second set o
 noise determines w_j, and those of lambda determine everything else. So J is twice as large in some of the shapes.
 
 Each posterior is that of `drifting`. Every rate predicts each reward before it learns the reward, with density p_j. The
-density is Student-t, with the scale learned as in `change.evidence`, where the given scale counts as `PRIOR` rewards.
+density is Student-t, with the scale learned as in `theory.change.evidence`, where the given scale counts as `PRIOR`
+rewards.
 Then
 
     w_j <- (1 - a) w_j p_j / sum_i w_i p_i + a / J    (fixed share, Herbster & Warmuth 1998).

@@ -183,7 +183,7 @@ class PointPosterior(AtPoints, CountingPosterior):
 
     def _changed(self, rotations: Rotations) -> None:
         self.rotations.append(rotations)
-        if len(self.rotations) > MOST_ROTATIONS:  # nobody reads them
+        if len(self.rotations) > MOST_ROTATIONS:  # No reader follows the posterior, so the list would only grow.
             self.rotations.clear()
             self.removals += 1
 

@@ -246,9 +246,8 @@ class PointKernel(Kernel):
 
     Sample paths are drawn by joint sampling (`gp.prior_paths`), and integrals are quasi-Monte Carlo
     (`theory.change.geometry`). `nilregret.theory.change.box_averages.product_average.register(MyKernel)` adds a
-    closed form
-    of the integrals. `nilregret.theory.rates.growth_rate.register(MyKernel)` adds a growth rate of the information
-    gain.
+    closed form of the integrals. `nilregret.theory.rates.growth_rate.register(MyKernel)` adds a growth rate of the
+    information gain.
 
     >>> from dataclasses import dataclass
     >>> import numpy as np, nilregret as nr

@@ -126,7 +126,7 @@ class MemoryRunner:
             self._read(detector, trial, before, drift)
 
     def _read_limited(self) -> None:
-        """Shows the detector constraint values that came by themselves."""
+        """Passes constraint values that came without a reward to the detector."""
         limited, self._limited = sorted(self._limited, key=BY_NUMBER), []
         for trial in limited:
             if trial.number >= self.rounds.since and self.detector is not None:

@@ -152,8 +152,8 @@ class Policy(Generic[D]):
         for censored rewards and the inflated width for a hallucinated variance.
 
         Under constraints, f is the reward less the charges of the epoch's multipliers. If data are kept between
-        epochs, f depends on the noise in them. Then the theorem must hold for all f at once. That of Chowdhury &
-        Gopalan does. The martingale of Srinivas et al.'s Theorem 6 is for an f that was there before the noise.
+        epochs, f depends on the noise in them. Then the theorem must hold for all f at once, as that of Chowdhury
+        & Gopalan does. The martingale of Srinivas et al.'s Theorem 6 is for an f that was there before the noise.
         """
         about_f = not self.objective.looks_back or self.confidence.for_all_at_once
         about_f = about_f and self.objective.proved and self.objective.admits(self.confidence)

@@ -118,7 +118,7 @@ def run(
     http: Any = LimitedConnections(limits.header_seconds, limits.connections)  # any callable that makes a protocol
     config = uvicorn.Config(
         service, factory=True, http=http, ws="none", workers=workers, h11_max_incomplete_event_size=limits.header_bytes,
-        limit_concurrency=2 * limits.connections,  # of which some may be closing
+        limit_concurrency=2 * limits.connections,  # twice, since connections that are closing count, too
         timeout_graceful_shutdown=LEAVING_SECONDS, timeout_worker_healthcheck=HUNG_SECONDS, server_header=False,
         proxy_headers=proxies is not None, forwarded_allow_ips=proxies, access_log=log,
         log_level="info" if log else "error", use_colors=False,

@@ -138,7 +138,10 @@ class Objective(Part):
 
     @property
     def looks_back(self) -> bool:
-        """True if targets of old trials may depend on old noise. Only some bounds then hold."""
+        """True if targets of old trials may depend on old noise.
+
+        Only bounds with `for_all_at_once` then hold.
+        """
         return self.revises
 
     @abstractmethod

@@ -110,7 +110,7 @@ class Refit(Learning):
 
     Attributes:
         every: number of rewards between two fits.
-        prior: "hvarfner" (Hvarfner et al. 2024, see `fitting.fit`) or "none" for maximum likelihood.
+        prior: "hvarfner" (Hvarfner et al. 2024, see `nilregret.gp.fitting.fit`) or "none" for maximum likelihood.
         restarts: number of random starts of each fit.
         outputs: "answered" fits to the rewards of observed trials. The option "own" fits to the training data of the
             policy, with the imputed values of pending trials. The code released by Verma et al. 2022 does so.

@@ -78,7 +78,8 @@ class KnownReward(Objective):
     def unit(self, mean: float, variance: float) -> float:  # noqa: ARG002
         """Returns the unit of differences between arms, see `nilregret.gp.binomial_counts.Rates`.
 
-        For clicks and counts this is the variance: rates of 3% differ by percent, rates of 50% by tens of percent.
+        For clicks and counts the unit is the variance, since small rates differ by less. Rates near 3% differ by some
+        percent, rates near 50% by tens of percent.
         """
         return variance
 

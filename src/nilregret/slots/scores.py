@@ -150,8 +150,8 @@ class RandomisedBound(Score):
     above mu + c sigma with probability at most exp(-c^2 / 2) / 2. So max_x f(x) over N points is above max_x (mu + (2
     log(N / (2 u)))^{1/2} sigma) with probability at most u. With u uniform, 2 log(N / (2 u)) = 2 log(N / 2) + E. If all
     u-quantiles of one maximum lie below those of another, so does its mean: E max f <= E max (mu + zeta^{1/2} sigma).
-    The mean regret over f, noise and zeta together is therefore at most sqrt(C_1 (2 + 2 log(N / 2)) T gamma_T). Nothing
-    is said with probability 1 - delta, and the width does not grow with t.
+    The mean regret over f, noise and zeta together is therefore at most sqrt(C_1 (2 + 2 log(N / 2)) T gamma_T). No
+    bound on it with probability 1 - delta is proved. The width does not grow with t.
 
     The bounds that a study shows are still those of the policy's `confidence`, which hold whatever is played.
 

@@ -60,12 +60,13 @@ class Switching(Part):
             std: posterior standard deviation of f there. Pending trials count as observed if the policy imputes them
                 so.
             regularization: lambda of the posterior, in the same units squared.
-            hope: the number h in [0, 1]: the share of the excess of the upper bound over the mean that lies above the
-                largest mean. It is 1 if the point itself has that mean, and small if the point is known to be worse.
+            hope: h, a share in [0, 1] of the interval from the mean to the upper bound of the point. It is the share
+                above the largest mean of all points. h is 1 at the point with the largest mean. It is small at points
+                that are known to be worse.
         """
 
     def check(self, policy: Policy) -> None:
-        """Refuses parts that read single rounds, and parts that change the posterior between decisions."""
+        """Raises `InvalidInput` for parts that need a decision in each round or change the posterior in between."""
         self._check_single_rounds(policy)
         self._check_posterior(policy)
 
@@ -124,9 +125,10 @@ class Switching(Part):
 class Lazy(Switching):
     """A rule that plays a choice until it could have shrunk some standard deviation by the factor C.
 
-    The point with the best mean is played for the whole run. A point with high uncertainty is played for a share of it,
-    at least a quarter. The regret is that of deciding in each round up to a constant that tends to 1 with C. Only
-    O(gamma_T) decisions are made in T rounds (Calandriello et al. 2022, for GP-UCB), some two hundred in a million.
+    The point with the best mean is played exactly so long. A point chosen for its uncertainty is played for a share of
+    these rounds, at least a quarter. The regret is that of deciding in each round up to a constant that tends to 1 with
+    C. Only O(gamma_T) decisions are made in T rounds (Calandriello et al. 2022, for GP-UCB), some two hundred in a
+    million.
 
     Args:
         factor: C >= 1. With 1 every round has a decision.

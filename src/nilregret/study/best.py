@@ -74,7 +74,7 @@ def _answered(state: AnyState, trials: Iterable[Trial]) -> list[Trial]:
 
 
 def _learned_to_satisfy(state: AnyState, trials: list[Trial], context: Array) -> list[Trial]:
-    """Returns trials that satisfied all constraints, and whose points satisfy them under another context.
+    """Returns the trials that satisfied all constraints and whose points also satisfy them under `context`.
 
     A point satisfies them if the posterior mean of each constraint is at most 0. In addition, no violation was told at
     the point under exactly this context.

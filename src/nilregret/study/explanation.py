@@ -83,7 +83,7 @@ class Explanation:
     `str()` gives the explanation in words, `to_dict()` as values that JSON can hold.
 
     Attributes:
-        trial: as it was when it was asked for.
+        trial: the trial as `ask` returned it, without an outcome.
         goal: of the study.
         algorithm: of the policy.
         rule: name of the score that the round maximised. None in a forced uniform round, and without a score.

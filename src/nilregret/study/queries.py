@@ -120,7 +120,7 @@ class Queries(Generic[D]):
         return envelope.lower, envelope.upper
 
     def band(self, points: Any, *, context: Any = None, channel: int = 0) -> PosteriorBand:
-        """Returns the posterior mean at points `(n, d)` with a band to draw, which says what it proves.
+        """Returns the posterior mean at points `(n, d)` with a band to draw. The band states what is proved for it.
 
         Args:
             points: see `predict`.

@@ -156,7 +156,7 @@ class PointSearch:
         return found[:LEADING]
 
     def _near(self, points: Array, tried: Array, domain: Box | Space) -> npt.NDArray[np.bool_]:
-        """Returns which points are tried ones, or close to one in all real parameters, `(n,)`."""
+        """Returns True for points that were tried, or differ from a tried point only slightly in real parameters."""
         real = real_columns(domain)
         least = np.where(real, self.apart, SAME) * (domain.upper - domain.lower)
         # Real columns come first, since they leave few pairs to be compared in the others.

@@ -196,7 +196,7 @@ class ArmEngine(Engine[TableBelief]):
         return Decision(self.domain.points[arm], arm, explored=True)
 
     def failed_among(self, available: Available) -> npt.NDArray[np.bool_]:
-        """Returns which available arms are set aside."""
+        """Returns True for available arms that are excluded because their trials failed."""
         arms = np.arange(len(self.domain)) if available.arms is None else available.arms
         return np.isin(arms, list(self._failed))
 

@@ -321,7 +321,7 @@ class Engine(Copyable, ABC, Generic[B]):
 
     @abstractmethod
     def failed_among(self, available: Available) -> npt.NDArray[np.bool_]:
-        """Returns which available points are set aside, `(n,)`."""
+        """Returns True for available points that are excluded because their trials failed, `(n,)`."""
 
     @final
     def best_among(self, scores: Array, size: float, randomness: Randomness, available: Available) -> Decision:
@@ -336,7 +336,7 @@ class Engine(Copyable, ABC, Generic[B]):
         return _decision(available, int(left[randomness.generator.integers(len(left))]), explored=True)
 
     def _failed_of(self, available: Available) -> npt.NDArray[np.bool_]:
-        """Returns which available points are set aside.
+        """Returns True for available points that are excluded because their trials failed.
 
         Raises:
             NoRegretError: if all are.

@@ -123,7 +123,8 @@ def _logistic(t: Array) -> Array:
 
 
 def _log(t: Array, place: Array) -> Array:
-    return np.log(np.maximum(t + place, 1e-300))  # Servers with a sigmoid do not use this value.
+    # `np.where` also evaluates this for servers with a sigmoid, where t + place may be negative and the value unused.
+    return np.log(np.maximum(t + place, 1e-300))
 
 
 def _best_rates(utilities: Callable[[Array], Array]) -> Array:

@@ -21,7 +21,7 @@ max_p L is attained at the averages,
 with d(a, b) the Kullback-Leibler divergence. Each term alone bounds one p_i. d(a, b) is also the integral of (a - u) /
 v(u) from b to a, with v(u) the variance u (1 - u) or u. Hence d(a, b) >= (a - b)^2 / 2 V. So p lies in the ellipsoid
 sum_i (n_i / V_i) (ybar_i - p_i)^2 <= 2 rho as well as in the ball of radius B. As for the dual mixture
-(`widths.mixtures`), for every alpha,
+(`slots.widths.mixtures`), for every alpha,
 
     |p(x) - mu_alpha(x)| <= s_alpha(x) sqrt((2 rho + alpha B^2 - q(alpha)) / alpha),
 

@@ -65,7 +65,10 @@ def noise_bound(posterior: Posterior, delta: float) -> float:
 
 
 def bounded_noise(noise: float | None, delta: float, progress: Progress) -> tuple[float, float]:
-    """Returns R, or its bound, for the targets, and the remaining delta, which is half if R is unknown."""
+    """Returns R in the units of the targets, and the failure probability that is left for the width.
+
+    If R is unknown, the first is an upper bound of R, which takes half of delta.
+    """
     if noise is not None:
         return progress.noise_factor * noise, delta
     answers = progress.posterior if progress.answers is None else progress.answers

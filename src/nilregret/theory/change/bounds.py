@@ -32,7 +32,7 @@ def regret_exponent(alpha: float, dimension: int) -> float:
 
 
 def pairs_to_detect(distance: float, *, alpha: float, dimension: int, level: float) -> float:
-    """Returns n* = 2 (level / Delta^2)^{1 + 1 / (2 alpha + d)}, (C.13): pairs in each half that detect a change.
+    """Returns n* = 2 (level / Delta^2)^{1 + 1 / (2 alpha + d)}, (C.13). n* pairs in each half detect a change.
 
     At n* the threshold of eq. 3.6 is 2^{-(2 alpha + d) / (2 alpha + d + 1)} Delta^2.
 

@@ -343,7 +343,8 @@ class ChangeEvidence(Copyable):
     ) -> None:
         """Takes another kernel, noise or scale, and compares all observations again from the beginning.
 
-        Only the current starts are compared, and they share the stakes of those before them. It takes O(t r^2) in all.
+        Only the current starts stay. Each gets its own stake and the stakes of the removed starts just before it. The
+        total cost is O(t r^2).
         """
         self._covariance, self._noise, self._scaled = covariance, noise_variance, scaled
         now, starts = self._now, self.starts
