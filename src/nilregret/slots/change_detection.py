@@ -101,8 +101,6 @@ class EvidenceDetector(Copyable, Detector):
     joins = True
     OWNED = ("_evidence", "_waiting", "_trials", "_values")
 
-    OWNED = ("_evidence", "_waiting", "_trials", "_values")
-
     def __init__(self, memory: EDetector, model: ModelInfo) -> None:
         self._threshold = math.log(1.0 / memory.delta)
         self._cell, self._learned = model.cell, model.learned

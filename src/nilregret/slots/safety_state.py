@@ -41,9 +41,6 @@ class SafetyState(Copyable, DualState):
     OWNED = ("_certified", "_sums", "_unsafe")
     OWNED_EACH = ("_values",)
 
-    OWNED = ("_certified", "_sums", "_unsafe")
-    OWNED_EACH = ("_values",)
-
     def __init__(self, start: Array, delta: float, *, bounded: bool, learned: bool) -> None:
         self._start, self._delta, self._bounded, self._learned = start, delta, bounded, learned
         self._certified: dict[tuple[bytes, bytes], tuple[int, Array, float]] = {}  # first trial, point, its risk
