@@ -136,7 +136,7 @@ class Result(Generic[D]):
             import pandas as pd
         except ImportError as error:
             raise MissingExtra(
-                "`to_pandas` needs pandas, which is not installed: pip install pandas. `result.history` has the same "
+                "`to_pandas` needs pandas, which is not installed: pip install 'nilregret[export]'. `result.history` has the same "
                 "as a list of dicts."
             ) from error
         rows = []
