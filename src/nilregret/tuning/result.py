@@ -136,8 +136,8 @@ class Result(Generic[D]):
             import pandas as pd
         except ImportError as error:
             raise MissingExtra(
-                "`to_pandas` needs pandas, which is not installed: pip install 'nilregret[export]'. `result.history` has the same "
-                "as a list of dicts."
+                "`to_pandas` needs pandas, which is not installed: pip install 'nilregret[export]'. "
+                "`result.history` has the same as a list of dicts."
             ) from error
         rows = []
         for row in self.history:
