@@ -92,7 +92,7 @@ def test_the_history_has_every_trial_and_becomes_a_table():
 def test_without_pandas_the_error_says_what_to_install(monkeypatch):
     result = quiet(score, SPACE, trials=2)
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(nr.errors.MissingExtra, match="pip install 'nilregret.export.'"):
+    with pytest.raises(nr.errors.MissingExtra, match=r"pip install 'nilregret\[export\]'"):
         result.to_pandas()
 
 
