@@ -295,7 +295,10 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
     def answered(
         self, *, reward: float, order: int, time: float, constraints: Array | None = None, plays: Plays | None = None
     ) -> Trial:
-        """Returns this trial with its reward and the constraint values that came with it. Earlier values stay."""
+        """Returns this trial with its reward and the constraint values that came with it.
+
+        Constraint values that came earlier stay if none came with the reward.
+        """
         return Trial(
             self.number, self.point, self.arm, self.settings, self.asked_order, self.asked_at, self.context,
             self.explored, "observed", reward, None, order, time,

@@ -96,8 +96,8 @@ class _Moment:
     Args:
         state: after all earlier events.
         goal: of the study.
-        trial: as it was asked for.
-        earlier: trials, as they were then.
+        trial: the trial as it was when it was asked for.
+        earlier: the earlier trials as they were at that moment.
         available: points that could be played, or None for all.
         draws: see `explanation`.
     """

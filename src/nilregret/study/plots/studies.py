@@ -40,8 +40,8 @@ def tuning(study: Study, path: str | Path, *, sign: float = 1.0, label: str | No
     Args:
         study: with at least one answered trial.
         path: of the PNG.
-        sign: -1 if the study was told losses negated, so that the picture shows losses. A study with goal="minimize"
-            shows losses without it.
+        sign: -1 if the rewards of the study are negated losses, so that the picture shows losses. A study with
+            goal="minimize" shows losses anyway, and needs 1.
         label: of the vertical axes. By default "reward", or "loss" if the goal is to minimise.
     """
     closest = closest_of(study.trials)
