@@ -35,8 +35,8 @@ MANY = 1e6  # variance of the harmonics beyond which rounded normal variables re
 class Periodic(Spectral):
     """k(x, x') = scale * exp(-2 sum_j sin^2(pi (x_j - x'_j) / period_j) / lengthscale_j^2) (MacKay 1998).
 
-    Samples repeat exactly. For effects that fade, multiply with another kernel: `Periodic(24.0).on(0) * Matern(2.5,
-    200.0).on(0)`. A fit keeps the period unless `bounds` has one for "period".
+    Samples repeat exactly. For effects that fade, multiply with another kernel:
+    `Periodic(24.0).on(0) * Matern(2.5, 200.0).on(0)`. A fit keeps the period unless `bounds` has one for "period".
     """
 
     period: float | tuple[float, ...] = 1.0

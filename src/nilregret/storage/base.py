@@ -174,8 +174,8 @@ class Storage(ABC):
     """A place for the records of studies: a file, a server, or memory.
 
     A study is found by its name. Its events are numbered 1, 2, ... without gaps. A storage does not check that: it
-    keeps trials, and allows one writer at a time for each study. Its errors are `StorageError`s and leave the record as
-    it was. Several studies and threads may use one storage.
+    keeps trials, and allows one writer at a time for each study. It raises `StorageError` and then leaves the record
+    as it was. Several studies and threads may use one storage.
     """
 
     @property
