@@ -12,6 +12,7 @@ from .._utils.checks import Array, finite_array, points_array
 from .._utils.errors import InvalidInput
 from ..kernels import Kernel
 from ..kernels.factorization import covariance_root
+from .observations import Observations
 from .protocol import RevisablePosterior
 from .spectrum import Spectrum
 
@@ -48,6 +49,7 @@ class AtPoints(RevisablePosterior):
 
     kernel: Kernel
     dimension: int
+    _seen: Observations
 
     @abstractmethod
     def extend(self, points: npt.ArrayLike, targets: npt.ArrayLike) -> None:
@@ -66,24 +68,24 @@ class AtPoints(RevisablePosterior):
         return np.asarray(points_array("point", np.reshape(point, (1, -1)), dimension=self.dimension)[0] + 0.0)
 
     @property
-    @abstractmethod
     def points(self) -> Array:
         """Distinct points observed, `(n, d)`."""
+        return self._seen.points
 
     @property
-    @abstractmethod
     def plays(self) -> npt.NDArray[np.int64]:
         """Number of observations of each distinct point, `(n,)`."""
+        return self._seen.plays
 
     @property
-    @abstractmethod
     def average(self) -> Array:
         """Average target of each distinct point, `(n,)`."""
+        return self._seen.average
 
     @property
-    @abstractmethod
     def noisy(self) -> bool:
         """True if repeated points had different targets, or if no point was repeated."""
+        return self._seen.noisy
 
     @property
     @abstractmethod

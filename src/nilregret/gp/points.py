@@ -77,11 +77,6 @@ class PointPosterior(AtPoints, CountingPosterior):
         """Number of distinct points n."""
         return self._seen.size
 
-    @property
-    def points(self) -> Array:
-        """Distinct points, `(n, d)`."""
-        return self._seen.points
-
     # -- observations --------------------------------------------------------------------------------------------
 
     def append(self, point: npt.ArrayLike, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
@@ -299,21 +294,6 @@ class PointPosterior(AtPoints, CountingPosterior):
         means[known] = self.landmark_means()[positions[known]]
         means[~known] = self.mean(X[~known])
         return means
-
-    @property
-    def plays(self) -> npt.NDArray[np.int64]:
-        """Number of observations of each distinct point, `(n,)`."""
-        return self._seen.plays
-
-    @property
-    def average(self) -> Array:
-        """Average target of each distinct point, `(n,)`."""
-        return self._seen.average
-
-    @property
-    def noisy(self) -> bool:
-        """True if repeated points had different targets, or if no point was repeated."""
-        return self._seen.noisy
 
     def spectrum(self) -> Spectrum:
         """Returns the diagonalised observations. O(n^3) once after each change."""

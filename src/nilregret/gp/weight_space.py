@@ -212,26 +212,6 @@ class WeightSpacePosterior(AtPoints):
     # -- predictions ---------------------------------------------------------------------------------------------
 
     @property
-    def points(self) -> Array:
-        """Distinct points observed, `(n, d)`."""
-        return self._seen.points
-
-    @property
-    def plays(self) -> npt.NDArray[np.int64]:
-        """Number of observations of each distinct point, `(n,)`."""
-        return self._seen.plays
-
-    @property
-    def average(self) -> Array:
-        """Average target of each distinct point, `(n,)`."""
-        return self._seen.average
-
-    @property
-    def noisy(self) -> bool:
-        """True if repeated points had different targets, or if no point was repeated."""
-        return self._seen.noisy
-
-    @property
     def landmarks(self) -> Array:
         """All distinct points, or the inducing points of a sketch."""
         return self._span.points if isinstance(self._span, NystromFeatures) else self._seen.points
