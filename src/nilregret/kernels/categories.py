@@ -32,7 +32,6 @@ from .base import (
     Kernel,
     PointKernel,
     Pullback,
-    check_kernel,
     parameter_values,
     points_pair,
     scale_number,
@@ -169,14 +168,11 @@ class Mixture(Pair):
     product learns their interaction. The factor 1/2 keeps the prior variance the same for every lambda.
     """
 
-    left: Kernel
-    right: Kernel
     share: float = 0.5
     scale: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_kernel("left", self.left)
-        check_kernel("right", self.right)
+        super().__post_init__()
         why = "It is lambda, the share of the product."
         share = number("share", self.share, low=0.0, high=1.0, open_low=True, open_high=True, why=why)
         object.__setattr__(self, "share", share)
@@ -184,7 +180,7 @@ class Mixture(Pair):
 
     @cached_property
     def expanded(self) -> Sum:
-        """The same kernel as a sum of three."""
+        """Sum of three kernels with the same covariances."""
         half = 0.5 * self.scale * (1.0 - self.share)
         product = Product(self.left, self.right).scaled(self.scale * self.share)
         return Sum(Sum(self.left.scaled(half), self.right.scaled(half)), product)

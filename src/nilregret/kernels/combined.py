@@ -27,11 +27,16 @@ from .derivatives import Derivatives
 from .wrapper import Wrapper
 
 
+@dataclass(frozen=True)
 class Pair(Kernel):
     """A kernel made of two kernels, whose covariances are combined entry by entry."""
 
     left: Kernel
     right: Kernel
+
+    def __post_init__(self) -> None:
+        check_kernel("left", self.left)
+        check_kernel("right", self.right)
 
     @abstractmethod
     def _combined(self, left: Array, right: Array) -> Array:
@@ -74,7 +79,7 @@ class Pair(Kernel):
         return self._of(self.left.rescaled(factors), self.right.rescaled(factors))
 
     def _of(self, left: Kernel, right: Kernel) -> Self:
-        return replace(self, left=left, right=right)  # type: ignore[type-var]  # all are dataclasses
+        return replace(self, left=left, right=right)
 
     @property
     def variance(self) -> float | None:
@@ -92,13 +97,6 @@ class Pair(Kernel):
 @dataclass(frozen=True)
 class Sum(Pair):
     """k(x, x') = left(x, x') + right(x, x'): rewards that are sums of independent effects."""
-
-    left: Kernel
-    right: Kernel
-
-    def __post_init__(self) -> None:
-        check_kernel("left", self.left)
-        check_kernel("right", self.right)
 
     def _combined(self, left: Array, right: Array) -> Array:
         return left + right
@@ -149,13 +147,6 @@ class Sum(Pair):
 @dataclass(frozen=True)
 class Product(Pair):
     """k(x, x') = left(x, x') * right(x, x'): two points are alike only if both factors say so."""
-
-    left: Kernel
-    right: Kernel
-
-    def __post_init__(self) -> None:
-        check_kernel("left", self.left)
-        check_kernel("right", self.right)
 
     def _combined(self, left: Array, right: Array) -> Array:
         return left * right

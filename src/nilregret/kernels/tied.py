@@ -72,7 +72,7 @@ class Tied(PointKernel):
 
     @cached_property
     def expanded(self) -> Stationary:
-        """The same kernel with a lengthscale for each column, `(d,)`."""
+        """Stationary kernel with the same covariances and a lengthscale for each column, `(d,)`."""
         lengthscale = np.asarray(self.kernel.lengthscale)[self._index]
         return replace(self.kernel, lengthscale=tuple(lengthscale.tolist()))  # type: ignore[type-var]  # see above
 
