@@ -66,8 +66,8 @@ DEFECTS = (
     ),
     Defect(
         "gp/likelihood",
-        "u, repeats, scatter = len(data.means), float(np.sum(data.counts - 1.0)), float(data.scatters.sum())",
-        "u, repeats, scatter = len(data.means), float(np.sum(data.counts)), float(data.scatters.sum())",
+        "self._repeats = float(np.sum(data.counts - 1.0))",
+        "self._repeats = float(np.sum(data.counts))",
         "test_fitting.py",
         "a count of repeats",
     ),

@@ -52,8 +52,7 @@ def test_likelihood_at_the_best_constant_mean_and_its_gradient(repeats):
     kernel, data = nr.Matern(2.5, [0.3, 0.6], scale=2.0), likelihood.merged(X, y)
 
     def at(theta):
-        moved = kernel.with_log_parameters(theta[:-1])
-        return likelihood.evaluate(moved, data, math.exp(theta[-1]), ridges=(0.0,), fit_mean=True)
+        return likelihood.Marginal(kernel, data, ridges=(0.0,), fit_mean=True)(theta)
 
     theta = np.append(kernel.log_parameters, math.log(0.3))
     found = at(theta)
@@ -62,11 +61,9 @@ def test_likelihood_at_the_best_constant_mean_and_its_gradient(repeats):
     assert found.mean == pytest.approx(ones @ y / ones.sum(), rel=1e-9)
     for off in (0.0, -0.1, 0.1):
         other = multivariate_normal(np.full(len(X), found.mean + off), C).logpdf(y)
-        assert (
-            found.likelihood.value == pytest.approx(other, abs=1e-8) if off == 0.0 else found.likelihood.value > other
-        )
-    expected = central_differences(lambda t: at(t).likelihood.value, theta)
-    np.testing.assert_allclose(found.likelihood.gradient, expected, rtol=1e-6, atol=1e-6)
+        assert found.value == pytest.approx(other, abs=1e-8) if off == 0.0 else found.value > other
+    expected = central_differences(lambda t: at(t).value, theta)
+    np.testing.assert_allclose(found.gradient(), expected, rtol=1e-6, atol=1e-6)
 
 
 def test_a_fitted_mean_follows_a_shift_of_the_rewards():
@@ -224,10 +221,12 @@ def test_starts_compared_on_a_part_lead_to_the_optimum_of_all(monkeypatch):
 def test_a_fit_works_with_a_part_of_many_points(monkeypatch):
     X, y = draw(120, 2, 2)
     whole = nr.gp.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, fit_mean=True)
-    sizes, evaluate = [], fitting.evaluate
+    sizes = []
     monkeypatch.setattr(fitting, "MOST", 100, raising=False)
     monkeypatch.setattr(
-        fitting, "evaluate", lambda k, data, *a, **b: sizes.append(len(data.means)) or evaluate(k, data, *a, **b)
+        fitting,
+        "Marginal",
+        lambda k, data, **given: sizes.append(len(data.means)) or likelihood.Marginal(k, data, **given),
     )
     part, again, other = (nr.gp.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, fit_mean=True, seed=seed) for seed in (0, 0, 1))
     assert set(sizes) == {100}

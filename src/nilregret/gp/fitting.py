@@ -14,6 +14,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
@@ -36,7 +37,7 @@ from .._utils.checks import (
 from .._utils.errors import InvalidInput, NoRegretWarning
 from .._utils.serialize import described
 from ..kernels import Hyperparameter, Kernel, check_kernel
-from .likelihood import LOG_2PI, Data, Evaluated, checked, evaluate, merged
+from .likelihood import LOG_2PI, Data, Evaluated, Marginal, checked, merged
 
 MOST_RESTARTS = 1000
 LEAST_STD = 1e-200  # smallest standard deviation of rewards: numbers divided by it must not overflow
@@ -44,7 +45,9 @@ FEWEST = 3  # distinct points below which a lengthscale cannot be learned
 PART = 125  # distinct points beyond which the starts are compared on a random part of the points
 MOST = 1000  # largest number u of distinct points in a fit, which takes time u^3 and memory u^2
 TOLERANCE = 1e-8  # relative rise of an iteration that ends a climb
-ROUGHLY = 1e-3  # the same tolerance when starts are compared on a part of the points
+ROUGHLY = 3e-3  # the same tolerance when starts are compared
+HOPEFUL = 0.5  # nats by which a rough climb may end below the best one, to be continued
+NEAR = 0.7  # largest difference of log parameters of two ends that lead to one maximum
 RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)  # relative to the mean prior variance, tried in this order
 PERIOD_SPREAD = 0.1  # prior standard deviation of the logarithm of a fitted period, about the given period
 BOUNDED = ("lengthscale", "scale", "noise", "period", "angle", "odds")
@@ -321,10 +324,14 @@ class _Problem:
     prior: _Prior
     fit_mean: bool = False
 
+    @cached_property
+    def _likelihood(self) -> Marginal:
+        return Marginal(self.kernel, self.data, ridges=RIDGES, fit_mean=self.fit_mean)
+
     def evaluate(self, theta: Array) -> Evaluated:
-        kernel = self.kernel.with_log_parameters(theta[:-1])
-        result = evaluate(kernel, self.data, math.exp(theta[-1]), ridges=RIDGES, fit_mean=self.fit_mean)
+        result = self._likelihood(theta)
         if result is None:
+            kernel = self.kernel.with_log_parameters(theta[:-1])
             raise InvalidInput(
                 f"{shown(kernel)} is not positive definite on these points, not even with a ridge of {RIDGES[-1]:g} "
                 "times its prior variance. Usually it is a kernel of your own with an error in it."
@@ -340,9 +347,13 @@ class _Problem:
 
     def loss(self, theta: Array) -> tuple[float, Array]:
         """Returns minus the log posterior and its gradient."""
-        likelihood = self.evaluate(theta).likelihood
+        likelihood = self.evaluate(theta)
         value, gradient = self.prior.log_density(theta)
-        return -likelihood.value - value, -likelihood.gradient - gradient
+        return -likelihood.value - value, -likelihood.gradient() - gradient
+
+    def log_posterior(self, theta: Array) -> float:
+        """Returns the log posterior alone, which costs a third of its gradient."""
+        return self.evaluate(theta).value + self.prior.log_density(theta)[0]
 
     def climb(self, start: Array, tolerance: float = TOLERANCE) -> _Climb:
         """Returns the local maximum that L-BFGS-B reaches from a start."""
@@ -368,15 +379,15 @@ class _Problem:
         return bool(np.abs(left).max() <= 1e-2)
 
     def result(self, theta: Array, *, converged: bool, message: str) -> Fit:
-        likelihood, mean, ridge = self.evaluate(theta)
+        log_likelihood, _, mean, ridge = self.evaluate(theta)
         if ridge:
             message += f" The covariance of the rewards was singular to rounding; a ridge of {ridge:g} was added."
         return Fit(
             kernel=self.kernel.with_log_parameters(theta[:-1]),
             noise=math.exp(0.5 * theta[-1]),
             mean=mean,
-            log_likelihood=likelihood.value,
-            log_posterior=likelihood.value + self.prior.log_density(theta)[0],
+            log_likelihood=log_likelihood,
+            log_posterior=log_likelihood + self.prior.log_density(theta)[0],
             converged=converged,
             message=message,
         )
@@ -402,20 +413,28 @@ def _maximize(problem: _Problem, theta: Array, starts: int, rng: np.random.Gener
         # drawn at random, lengthscales moved by a third from fit to fit, which cost regret. Hence half the points are
         # spread out. The others determine the noise.
         problem = problem.of_part(MOST, rng, spread=MOST // 2)
-    if distinct <= PART:
-        climbs = [problem.climb(way) for way in ways]
-        best = max(climbs, key=lambda climb: climb.log_posterior)
-    else:
-        part = problem.of_part(PART, rng)
-        climbs = [part.climb(way, ROUGHLY) for way in ways]
-        losses = [problem.loss(climb.theta)[0] for climb in climbs]  # all points decide between the starts
-        best = problem.climb(climbs[int(np.argmin(losses))].theta)
-        climbs.append(best)
-    evaluations = sum(climb.evaluations for climb in climbs)
+    rough = problem.of_part(PART, rng) if distinct > PART else problem
+    climbs = [rough.climb(way, ROUGHLY) for way in ways]
+    ends = [problem.climb(theta) for theta in _hopeful(problem, rough, climbs)]
+    best = max(ends, key=lambda climb: climb.log_posterior)
+    evaluations = sum(climb.evaluations for climb in [*climbs, *ends])
     what = "Converged" if best.converged else f"Not converged ({best.message.strip().rstrip('.')})"
     of = f" on {MOST} of {distinct} points" if distinct > MOST else ""
     message = f"{what}: best of {many(starts, 'start')}, {many(evaluations, 'evaluation')}{of}."
     return problem.result(best.theta, converged=best.converged, message=message)
+
+
+def _hopeful(problem: _Problem, rough: _Problem, climbs: list[_Climb]) -> list[Array]:
+    """Returns the ends of rough climbs from which to climb on, best first: of all points one, and else all hopeful."""
+    if rough is not problem:
+        return [max((climb.theta for climb in climbs), key=problem.log_posterior)]
+    climbs = sorted(climbs, key=lambda climb: -climb.log_posterior)
+    found: list[Array] = []
+    for theta, value, *_ in climbs:
+        hopeful = value >= climbs[0].log_posterior - HOPEFUL
+        if hopeful and all(np.abs(theta - other).max() > NEAR for other in found):
+            found.append(theta)
+    return found
 
 
 def _spread(points: Array, count: int, rng: np.random.Generator) -> IndexArray:

@@ -23,7 +23,8 @@ derivatives of the last terms. Both cost O(u^3 + u^2 d), whatever the number of 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -84,13 +85,13 @@ def log_marginal_likelihood(kernel: Kernel, X: npt.ArrayLike, y: npt.ArrayLike, 
     check_kernel("kernel", kernel)
     data = merged(*checked(X, y))
     s = number("noise_variance", noise_variance, low=0.0, open_low=True, why="It is the variance of the reward noise.")
-    result = evaluate(kernel, data, s, ridges=(0.0,))
+    result = Marginal(kernel, data, ridges=(0.0,))(np.append(kernel.log_parameters, math.log(s)))
     if result is None:
         raise InvalidInput(
             f"The covariance of the rewards is singular to rounding at noise variance {s:g}. Usually points nearly "
             "coincide and the noise is tiny beside the prior variance: raise the noise, or leave out such points."
         )
-    return result.likelihood
+    return Likelihood(result.value, result.gradient())
 
 
 def checked(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
@@ -123,66 +124,80 @@ class Evaluated(NamedTuple):
     """A likelihood and its circumstances.
 
     Attributes:
-        likelihood: value and gradient.
+        value: nats.
+        gradient: a function that returns the gradient `(p + 1,)`, to be called once at most.
         mean: mu, reward units.
         ridge: added to C, relative to the mean prior variance.
     """
 
-    likelihood: Likelihood
+    value: float
+    gradient: Callable[[], Array]
     mean: float
     ridge: float
 
 
-def evaluate(
-    kernel: Kernel, data: Data, s: float, *, ridges: tuple[float, ...], fit_mean: bool = False
-) -> Evaluated | None:
-    """Returns the likelihood under C plus the first of these ridges that factorizes, or None if no ridge is enough.
+@final
+class Marginal:
+    """The log marginal likelihood of some rewards as a function of theta.
 
     Args:
-        kernel: prior covariance.
+        kernel: structure.
         data: rewards by distinct points.
-        s: noise variance.
-        ridges: relative to the mean prior variance.
+        ridges: relative to the mean prior variance, tried in this order.
         fit_mean: True for the constant mean of highest likelihood, otherwise the mean is 0.
     """
-    from scipy.linalg.blas import dsyr
-    from scipy.linalg.lapack import dpotri, dpotrs
 
-    u, repeats, scatter = len(data.means), float(np.sum(data.counts - 1.0)), float(data.scatters.sum())
-    if u == 0:
-        return Evaluated(Likelihood(0.0, np.zeros(len(kernel.log_parameters) + 1)), 0.0, 0.0)
-    K, pullback = kernel.matrix_and_pullback(data.points)
-    noise = s / data.counts
-    factor, ridge = _factor(K, noise, ridges)
-    if factor is None:
-        return None
-    mean, centred = 0.0, data.means
-    if fit_mean:
-        ones, _ = dpotrs(factor, np.ones(u), lower=1)
-        mean = float(ones @ data.means) / float(ones.sum())
-        centred = data.means - mean
-    alpha, _ = dpotrs(factor, centred, lower=1)
-    averages = float(centred @ alpha) + 2.0 * float(np.log(factor.diagonal()).sum()) + u * LOG_2PI
-    within = repeats * (LOG_2PI + math.log(s)) + float(np.log(data.counts).sum()) + scatter / s
-    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
-    # C^{-1} - alpha alpha^T below the diagonal and 0 above it. Every pair counts once and the diagonal by a half, which
-    # is the 1/2 of eq. 5.9.
-    below = dsyr(-1.0, alpha, lower=1, a=inverse, overwrite_a=1)
-    halved = np.einsum("ii->i", below)  # a view
-    halved *= 0.5
-    by_noise = 0.5 * (scatter / s - repeats) - float(halved @ noise)
-    likelihood = Likelihood(-0.5 * (averages + within), np.append(-pullback(below.T), by_noise))
-    return Evaluated(likelihood, mean, ridge)
+    def __init__(self, kernel: Kernel, data: Data, *, ridges: tuple[float, ...], fit_mean: bool = False) -> None:
+        from scipy.linalg.blas import dsyr  # slow to import
+        from scipy.linalg.lapack import dpotri, dpotrs
+
+        self._dsyr, self._dpotri, self._dpotrs = dsyr, dpotri, dpotrs
+        self._matrices, self._ridges, self._fit_mean = kernel.matrices(data.points), ridges, fit_mean
+        self._means, self._shares = data.means, 1.0 / data.counts
+        self._scatter = float(data.scatters.sum())
+        self._repeats = float(np.sum(data.counts - 1.0))
+        self._fixed = float(np.log(data.counts).sum()) + (len(data.means) + self._repeats) * LOG_2PI
+
+    def __call__(self, theta: Array) -> Evaluated | None:
+        """Returns the likelihood under C plus the first ridge that factorizes, or None if no ridge is enough."""
+        if not len(self._means):
+            return Evaluated(0.0, lambda: np.zeros(len(theta)), 0.0, 0.0)
+        log_s = theta.item(-1)
+        s = math.exp(log_s)
+        K, pullback = self._matrices(theta[:-1])
+        factor, ridge = _factor(K, s * self._shares, self._ridges)
+        if factor is None:
+            return None
+        mean, centred = 0.0, self._means
+        if self._fit_mean:
+            ones, _ = self._dpotrs(factor, np.ones(len(centred)), lower=1)
+            mean = float(ones @ centred) / float(ones.sum())
+            centred = centred - mean
+        alpha, _ = self._dpotrs(factor, centred, lower=1)
+        determinant = 2.0 * float(np.log(factor.diagonal()).sum())
+        within = self._repeats * log_s + self._scatter / s
+        value = -0.5 * (float(centred @ alpha) + determinant + within + self._fixed)
+
+        def gradient() -> Array:
+            inverse, _ = self._dpotri(factor, lower=1, overwrite_c=1)
+            # C^{-1} - alpha alpha^T below the diagonal and 0 above it. Every pair counts once and the diagonal by a
+            # half, which is the 1/2 of eq. 5.9.
+            below = self._dsyr(-1.0, alpha, lower=1, a=inverse, overwrite_a=1)
+            halved = np.einsum("ii->i", below)  # a view
+            halved *= 0.5
+            by_noise = 0.5 * (self._scatter / s - self._repeats) - s * float(halved @ self._shares)
+            return np.append(-pullback(below.T), by_noise)
+
+        return Evaluated(value, gradient, mean, ridge)
 
 
 def _factor(K: Array, noise: Array, ridges: tuple[float, ...]) -> tuple[Array | None, float]:
     """Returns the lower Cholesky factor of K + diag(noise) + ridge, zero above the diagonal, and the ridge."""
     from scipy.linalg.lapack import dpotrf
 
-    variance = float(K.diagonal().mean())
     for ridge in ridges:
         C = K.copy()
-        np.einsum("ii->i", C)[:] += noise + ridge * variance
+        np.einsum("ii->i", C)[:] += noise + ridge * float(K.diagonal().mean()) if ridge else noise
         # LAPACK is column-major and C is symmetric, so LAPACK works on the transpose in place.
         factor, failed = dpotrf(C.T, lower=1, overwrite_a=1)
         if not failed:

@@ -27,6 +27,7 @@ from .derivatives import Derivatives, unknown
 
 Rows = IndexArray | slice
 Pullback = Callable[[Array], Array]
+Matrices = Callable[[Array], tuple[Array, Pullback]]
 ALL = slice(None)
 LENGTHSCALES = (1e-100, 1e300)  # lengthscales for which distances do not overflow
 POWERS = {"lengthscale": 1.0, "period": 1.0, "slope": -2.0}  # power of a length of the points, by kind
@@ -115,6 +116,13 @@ class Kernel(ABC):
         The pullback is the function weights -> sum_ij weights_ij * dK_ij / d log_parameters, `(p,)`. K must not be
         overwritten before the pullback has been called.
         """
+
+    def matrices(self, X: npt.ArrayLike) -> Matrices:
+        """Returns `matrix_and_pullback` as a function of `log_parameters` `(p,)`, for the many steps of a fit.
+
+        A kernel that overrides it computes once what depends on the points alone.
+        """
+        return lambda values: self.with_log_parameters(values).matrix_and_pullback(X)
 
     @abstractmethod
     def scaled(self, factor: float) -> Kernel:

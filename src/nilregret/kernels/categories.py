@@ -30,6 +30,7 @@ from .base import (
     MAKE,
     Hyperparameter,
     Kernel,
+    Matrices,
     PointKernel,
     Pullback,
     parameter_values,
@@ -123,8 +124,17 @@ class Overlap(PointKernel):
 
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
         """Returns K, and the pullback by log scale, whose derivative is K."""
-        matrix = self(X, X)
-        return matrix, lambda weights: np.array([np.vdot(weights, matrix)])
+        return self.matrices(X)(self.log_parameters)
+
+    def matrices(self, X: npt.ArrayLike) -> Matrices:
+        """Returns multiples of one matrix, and the pullback by log scale, whose derivative is K."""
+        one = self(X, X) / self.scale
+
+        def at(values: Array) -> tuple[Array, Pullback]:
+            matrix = math.exp(values[0]) * one
+            return matrix, lambda weights: np.array([np.vdot(weights, matrix)])
+
+        return at
 
     def scaled(self, factor: float) -> Overlap:
         """Returns the same kernel with `factor` times the scale."""
@@ -222,22 +232,31 @@ class Mixture(Pair):
         given = parameter_values(values, first + second + 2)
         left = self.left.with_log_parameters(given[:first])
         right = self.right.with_log_parameters(given[first:-2])
-        odds, scale = np.exp(given[-2:]).tolist()
-        return Mixture(left, right, odds / (1.0 + odds), scale=scale)
+        return replace(self._with_own(given), left=left, right=right)
 
-    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Returns K, and the pullback by the product rule."""
-        left, left_pullback = self.left.matrix_and_pullback(X)
-        right, right_pullback = self.right.matrix_and_pullback(X)
-        matrix = self._combined(left, right)
+    def _with_own(self, values: Array) -> Mixture:
+        """Returns the mixture of the same kernels with lambda and the scale of these log parameters."""
+        odds, scale = np.exp(values[-2:]).tolist()
+        return replace(self, share=odds / (1.0 + odds), scale=scale)
 
-        def pullback(weights: Array) -> Array:
-            parts = [left_pullback(weights * self._by(right)), right_pullback(weights * self._by(left))]
-            slope = self.scale * self.share * (1.0 - self.share)  # d lambda / d log odds = lambda (1 - lambda)
-            by_odds = slope * float(np.vdot(weights, left * right - 0.5 * (left + right)))
-            return np.concatenate([*parts, [by_odds, np.vdot(weights, matrix)]])
+    def matrices(self, X: npt.ArrayLike) -> Matrices:
+        """Returns K, and the pullback by the product rule, by log parameters."""
+        of_left, of_right, first = self.left.matrices(X), self.right.matrices(X), len(self.left.log_parameters)
 
-        return matrix, pullback
+        def at(values: Array) -> tuple[Array, Pullback]:
+            (left, left_pullback), (right, right_pullback) = of_left(values[:first]), of_right(values[first:-2])
+            mixed = self._with_own(values)
+            matrix = mixed._combined(left, right)
+
+            def pullback(weights: Array) -> Array:
+                parts = [left_pullback(weights * mixed._by(right)), right_pullback(weights * mixed._by(left))]
+                slope = mixed.scale * mixed.share * (1.0 - mixed.share)  # d lambda / d log odds = lambda (1 - lambda)
+                by_odds = slope * float(np.vdot(weights, left * right - 0.5 * (left + right)))
+                return np.concatenate([*parts, [by_odds, np.vdot(weights, matrix)]])
+
+            return matrix, pullback
+
+        return at
 
     def scaled(self, factor: float) -> Mixture:
         """Returns the same mixture with `factor` times the scale."""

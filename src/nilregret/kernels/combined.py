@@ -17,6 +17,7 @@ from .base import (
     MAKE,
     Hyperparameter,
     Kernel,
+    Matrices,
     Pullback,
     Rows,
     check_kernel,
@@ -87,6 +88,10 @@ class Pair(Kernel):
         left, right = self.left.variance, self.right.variance
         return None if left is None or right is None else float(self._combined(np.array(left), np.array(right)))
 
+    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
+        """Returns K, and the pullbacks of both kernels one after the other."""
+        return self.matrices(X)(self.log_parameters)
+
     def columns(self, dimension: int) -> frozenset[int]:
         """Returns the columns that at least one of the kernels sees."""
         return self.left.columns(dimension) | self.right.columns(dimension)
@@ -135,11 +140,15 @@ class Sum(Pair):
         split = 0 if first is None else first.shape[1]
         return self.left.feature_gradient(X, given[:, :split]) + self.right.feature_gradient(X, given[:, split:])
 
-    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Returns the sum of both matrices, and the pullbacks of both terms."""
-        left, left_pullback = self.left.matrix_and_pullback(X)
-        right, right_pullback = self.right.matrix_and_pullback(X)
-        return left + right, lambda weights: np.concatenate([left_pullback(weights), right_pullback(weights)])
+    def matrices(self, X: npt.ArrayLike) -> Matrices:
+        """Returns the sum of both matrices, and the pullbacks of both terms, by log parameters."""
+        of_left, of_right, first = self.left.matrices(X), self.right.matrices(X), len(self.left.log_parameters)
+
+        def at(values: Array) -> tuple[Array, Pullback]:
+            (left, left_pullback), (right, right_pullback) = of_left(values[:first]), of_right(values[first:])
+            return left + right, lambda weights: np.concatenate([left_pullback(weights), right_pullback(weights)])
+
+        return at
 
 
 @final
@@ -192,13 +201,17 @@ class Product(Pair):
         by_left = self.left.feature_gradient(X, np.einsum("ijk,ik->ij", given, right))
         return by_left + self.right.feature_gradient(X, np.einsum("ijk,ij->ik", given, left))
 
-    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Returns the product of both matrices, and the pullback by the product rule."""
-        left, left_pullback = self.left.matrix_and_pullback(X)
-        right, right_pullback = self.right.matrix_and_pullback(X)
-        return left * right, lambda weights: np.concatenate(
-            [left_pullback(weights * right), right_pullback(weights * left)]
-        )
+    def matrices(self, X: npt.ArrayLike) -> Matrices:
+        """Returns the product of both matrices, and the pullback by the product rule, by log parameters."""
+        of_left, of_right, first = self.left.matrices(X), self.right.matrices(X), len(self.left.log_parameters)
+
+        def at(values: Array) -> tuple[Array, Pullback]:
+            (left, left_pullback), (right, right_pullback) = of_left(values[:first]), of_right(values[first:])
+            return left * right, lambda weights: np.concatenate(
+                [left_pullback(weights * right), right_pullback(weights * left)]
+            )
+
+        return at
 
 
 @final

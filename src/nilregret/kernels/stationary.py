@@ -27,6 +27,7 @@ from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from .base import (
     Hyperparameter,
+    Matrices,
     PointKernel,
     Pullback,
     checked_lengths,
@@ -36,6 +37,7 @@ from .base import (
     weights_array,
 )
 from .derivatives import Derivatives
+from .pairs import Pairs
 
 FAR = 1e5  # s / nu beyond which every Matern kernel is 0 to the last digit
 DEBYE_FROM = 100.0  # beyond this nu the Bessel function overflows where the kernel is still far from 1
@@ -177,25 +179,34 @@ class Stationary(Spectral):
     @final
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
         """Returns K, and the pullback by log lengthscales and log scale."""
-        from scipy.spatial.distance import pdist, squareform
+        return self.matrices(X)(self.log_parameters)
+
+    @final
+    def matrices(self, X: npt.ArrayLike) -> Matrices:
+        """Returns K, and the pullback by log lengthscales and log scale, by log parameters."""
+        from scipy.spatial.distance import squareform  # slow to import
 
         points = points_array("X", X)
-        scaled = points / self._unit(points)
-        scaled -= scaled[:1]  # an origin among the points, as in `input_gradient`
-        value, slope = self.profile(pdist(scaled, "sqeuclidean"))  # each pair once
-        matrix = squareform(value, checks=False)
-        matrix *= self.scale
-        np.fill_diagonal(matrix, self.scale)
+        self._unit(points)  # lengthscales must be as many as columns
+        pairs, each_own = Pairs(points), isinstance(self.lengthscale, tuple)
 
-        def pullback(weights: Array) -> Array:
-            # squareform leaves 0 on the diagonal, where (x - x)^2 would otherwise be a difference of large numbers.
-            G = squareform(slope(), checks=False)
-            G *= weights
-            each = (G.sum(axis=0) + G.sum(axis=1)) @ scaled**2 - 2.0 * np.einsum("ik,ik->k", scaled, G @ scaled)
-            lengthscales = self.scale * (each if isinstance(self.lengthscale, tuple) else each.sum(keepdims=True))
-            return np.append(lengthscales, np.vdot(weights, matrix))
+        def at(values: Array) -> tuple[Array, Pullback]:
+            given = np.exp(values)
+            unit, scale = given[:-1], given.item(-1)
+            value, slope = self.profile(pairs.squares(unit))
+            matrix: Array = squareform(value, checks=False)
+            matrix *= scale
+            np.einsum("ii->i", matrix)[:] = scale
 
-        return matrix, pullback
+            def pullback(weights: Array) -> Array:
+                columns = pairs.sums(slope(), weights, unit)
+                columns *= scale
+                lengthscales = columns if each_own else columns.sum(keepdims=True)
+                return np.append(lengthscales, np.vdot(weights, matrix))
+
+            return matrix, pullback
+
+        return at
 
     def _unit(self, points: Array) -> Array:
         if isinstance(self.lengthscale, tuple) and len(self.lengthscale) != points.shape[1]:

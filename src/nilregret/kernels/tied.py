@@ -23,7 +23,7 @@ import numpy.typing as npt
 from .._utils.checks import Array, IndexArray, integer, many, shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
-from .base import Hyperparameter, PointKernel, Pullback, parameter_values
+from .base import Hyperparameter, Matrices, PointKernel, Pullback, parameter_values
 from .derivatives import Derivatives
 from .stationary import Stationary
 
@@ -125,13 +125,17 @@ class Tied(PointKernel):
 
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
         """Returns K, and the pullback by the groups' log lengthscales and log scale."""
-        matrix, inside = self.expanded.matrix_and_pullback(X)
+        return self.matrices(X)(self.log_parameters)
 
-        def pullback(weights: Array) -> Array:
-            each = inside(weights)
-            return np.append(np.bincount(self._index, weights=each[:-1]), each[-1])
+    def matrices(self, X: npt.ArrayLike) -> Matrices:
+        """Returns K, and the pullback by the groups' log lengthscales and log scale, by log parameters."""
+        inside, places = self.expanded.matrices(X), np.append(self._index, max(self.groups) + 1)  # the scale is last
 
-        return matrix, pullback
+        def at(values: Array) -> tuple[Array, Pullback]:
+            matrix, pullback = inside(values[places])
+            return matrix, lambda weights: np.bincount(places, weights=pullback(weights)).astype(np.float64)
+
+        return at
 
     def scaled(self, factor: float) -> Tied:
         """Returns the same kernel with `factor` times the scale."""

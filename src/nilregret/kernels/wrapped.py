@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .._utils.checks import LARGEST_REWARD, Array, many, number
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
-from .base import MAKE, Kernel, Pullback, check_kernel, checked_lengths
+from .base import MAKE, Kernel, Matrices, Pullback, check_kernel, checked_lengths
 from .derivatives import Derivatives
 from .wrapper import Wrapper
 
@@ -47,8 +47,17 @@ class Multiplied(Wrapper):
 
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
         """Returns K and the pullback of the kernel inside, multiplied."""
-        matrix, pullback = self.kernel.matrix_and_pullback(X)
-        return self.factor * matrix, lambda weights: self.factor * pullback(weights)
+        return self.matrices(X)(self.log_parameters)
+
+    def matrices(self, X: npt.ArrayLike) -> Matrices:
+        """Returns K and the pullback of the kernel inside by log parameters, multiplied."""
+        inside = self.kernel.matrices(X)
+
+        def at(values: Array) -> tuple[Array, Pullback]:
+            matrix, pullback = inside(values)
+            return self.factor * matrix, lambda weights: self.factor * pullback(weights)
+
+        return at
 
     def scaled(self, factor: float) -> Multiplied:
         """Returns a kernel with the product of both factors."""

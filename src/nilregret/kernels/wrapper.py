@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, points_array
-from .base import Hyperparameter, Kernel, PointKernel, Pullback, points_pair
+from .base import Hyperparameter, Kernel, Matrices, PointKernel, Pullback, points_pair
 
 
 class Wrapper(PointKernel):
@@ -67,6 +67,10 @@ class Wrapper(PointKernel):
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
         """Returns K and its pullback, from the kernel inside."""
         return self.kernel.matrix_and_pullback(self._inside(points_array("X", X)))
+
+    def matrices(self, X: npt.ArrayLike) -> Matrices:
+        """Returns K and its pullback by log parameters, from the kernel inside."""
+        return self.kernel.matrices(self._inside(points_array("X", X)))
 
     def scaled(self, factor: float) -> Kernel:
         """Returns the same wrapper of the kernel inside, multiplied."""
