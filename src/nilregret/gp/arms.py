@@ -286,6 +286,11 @@ class ArmPosterior(CountingPosterior):
         if self._is_due(self._updates, self.rank):
             self._renew()
 
+    @property
+    def renewed_after(self) -> int:
+        """Updates after which everything is computed again, for the present rank."""
+        return max(RECOMPUTE_EVERY, 2 * self.rank)
+
     @staticmethod
     def _is_due(updates: int, rank: int) -> bool:
         return updates >= RECOMPUTE_EVERY and updates >= 2 * rank

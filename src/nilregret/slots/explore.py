@@ -120,6 +120,7 @@ class NoExploration(Explore):
     """No forced rounds."""
 
     ever: ClassVar[bool] = False
+    batched = True
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
         """Returns False."""

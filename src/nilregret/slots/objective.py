@@ -191,6 +191,7 @@ class RewardAlone(Objective):
     """The reward. Constraint values may come and are recorded."""
 
     revises: ClassVar[bool] = False
+    batched = True
 
     @property
     def proved(self) -> bool:

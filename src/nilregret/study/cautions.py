@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
+import numpy.typing as npt
 
-from .._utils.checks import Array
+from .._utils.checks import Array, IndexArray
 from ..domains.domain import Arms, Domain
 from ..kernels.domains import prior_std
 from ..policy.policy import Policy
@@ -54,6 +55,26 @@ def next_check(trials: int, *, constrained: bool) -> float:
     return following
 
 
+class Answers(NamedTuple):
+    """The n answered trials of a study.
+
+    Attributes:
+        asked: the number of all trials.
+        rewards: `(n,)`.
+        places: a number for each trial that all repeats share, from 0, `(n,)`.
+        plays: number of plays of each trial, `(n,)`.
+        scatter: sum of squares of the rewards of several plays about their average.
+        constraints: the constraint values of each trial, or None.
+    """
+
+    asked: int
+    rewards: Array
+    places: IndexArray
+    plays: IndexArray
+    scatter: float
+    constraints: Sequence[Array | None]
+
+
 def cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], multipliers: Array) -> dict[str, str]:
     """Returns a sentence for each mismatch, by kind.
 
@@ -65,21 +86,61 @@ def cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], multiplie
     answered = [trial for trial in trials if trial.reward is not None]
     if len(answered) < FEWEST:
         return {}
+    place: dict[object, int] = {}
+    answers = Answers(
+        len(trials),
+        np.array([trial.reward for trial in answered]),
+        np.array([place.setdefault(_where(trial), len(place)) for trial in answered]),
+        np.array([trial.times for trial in answered]),
+        sum(trial.scatter for trial in answered),
+        [trial.constraints for trial in answered],
+    )
+    return mismatches(policy, answers, multipliers)
+
+
+def mismatches(policy: Policy | ScriptedPolicy, answered: Answers, multipliers: Array) -> dict[str, str]:
+    """Returns the sentences of `cautions`."""
+    if len(answered.rewards) < FEWEST:
+        return {}
     said = {
         "constraints not told": _constraints_not_told(policy, answered),
         UNWANTED: _constraints_not_wanted(policy, answered),
     }
     if isinstance(policy, Policy):
-        rewards = np.array([trial.reward for trial in answered])
-        said["multipliers"] = _multipliers(policy, answered, rewards, multipliers)
+        said["multipliers"] = _multipliers(policy, answered, multipliers)
         # A fit learns scales and noise, and so does a posterior of rates.
         if policy.fitting is None and policy.objective.learned(policy) is None:
-            deviation = prior_std(policy.domain, policy.context, policy.kernel)
-            said["rewards"] = _rewards(policy, rewards, deviation)
+            deviation = _deviation(policy)
+            said["rewards"] = _rewards(policy, answered.rewards, deviation)
             said["regularization"] = _regularization(policy, deviation)
             if getattr(policy.confidence, "noise", 0.0) is not None:  # None means that the noise is unknown.
-                said[NOISE] = _noise(policy, answered, rewards, len(trials))
+                said[NOISE] = _noise(policy, answered)
     return {kind: sentence for kind, sentence in said.items() if sentence is not None}
+
+
+def suspicious(policy: Policy, rewards: Array, places: IndexArray, asked: int) -> npt.NDArray[np.bool_]:
+    """Returns False for studies without constraints about which `mismatches` says nothing, `(S,)`.
+
+    Args:
+        policy: of all studies.
+        rewards: of n answered trials of each study, of one play each, `(S, n)`.
+        places: a number for each trial that all repeats in its study share, `(S, n)`.
+        asked: number of all trials of each study.
+    """
+    studies, n = rewards.shape
+    if n < FEWEST:
+        return np.zeros(studies, dtype=bool)
+    deviation = _deviation(policy)
+    if _regularization(policy, deviation) is not None:
+        return np.ones(studies, dtype=bool)
+    far = np.median(np.abs(rewards - policy.prior_mean), axis=1) > _farthest(policy, deviation)
+    numbers = (places + (int(places.max()) + 1) * np.arange(studies)[:, None]).reshape(-1)
+    centred = rewards - rewards.mean(axis=1, keepdims=True)
+    counts = np.bincount(numbers)
+    means = np.bincount(numbers, centred.reshape(-1)) / np.maximum(counts, 1)
+    spread = np.sum((centred - means[numbers].reshape(rewards.shape)) ** 2, axis=1)
+    # The sum of squares is rounded in another way there.
+    return np.asarray(far | (spread > 0.999 * _widest(policy, n, asked)))
 
 
 def infeasible_sentence(sure: float, domain: Domain) -> str:
@@ -99,22 +160,23 @@ def infeasible_sentence(sure: float, domain: Domain) -> str:
     )
 
 
-def _constraints_not_told(policy: Policy | ScriptedPolicy, answered: list[Trial]) -> str | None:
-    if not policy.constraint_count or len(answered) < TAUGHT_NOTHING:
+def _constraints_not_told(policy: Policy | ScriptedPolicy, answered: Answers) -> str | None:
+    count = len(answered.rewards)
+    if not policy.constraint_count or count < TAUGHT_NOTHING:
         return None
-    if any(trial.constraints is not None for trial in answered):
+    if any(g is not None for g in answered.constraints):
         return None
     of_what = " of the constraints" if has_channels(policy) else ""
     return (
-        f"{len(answered)} rewards have been told and none with the constraint values that {policy.algorithm} needs: "
+        f"{count} rewards have been told and none with the constraint values that {policy.algorithm} needs: "
         f"nothing has been learned{of_what}. Usually `constraints=` was forgotten in `study.tell`. Pass them with "
         "every reward (`study.add` takes over what there is, with its constraint values), or use a policy without "
         "constraints."
     )
 
 
-def _constraints_not_wanted(policy: Policy | ScriptedPolicy, answered: list[Trial]) -> str | None:
-    if policy.constraint_count or all(trial.constraints is None for trial in answered):
+def _constraints_not_wanted(policy: Policy | ScriptedPolicy, answered: Answers) -> str | None:
+    if policy.constraint_count or all(g is None for g in answered.constraints):
         return None
     return (
         f"Constraint values are told, but {policy.algorithm} has no constraints: they are recorded and change nothing. "
@@ -123,18 +185,19 @@ def _constraints_not_wanted(policy: Policy | ScriptedPolicy, answered: list[Tria
     )
 
 
+def _deviation(policy: Policy) -> float:
+    return prior_std(policy.domain, policy.context, policy.kernel)
+
+
 def _rewards(policy: Policy, rewards: Array, deviation: float) -> str | None:
     """Returns a warning if rewards lie many prior standard deviations from the prior mean.
 
     Functions of bounded norm satisfy |f| <= B sqrt(k(x, x)).
     """
-    confidence = policy.confidence
-    if getattr(confidence, "guessed", False):
-        return None  # The policy itself looks for a larger norm.
-    bound = max(1.0, float(getattr(confidence, "norm_bound", 1.0)))
     distance = float(np.median(np.abs(rewards - policy.prior_mean)))
-    if distance <= FAR * (bound * deviation + policy.noise):
+    if distance <= _farthest(policy, deviation):
         return None
+    bound = _norm_bound(policy)
     times = "" if bound == 1.0 else f", with a norm bound of {bound:.3g}"
     return (
         f"Rewards lie far from what is expected of them: half of the {len(rewards)} told are {distance:.3g} or more "
@@ -144,6 +207,17 @@ def _rewards(policy: Policy, rewards: Array, deviation: float) -> str | None:
         "`prior_mean=` a typical reward and the kernel a `scale=` of the rewards' variance, tell standardised rewards, "
         "or have both learned by `refit=nr.slots.Refit(every=10)`."
     )
+
+
+def _norm_bound(policy: Policy) -> float:
+    return max(1.0, float(getattr(policy.confidence, "norm_bound", 1.0)))
+
+
+def _farthest(policy: Policy, deviation: float) -> float:
+    """Returns the largest usual distance of rewards from the prior mean without a warning."""
+    if getattr(policy.confidence, "guessed", False):
+        return math.inf  # The policy itself looks for a larger norm.
+    return FAR * (_norm_bound(policy) * deviation + policy.noise)
 
 
 def _regularization(policy: Policy, deviation: float) -> str | None:
@@ -159,7 +233,7 @@ def _regularization(policy: Policy, deviation: float) -> str | None:
     )
 
 
-def _noise(policy: Policy, answered: list[Trial], rewards: Array, trials: int) -> str | None:
+def _noise(policy: Policy, answered: Answers) -> str | None:
     """Returns a warning if repeats differ more than noise of the given constant allows.
 
     S is at most the sum of all n squares of the noise, whichever points the policy chose. For R-sub-Gaussian noise that
@@ -168,19 +242,14 @@ def _noise(policy: Policy, answered: list[Trial], rewards: Array, trials: int) -
     """
     if not policy.memory.keeps_all or policy.explore.seeks_changes:
         return None  # The policy assumes that f changes.
-    variance = policy.noise**2 or policy.regularization
-    place: dict[object, int] = {}
-    groups = np.array([place.setdefault(_where(trial), len(place)) for trial in answered])
-    centred = rewards - rewards.mean()
-    plays = np.array([trial.times for trial in answered])
+    groups, plays = answered.places, answered.plays
+    centred = answered.rewards - answered.rewards.mean()
     sums, counts = np.bincount(groups, plays * centred), np.bincount(groups, plays)
     n = int(plays.sum())
-    free = n - len(place)
-    total = float(centred**2 @ plays) + sum(trial.scatter for trial in answered)
+    free = n - len(counts)
+    total = float(centred**2 @ plays) + answered.scatter
     spread = total - float((sums**2 / counts).sum())
-    check = max(trials // FIRST, 1).bit_length()  # k = 1 from 4 trials, 2 from 8, and so on.
-    x = math.log(check * (check + 1) / FALSE_ALARM)
-    if spread <= variance * (n + 2.0 * math.sqrt(n * x) + 2.0 * x) + 1e-12 * total:
+    if spread <= _widest(policy, n, answered.asked) + 1e-12 * total:
         return None
     return (
         f"Repeats of a point differ more than `noise` allows: {n} rewards vary about the means of their "
@@ -191,23 +260,31 @@ def _noise(policy: Policy, answered: list[Trial], rewards: Array, trials: int) -
     )
 
 
+def _widest(policy: Policy, n: int, asked: int) -> float:
+    """Returns the largest sum of n squares of the noise without a warning, after so many trials were asked for."""
+    variance = policy.noise**2 or policy.regularization
+    check = max(asked // FIRST, 1).bit_length()  # k = 1 from 4 trials, 2 from 8, and so on.
+    x = math.log(check * (check + 1) / FALSE_ALARM)
+    return variance * (n + 2.0 * math.sqrt(n * x) + 2.0 * x)
+
+
 def _where(trial: Trial) -> object:
     """Returns a key that all repeats of a trial share."""
     point = trial.point.tobytes() if trial.arm is None else trial.arm
     return point if trial.context is None else (point, trial.context.tobytes())
 
 
-def _multipliers(policy: Policy, answered: list[Trial], rewards: Array, multipliers: Array) -> str | None:
+def _multipliers(policy: Policy, answered: Answers, multipliers: Array) -> str | None:
     objective = cast(Constrained, policy.objective)
     if not policy.objective.charges or not (multipliers > objective.first()).any():
         return None
-    told = [trial.constraints for trial in answered if trial.constraints is not None]
+    told = [g for g in answered.constraints if g is not None]
     recent = told[len(told) // 2 :]
     violating = [g for g in recent if (g > 0.0).any()]
     if len(recent) < FEWEST or len(violating) < MOSTLY * len(recent):
         return None
     charged = float(np.median([objective.penalty_of(g, multipliers) for g in violating]))
-    size = max(float(np.ptp(rewards)), prior_std(policy.domain, policy.context, policy.kernel))
+    size = max(float(np.ptp(answered.rewards)), _deviation(policy))
     if charged <= RUNAWAY * size or (multipliers >= LARGEST).any() or any(map(objective.saturates, recent)):
         return None  # Clipped multipliers have a warning of their own.
     return (
