@@ -162,7 +162,7 @@ class ArmEngine(Engine[TableBelief]):
             none_left(len(self._failed) == len(scores))
             scores[list(self._failed)] = -np.inf
         arm = best_arm(scores, size, question.randomness)
-        return Decision(self.domain.points[arm], arm, explored=False)
+        return Decision(self.domain.points[arm], arm, False)
 
     def scores(self, belief: TableBelief, question: Question, available: Available | None) -> tuple[Array, float]:
         """Returns the scores of all available arms, and the size by which score differences are judged."""
