@@ -149,9 +149,10 @@ class TrainedPosterior:
         self._batches.append(([self.engine.entry(trial)], [target]))
         self.entries[trial.number] = Entry(trial, target)
 
-    def learn_cell(self, number: int, cell: Any, target: float) -> None:
-        """Adds one answered play to the belief. Its entry is made when somebody looks at it."""
-        self.belief.put(cell, target)
+    def learn_cell(self, number: int, cell: Any, reward: float) -> None:
+        """Adds the reward of a play to the belief. Its entry is made when somebody looks at it."""
+        center, unit, _ = self.units
+        self._belief.observed.append(cell, (reward - center) / unit)
         self._unmade.append(number)
 
     def relearn(self, targets: dict[int, float | None]) -> None:
