@@ -1,4 +1,4 @@
-"""One simulated run: decisions, rewards and the answers that are under way."""
+"""A simulated run in progress: decisions, rewards and the answers that are under way."""
 
 from __future__ import annotations
 
