@@ -61,6 +61,16 @@ class State:
         # Most policies learn an outcome and have nothing else to update, which makes their rounds quick.
         self._simple = self.reward.guess is None and not (policy.by_round or policy.refit or policy.constraints)
 
+    # -- plays without trials, of a policy that is `direct` ------------------------------------------------------
+
+    def play(self, decision: Decision) -> None:
+        """Records that a decision, which was just made, is played."""
+        self.rounds.play(decision.point, explored=decision.explored)
+
+    def learn(self, number: int, arm: int, context: Array | None, reward: float) -> None:
+        """Learns the reward of a play. Those between two decisions come by number."""
+        self.reward.data.learn(number, self.outputs.engine.cell_at(arm, context), reward, context)
+
     # -- events --------------------------------------------------------------------------------------------------
 
     def receive(self, events: Iterable[Event]) -> None:

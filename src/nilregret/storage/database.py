@@ -51,6 +51,13 @@ class Database(ABC):
             cursor.execute(statement, parameters)
             return cursor.fetchall()
 
+    def version(self) -> object:
+        """Returns a value that changes when other connections commit than the one that writes here, or None.
+
+        None says that asking for it would cost no less than reading.
+        """
+        return None
+
     @abstractmethod
     def format(self, connection: sql.Connection) -> int:
         """Returns the format of our tables, or 0 if there are none.

@@ -87,6 +87,10 @@ class SqliteDatabase(Database):
             cause = str(error.orig if isinstance(error, exc.DatabaseError) else error)
             raise StorageError(f"The storage {self.url} could not be used: {cause}. {self._remedy(cause)}") from error
 
+    def version(self) -> object:
+        """Returns a value that changes when another connection commits, or None while the writer is closed or busy."""
+        return self._writer.version()
+
     def close(self) -> None:
         """Closes files and connections. The next call opens them again."""
         self._readers.close()

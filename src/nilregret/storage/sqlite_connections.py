@@ -114,6 +114,26 @@ class SqliteConnection:
         """Runs a statement that cannot be in a transaction, and returns its first value."""
         return self._raw.execute(statement).fetchone()[0]
 
+    def version(self) -> object:
+        """Returns a value that changes when another connection commits to the file, and with a new connection.
+
+        It is None if the connection is closed, another thread uses it, or the file is no longer there.
+        """
+        if not self.lock.acquire(blocking=False):
+            return None
+        try:
+            raw = self._raw
+            if raw is None or not (raw.in_transaction or self._is_in_place()):
+                return None
+            return raw, self._pragma("PRAGMA data_version")
+        except sqlite3.Error:  # The caller reads, and finds the same error.
+            return None
+        finally:
+            self.lock.release()
+
+    def _is_in_place(self) -> bool:
+        return self._process == os.getpid() and _inode(self._path) == self.inode
+
     def commit(self) -> None:
         """Commits the transaction."""
         self._connection.commit()  # If SQLAlchemy has begun one.

@@ -180,22 +180,23 @@ class Replica:
                     if not self._has_changes():
                         self._mark_saved()
                         return cast(R, result)
+            committed: str | None = None
             try:
                 with handle.storage.writing(handle.study) as writer, self.lock:
                     if within:
                         self._catch_up(handle, writer)
                         result = self._run(act)
                     stamp = self._save(handle, writer)
-                with self.lock:
-                    # If a reader has rolled the call back meanwhile, it will read the call again from the storage.
-                    if self._uncommitted and stamp is not None:
-                        self._mark_saved(stamp)
-                if stamp is not None:
-                    return cast(R, result)
+                committed = stamp
             finally:
                 with self.lock:
+                    # If a reader has rolled the call back meanwhile, it will read the call again from the storage.
+                    if self._uncommitted and committed is not None:
+                        self._mark_saved(committed)
                     self._uncommitted, self._backup = False, None
                     self._committed.notify_all()
+            if committed is not None:
+                return cast(R, result)
         raise RuntimeError("The last attempt stands.")
 
     def _run(self, act: Callable[[], R]) -> R | _NotBegun:

@@ -25,7 +25,7 @@ from ..storage.trial import Trial
 from . import export
 from .answers import check_answer, parse_answers, reason_of
 from .audit import Auditor
-from .cautions import FIRST, cautions, infeasible_sentence, next_check
+from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
 from .definition import check_facts, check_same, stored_facts
 from .direction import Goal, check_goal, has_channels
 from .inputs import Inputs
@@ -415,7 +415,7 @@ class Study(Queries[D]):
         with self.replica.lock:
             trials = self.replica.record[:]
             self._next_check = next_check(len(trials), constrained=self.policy.constraint_count > 0)
-            found = cautions(self.policy, trials, self.replica.state.multipliers)
+            found = cautions(self.policy, Answered.of(trials), self.replica.state.multipliers)
             if has_channels(self.policy) and self.policy.context is None:
                 probability = self.replica.current().infeasible(None)
                 if probability:  # It is 0 if the bounds prove nothing, and such bounds may err.
