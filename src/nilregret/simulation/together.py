@@ -30,7 +30,7 @@ from ..policy.engines import table
 from ..policy.policy import Policy
 from ..slots.acquisition import TableView
 from ..slots.envelope import Envelope, Progress, Symmetric, Width
-from ..study.cautions import FIRST, Answers, mismatches, next_check, suspicious
+from ..study.cautions import FIRST, Answered, cautions, next_check, suspicious
 from ..study.direction import check_reward
 from .environments import Environment
 from .results import Run
@@ -127,12 +127,9 @@ class ManyWorlds:
     def _compare(self, asked: int) -> None:
         """Compares the rewards with the policy's scales, as a study does."""
         rewards, cells = self.rewards[:, :asked], self.truths.cells_until(self.arms[:, :asked])
-        plays = np.ones(asked, dtype=np.int64)
         for world in np.flatnonzero(suspicious(self.policy, rewards, cells, asked)).tolist():
-            places = np.unique(cells[world], return_inverse=True)[1]
-            answers = Answers(asked, rewards[world], places, plays, 0.0, ())
-            for kind, sentence in mismatches(self.policy, answers, np.zeros(0)).items():
-                self.unsaid[world].setdefault(kind, sentence)
+            answered = Answered.of_rows(cells[world, :, None].astype(float), rewards[world], trials=asked)
+            self.unsaid[world] = cautions(self.policy, answered, np.zeros(0)) | self.unsaid[world]
 
     # -- results -------------------------------------------------------------------------------------------------
 

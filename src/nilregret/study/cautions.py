@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,47 @@ UNWANTED, NOISE = "constraints not wanted", "noise"
 FALSE_ALARM = 1e-6  # Probability of a wrong warning about the noise, in all checks together.
 
 
+class Answered(NamedTuple):
+    """The answered trials of a study.
+
+    Attributes:
+        rewards: their rewards, `(n,)`.
+        places: number of the point and context of each, `(n,)`, by the order of first plays.
+        plays: number of plays of each, `(n,)`.
+        scatter: sum of squared deviations of the rewards of single trials from their averages.
+        constraints: the constraint values told, each `(m,)`.
+        trials: number of all trials, also of those without an answer.
+    """
+
+    rewards: Array
+    places: IndexArray
+    plays: IndexArray
+    scatter: float
+    constraints: Sequence[Array]
+    trials: int
+
+    @classmethod
+    def of(cls, trials: Sequence[Trial]) -> Self:
+        """Returns the answered ones of all trials."""
+        answered = [trial for trial in trials if trial.reward is not None]
+        place: dict[object, int] = {}
+        return cls(
+            np.array([trial.reward for trial in answered]),
+            np.array([place.setdefault(_where(trial), len(place)) for trial in answered], dtype=np.intp),
+            np.array([trial.times for trial in answered], dtype=np.intp),
+            sum(trial.scatter for trial in answered),
+            [trial.constraints for trial in answered if trial.constraints is not None],
+            len(trials),
+        )
+
+    @classmethod
+    def of_rows(cls, rows: Array, rewards: Array, *, trials: int) -> Self:
+        """Returns trials of one play each, from the (context, arm) and the reward of each: `(n, c + 1)` and `(n,)`."""
+        _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        places = first.argsort().argsort()[place.reshape(-1)]
+        return cls(rewards, places, np.ones(len(rewards), dtype=np.intp), 0.0, (), trials)
+
+
 def next_check(trials: int, *, constrained: bool) -> float:
     """Returns the number of trials at the next check.
 
@@ -55,52 +96,16 @@ def next_check(trials: int, *, constrained: bool) -> float:
     return following
 
 
-class Answers(NamedTuple):
-    """The n answered trials of a study.
-
-    Attributes:
-        asked: the number of all trials.
-        rewards: `(n,)`.
-        places: a number for each trial that all repeats share, from 0, `(n,)`.
-        plays: number of plays of each trial, `(n,)`.
-        scatter: sum of squares of the rewards of several plays about their average.
-        constraints: the constraint values of each trial, or None.
-    """
-
-    asked: int
-    rewards: Array
-    places: IndexArray
-    plays: IndexArray
-    scatter: float
-    constraints: Sequence[Array | None]
-
-
-def cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], multipliers: Array) -> dict[str, str]:
+def cautions(policy: Policy | ScriptedPolicy, answered: Answered, multipliers: Array) -> dict[str, str]:
     """Returns a sentence for each mismatch, by kind.
 
     Args:
         policy: of the study.
-        trials: all of them.
+        answered: its answered trials.
         multipliers: of the constraints, now, `(m,)`.
     """
-    answered = [trial for trial in trials if trial.reward is not None]
-    if len(answered) < FEWEST:
-        return {}
-    place: dict[object, int] = {}
-    answers = Answers(
-        len(trials),
-        np.array([trial.reward for trial in answered]),
-        np.array([place.setdefault(_where(trial), len(place)) for trial in answered]),
-        np.array([trial.times for trial in answered]),
-        sum(trial.scatter for trial in answered),
-        [trial.constraints for trial in answered],
-    )
-    return mismatches(policy, answers, multipliers)
-
-
-def mismatches(policy: Policy | ScriptedPolicy, answered: Answers, multipliers: Array) -> dict[str, str]:
-    """Returns the sentences of `cautions`."""
-    if len(answered.rewards) < FEWEST:
+    rewards = answered.rewards
+    if len(rewards) < FEWEST:
         return {}
     said = {
         "constraints not told": _constraints_not_told(policy, answered),
@@ -110,37 +115,36 @@ def mismatches(policy: Policy | ScriptedPolicy, answered: Answers, multipliers: 
         said["multipliers"] = _multipliers(policy, answered, multipliers)
         # A fit learns scales and noise, and so does a posterior of rates.
         if policy.fitting is None and policy.objective.learned(policy) is None:
-            deviation = _deviation(policy)
-            said["rewards"] = _rewards(policy, answered.rewards, deviation)
+            deviation = prior_std(policy.domain, policy.context, policy.kernel)
+            said["rewards"] = _rewards(policy, rewards, deviation)
             said["regularization"] = _regularization(policy, deviation)
             if getattr(policy.confidence, "noise", 0.0) is not None:  # None means that the noise is unknown.
                 said[NOISE] = _noise(policy, answered)
     return {kind: sentence for kind, sentence in said.items() if sentence is not None}
 
 
-def suspicious(policy: Policy, rewards: Array, places: IndexArray, asked: int) -> npt.NDArray[np.bool_]:
-    """Returns False for studies without constraints about which `mismatches` says nothing, `(S,)`.
+def suspicious(policy: Policy, rewards: Array, places: IndexArray, trials: int) -> npt.NDArray[np.bool_]:
+    """Returns False for studies without constraints to which `cautions` says nothing, `(S,)`.
 
     Args:
         policy: of all studies.
         rewards: of n answered trials of each study, of one play each, `(S, n)`.
         places: a number for each trial that all repeats in its study share, `(S, n)`.
-        asked: number of all trials of each study.
+        trials: number of all trials of each study.
     """
     studies, n = rewards.shape
     if n < FEWEST:
         return np.zeros(studies, dtype=bool)
-    deviation = _deviation(policy)
+    deviation = prior_std(policy.domain, policy.context, policy.kernel)
     if _regularization(policy, deviation) is not None:
         return np.ones(studies, dtype=bool)
     far = np.median(np.abs(rewards - policy.prior_mean), axis=1) > _farthest(policy, deviation)
     numbers = (places + (int(places.max()) + 1) * np.arange(studies)[:, None]).reshape(-1)
     centred = rewards - rewards.mean(axis=1, keepdims=True)
-    counts = np.bincount(numbers)
-    means = np.bincount(numbers, centred.reshape(-1)) / np.maximum(counts, 1)
+    means = np.bincount(numbers, centred.reshape(-1)) / np.maximum(np.bincount(numbers), 1)
     spread = np.sum((centred - means[numbers].reshape(rewards.shape)) ** 2, axis=1)
     # The sum of squares is rounded in another way there.
-    return np.asarray(far | (spread > 0.999 * _widest(policy, n, asked)))
+    return np.asarray(far | (spread > 0.999 * _widest(policy, n, trials)))
 
 
 def infeasible_sentence(sure: float, domain: Domain) -> str:
@@ -160,33 +164,26 @@ def infeasible_sentence(sure: float, domain: Domain) -> str:
     )
 
 
-def _constraints_not_told(policy: Policy | ScriptedPolicy, answered: Answers) -> str | None:
-    count = len(answered.rewards)
-    if not policy.constraint_count or count < TAUGHT_NOTHING:
-        return None
-    if any(g is not None for g in answered.constraints):
+def _constraints_not_told(policy: Policy | ScriptedPolicy, answered: Answered) -> str | None:
+    if not policy.constraint_count or len(answered.rewards) < TAUGHT_NOTHING or answered.constraints:
         return None
     of_what = " of the constraints" if has_channels(policy) else ""
     return (
-        f"{count} rewards have been told and none with the constraint values that {policy.algorithm} needs: "
-        f"nothing has been learned{of_what}. Usually `constraints=` was forgotten in `study.tell`. Pass them with "
-        "every reward (`study.add` takes over what there is, with its constraint values), or use a policy without "
+        f"{len(answered.rewards)} rewards have been told and none with the constraint values that {policy.algorithm} "
+        f"needs: nothing has been learned{of_what}. Usually `constraints=` was forgotten in `study.tell`. Pass them "
+        "with every reward (`study.add` takes over what there is, with its constraint values), or use a policy without "
         "constraints."
     )
 
 
-def _constraints_not_wanted(policy: Policy | ScriptedPolicy, answered: Answers) -> str | None:
-    if policy.constraint_count or all(g is None for g in answered.constraints):
+def _constraints_not_wanted(policy: Policy | ScriptedPolicy, answered: Answered) -> str | None:
+    if policy.constraint_count or not answered.constraints:
         return None
     return (
         f"Constraint values are told, but {policy.algorithm} has no constraints: they are recorded and change nothing. "
         "Usually another policy was meant: say `constraints=nr.EveryRound(count=...)`, or one of its relatives, where "
         "it is made, or tell rewards alone."
     )
-
-
-def _deviation(policy: Policy) -> float:
-    return prior_std(policy.domain, policy.context, policy.kernel)
 
 
 def _rewards(policy: Policy, rewards: Array, deviation: float) -> str | None:
@@ -214,7 +211,7 @@ def _norm_bound(policy: Policy) -> float:
 
 
 def _farthest(policy: Policy, deviation: float) -> float:
-    """Returns the largest usual distance of rewards from the prior mean without a warning."""
+    """Returns the largest typical distance of rewards from the prior mean without a warning."""
     if getattr(policy.confidence, "guessed", False):
         return math.inf  # The policy itself looks for a larger norm.
     return FAR * (_norm_bound(policy) * deviation + policy.noise)
@@ -233,7 +230,7 @@ def _regularization(policy: Policy, deviation: float) -> str | None:
     )
 
 
-def _noise(policy: Policy, answered: Answers) -> str | None:
+def _noise(policy: Policy, answered: Answered) -> str | None:
     """Returns a warning if repeats differ more than noise of the given constant allows.
 
     S is at most the sum of all n squares of the noise, whichever points the policy chose. For R-sub-Gaussian noise that
@@ -249,7 +246,7 @@ def _noise(policy: Policy, answered: Answers) -> str | None:
     free = n - len(counts)
     total = float(centred**2 @ plays) + answered.scatter
     spread = total - float((sums**2 / counts).sum())
-    if spread <= _widest(policy, n, answered.asked) + 1e-12 * total:
+    if spread <= _widest(policy, n, answered.trials) + 1e-12 * total:
         return None
     return (
         f"Repeats of a point differ more than `noise` allows: {n} rewards vary about the means of their "
@@ -260,10 +257,10 @@ def _noise(policy: Policy, answered: Answers) -> str | None:
     )
 
 
-def _widest(policy: Policy, n: int, asked: int) -> float:
-    """Returns the largest sum of n squares of the noise without a warning, after so many trials were asked for."""
+def _widest(policy: Policy, n: int, trials: int) -> float:
+    """Returns the largest sum of n squares of the noise without a warning, after so many trials."""
     variance = policy.noise**2 or policy.regularization
-    check = max(asked // FIRST, 1).bit_length()  # k = 1 from 4 trials, 2 from 8, and so on.
+    check = max(trials // FIRST, 1).bit_length()  # k = 1 from 4 trials, 2 from 8, and so on.
     x = math.log(check * (check + 1) / FALSE_ALARM)
     return variance * (n + 2.0 * math.sqrt(n * x) + 2.0 * x)
 
@@ -274,17 +271,17 @@ def _where(trial: Trial) -> object:
     return point if trial.context is None else (point, trial.context.tobytes())
 
 
-def _multipliers(policy: Policy, answered: Answers, multipliers: Array) -> str | None:
+def _multipliers(policy: Policy, answered: Answered, multipliers: Array) -> str | None:
     objective = cast(Constrained, policy.objective)
     if not policy.objective.charges or not (multipliers > objective.first()).any():
         return None
-    told = [g for g in answered.constraints if g is not None]
+    told = answered.constraints
     recent = told[len(told) // 2 :]
     violating = [g for g in recent if (g > 0.0).any()]
     if len(recent) < FEWEST or len(violating) < MOSTLY * len(recent):
         return None
     charged = float(np.median([objective.penalty_of(g, multipliers) for g in violating]))
-    size = max(float(np.ptp(answered.rewards)), _deviation(policy))
+    size = max(float(np.ptp(answered.rewards)), prior_std(policy.domain, policy.context, policy.kernel))
     if charged <= RUNAWAY * size or (multipliers >= LARGEST).any() or any(map(objective.saturates, recent)):
         return None  # Clipped multipliers have a warning of their own.
     return (
