@@ -5,8 +5,8 @@
 Busy is the share of the workers' time, from the first question to the last, in which they had a job; what they wait for
 is the process that asks. It is measured twice.
 
-- By the clock: each of the threads sleeps, from half a second to one and a half, and computes nothing. Asking and telling
-  are real. What else runs on the machine lowers this share.
+- By the clock: each of the threads sleeps, from half a second to one and a half, and computes nothing. Asking and
+  telling are real. What else runs on the machine lowers this share.
 - Simulated: nobody sleeps. The same jobs are events on a clock that is moved by the processor time of each question and
   answer. This share hardly depends on what else runs on the machine.
 """

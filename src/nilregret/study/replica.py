@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 from .._utils.checks import shown
 from .._utils.errors import NoRegretError, StorageError
 from .._utils.garbage import no_collection
+from ..storage.base import Change, KeepsNotes
 from ..storage.record import Record
 from ..storage.trial import EventKind, Trial
 from .direction import AnyPolicy, AnyState, Goal, copy_of_state, initial_state, receive
@@ -51,8 +52,6 @@ class StoredStudyHandle:
     """
 
     def __init__(self, storage: Storage, study: StoredStudy, auditor: Auditor) -> None:
-        from ..storage.base import KeepsNotes
-
         self.storage, self.study, self._auditor = storage, study, auditor
         self.keeps_notes = isinstance(storage, KeepsNotes)
         self.stamp = UNKNOWN
@@ -229,8 +228,6 @@ class Replica:
             self._contention = CONTENTION
             self._roll_back()
             return None
-        from ..storage.base import Change
-
         stamp = handle.stamp
         if self._has_changes():
             changes = [Change(before, self.record[number]) for number, before in self._changes.items()]
