@@ -136,19 +136,15 @@ class ArmEngine(Engine[TableBelief]):
             self._row_cells = row, np.arange(row * count, (row + 1) * count)
         return self._row_cells[1]
 
-    def moments(self, belief: TableBelief, question: Question, arms: IndexArray | None) -> tuple[Array, Array]:
-        """Returns mean and std of f at these arms, or at all, in (warped) rewards."""
-        mean, std = belief.predict(self.cells(question.context))
+    def predict(
+        self, belief: TableBelief, question: Question, arms: IndexArray | None
+    ) -> tuple[Array, Array, IndexArray | None]:
+        """Returns mean and std of f at these arms, or at all, in (warped) rewards, and their cells."""
+        cells = None if self.context is None else self.cells(question.context)
+        mean, std = belief.predict(cells)
         if arms is not None:
-            mean, std = mean[arms], std[arms]
-        return question.units.rewards(mean, std)
-
-    def bounds(self, belief: TableBelief, question: Question, arms: IndexArray | None) -> Envelope:
-        """Returns the bounds of f in the round at these arms, or at all."""
-        cells = self.cells(question.context)
-        if arms is not None:
-            cells = arms if cells is None else cells[arms]
-        return question.bounds(*self.moments(belief, question, arms), cells)
+            mean, std, cells = mean[arms], std[arms], arms if cells is None else cells[arms]
+        return *question.units.rewards(mean, std), cells
 
     def candidates(self) -> None:
         """Returns None, which stands for all arms."""
@@ -186,7 +182,7 @@ class ArmEngine(Engine[TableBelief]):
         arms = None if available is None else available.arms
         count = len(self.domain.points if arms is None else arms)
         if question.score.highest_bound and question.limits is None:
-            scores = checked_scores(self.bounds(belief, question, arms).upper, count)
+            scores = checked_scores(question.bounds.upper(*self.predict(belief, question, arms)), count)
         else:
             view = _Table(self, belief, question, arms)
             scores = checked_scores(question.score.on_table(view), count)
@@ -258,10 +254,10 @@ class _Table(TableView):
         )
 
     def envelope(self) -> Envelope:
-        return self._engine.bounds(self._belief, self._question, self.arms)
+        return self._question.bounds(*self._engine.predict(self._belief, self._question, self.arms))
 
     def best_mean(self) -> float:
-        means = self._engine.moments(self._belief, self._question, self.arms)[0]
+        means = self._engine.predict(self._belief, self._question, self.arms)[0]
         return float(means.max() if self._question.limits is None else best_admitted(means, self.limits()))
 
     def best_reward(self) -> float:
