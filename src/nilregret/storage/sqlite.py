@@ -102,7 +102,7 @@ class SqliteDatabase(Database):
         return StorageError(f"The storage {self.url} could not be used: {cause}. {self._remedy(cause)}")
 
     def version(self) -> object:
-        """Returns a value that changes when another connection commits, or None while the writer is closed or busy."""
+        """Returns a value that changes when others commit. It is None while the writer is closed or busy."""
         return self._writer.version()
 
     def close(self) -> None:

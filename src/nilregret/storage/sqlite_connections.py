@@ -40,6 +40,7 @@ class SqliteConnection:
         self._process = os.getpid()
         self.inode = NOWHERE  # The file on which it was opened.
         self._wal = False
+        self._rollbacks = 0
         self._mode = "rw"
         _OPEN.add(self)
 
@@ -124,7 +125,7 @@ class SqliteConnection:
         return self._raw.execute(statement).fetchone()[0]
 
     def version(self) -> object:
-        """Returns a value that changes when another connection commits to the file, and with a new connection.
+        """Returns a value that changes when another connection commits, this one rolls back, or a new one is opened.
 
         It is None if the connection is closed, another thread uses it, or the file is no longer there.
         """
@@ -134,7 +135,7 @@ class SqliteConnection:
             raw = self._raw
             if raw is None or not (raw.in_transaction or self._is_in_place()):
                 return None
-            return raw, self._pragma("PRAGMA data_version")
+            return raw, self._rollbacks, self._pragma("PRAGMA data_version")
         except sqlite3.Error:  # The caller reads, and finds the same error.
             return None
         finally:
@@ -150,6 +151,7 @@ class SqliteConnection:
 
     def rollback(self) -> None:
         """Rolls the transaction back."""
+        self._rollbacks += 1
         if self._connection is not None:
             with suppress(exc.DatabaseError, sqlite3.Error):  # SQLite may have rolled back by itself.
                 self._connection.rollback()
