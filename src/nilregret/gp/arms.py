@@ -24,11 +24,13 @@ from scipy.linalg.blas import daxpy
 from .._utils.checks import Array, IndexArray, finite_array, integer, number, shown
 from .._utils.errors import InvalidInput
 from ..kernels import ALL, Kernel
-from ..kernels.factorization import covariance_root
+from ..kernels.factorization import MANY, covariance_root
 from .protocol import CountingPosterior, check_regularization
 from .spectrum import Spectrum
 
 RECOMPUTE_EVERY = 256  # updates between two computations of everything from the sums, at least
+
+TOGETHER = 64  # kernel columns computed at once, which bounds the memory
 
 LITTLE_SLACK = 0.01  # (lambda - s^2) / lambda below which forgetting an observation renews the factor
 
@@ -149,8 +151,8 @@ class ArmPosterior(CountingPosterior):
         """True if the first play of each arm adds to the rank."""
 
     @abstractmethod
-    def _enter(self, arm: int) -> None:
-        """Makes room for an arm that is about to be played for the first time, before a new factorisation."""
+    def _enter(self, arms: list[int]) -> None:
+        """Makes room for arms that are about to be played for the first time, before a new factorisation."""
 
     @abstractmethod
     def _add(self, arm: int, count: int) -> tuple[Array, float]:
@@ -219,12 +221,26 @@ class ArmPosterior(CountingPosterior):
                 last, updates = i, 0
         for arm, target in zip(arms[:last], targets[:last], strict=True):
             if not self.plays.item(arm):
-                self._enter(arm)
+                self._enter([arm])
             self._sum_up(arm, number("target", target), 1, 0.0)
         if last:
             self._renew()
         for arm, target in zip(arms[last:], targets[last:], strict=True):
             self.append(arm, target)
+
+    @final
+    def begin_with(self, points: Sequence[int], targets: Sequence[float]) -> None:
+        """Adds the first observations. On more than `MANY` arms all is computed once, from their sums."""
+        if len(self.plays) <= MANY:
+            self.append_all(points, targets)
+            return
+        arms = [self._arm(point) for point in points]
+        new = list(dict.fromkeys(arm for arm in arms if not self.plays.item(arm)))
+        for start in range(0, len(new), TOGETHER):
+            self._enter(new[start : start + TOGETHER])
+        for arm, target in zip(arms, targets, strict=True):
+            self._sum_up(arm, number("target", target), 1, 0.0)
+        self._renew()
 
     @final
     def _sum_up(self, arm: int, target: float, count: int, scatter: float) -> None:

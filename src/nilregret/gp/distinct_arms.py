@@ -61,8 +61,9 @@ class DistinctArmsPosterior(ArmPosterior):
 
     grows = True
 
-    def _enter(self, arm: int) -> None:
-        self._enter_with(arm, self.prior.columns([arm])[:, 0])
+    def _enter(self, arms: list[int]) -> None:
+        for arm, k in zip(arms, self.prior.columns(arms).T, strict=True):
+            self._enter_with(arm, k)
 
     def _enter_with(self, arm: int, k: Array) -> None:
         """Makes room for an arm with these prior covariances with all arms."""

@@ -56,7 +56,7 @@ class LowRankPosterior(ArmPosterior):
 
     grows = False
 
-    def _enter(self, arm: int) -> None:
+    def _enter(self, arms: list[int]) -> None:
         """Leaves all as it is, since all arms have their features."""
 
     def _column(self, arm: int) -> Column:

@@ -38,22 +38,20 @@ class Outcomes:
 
     def observe(self, trial: Trial, *, counts: bool = False) -> None:
         """Counts an outcome and updates the smallest reward. If the trial `counts`, its reward is recorded (`add`)."""
+        reward = trial.reward
         self.count += 1
-        if trial.reward is not None:
-            self._lower(trial.reward)
+        if reward is not None and (self.least is None or reward < self.least):
+            self.least = reward
         if counts and not (self._best is None and self._points is None):
             self.add(trial)
 
     def observe_reward(self, reward: float, context: Array | None) -> None:
         """Counts the reward of a play that is no trial and counts, in a run without failures."""
         self.count += 1
-        self._lower(reward)
-        if self._best is not None:
-            _raise_best(self._best, reward, context)
-
-    def _lower(self, reward: float) -> None:
         if self.least is None or reward < self.least:
             self.least = reward
+        if self._best is not None:
+            _raise_best(self._best, reward, context)
 
     def add(self, trial: Trial) -> None:
         """Records the reward of a trial that counts from now on."""

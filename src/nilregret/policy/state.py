@@ -63,13 +63,17 @@ class State:
 
     # -- plays without trials, of a policy that is `direct` ------------------------------------------------------
 
-    def play(self, decision: Decision) -> None:
-        """Records that a decision, which was just made, is played."""
+    def play(self, context: Array | None) -> Decision:
+        """Returns the next decision, which is played."""
+        decision = self.decide(context)
         self.rounds.play(decision.point, explored=decision.explored)
+        return decision
 
     def learn(self, number: int, arm: int, context: Array | None, reward: float) -> None:
         """Learns the reward of a play. Those between two decisions come by number."""
-        self.reward.data.learn(number, self.outputs.engine.cell_at(arm, context), reward, context)
+        data = self.reward.data
+        data.outcomes.observe_reward(reward, context)
+        data.posterior.learn_cell(number, self.outputs.engine.cell_at(arm, context), reward)
 
     # -- events --------------------------------------------------------------------------------------------------
 

@@ -149,9 +149,10 @@ class TrainedPosterior:
         self._batches.append(([self.engine.entry(trial)], [target]))
         self.entries[trial.number] = Entry(trial, target)
 
-    def learn_cell(self, number: int, cell: Any, target: float) -> None:
-        """Adds one answered play to the belief. Its entry is made when somebody looks at it."""
-        self.belief.put(cell, target)
+    def learn_cell(self, number: int, cell: Any, reward: float) -> None:
+        """Adds the reward of a play to the belief. Its entry is made when somebody looks at it."""
+        center, unit, _ = self.units
+        self._belief.observed.append(cell, (reward - center) / unit)
         self._unmade.append(number)
 
     def relearn(self, targets: dict[int, float | None]) -> None:
@@ -162,12 +163,10 @@ class TrainedPosterior:
         """
         self.entries = {number: Entry(trial, targets[number]) for number, (trial, _) in self.entries.items()}
         cells = {number: self.engine.entry(trial) for number, (trial, _) in self.entries.items()}
-        if self.policy.pending.hallucinates:  # questions in their order, then answers in the order of their arrival
-            self.belief.put_all([cells[number] for number in sorted(cells)], [None] * len(cells))
-            valued = [number for number in cells if targets[number] is not None]
-            self.belief.fill_all([cells[number] for number in valued], [targets[number] for number in valued])
-        else:
-            self.belief.put_all(list(cells.values()), [targets[number] for number in cells])
+        values = {number: target for number in cells if (target := targets[number]) is not None}
+        # Questions in their order, then answers in the order of their arrival.
+        asked, answered = [cells[number] for number in sorted(cells)], [cells[number] for number in values]
+        self.belief.begin_with(asked, answered, list(values.values()))
 
     def revise(self, trial: Trial, target: float | None) -> None:
         """Replaces the entry of a trial that was answered, or played fewer times than asked for."""

@@ -153,12 +153,6 @@ class TrainingData:
                 self.outcomes.fail(trial, self.posterior.trials)
         self._update_imputed(lowered=least != self.outcomes.least)
 
-    def learn(self, number: int, cell: Any, reward: float, context: Array | None) -> None:
-        """Learns the reward of a play that is no trial (`Policy.direct`)."""
-        self.outcomes.observe_reward(reward, context)
-        posterior = self.posterior
-        posterior.learn_cell(number, cell, (reward - posterior.units.center) / posterior.units.unit)
-
     def _resolve(self, trial: Trial) -> Entry | None:
         """Closes a pending trial by its outcome. Returns the entry that is still to be learned, if any."""
         target = self.target(trial)

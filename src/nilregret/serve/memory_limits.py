@@ -26,7 +26,7 @@ from ..gp.choice import MAX_RANK
 from ..gp.distinct_arms import FEW
 from ..gp.out_of_sequence import FEWEST
 from ..kernels import Kernel
-from ..kernels.factorization import pivoted_cholesky, tolerance
+from ..kernels.factorization import factor_of_arms, pivoted_cholesky, tolerance
 from ..policy.engines.base import table
 from ..policy.policy import Policy
 from ..policy.trained_posterior import noise_told
@@ -92,7 +92,7 @@ def _numbers(prior: Prior, ridges: tuple[float, ...], policy: Policy, room: floa
         return float(2 * len(prior.points) * RATES)
     count, drift, tol = len(prior.points), policy.memory.drift(), tolerance(prior.variance, ridges[0])
     if drift is None:
-        found = pivoted_cholesky(prior.kernel, prior.points, tol=tol, max_rank=MAX_RANK)
+        found = factor_of_arms(prior.kernel, prior.points, tol=tol, max_rank=MAX_RANK)
         rank = found.features.shape[1]
         if found.complete:
             return float(2 * count * rank + rank * rank)

@@ -1,4 +1,4 @@
-"""The rounds of a run as arrays, which a simulation fills round by round."""
+"""The rounds of a run as arrays, which a simulation fills one by one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .environments.environment import Play
 
 @final
 class Columns:
-    """What was played and answered, with the attributes of a `Run`.
+    """The plays and answers of a run so far, with the attributes of a `Run`.
 
     Args:
         domain: the points that may be played.

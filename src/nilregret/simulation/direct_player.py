@@ -58,19 +58,16 @@ class DirectPlayer:
             self._learn()
         if context is not None:
             context = self._checked(context)
-        decision = self._state.decide(context)
-        self._state.play(decision)
+        point, arm, explored, _, _ = self._state.play(context)
         number, self._count = self._count, self._count + 1
-        return Played(number, decision.point, decision.arm, context, decision.explored)
+        return Played(number, point, arm, context, explored)
 
     def _learn(self) -> None:
-        columns, told = self._columns, self._told
+        arms, rewards, told = self._columns.arms, self._columns.rewards, self._told
         for number in sorted(told) if len(told) > 1 else told:
-            self._state.learn(number, columns.arms.item(number), self._context(number), columns.rewards.item(number))
+            context = self._columns.contexts[number] if self._contexts else None
+            self._state.learn(number, arms.item(number), context, rewards.item(number))
         told.clear()
-
-    def _context(self, number: int) -> Array | None:
-        return None if self._policy.context is None else self._columns.contexts[number]
 
     def _checked(self, context: Array) -> Array | None:
         key = context.tobytes()
@@ -104,6 +101,6 @@ class DirectPlayer:
         columns = self._columns
         asked = Trial(
             number, columns.point(number), columns.arms.item(number), None, 2 * number + 1, 0.0,
-            self._context(number), columns.explored.item(number),
+            columns.contexts[number] if self._contexts else None, columns.explored.item(number),
         )  # fmt: skip
         return asked.answered(reward=columns.rewards.item(number), order=2 * number + 2, time=0.0)

@@ -1,4 +1,4 @@
-"""One simulated run: decisions, rewards and the answers that are under way."""
+"""A simulated run in progress: decisions, rewards and the answers that are under way."""
 
 from __future__ import annotations
 
@@ -55,6 +55,8 @@ class Simulation:
             self.constraints_due = _Deliveries(env.constraint_delay, simulation_generator(seed, "constraint delays"))
             self.limited_by = self.columns.answered_by.copy()
         self.at_once = env.delay is None and self.constraints_due is None
+        if self.at_once:
+            self.columns.answered_by[:] = np.arange(rounds)
         # A policy that learns from both together is told a reward when both are known.
         self.together = self.constraints_due is not None and policy.constraint_count > 0 and not has_channels(policy)
         self.waiting: set[int] = set()  # Trials whose rewards wait for their constraint values.
@@ -90,14 +92,14 @@ class Simulation:
         )
 
     def _play(self, t: int) -> None:
-        env, columns = self.env, self.columns
-        play = self.player.ask(env.draw_context(self.contexts, t))
+        env, columns, player = self.env, self.columns, self.player
+        play = player.ask(None if env.contexts is None else env.draw_context(self.contexts, t))
         value, best = env.expected(play)
         reward = columns.record(play, value, best)
         if env.constraint_count:
-            columns.record_constraints(t, env.constraint(play), self.player.last_multipliers)
+            columns.record_constraints(t, env.constraint(play), player.last_multipliers)
         if self.at_once:
-            self._tell_reward(t, by=t)
+            player.tell(t, reward, constraints=columns.told_constraints[t] if env.constraint_count else None)
             return
         self.rewards_due.send(t, self.now, play.point, reward)
         if self.constraints_due is not None:

@@ -64,34 +64,28 @@ class SqlWriter(Writer, Notes):
 
     def save(self, changes: Sequence[Change], *, order: int) -> str:
         """Writes changes and returns the new stamp. A transaction calls it at most once."""
-        new = [trial for before, trial in changes if before is None]
+        study = self._study.id
+        new = [
+            (study, trial.last_order, *question(trial), *outcome(trial)) for before, trial in changes if before is None
+        ]
         if new:
-            rows = [
-                {"study": self._study.id, "last_order": trial.last_order} | question(trial) | outcome(trial)
-                for trial in new
-            ]
-            self._many(self._statements.insert, rows)
-        old = [(before, trial) for before, trial in changes if before is not None]
+            self._many(self._statements.insert, new)
+        old = [
+            (trial.last_order, *outcome(trial), study, trial.number, before.last_order)
+            for before, trial in changes
+            if before is not None
+        ]
         if old:
-            self._many(
-                self._statements.update,
-                [
-                    {"sought": self._study.id, "which": trial.number, "before": before.last_order}
-                    | {"last_order": trial.last_order}
-                    | outcome(trial)
-                    for before, trial in old
-                ],
-            )
+            self._many(self._statements.update, old)
             if self._cursor.rowcount != len(old):
-                numbers = ", ".join(str(trial.number) for _, trial in old[:10])
+                numbers = ", ".join(str(trial.number) for before, trial in changes if before is not None)
                 raise StorageError(f"Trial {numbers} is no longer as it was in the storage; nothing was written.")
         known = None if self.counted is None else self.counted.after(changes, self._study.goal)
         self.stamp, self.counted = new_stamp(), known or self.summary()
-        values = {"sought": self._study.id, "now": order, "mark": self.stamp} | self.counted._asdict()
-        self._cursor.execute(self._statements.count, values)
+        self._cursor.execute(self._statements.count, (order, self.stamp, *self.counted, study))
         return self.stamp
 
-    def _many(self, statement: str, rows: list[dict[str, Any]]) -> None:
+    def _many(self, statement: str, rows: Sequence[Any]) -> None:
         if len(rows) == 1:
             self._cursor.execute(statement, rows[0])
         else:
