@@ -163,8 +163,8 @@ class ArmPosterior(CountingPosterior):
         """Makes room for arms that are about to be played for the first time, before a new factorisation."""
 
     @abstractmethod
-    def _add(self, arm: int, count: int) -> Column:
-        """Adds observations of `arm` to the factor and returns the column from before."""
+    def _add(self, arm: int, count: int) -> tuple[Array, float]:
+        """Adds observations of `arm` to the factor and returns g `(N,)` and s^2 from before."""
 
     @abstractmethod
     def _remove(self, arm: int, count: int) -> Column:
@@ -203,12 +203,14 @@ class ArmPosterior(CountingPosterior):
     @final
     def append(self, point: int, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
         """Adds `count` observations of arm `point` with this average and scatter. O(N rank + rank^2)."""
-        arm, target = self._arm(point), number("target", target)
+        arm = point if type(point) is int and 0 <= point < len(self.plays) else self._arm(point)
+        if type(target) is not float or not math.isfinite(target):
+            target = number("target", target)
         noise = self.regularization / count
-        column = self._add(arm, count)
-        total = noise + column.variance
-        self._step(column, (target - self._mean.item(arm)) / total, -1.0 / total)
-        self._log_ratio += math.log1p(column.variance / noise)
+        g, variance = self._add(arm, count)
+        total = noise + variance
+        self._step(g, (target - self._mean.item(arm)) / total, -1.0 / total)
+        self._log_ratio += math.log1p(variance / noise)
         self._sum_up(arm, target, count, scatter)
         self._updated()
 
@@ -223,7 +225,7 @@ class ArmPosterior(CountingPosterior):
             updates += 1
             if self.grows and not self.plays[arm]:
                 new.add(arm)
-            if self._is_due(updates, self.rank + len(new)):
+            if updates >= RECOMPUTE_EVERY and updates >= 2 * (self.rank + len(new)):
                 last, updates = i, 0
         for arm, target in zip(arms[:last], targets[:last], strict=True):
             if not self.plays.item(arm):
@@ -252,17 +254,17 @@ class ArmPosterior(CountingPosterior):
     def _sum_up(self, arm: int, target: float, count: int, scatter: float) -> None:
         self.count += count
         # Arithmetic on numpy's scalars would cost as much as the update of the posterior.
-        plays, average = self.plays.item(arm) + count, self._average.item(arm)
+        plays, average, before = self.plays.item(arm) + count, self._average.item(arm), self._scatter.item(arm)
         change = target - average
         average += change * count / plays
         self.plays[arm], self._average[arm] = plays, average
-        self._scatter[arm] += change * (target - average) * count + scatter
+        self._scatter[arm] = before + (change * (target - average) * count + scatter)
 
     @final
     def revise(self, point: int, old: float, new: float) -> None:
         """Replaces the target of one observation of arm `point` from `old` to `new`. O(N rank + rank^2)."""
         arm, old, new = self._played(point), number("old", old), number("new", new)
-        self._step(self._column(arm), (new - old) / self.regularization, 0.0)
+        self._step(self._column(arm).covariance, (new - old) / self.regularization, 0.0)
         before = self._average[arm]
         self._average[arm] += (new - old) / self.plays[arm]
         self._scatter[arm] += (new - old) * ((new - self._average[arm]) + (old - before))
@@ -292,27 +294,21 @@ class ArmPosterior(CountingPosterior):
             # The observation was nearly all the information on its arm, so subtraction would cancel what is left.
             self._renew()
             return
-        self._step(column, -(target - float(self._mean[arm])) / column.slack, 1.0 / column.slack)
+        self._step(column.covariance, -(target - float(self._mean[arm])) / column.slack, 1.0 / column.slack)
         self._log_ratio -= math.log(noise / column.slack)
         self._updated()
 
-    def _step(self, column: Column, mean_step: float, variance_step: float) -> None:
-        g = column.covariance
+    def _step(self, g: Array, mean_step: float, variance_step: float) -> None:
         self._move_mean(mean_step)
-        daxpy(g, self._mean, a=mean_step)  # mean += mean_step * g, in place
+        daxpy(g, self._mean, len(g), mean_step)  # mean += mean_step * g, in place
         if variance_step:
-            np.multiply(g, g, out=g)
-            daxpy(g, self._variance, a=variance_step)
+            daxpy(g * g, self._variance, len(g), variance_step)
 
     def _updated(self) -> None:
         self._spectrum = None
         self._updates += 1
-        if self._is_due(self._updates, self.rank):
+        if self._updates >= RECOMPUTE_EVERY and self._updates >= 2 * self.rank:
             self._renew()
-
-    @staticmethod
-    def _is_due(updates: int, rank: int) -> bool:
-        return updates >= RECOMPUTE_EVERY and updates >= 2 * rank
 
     def _renew(self) -> None:
         """Computes everything from the sums."""
@@ -354,8 +350,9 @@ class ArmPosterior(CountingPosterior):
         else:
             arms = self._indices(points)
             mean, variance = self._mean[arms], self._variance[arms]
-        std = np.maximum(variance, 0.0)  # Rounding may leave -1e-17 where nothing is uncertain.
-        return mean, np.sqrt(std, out=std)
+        if variance.size and not variance.item(variance.argmin()) > 0.0:
+            variance = np.maximum(variance, 0.0)  # Rounding may leave -1e-17 where nothing is uncertain.
+        return mean, np.sqrt(variance)
 
     @final
     def spectrum(self) -> Spectrum:

@@ -19,13 +19,14 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast, fina
 import numpy as np
 
 from .._utils.blas import with_one_thread
-from .._utils.checks import Array
+from .._utils.checks import Array, IndexArray
 from .._utils.copying import independent
 from .arms import ArmIndices, ArmPosterior
 from .at_points import AtPoints, Gradients
 from .binomial_counts import RatePosterior
 from .mixture import AnyPath, Averaged, AveragedArms, AveragedPoints, path_of
 from .out_of_sequence import Chain, OutOfSequencePosterior
+from .points import PointPosterior
 from .protocol import CountingPosterior, Posterior, RevisablePosterior
 
 P = TypeVar("P", bound=Posterior)
@@ -264,6 +265,8 @@ class TableBelief(Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePos
 class PointBelief(Belief[AtPoints | AveragedPoints]):
     """A belief over rows of coordinates."""
 
+    _places: tuple[IndexArray, int, int] = np.zeros(0, dtype=np.intp), 0, 0  # of `observed` in `with_pending`
+
     @with_one_thread
     def put_all(self, cells: Sequence[Array | RepeatedPlays], values: Sequence[float | None]) -> None:
         """Takes in several trials at once, which costs less than one by one. Runs of plays enter one by one."""
@@ -310,7 +313,28 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
         spread = self.spread
         if spread is self.observed:
             return spread.predict(cells)
+        if (weights := self.weights) is not None:
+            return cast(PointPosterior, spread).predict(cells, weights=weights)
         return self.observed.mean(cells), spread.predict(cells)[1]
+
+    @property
+    def weights(self) -> Array | None:
+        """Weights of the kernel at the points of `spread` in the mean, `(n,)`. None if they are those of `spread`.
+
+        None, too, if a mean is no sum of kernels at the observed points. With them one matrix of covariances serves the
+        mean and the variance.
+        """
+        known, spread = self.observed, self.spread
+        if spread is known or not (isinstance(known, PointPosterior) and isinstance(spread, PointPosterior)):
+            return None
+        removals = known.removals, spread.removals
+        places = self._places[0] if self._places[1:] == removals else self._places[0][:0]
+        if len(places) < known.rank:
+            places = np.concatenate([places, spread.places(known.points[len(places) :])])
+            self._places = places, *removals
+        weights = np.zeros(spread.rank)
+        weights[places] = known.weights
+        return weights
 
     def mean(self, cells: Array) -> Array:
         """Returns the mean, `(n,)`."""
@@ -323,6 +347,8 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
     def gradients(self, rows: Array) -> Gradients:
         """Returns mean and standard deviation at rows `(n, d)`, with their gradients."""
         spread = self.spread
+        if (weights := self.weights) is not None:
+            return cast(PointPosterior, spread).gradients(rows, weights=weights)
         at = spread.gradients(rows)
         if spread is self.observed:
             return at

@@ -110,28 +110,30 @@ class DistinctArmsPosterior(ArmPosterior):
 
         The slack of the column is that of `count` plays.
         """
-        noise = self.regularization / int(self.plays[arm])
+        noise = self.regularization / self.plays.item(arm)
         root = self._root
         p = root[:, self._position[arm]].copy()
-        if noise * float(p @ p) > ROUNDED_AWAY:
+        q_ii = float(p.dot(p))
+        if noise * q_ii > ROUNDED_AWAY:
             self._refactor()
             p = root[:, self._position[arm]].copy()
-        q = p @ root
+            q_ii = float(p.dot(p))
+        q = p.dot(root)
         # s^2 = (lambda / n)(1 - (lambda / n) q_ii), and for n = 1 lambda - s^2 = lambda^2 q_ii exactly.
-        taken = min(noise * float(p @ p), 1.0)
+        taken = min(noise * q_ii, 1.0)
         variance = noise * (1.0 - taken)
         slack = self.regularization / count - noise + noise * taken
-        return Column(noise * (self._kernel_columns @ q), variance, slack), p, q
+        return Column(noise * self._kernel_columns.dot(q), variance, slack), p, q
 
-    def _add(self, arm: int, count: int) -> Column:
+    def _add(self, arm: int, count: int) -> tuple[Array, float]:
         if arm not in self._position:
             return self._add_new(arm, count)
         column, p, q = self._played_column(arm)
-        plays = int(self.plays[arm])
+        plays = self.plays.item(arm)
         self._rescale(arm, p, q, delta=self.regularization * count / (plays * (plays + count)))
-        return column
+        return column.covariance, column.variance
 
-    def _add_new(self, arm: int, count: int) -> Column:
+    def _add_new(self, arm: int, count: int) -> tuple[Array, float]:
         k = self.prior.columns([arm])[:, 0]
         half = self._root @ k[self._arms]
         weights = half @ self._root  # M^{-1} k(U, a)
@@ -142,7 +144,7 @@ class DistinctArmsPosterior(ArmPosterior):
         self._enter_with(arm, k)
         self._root_room[u, :u] = -weights / edge
         self._root_room[u, u] = 1.0 / edge
-        return Column(g, variance, self.regularization - variance)
+        return g, variance
 
     def _remove(self, arm: int, count: int) -> Column:
         column, p, q = self._played_column(arm, count)
@@ -155,11 +157,12 @@ class DistinctArmsPosterior(ArmPosterior):
 
     def _rescale(self, arm: int, p: Array, q: Array, *, delta: float) -> None:
         """Applies M_ii -= delta: M^{-1} gains delta q q^T / (1 - delta q_ii), so F becomes (I + tau p p^T) F."""
-        q_ii = min(float(p @ p), int(self.plays[arm]) / self.regularization)  # a bound that rounding must not cross
+        q_ii = min(float(p.dot(p)), self.plays.item(arm) / self.regularization)  # a bound that rounding must not cross
         gain = delta / (1.0 - delta * q_ii)
         # (1 + tau q_ii)^2 = 1 + gain q_ii, without cancellation where gain is small.
         tau = gain / (1.0 + math.sqrt(1.0 + gain * q_ii))
-        self._root[...] += np.outer(p, tau * q)
+        root = self._root
+        root += np.outer(p, tau * q)
 
     def _drop(self, arm: int, p: Array) -> None:
         """Removes row and column i of M, after a reflection that takes F e_i to the last axis."""

@@ -183,6 +183,18 @@ class Policy(Generic[D]):
         return self.memory.keeps_all and not self.pending.revises and not self.objective.revises
 
     @property
+    def direct(self) -> bool:
+        """True if arms and rewards are all that is learned from, each reward at once and for good.
+
+        Such a policy is played without a `Trial` for each round.
+        """
+        finite = isinstance(self.domain, Arms) and isinstance(self.context, Arms | None)
+        rewards = self.plain and self.objective.is_reward and not (self.pending.moves or self.constraint_count)
+        fixed = self.refit is None and self.memory.drift() is None and self.confidence.guess() is None
+        alone = self.constraints is None and self.switching is None and self.window is None
+        return finite and rewards and fixed and alone and self.pending.waits() is None
+
+    @property
     def foreseeable(self) -> bool:
         """True if every answer counts as itself, whatever else counts."""
         return self.memory.keeps_all and not self.objective.revises and self.pending.as_answered

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from array import array
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -55,7 +56,7 @@ class TrainedPosterior:
         engine: the engine of the policy.
 
     Attributes:
-        entries: trials that count by number, in the order in which they were learned.
+        trial_of: returns the trial of a number that was learned by `learn_cell`, for whoever looks at it.
         kernel: the kernel of the policy, of the epoch, or of the learned size.
         in_use: the kernel of the belief, which a fit may have replaced.
         ridge: lambda of the belief.
@@ -73,7 +74,9 @@ class TrainedPosterior:
         self.known = None if rates is None else RatePrior(rates, policy.prior_mean)
         self.kernel = policy.kernel
         self.added = self.begun = 0
-        self.entries: dict[int, Entry] = {}
+        self._entries: dict[int, Entry] = {}
+        self._unmade = array("q")  # numbers whose entries nobody has looked at
+        self.trial_of: Callable[[int], Trial] | None = None
         self._batches: list[tuple[list[Any], list[float | None]]] = []  # cells and targets to learn
 
     def reset(self, kernel: Kernel, regularization: float, scale: Standardization, warp: AnyWarp | None) -> None:
@@ -110,6 +113,20 @@ class TrainedPosterior:
         return self._belief
 
     @property
+    def entries(self) -> dict[int, Entry]:
+        """Trials that count by number, in the order in which they were learned."""
+        if self._unmade and self.trial_of is not None:
+            numbers, self._unmade = self._unmade, array("q")
+            for number in numbers:
+                trial = self.trial_of(number)
+                self._entries[number] = Entry(trial, None if trial.reward is None else self.units.scaled(trial.reward))
+        return self._entries
+
+    @entries.setter
+    def entries(self, entries: dict[int, Entry]) -> None:
+        self._entries = entries
+
+    @property
     def trials(self) -> Iterator[Trial]:
         """The trials of all entries."""
         return (entry.trial for entry in self.entries.values())
@@ -131,6 +148,12 @@ class TrainedPosterior:
         """Adds one answered trial to the belief, in fewer steps."""
         self._batches.append(([self.engine.entry(trial)], [target]))
         self.entries[trial.number] = Entry(trial, target)
+
+    def learn_cell(self, number: int, cell: Any, reward: float) -> None:
+        """Adds the reward of a play to the belief. Its entry is made when somebody looks at it."""
+        center, unit, _ = self.units
+        self._belief.observed.append(cell, (reward - center) / unit)
+        self._unmade.append(number)
 
     def relearn(self, targets: dict[int, float | None]) -> None:
         """Teaches an empty belief all entries.
@@ -205,4 +228,5 @@ class TrainedPosterior:
 
     def copy(self, engine: Engine[Any]) -> TrainedPosterior:
         """Returns an independent copy."""
-        return independent(self, ("entries", "_batches"), fresh={"engine": engine, "_belief": self.belief.copy()})
+        fresh = {"engine": engine, "_belief": self.belief.copy(), "_entries": self.entries.copy()}
+        return independent(self, ("_batches",), fresh={**fresh, "_unmade": array("q")})

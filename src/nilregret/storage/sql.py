@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import sqlalchemy as sql
 from sqlalchemy import exc
@@ -28,6 +28,20 @@ from .statements import SUMMARY, Statements
 from .tables import ADDED, FORMAT, NEVER, READABLE, bring_up_to_date
 
 STUDY = {"format": int, "created_at": float, "policy": str, "seed": str, "about": str}  # Types in a row.
+
+
+class _Written(NamedTuple):
+    """A study as this storage has written it last.
+
+    Attributes:
+        version: of the database. While it is the same, nobody else has written.
+        stamp: of the record.
+        counted: the summary in the study's row.
+    """
+
+    version: object
+    stamp: str
+    counted: Summary | None
 
 
 @final
@@ -55,6 +69,7 @@ class SqlStorage(Storage, KeepsNotes):
         studies = self._database.tables.studies.name
         self.auth_tables: AuthTables = auth_tables(studies.removesuffix("studies"))
         self._has_auth_tables = False
+        self._written: dict[int, _Written] = {}  # By the id of the study.
         self._notes = NoteStatements(self._database.notes, self._database.engine.dialect.name, self._database.text)
         try:
             self._current = self._prepare(make=make)
@@ -190,6 +205,7 @@ class SqlStorage(Storage, KeepsNotes):
             connection.execute(sql.select(studies.c.id).where(studies.c.id == study.id).with_for_update())
             connection.execute(sql.delete(trials).where(trials.c.study == study.id))
             connection.execute(sql.delete(studies).where(studies.c.id == study.id))
+            self._written.pop(study.id, None)
 
     def _find(self, connection: sql.Connection, name: str) -> StoredStudy | None:
         if not isinstance(name, str) or "\0" in name or not storable(name):  # No text column can hold such a name.
@@ -278,6 +294,9 @@ class SqlStorage(Storage, KeepsNotes):
 
     def news(self, study: StoredStudy, *, since: int, stamp: str) -> News:
         """Returns the changes since an event."""
+        written = self._written.get(study.id)
+        if written is not None and written.stamp == stamp and written.version == self._database.version():
+            return News((), stamp)
         now = self._stamp(study, self._database.rows(self._statements.head, {"sought": study.id}))
         if stamp == now != NEVER:  # The usual case.
             return News((), stamp)
@@ -290,7 +309,15 @@ class SqlStorage(Storage, KeepsNotes):
         with self._database.transaction(write=True) as connection:
             if not self._current:
                 self._bring_up_to_date(connection)
-            yield self._writer(connection, study, lock=True)
+            version, written = self._database.version(), self._written.get(study.id)
+            if written is None or written.version != version:
+                writer = self._writer(connection, study, lock=True)
+            else:  # Nobody else has written since.
+                cursor = connection.connection.cursor()
+                writer = SqlWriter(cursor, self._statements, self._notes, study, written.stamp, written.counted)
+            yield writer
+            if version is not None and writer.stamp != NEVER:  # Before the commit, while no other thread writes.
+                self._written[study.id] = _Written(version, writer.stamp, writer.counted)
         self._current = True
 
     def _writer(self, connection: sql.Connection, study: StoredStudy, *, lock: bool) -> SqlWriter:

@@ -13,10 +13,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import cast, final
+from typing import Any, cast, final
 
 import sqlalchemy as sql
 from sqlalchemy import exc
@@ -84,8 +84,26 @@ class SqliteDatabase(Database):
                     used.rollback()
                     raise
         except (exc.DatabaseError, sqlite3.Error) as error:
-            cause = str(error.orig if isinstance(error, exc.DatabaseError) else error)
-            raise StorageError(f"The storage {self.url} could not be used: {cause}. {self._remedy(cause)}") from error
+            raise self._unusable(error) from error
+
+    def rows(self, statement: str, parameters: Mapping[str, Any]) -> Sequence[Any]:
+        """Returns the rows of one statement, without a transaction around it."""
+        try:
+            with self._readers.connection() as used:
+                found = used.rows(statement, parameters)
+                if self._readers.follow(used.inode):
+                    self._writer.close_if_idle()
+                return found
+        except (exc.DatabaseError, sqlite3.Error) as error:
+            raise self._unusable(error) from error
+
+    def _unusable(self, error: exc.DatabaseError | sqlite3.Error) -> StorageError:
+        cause = str(error.orig if isinstance(error, exc.DatabaseError) else error)
+        return StorageError(f"The storage {self.url} could not be used: {cause}. {self._remedy(cause)}")
+
+    def version(self) -> object:
+        """Returns a value that changes when another connection commits, or None while the writer is closed or busy."""
+        return self._writer.version()
 
     def close(self) -> None:
         """Closes files and connections. The next call opens them again."""

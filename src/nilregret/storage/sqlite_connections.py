@@ -8,15 +8,17 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import sqlalchemy as sql
 from sqlalchemy import exc
 
 from .database import LOCK_SECONDS
+
+R = TypeVar("R")
 
 APPLICATION_ID = 0x6E726774  # "nrgt", in the header of every file made here (SQLite's `application_id`).
 IDLE = 8  # Connections of readers that stay open.
@@ -30,7 +32,7 @@ class SqliteConnection:
 
     def __init__(self, path: Path) -> None:
         self.lock = threading.RLock()
-        self._path = path
+        self._path, self._name = path, str(path)
         self.engine = sql.create_engine("sqlite://", creator=self.connect, poolclass=sql.NullPool, paramstyle="named")
         sql.event.listen(self.engine, "connect", _prepare)
         self._connection: Any = None  # SQLAlchemy's connection, or None.
@@ -55,6 +57,15 @@ class SqliteConnection:
 
         After any error, one of this call included, the caller rolls back.
         """
+        self._patiently(lambda: self._begin(write=write), write=write)
+        return cast(sql.Connection, self._connection)
+
+    def rows(self, statement: str, parameters: Mapping[str, Any]) -> Sequence[Any]:
+        """Returns the rows that one statement reads, which needs no transaction around it."""
+        return self._patiently(lambda: self._opened().execute(statement, parameters).fetchall(), write=False)
+
+    def _patiently(self, act: Callable[[], R], *, write: bool) -> R:
+        """Runs a first statement, again and again while others hold the file."""
         if self._mode != "rw":  # This mode sees no changes, and by now the file may be writable.
             self.close()
             self._mode = "rw"
@@ -63,7 +74,7 @@ class SqliteConnection:
         until = time.monotonic() + LOCK_SECONDS
         while True:
             try:
-                self._begin(write=write)
+                return act()
             except UnicodeDecodeError as error:  # SQLite quotes a damaged table definition.
                 self.close()
                 raise sqlite3.DatabaseError(f"malformed database schema ({error})") from error
@@ -75,8 +86,6 @@ class SqliteConnection:
                 elif "locked" not in str(error) or time.monotonic() > until:
                     raise
                 time.sleep(random.uniform(0.0, SHORT / 5))  # Random, so that waiting writers do not collide.
-            else:
-                return cast(sql.Connection, self._connection)
 
     def _begin(self, *, write: bool) -> None:
         raw = self._opened()
@@ -96,7 +105,7 @@ class SqliteConnection:
         return ("unable to open" in cause or "readonly" in cause) and self._path.exists() and not log.exists()
 
     def _opened(self) -> sqlite3.Connection:
-        inode = _inode(self._path)
+        inode = _inode(self._name)
         if self._connection is not None and inode != self.inode:
             # The file has been moved, deleted or replaced. The write-ahead log goes into the old file. The caller
             # checks whether the new file holds the same studies.
@@ -113,6 +122,26 @@ class SqliteConnection:
     def _pragma(self, statement: str) -> Any:
         """Runs a statement that cannot be in a transaction, and returns its first value."""
         return self._raw.execute(statement).fetchone()[0]
+
+    def version(self) -> object:
+        """Returns a value that changes when another connection commits to the file, and with a new connection.
+
+        It is None if the connection is closed, another thread uses it, or the file is no longer there.
+        """
+        if not self.lock.acquire(blocking=False):
+            return None
+        try:
+            raw = self._raw
+            if raw is None or not (raw.in_transaction or self._is_in_place()):
+                return None
+            return raw, self._pragma("PRAGMA data_version")
+        except sqlite3.Error:  # The caller reads, and finds the same error.
+            return None
+        finally:
+            self.lock.release()
+
+    def _is_in_place(self) -> bool:
+        return self._process == os.getpid() and _inode(self._name) == self.inode
 
     def commit(self) -> None:
         """Commits the transaction."""
@@ -202,9 +231,9 @@ _OPEN: weakref.WeakSet[SqliteConnection] = weakref.WeakSet()
 _FOREIGN: list[Any] = []  # Connections of the parent process, which must not be closed here.
 
 
-def _inode(path: Path) -> tuple[int, int]:
+def _inode(path: str) -> tuple[int, int]:
     try:
-        found = os.stat(path)  # noqa: PTH116 - four times as fast, and used in each transaction
+        found = os.stat(path)  # noqa: PTH116 - four times as fast with a string, and used in each transaction
     except OSError:
         return NOWHERE
     return found.st_dev, found.st_ino

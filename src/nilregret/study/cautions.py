@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple, Self, cast
 
 import numpy as np
 
-from .._utils.checks import Array
+from .._utils.checks import Array, IndexArray
 from ..domains.domain import Arms, Domain
 from ..kernels.domains import prior_std
 from ..policy.policy import Policy
@@ -39,6 +39,47 @@ UNWANTED, NOISE = "constraints not wanted", "noise"
 FALSE_ALARM = 1e-6  # Probability of a wrong warning about the noise, in all checks together.
 
 
+class Answered(NamedTuple):
+    """The answered trials of a study.
+
+    Attributes:
+        rewards: their rewards, `(n,)`.
+        places: number of the point and context of each, `(n,)`, by the order of first plays.
+        plays: number of plays of each, `(n,)`.
+        scatter: sum of squared deviations of the rewards of single trials from their averages.
+        constraints: the constraint values told, each `(m,)`.
+        trials: number of all trials, also of those without an answer.
+    """
+
+    rewards: Array
+    places: IndexArray
+    plays: IndexArray
+    scatter: float
+    constraints: Sequence[Array]
+    trials: int
+
+    @classmethod
+    def of(cls, trials: Sequence[Trial]) -> Self:
+        """Returns the answered ones of all trials."""
+        answered = [trial for trial in trials if trial.reward is not None]
+        place: dict[object, int] = {}
+        return cls(
+            np.array([trial.reward for trial in answered]),
+            np.array([place.setdefault(_where(trial), len(place)) for trial in answered], dtype=np.intp),
+            np.array([trial.times for trial in answered], dtype=np.intp),
+            sum(trial.scatter for trial in answered),
+            [trial.constraints for trial in answered if trial.constraints is not None],
+            len(trials),
+        )
+
+    @classmethod
+    def of_rows(cls, rows: Array, rewards: Array, *, trials: int) -> Self:
+        """Returns trials of one play each, from the (context, arm) and the reward of each: `(n, c + 1)` and `(n,)`."""
+        _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        places = first.argsort().argsort()[place.reshape(-1)]
+        return cls(rewards, places, np.ones(len(rewards), dtype=np.intp), 0.0, (), trials)
+
+
 def next_check(trials: int, *, constrained: bool) -> float:
     """Returns the number of trials at the next check.
 
@@ -54,31 +95,30 @@ def next_check(trials: int, *, constrained: bool) -> float:
     return following
 
 
-def cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], multipliers: Array) -> dict[str, str]:
+def cautions(policy: Policy | ScriptedPolicy, answered: Answered, multipliers: Array) -> dict[str, str]:
     """Returns a sentence for each mismatch, by kind.
 
     Args:
         policy: of the study.
-        trials: all of them.
+        answered: its answered trials.
         multipliers: of the constraints, now, `(m,)`.
     """
-    answered = [trial for trial in trials if trial.reward is not None]
-    if len(answered) < FEWEST:
+    rewards = answered.rewards
+    if len(rewards) < FEWEST:
         return {}
     said = {
         "constraints not told": _constraints_not_told(policy, answered),
         UNWANTED: _constraints_not_wanted(policy, answered),
     }
     if isinstance(policy, Policy):
-        rewards = np.array([trial.reward for trial in answered])
-        said["multipliers"] = _multipliers(policy, answered, rewards, multipliers)
+        said["multipliers"] = _multipliers(policy, answered, multipliers)
         # A fit learns scales and noise, and so does a posterior of rates.
         if policy.fitting is None and policy.objective.learned(policy) is None:
             deviation = prior_std(policy.domain, policy.context, policy.kernel)
             said["rewards"] = _rewards(policy, rewards, deviation)
             said["regularization"] = _regularization(policy, deviation)
             if getattr(policy.confidence, "noise", 0.0) is not None:  # None means that the noise is unknown.
-                said[NOISE] = _noise(policy, answered, rewards, len(trials))
+                said[NOISE] = _noise(policy, answered)
     return {kind: sentence for kind, sentence in said.items() if sentence is not None}
 
 
@@ -99,22 +139,20 @@ def infeasible_sentence(sure: float, domain: Domain) -> str:
     )
 
 
-def _constraints_not_told(policy: Policy | ScriptedPolicy, answered: list[Trial]) -> str | None:
-    if not policy.constraint_count or len(answered) < TAUGHT_NOTHING:
-        return None
-    if any(trial.constraints is not None for trial in answered):
+def _constraints_not_told(policy: Policy | ScriptedPolicy, answered: Answered) -> str | None:
+    if not policy.constraint_count or len(answered.rewards) < TAUGHT_NOTHING or answered.constraints:
         return None
     of_what = " of the constraints" if has_channels(policy) else ""
     return (
-        f"{len(answered)} rewards have been told and none with the constraint values that {policy.algorithm} needs: "
-        f"nothing has been learned{of_what}. Usually `constraints=` was forgotten in `study.tell`. Pass them with "
-        "every reward (`study.add` takes over what there is, with its constraint values), or use a policy without "
+        f"{len(answered.rewards)} rewards have been told and none with the constraint values that {policy.algorithm} "
+        f"needs: nothing has been learned{of_what}. Usually `constraints=` was forgotten in `study.tell`. Pass them "
+        "with every reward (`study.add` takes over what there is, with its constraint values), or use a policy without "
         "constraints."
     )
 
 
-def _constraints_not_wanted(policy: Policy | ScriptedPolicy, answered: list[Trial]) -> str | None:
-    if policy.constraint_count or all(trial.constraints is None for trial in answered):
+def _constraints_not_wanted(policy: Policy | ScriptedPolicy, answered: Answered) -> str | None:
+    if policy.constraint_count or not answered.constraints:
         return None
     return (
         f"Constraint values are told, but {policy.algorithm} has no constraints: they are recorded and change nothing. "
@@ -159,7 +197,7 @@ def _regularization(policy: Policy, deviation: float) -> str | None:
     )
 
 
-def _noise(policy: Policy, answered: list[Trial], rewards: Array, trials: int) -> str | None:
+def _noise(policy: Policy, answered: Answered) -> str | None:
     """Returns a warning if repeats differ more than noise of the given constant allows.
 
     S is at most the sum of all n squares of the noise, whichever points the policy chose. For R-sub-Gaussian noise that
@@ -169,16 +207,14 @@ def _noise(policy: Policy, answered: list[Trial], rewards: Array, trials: int) -
     if not policy.memory.keeps_all or policy.explore.seeks_changes:
         return None  # The policy assumes that f changes.
     variance = policy.noise**2 or policy.regularization
-    place: dict[object, int] = {}
-    groups = np.array([place.setdefault(_where(trial), len(place)) for trial in answered])
-    centred = rewards - rewards.mean()
-    plays = np.array([trial.times for trial in answered])
+    groups, plays = answered.places, answered.plays
+    centred = answered.rewards - answered.rewards.mean()
     sums, counts = np.bincount(groups, plays * centred), np.bincount(groups, plays)
     n = int(plays.sum())
-    free = n - len(place)
-    total = float(centred**2 @ plays) + sum(trial.scatter for trial in answered)
+    free = n - len(counts)
+    total = float(centred**2 @ plays) + answered.scatter
     spread = total - float((sums**2 / counts).sum())
-    check = max(trials // FIRST, 1).bit_length()  # k = 1 from 4 trials, 2 from 8, and so on.
+    check = max(answered.trials // FIRST, 1).bit_length()  # k = 1 from 4 trials, 2 from 8, and so on.
     x = math.log(check * (check + 1) / FALSE_ALARM)
     if spread <= variance * (n + 2.0 * math.sqrt(n * x) + 2.0 * x) + 1e-12 * total:
         return None
@@ -197,17 +233,17 @@ def _where(trial: Trial) -> object:
     return point if trial.context is None else (point, trial.context.tobytes())
 
 
-def _multipliers(policy: Policy, answered: list[Trial], rewards: Array, multipliers: Array) -> str | None:
+def _multipliers(policy: Policy, answered: Answered, multipliers: Array) -> str | None:
     objective = cast(Constrained, policy.objective)
     if not policy.objective.charges or not (multipliers > objective.first()).any():
         return None
-    told = [trial.constraints for trial in answered if trial.constraints is not None]
+    told = answered.constraints
     recent = told[len(told) // 2 :]
     violating = [g for g in recent if (g > 0.0).any()]
     if len(recent) < FEWEST or len(violating) < MOSTLY * len(recent):
         return None
     charged = float(np.median([objective.penalty_of(g, multipliers) for g in violating]))
-    size = max(float(np.ptp(rewards)), prior_std(policy.domain, policy.context, policy.kernel))
+    size = max(float(np.ptp(answered.rewards)), prior_std(policy.domain, policy.context, policy.kernel))
     if charged <= RUNAWAY * size or (multipliers >= LARGEST).any() or any(map(objective.saturates, recent)):
         return None  # Clipped multipliers have a warning of their own.
     return (

@@ -74,9 +74,11 @@ class ArmEngine(Engine[TableBelief]):
         """Returns the index in the table."""
         if trial.arm is None:
             raise InvalidInput(f"Trial {trial.number} has no arm, but the policy plays arms.")
-        if self.context is None:
-            return trial.arm
-        return self._row(trial.context) * len(self.domain) + trial.arm
+        return self.cell_at(trial.arm, trial.context)
+
+    def cell_at(self, arm: int, context: Array | None) -> int:
+        """Returns the index in the table."""
+        return arm if self.context is None else self._row(context) * len(self.domain) + arm
 
     def entry(self, trial: Trial) -> int | RepeatedPlays:
         """Returns the index in the table, with the round if f drifts (`OutOfSequencePosterior.entry`)."""
@@ -160,7 +162,7 @@ class ArmEngine(Engine[TableBelief]):
             none_left(len(self._failed) == len(scores))
             scores[list(self._failed)] = -np.inf
         arm = best_arm(scores, size, question.randomness)
-        return Decision(self.domain.points[arm], arm, explored=False)
+        return Decision(self.domain.points[arm], arm, False)
 
     def scores(self, belief: TableBelief, question: Question, available: Available | None) -> tuple[Array, float]:
         """Returns the scores of all available arms, and the size by which score differences are judged."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,6 @@ import numpy.typing as npt
 from ..._utils.checks import LARGEST_REWARD, Array, finite_array, listed, many, number
 from ..._utils.errors import InvalidInput
 from ...domains.domain import Arms, Box, Domain, Space, check_domain
-from ...storage.record import Trial
 from .delays import Delay, make_delay
 from .true_outputs import Drifting, Function, TrueOutput, checked_changes
 
@@ -66,6 +65,30 @@ def _refuse_without_constraints(noise: Any, delay: Any) -> None:
         raise InvalidInput("`constraint_delay` needs `constraints`, whose values it is about.")
     if not (isinstance(noise, float | int) and noise == 0.0):
         raise InvalidInput("`constraint_noise` needs `constraints`, whose values it is about.")
+
+
+class Play(Protocol):
+    """A decision of one round, as a `Trial` is one."""
+
+    @property
+    def number(self) -> int:
+        """The round, from 0."""
+
+    @property
+    def arm(self) -> int | None:
+        """The arm, or None on other domains."""
+
+    @property
+    def point(self) -> Array:
+        """The point, `(d,)`."""
+
+    @property
+    def context(self) -> Array | None:
+        """The context, `(c,)`, or None."""
+
+    @property
+    def explored(self) -> bool:
+        """True in a forced uniform round."""
 
 
 class Environment:
@@ -194,7 +217,7 @@ class Environment:
         """True if there are no contexts, no changes and no drift."""
         return self.contexts is None and not self.change_points and not self._drifts(0, 0)
 
-    def expected(self, trial: Trial) -> tuple[float, float]:
+    def expected(self, trial: Play) -> tuple[float, float]:
         """Returns the trial's expected reward, and the largest one in its round under its context."""
         if trial.arm is not None and (fixed := self._fixed) is not None:
             return fixed[0][trial.arm], fixed[1]
@@ -212,7 +235,7 @@ class Environment:
         largest = float(best.reshape(-1)[0])
         return value, largest if self._constraints is not None else max(largest, value)
 
-    def constraint(self, trial: Trial) -> Array:
+    def constraint(self, trial: Play) -> Array:
         """Returns the trial's expected constraint values g, `(m,)`."""
         if self._constraints is None:
             return np.zeros(0)
