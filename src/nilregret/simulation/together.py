@@ -31,7 +31,7 @@ from ..policy.policy import Policy
 from ..slots.acquisition import TableView
 from ..slots.envelope import Envelope, Progress, Symmetric, Width
 from ..study.cautions import FIRST, Answered, cautions, next_check, suspicious
-from ..study.direction import check_reward
+from ..study.direction import reward_check
 from .environments import Environment
 from .results import Run
 from .truths import Truths
@@ -121,14 +121,16 @@ class ManyWorlds:
         least, most = float(rewards.min()), float(rewards.max())
         if not (least >= -LARGEST_REWARD and most <= LARGEST_REWARD):
             raise NotTogether("A reward is too large.")
-        for reward in (least, most):
-            check_reward(self.policy, "maximize", reward)
+        check = reward_check(self.policy, "maximize")
+        if check is not None:
+            check(least)
+            check(most)
 
     def _compare(self, asked: int) -> None:
         """Compares the rewards with the policy's scales, as a study does."""
         rewards, cells = self.rewards[:, :asked], self.truths.cells_until(self.arms[:, :asked])
         for world in np.flatnonzero(suspicious(self.policy, rewards, cells, asked)).tolist():
-            answered = Answered.of_rows(cells[world, :, None].astype(float), rewards[world], trials=asked)
+            answered = Answered.once(rewards[world], cells[world].tolist(), trials=asked)
             self.unsaid[world] = cautions(self.policy, answered, np.zeros(0)) | self.unsaid[world]
 
     # -- results -------------------------------------------------------------------------------------------------
