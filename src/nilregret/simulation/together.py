@@ -31,7 +31,7 @@ from ..policy.policy import Policy
 from ..slots.acquisition import TableView
 from ..slots.envelope import Envelope, Progress, Symmetric, Width
 from ..study.cautions import FIRST, Answered, cautions, next_check, suspicious
-from ..study.direction import check_reward
+from ..study.direction import reward_check
 from .environments import Environment
 from .results import Run
 from .truths import Truths
@@ -121,8 +121,9 @@ class ManyWorlds:
         least, most = float(rewards.min()), float(rewards.max())
         if not (least >= -LARGEST_REWARD and most <= LARGEST_REWARD):
             raise NotTogether("A reward is too large.")
-        for reward in (least, most):
-            check_reward(self.policy, "maximize", reward)
+        if (check := reward_check(self.policy, "maximize")) is not None:
+            check(least)
+            check(most)
 
     def _compare(self, asked: int) -> None:
         """Compares the rewards with the policy's scales, as a study does."""
