@@ -121,7 +121,8 @@ class ManyWorlds:
         least, most = float(rewards.min()), float(rewards.max())
         if not (least >= -LARGEST_REWARD and most <= LARGEST_REWARD):
             raise NotTogether("A reward is too large.")
-        if (check := reward_check(self.policy, "maximize")) is not None:
+        check = reward_check(self.policy, "maximize")
+        if check is not None:
             check(least)
             check(most)
 
@@ -129,7 +130,7 @@ class ManyWorlds:
         """Compares the rewards with the policy's scales, as a study does."""
         rewards, cells = self.rewards[:, :asked], self.truths.cells_until(self.arms[:, :asked])
         for world in np.flatnonzero(suspicious(self.policy, rewards, cells, asked)).tolist():
-            answered = Answered.of_rows(cells[world, :, None].astype(float), rewards[world], trials=asked)
+            answered = Answered.once(rewards[world], cells[world].tolist(), trials=asked)
             self.unsaid[world] = cautions(self.policy, answered, np.zeros(0)) | self.unsaid[world]
 
     # -- results -------------------------------------------------------------------------------------------------

@@ -73,15 +73,15 @@ class Answered(NamedTuple):
         )
 
     @classmethod
-    def of_rows(cls, rows: Array, rewards: Array, *, trials: int) -> Self:
+    def once(cls, rewards: Array, where: Iterable[Hashable], *, trials: int) -> Self:
         """Returns answered trials of one play each.
 
         Args:
-            rows: context and arm of each, or another row that all repeats share, `(n, k)`.
             rewards: their rewards, `(n,)`.
+            where: a key for each, which all repeats share.
             trials: number of all trials.
         """
-        return cls(rewards, _numbered(map(bytes, rows)), np.ones(len(rewards), dtype=np.intp), 0.0, (), trials)
+        return cls(rewards, _numbered(where), np.ones(len(rewards), dtype=np.intp), 0.0, (), trials)
 
 
 def _numbered(keys: Iterable[Hashable]) -> IndexArray:
