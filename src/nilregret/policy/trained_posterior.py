@@ -147,7 +147,7 @@ class TrainedPosterior:
     def learn_one(self, trial: Trial, target: float) -> None:
         """Adds one answered trial to the belief, in fewer steps."""
         self._batches.append(([self.engine.entry(trial)], [target]))
-        self.entries[trial.number] = Entry(trial, target)
+        self._entries[trial.number] = Entry(trial, target)
 
     def learn_cell(self, number: int, cell: Any, reward: float) -> None:
         """Adds the reward of a play to the belief. Its entry is made when somebody looks at it."""
