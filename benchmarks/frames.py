@@ -5,10 +5,10 @@
 1. A study of GP-UCB plays 1,000 arms (Matern kernel, finite-set width), with an answer before each question. The
    figures are medians over the last asks whose answered arm was played before: such a round adds no arm to the
    posterior.
-2. A round, which is one `ask` and one `tell`, at 2 and at 1,000 arms (SE, lengthscale 0.2, noise variance 0.025,
-   beta_t / 5), against the arithmetic of the same rounds alone: the update of the posterior, the scores and the best
-   arm as calls of numpy and BLAS, with no checks and no record. Both choose the same arms. CPU time, one BLAS thread,
-   the two in turn. Of each block of rounds the quickest of all runs counts.
+2. A round is one `ask` and one `tell`, here at 2 and at 1,000 arms (SE, lengthscale 0.2, noise variance 0.025,
+   beta_t / 5). Its peer is the arithmetic of the same rounds alone, as calls of numpy and BLAS. That is the update of
+   the posterior, the scores and the best arm, with no checks and no record. Both choose the same arms. CPU time, one
+   BLAS thread, the two in turn. Of each block of rounds the quickest of all runs counts.
 """
 
 import os
