@@ -82,7 +82,7 @@ def test_studies_of_many_arms_are_replayed_to_the_bit(name, tmp_path):
     through = nr.Study(policy, seed=0)
     for _ in range(2):
         with nr.Study(policy, seed=0, storage=path) as study:
-            for _ in range(8):
+            for _ in range(4):
                 trial = study.ask()
                 assert through.ask().arm == trial.arm
                 reward = float(np.sin(5 * trial.point.sum()) + 0.1 * rng.standard_normal())
