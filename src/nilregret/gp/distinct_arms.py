@@ -90,10 +90,8 @@ class DistinctArmsPosterior(ArmPosterior):
         prior, span = self.prior, self._span
         if span is None or span.played != tuple(self._entered[: len(span.played)]):
             span = prior.span()
-        for arm in self._entered[len(span.played) :]:
-            span = span.with_arm(prior.kernel, prior.points, arm)
-        self._span = span
-        return span
+        self._span = span.following(prior.kernel, prior.points, self._entered)
+        return self._span
 
     @property
     def _kernel_columns(self) -> Array:
