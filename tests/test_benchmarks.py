@@ -89,6 +89,20 @@ SMALL = {
         "--exact",
         "1",
     ],
+    "many_arms.py": [
+        "--rounds",
+        "4",
+        "--cases",
+        "1",
+        "--whole",
+        "4200",
+        "--horizon",
+        "4",
+        "--seeds",
+        "2",
+        "--dimensions",
+        "2",
+    ],
     "information.py": ["--naive", "10", "--long", "500", "--many", "500", "--repeats", "1"],
 }
 PRINTED = {
@@ -126,6 +140,7 @@ PRINTED = {
     "attack_hostile.py": " 0 executions, 0 foreign exceptions, 0 silent",
     "optuna_sampler.py": "NoRegretSampler: 24 of 24 trials",
     "information.py": "same: yes",
+    "many_arms.py": "regret over exact",
     "sketch.py": "regret over exact: mean",
 }
 

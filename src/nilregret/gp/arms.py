@@ -25,6 +25,7 @@ from .._utils.checks import Array, IndexArray, finite_array, integer, number, sh
 from .._utils.errors import InvalidInput
 from ..kernels import ALL, Kernel
 from ..kernels.factorization import MANY, covariance_root
+from .joint_draws import Span, span_of_prior
 from .protocol import CountingPosterior, check_regularization
 from .spectrum import Spectrum
 
@@ -53,6 +54,7 @@ class Prior:
         self.variance = kernel.arm_variances(points)
         self.size = math.sqrt(float(self.variance.max()))
         self._root: Array | None = None
+        self._span: Span | None = None
 
     def columns(self, arms: ArmIndices) -> Array:
         """Returns the kernel columns of some arms, `(N, n)`."""
@@ -66,6 +68,12 @@ class Prior:
         if self._root is None:
             self._root = covariance_root(self.columns(range(len(self.points))))
         return self._root
+
+    def span(self) -> Span:
+        """Returns features for joint samples of many arms, made on first use (see `joint_draws`)."""
+        if self._span is None:
+            self._span = span_of_prior(self.kernel, self.points, self.variance)
+        return self._span
 
 
 def revise_sums(

@@ -24,6 +24,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from .._utils.checks import Array
 from ..kernels.factorization import covariance_root
 from .arms import ArmIndices, ArmPosterior, Column, Prior
+from .joint_draws import MOST_JOINT, Span
 from .spectrum import Spectrum, spectrum_of_points
 
 ROUNDED_AWAY = 1.001  # (lambda / n_i) (M^{-1})_ii is at most 1, and the factor is renewed beyond this value
@@ -45,12 +46,14 @@ class _Some(NamedTuple):
 class DistinctArmsPosterior(ArmPosterior):
     """An exact posterior on arms at O(N u + u^2) a round, u the number of distinct arms played."""
 
-    OWNED = (*ArmPosterior.OWNED, "_arms", "_position", "_columns_room", "_root_room")
+    OWNED = (*ArmPosterior.OWNED, "_arms", "_position", "_entered", "_columns_room", "_root_room")
 
     def __init__(self, prior: Prior, regularization: float) -> None:
         super().__init__(prior, regularization)
         self._arms: list[int] = []
         self._position: dict[int, int] = {}
+        self._entered: list[int] = []  # arms ever played, in order of first play
+        self._span: Span | None = None  # of a number of these
         self._columns_room = np.zeros((len(prior.points), 0), order="F")
         self._root_room = np.zeros((0, 0))
 
@@ -73,6 +76,23 @@ class DistinctArmsPosterior(ArmPosterior):
         self._root_room[u, : u + 1] = self._root_room[:u, u] = 0.0
         self._position[arm] = u
         self._arms.append(arm)
+        if len(self._entered) >= FIRST_ROOM and len(self._entered) >= 2 * len(self._arms):
+            self._entered = list(self._arms)  # Most have been forgotten since.
+        elif arm not in self._entered:
+            self._entered.append(arm)
+
+    def _spanned(self) -> Span:
+        """Returns features in whose span are all arms that were ever played.
+
+        It depends on the order of first plays and not on when it was asked for.
+        """
+        prior, span = self.prior, self._span
+        if span is None or span.played != tuple(self._entered[: len(span.played)]):
+            span = prior.span()
+        for arm in self._entered[len(span.played) :]:
+            span = span.with_arm(prior.kernel, prior.points, arm)
+        self._span = span
+        return span
 
     @property
     def _kernel_columns(self) -> Array:
@@ -228,14 +248,21 @@ class DistinctArmsPosterior(ArmPosterior):
         return self.prior.kernel.between_arms(self.prior.points, arms, apart) - self._kernel_columns[arms] @ half
 
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
-        """Returns exact joint samples of f, `(size, n)`: prior samples corrected by Matheron's rule.
+        """Returns joint samples of f, `(size, n)`: prior samples corrected by Matheron's rule.
 
         The first call factors the kernel matrix of all N arms in O(N^3) time and O(N^2) memory. Later calls are O(N^2).
         If few arms are listed, such as those of one context, their own covariance is factored instead: O(n^2 u + n^3).
+        Of more than `MOST_JOINT` arms mean and variance are exact, and covariances are not (see `joint_draws`).
         """
-        if points is not None and len(points) <= FEW * len(self.plays):
+        asked = len(self.plays) if points is None else len(points)
+        if points is not None and asked <= FEW * len(self.plays) and asked <= MOST_JOINT:
             root = covariance_root(self.covariance(points))
             return self.predict(points)[0] + rng.standard_normal((size, root.shape[1])) @ root.T
+        if len(self.plays) > MOST_JOINT:
+            where = None if points is None else self._indices(points)
+            noise = np.sqrt(self.regularization / self.plays[self._arms])
+            drawn = self._spanned().deviations(rng, np.array(self._arms, dtype=np.intp), self._root, noise, where, size)
+            return drawn + self.predict(points)[0]
         root = self.prior.root()
         prior = rng.standard_normal((size, root.shape[1])) @ root.T
         noise = rng.standard_normal((size, len(self._arms))) * np.sqrt(self.regularization / self.plays[self._arms])

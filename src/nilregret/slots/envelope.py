@@ -95,6 +95,10 @@ class Bounds(ABC):
             rows: the points in the form of the posterior, for bounds that are not `pointwise`.
         """
 
+    def upper(self, mean: Array, std: Array, rows: Any = None) -> Array:
+        """Returns the upper bounds at n points, `(n,)`, of which both arrays may become part."""
+        return self(mean, std, rows).upper
+
 
 @final
 class Symmetric(Bounds):
@@ -108,6 +112,12 @@ class Symmetric(Bounds):
     def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:  # noqa: ARG002
         """Returns mean +- width * std."""
         return Envelope(mean, std, self.width)
+
+    def upper(self, mean: Array, std: Array, rows: Any = None) -> Array:  # noqa: ARG002
+        """Returns mean + width * std in the place of `std`, in half the time of an envelope."""
+        std *= self.width
+        std += mean
+        return std
 
 
 @dataclass(slots=True)

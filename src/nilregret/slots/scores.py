@@ -40,7 +40,7 @@ class Score(Part):
 
     in_rewards: ClassVar[bool] = True  # True in reward units, False for a pure number
     logarithm: ClassVar[bool] = False  # True for the logarithm of an expectation, to which logarithms may be added
-    highest_bound: ClassVar[bool] = False  # True for the upper bound of f (`UpperConfidenceBound`)
+    highest_bound: ClassVar[bool] = False  # True if it is the upper bound of f, which arms are then compared by
     draws: ClassVar[bool] = False  # True if it draws f from a view (`draw`, `path`)
     widens: ClassVar[bool] = False  # True if the score has a width of its own in place of the bounds' (`drawn_width`)
 

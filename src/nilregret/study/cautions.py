@@ -13,7 +13,7 @@ its rewards with what the policy expects.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple, Self, cast
 
 import numpy as np
@@ -63,10 +63,9 @@ class Answered(NamedTuple):
     def of(cls, trials: Sequence[Trial]) -> Self:
         """Returns the answered ones of all trials."""
         answered = [trial for trial in trials if trial.reward is not None]
-        place: dict[object, int] = {}
         return cls(
             np.array([trial.reward for trial in answered]),
-            np.array([place.setdefault(_where(trial), len(place)) for trial in answered], dtype=np.intp),
+            _numbered(map(_where, answered)),
             np.array([trial.times for trial in answered], dtype=np.intp),
             sum(trial.scatter for trial in answered),
             [trial.constraints for trial in answered if trial.constraints is not None],
@@ -74,11 +73,21 @@ class Answered(NamedTuple):
         )
 
     @classmethod
-    def of_rows(cls, rows: Array, rewards: Array, *, trials: int) -> Self:
-        """Returns trials of one play each, from the (context, arm) and the reward of each: `(n, c + 1)` and `(n,)`."""
-        _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-        places = first.argsort().argsort()[place.reshape(-1)]
-        return cls(rewards, places, np.ones(len(rewards), dtype=np.intp), 0.0, (), trials)
+    def once(cls, rewards: Array, where: Iterable[Hashable], *, trials: int) -> Self:
+        """Returns answered trials of one play each.
+
+        Args:
+            rewards: their rewards, `(n,)`.
+            where: a key for each, which all repeats share.
+            trials: number of all trials.
+        """
+        return cls(rewards, _numbered(where), np.ones(len(rewards), dtype=np.intp), 0.0, (), trials)
+
+
+def _numbered(keys: Iterable[Hashable]) -> IndexArray:
+    """Returns the number of each key, `(n,)`, by the order in which keys come first."""
+    number: dict[Hashable, int] = {}
+    return np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.intp)
 
 
 def next_check(trials: int, *, constrained: bool) -> float:
@@ -265,7 +274,7 @@ def _widest(policy: Policy, n: int, trials: int) -> float:
     return variance * (n + 2.0 * math.sqrt(n * x) + 2.0 * x)
 
 
-def _where(trial: Trial) -> object:
+def _where(trial: Trial) -> Hashable:
     """Returns a key that all repeats of a trial share."""
     point = trial.point.tobytes() if trial.arm is None else trial.arm
     return point if trial.context is None else (point, trial.context.tobytes())
