@@ -17,14 +17,14 @@ from typing import final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, IndexArray
+from .._utils.checks import IndexArray
 from .._utils.errors import NoRegretError
 from ..domains.search.arms import best_arms
 from ..gp.arm_batches import ArmBeliefs
 from ..gp.low_rank_arms import LowRankPosterior
 from ..policy.policy import Policy
 from ..study.cautions import FIRST, Answered, cautions, next_check, suspicious
-from ..study.direction import check_reward
+from ..study.inputs import Inputs
 from .environments import Environment
 from .late_answers import LateAnswers, Told
 from .learning import Learning
@@ -103,13 +103,10 @@ class ManyWorlds:
 
     def _check(self) -> None:
         """Raises an error for rewards that a study would not accept."""
-        told = self.rewards[self.answered_by < self.rounds]
-        least, most = float(told.min(initial=0.0)), float(told.max(initial=0.0))
-        if not (least >= -LARGEST_REWARD and most <= LARGEST_REWARD):
-            raise NotTogether("A reward is too large.")
+        told, inputs = self.rewards[self.answered_by < self.rounds], Inputs(self.policy, "maximize")
         if told.size:
-            for reward in (float(told.min()), most):
-                check_reward(self.policy, "maximize", reward)
+            inputs.reward(float(told.min()))
+            inputs.reward(float(told.max()))
 
     def _compare_all(self, asked: int) -> None:
         """Compares the rewards of all trials with the policy's scales, as a study does."""
@@ -127,8 +124,8 @@ class ManyWorlds:
                 self._compare(world, np.flatnonzero(self.answered_by[world] < self.rounds), asked)
 
     def _compare(self, world: int, numbers: IndexArray, asked: int) -> None:
-        rows = self.truths.places(world, self.arms[world])[numbers, None].astype(float)
-        answered = Answered.of_rows(rows, self.rewards[world, numbers], trials=asked)
+        where = self.truths.places(world, self.arms[world])[numbers].tolist()
+        answered = Answered.once(self.rewards[world, numbers], where, trials=asked)
         self.unsaid[world] = cautions(self.policy, answered, np.zeros(0)) | self.unsaid[world]
 
     # -- results -------------------------------------------------------------------------------------------------
