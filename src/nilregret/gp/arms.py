@@ -307,8 +307,13 @@ class ArmPosterior(CountingPosterior):
     def _updated(self) -> None:
         self._spectrum = None
         self._updates += 1
-        if self._updates >= RECOMPUTE_EVERY and self._updates >= 2 * self.rank:
+        if self._updates >= RECOMPUTE_EVERY and self._updates >= self.renewed_after:
             self._renew()
+
+    @property
+    def renewed_after(self) -> int:
+        """Updates after which everything is computed again, for the present rank."""
+        return max(RECOMPUTE_EVERY, 2 * self.rank)
 
     def _renew(self) -> None:
         """Computes everything from the sums."""

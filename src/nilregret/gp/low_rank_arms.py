@@ -24,7 +24,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.blas import daxpy, dger, dscal
 
-from .._utils.checks import Array
+from .._utils.checks import Array, IndexArray
 from ..kernels.factorization import PivotedCholesky
 from .arms import LITTLE_SLACK, ArmIndices, ArmPosterior, Column, Prior
 from .spectrum import Spectrum, spectrum_of_features
@@ -71,20 +71,21 @@ class LowRankPosterior(ArmPosterior):
 
     def _add(self, arm: int, count: int) -> tuple[Array, float]:
         if arm == self._last:  # This is usual, and saves the product with all arms, half the time of an update.
-            share = self._share
+            z, share = self._z, self._share
             dscal(share, self._g)
-            if self.rank:
-                dscal(math.sqrt(share), self._z)
+            if len(z):
+                dscal(math.sqrt(share), z)
                 dscal(share, self._along)
             self._direction = self._along
-            variance = float(self._z.dot(self._z))
+            variance = float(z.dot(z))
         else:
-            column, self._z = self._column_and_z(arm)
-            self._last, self._g, self._along, variance = arm, column.covariance, self._direction, column.variance
+            column, z = self._column_and_z(arm)
+            self._last, self._g, self._z, self._along = arm, column.covariance, z, self._direction
+            variance = column.variance
         noise = self.regularization / count
         total = noise + variance
         self._share = noise / total  # a^2
-        self._add_outer(-1.0 / (total + math.sqrt(noise * total)), self._z)
+        self._add_outer(-1.0 / (total + math.sqrt(noise * total)), z)
         return self._g, variance
 
     def _remove(self, arm: int, count: int) -> Column:
@@ -142,6 +143,30 @@ class LowRankPosterior(ArmPosterior):
 
     def _diagonalised(self) -> Spectrum:
         return spectrum_of_features(self._features, self._left_out, self.plays, self._average, self.scatter_within_arms)
+
+    # -- many worlds (`arm_batches`) -----------------------------------------------------------------------------
+
+    @property
+    def features(self) -> Array:
+        """Features phi(x) of every arm, `(N, r)`."""
+        return self._features
+
+    @property
+    def root(self) -> Array:
+        """Root W of the posterior covariance of the weights, `(r, r)`."""
+        return self._root
+
+    @property
+    def moments(self) -> tuple[Array, Array]:
+        """Posterior mean and variance of every arm, each `(N,)`. Rounding may leave -1e-17 in a variance."""
+        return self._mean, self._variance
+
+    def of_sums(self, plays: IndexArray, average: Array) -> LowRankPosterior:
+        """Returns the posterior of these numbers of plays and average targets, each `(N,)`, computed from them."""
+        other = self.copy()
+        other.plays, other._average = plays, average
+        other._renew()
+        return other
 
     @property
     def quadratic_form(self) -> float:

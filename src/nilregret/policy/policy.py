@@ -163,6 +163,14 @@ class Policy(Generic[D]):
         return self.pending.proves(self.confidence.valid_for, self) if whole else "none"
 
     @property
+    def batched(self) -> bool:
+        """True if many simulated worlds can advance together: their points are arms, and every part says so."""
+        extras = (self.refit, self.constraints, self.sketch, self.switching)
+        parts = (self.memory, self.explore, self.pending, self.objective, self.confidence, self.score)
+        finite = isinstance(self.domain, Arms) and isinstance(self.context, Arms | None)
+        return finite and extras == (None,) * 4 and all(part.batched for part in parts)
+
+    @property
     def constraint_count(self) -> int:
         """The number m of constraint values with each reward."""
         return self.objective.constraints if self.constraints is None else self.constraints.count

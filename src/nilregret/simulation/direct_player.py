@@ -43,7 +43,7 @@ class DirectPlayer:
     def __init__(self, policy: Policy, columns: Columns, *, seed: int) -> None:
         self._policy, self._columns, self._inputs = policy, columns, Inputs(policy, "maximize")
         self._state = State(policy, seed=seed)
-        self._state.reward.posterior.trial_of = self._trial
+        self._state.reward.posterior.read_trials(self._trial)
         self._count = 0
         self._told: list[int] = []  # Numbers of rewards since the last decision.
         self._contexts: dict[bytes, Array] = {}  # Contexts that were checked.
@@ -92,8 +92,9 @@ class DirectPlayer:
         count, columns = self._count, self._columns
         self._next_check = next_check(count, constrained=False)
         known = np.flatnonzero(columns.answered_by[:count] < len(columns.answered_by))
-        rows = np.column_stack([columns.contexts[known], columns.arms[known]])
-        answered = Answered.of_rows(rows, columns.rewards[known], trials=count)
+        arms, contexts = columns.arms[known].tolist(), columns.contexts[known]
+        where = zip(arms, map(bytes, contexts), strict=True) if self._contexts else arms
+        answered = Answered.once(columns.rewards[known], where, trials=count)
         self.held_warnings = cautions(self._policy, answered, self.last_multipliers) | self.held_warnings
 
     def _trial(self, number: int) -> Trial:

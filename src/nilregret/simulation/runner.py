@@ -18,14 +18,15 @@ from .._utils.errors import InvalidInput, NoRegretWarning
 from .._utils.executors import check_executor, results_of
 from ..policy.policy import Policy
 from ..slots.switching import Switching
-from ..study.cautions import NOISE, UNWANTED
 from ..study.direction import AnyPolicy
 from ..study.study import check_policy
+from .batches import Outcome, play, unintended
 from .environments import Environment
 from .lazy_simulation import simulate_lazily
 from .one_run import Simulation
 from .results import Run
 
+S = TypeVar("S")
 T = TypeVar("T")
 SEEDS = "They are one for each replicate, such as range(30)."
 MOST_JOBS = 1000
@@ -89,9 +90,7 @@ def _simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) ->
     with one_thread:
         simulation = Simulation(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
         run, unsaid = simulation.run(), simulation.player.held_warnings
-    # Policies that do not know the constraints or the changes are compared in an environment on purpose.
-    intended = {UNWANTED, NOISE} if env.change_points else {UNWANTED}
-    return run, {kind: sentence for kind, sentence in unsaid.items() if kind not in intended}
+    return run, unintended(env, unsaid)
 
 
 def replicate(
@@ -104,6 +103,10 @@ def replicate(
     executor: Executor | None = None,
 ) -> Run:
     """Returns independent runs, one for each seed. The result does not depend on `jobs` or `executor`.
+
+    On arms the seeds of equal policies advance together, many times faster, and make the choices that each makes alone.
+    Policies with windows, restarts, fits, forced rounds, constraints or parts of your own run one by one
+    (`Run.batched`).
 
     Args:
         make_policy: returns the policy of a replicate. Called with the seed, or without arguments if it needs none.
@@ -131,43 +134,57 @@ def replicate(
         raise InvalidInput(
             "`jobs` is for processes of this call's own; an `executor` has its workers: give one of both."
         )
-    run_one = partial(_run_one, make_policy, make_env, rounds)
-    if executor is not None:
-        results = list(results_of(executor, run_one, seeds))
+    run_some = partial(_run_some, make_policy, make_env, rounds)
+    if executor is None and jobs == 1:
+        results = run_some(seeds)
     else:
-        results = list(map(run_one, seeds)) if jobs == 1 else _in_processes(run_one, seeds, jobs)
+        workers = _workers(jobs if executor is None else -1, seeds)
+        size = -(-len(seeds) // (4 * workers)) if getattr(_call(make_policy, seeds[0]), "batched", False) else 1
+        blocks = [seeds[first : first + size] for first in range(0, len(seeds), size)]
+        found = _in_processes(run_some, blocks, workers) if executor is None else results_of(executor, run_some, blocks)
+        results = [outcome for block in found for outcome in block]
     unsaid = {kind: sentence for _, sentences in reversed(results) for kind, sentence in sentences.items()}
     _warn(unsaid)
     runs = [run for run, _ in results]
-    arrays = [name for name in Run.__dataclass_fields__ if name not in ("restarts", "entries")]
+    arrays = [name for name in Run.__dataclass_fields__ if name not in ("restarts", "entries", "batched")]
     stacked: dict[str, Any] = {name: np.stack([getattr(run, name) for run in runs]) for name in arrays}
-    return Run(**stacked, restarts=tuple(run.restarts for run in runs))
+    return Run(**stacked, restarts=tuple(run.restarts for run in runs), batched=all(run.batched for run in runs))
 
 
-def _run_one(
-    make_policy: Callable[..., AnyPolicy], make_env: Callable[..., Environment], rounds: int, seed: int
-) -> tuple[Run, dict[str, str]]:
-    return _simulate(_call(make_policy, seed), _call(make_env, seed), rounds, seed=seed)
+def _run_some(
+    make_policy: Callable[..., AnyPolicy], make_env: Callable[..., Environment], rounds: int, seeds: Sequence[int]
+) -> list[Outcome]:
+    return play(
+        lambda seed: (_call(make_policy, seed), _call(make_env, seed)),
+        lambda policy, env, seed: _simulate(policy, env, rounds, seed=seed),
+        rounds,
+        seeds,
+    )
 
 
-def _in_processes(run_one: Callable[[int], T], seeds: Sequence[int], jobs: int) -> list[T]:
-    """Returns the results for all seeds, from this process at first, and from others if that is faster."""
+def _workers(jobs: int, seeds: Sequence[int]) -> int:
     import loky
 
-    workers = min(loky.cpu_count() if jobs == -1 else jobs, len(seeds))
+    return min(loky.cpu_count() if jobs == -1 else jobs, len(seeds))
+
+
+def _in_processes(run_some: Callable[[S], T], blocks: Sequence[S], workers: int) -> list[T]:
+    """Returns the results for all blocks of seeds, from this process at first, and from others if that is faster."""
+    import loky
+
     done: list[T] = []
     began = time.perf_counter()
-    for seed in seeds:
-        left = len(seeds) - len(done)
+    for block in blocks:
+        left = len(blocks) - len(done)
         if done and (time.perf_counter() - began) / len(done) * left * (1.0 - 1.0 / workers) > START:
             break
-        done.append(run_one(seed))
-    rest = seeds[len(done) :]
+        done.append(run_some(block))
+    rest = blocks[len(done) :]
     if not rest:
         return done
     pool = loky.get_reusable_executor(max_workers=workers, timeout=IDLE)
     try:
-        done.extend(pool.map(run_one, rest, chunksize=-(-len(rest) // (4 * workers))))
+        done.extend(pool.map(run_some, rest, chunksize=-(-len(rest) // (4 * workers))))
     except BaseException:  # After an error or an interrupt running calls are ended.
         pool.shutdown(wait=True, kill_workers=True)
         raise

@@ -192,6 +192,7 @@ class RewardAlone(Objective):
     """The reward. Constraint values may come and are recorded."""
 
     revises: ClassVar[bool] = False
+    batched = True
     is_reward: ClassVar[bool] = True
 
     @property

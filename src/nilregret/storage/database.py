@@ -49,9 +49,9 @@ class Database(ABC):
         """Returns the rows of one statement, without a transaction around it."""
 
     def version(self) -> object:
-        """Returns a value that changes when other connections commit than the one that writes here, or None.
+        """Returns a value that changes when another connection commits than the writer's, or the writer rolls back.
 
-        None says that asking for it would cost no less than reading.
+        It is None where asking for it would cost no less than reading.
         """
         return None
 

@@ -8,8 +8,9 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -39,7 +40,9 @@ class SqliteConnection:
         self._raw: Any = None  # The driver's connection.
         self._process = os.getpid()
         self.inode = NOWHERE  # The file on which it was opened.
+        self.taken = 0  # When a pool gave it out: see `ReaderPool`.
         self._wal = False
+        self._rollbacks = 0
         self._mode = "rw"
         _OPEN.add(self)
 
@@ -57,7 +60,7 @@ class SqliteConnection:
 
         After any error, one of this call included, the caller rolls back.
         """
-        self._patiently(lambda: self._begin(write=write), write=write)
+        self._patiently(partial(self._begin, write=write), write=write)
         return cast(sql.Connection, self._connection)
 
     def rows(self, statement: str, parameters: Mapping[str, Any]) -> Sequence[Any]:
@@ -124,7 +127,7 @@ class SqliteConnection:
         return self._raw.execute(statement).fetchone()[0]
 
     def version(self) -> object:
-        """Returns a value that changes when another connection commits to the file, and with a new connection.
+        """Returns a value that changes when another connection commits, this one rolls back, or a new one is opened.
 
         It is None if the connection is closed, another thread uses it, or the file is no longer there.
         """
@@ -134,7 +137,7 @@ class SqliteConnection:
             raw = self._raw
             if raw is None or not (raw.in_transaction or self._is_in_place()):
                 return None
-            return raw, self._pragma("PRAGMA data_version")
+            return raw, self._rollbacks, self._pragma("PRAGMA data_version")
         except sqlite3.Error:  # The caller reads, and finds the same error.
             return None
         finally:
@@ -150,6 +153,7 @@ class SqliteConnection:
 
     def rollback(self) -> None:
         """Rolls the transaction back."""
+        self._rollbacks += 1
         if self._connection is not None:
             with suppress(exc.DatabaseError, sqlite3.Error):  # SQLite may have rolled back by itself.
                 self._connection.rollback()
@@ -188,22 +192,23 @@ class ReaderPool:
         self._closed = 0  # The number of calls of `close`.
         self._inode = NOWHERE
 
-    @contextmanager
-    def connection(self) -> Iterator[SqliteConnection]:
-        """Yields a connection that no other thread uses meanwhile."""
+    def take(self) -> SqliteConnection:
+        """Returns a connection that no other thread uses until it is given back."""
         with self._lock:
             found = self._idle.pop() if self._idle else SqliteConnection(self._path)
-            closed = self._closed
-        try:
-            with found.lock:
-                yield found
-        finally:
-            with self._lock:
-                again = closed == self._closed and len(self._idle) < IDLE
-                if again:
-                    self._idle.append(found)
-            if not again:
-                found.close()
+            found.taken = self._closed
+        found.lock.acquire()
+        return found
+
+    def give_back(self, used: SqliteConnection) -> None:
+        """Ends the use of a connection, and closes it if `close` was called meanwhile."""
+        used.lock.release()
+        with self._lock:
+            again = used.taken == self._closed and len(self._idle) < IDLE
+            if again:
+                self._idle.append(used)
+        if not again:
+            used.close()
 
     def follow(self, inode: tuple[int, int]) -> bool:
         """Records the file in use. If the file is another one now, closes old connections and returns True."""

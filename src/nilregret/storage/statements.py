@@ -55,6 +55,5 @@ class Statements:
             f"UPDATE {trials.name} SET last_order = {mark}, {', '.join(outcome)} "
             f"WHERE study = {mark} AND number = {mark} AND last_order = {mark}"
         )
-        self.count = (
-            f"UPDATE {studies.name} SET events = {mark}, stamp = {mark}, {', '.join(counted)} WHERE id = {mark}"
-        )
+        events = f"events = {mark}, stamp = {mark}"
+        self.count = f"UPDATE {studies.name} SET {events}, {', '.join(counted)} WHERE id = {mark}"

@@ -13,10 +13,11 @@ its rewards with what the policy expects.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple, Self, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray
 from ..domains.domain import Arms, Domain
@@ -62,10 +63,9 @@ class Answered(NamedTuple):
     def of(cls, trials: Sequence[Trial]) -> Self:
         """Returns the answered ones of all trials."""
         answered = [trial for trial in trials if trial.reward is not None]
-        place: dict[object, int] = {}
         return cls(
             np.array([trial.reward for trial in answered]),
-            np.array([place.setdefault(_where(trial), len(place)) for trial in answered], dtype=np.intp),
+            _numbered(map(_where, answered)),
             np.array([trial.times for trial in answered], dtype=np.intp),
             sum(trial.scatter for trial in answered),
             [trial.constraints for trial in answered if trial.constraints is not None],
@@ -73,11 +73,21 @@ class Answered(NamedTuple):
         )
 
     @classmethod
-    def of_rows(cls, rows: Array, rewards: Array, *, trials: int) -> Self:
-        """Returns trials of one play each, from the (context, arm) and the reward of each: `(n, c + 1)` and `(n,)`."""
-        _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-        places = first.argsort().argsort()[place.reshape(-1)]
-        return cls(rewards, places, np.ones(len(rewards), dtype=np.intp), 0.0, (), trials)
+    def once(cls, rewards: Array, where: Iterable[Hashable], *, trials: int) -> Self:
+        """Returns answered trials of one play each.
+
+        Args:
+            rewards: their rewards, `(n,)`.
+            where: a key for each, which all repeats share.
+            trials: number of all trials.
+        """
+        return cls(rewards, _numbered(where), np.ones(len(rewards), dtype=np.intp), 0.0, (), trials)
+
+
+def _numbered(keys: Iterable[Hashable]) -> IndexArray:
+    """Returns the number of each key, `(n,)`, by the order in which keys come first."""
+    number: dict[Hashable, int] = {}
+    return np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.intp)
 
 
 def next_check(trials: int, *, constrained: bool) -> float:
@@ -120,6 +130,30 @@ def cautions(policy: Policy | ScriptedPolicy, answered: Answered, multipliers: A
             if getattr(policy.confidence, "noise", 0.0) is not None:  # None means that the noise is unknown.
                 said[NOISE] = _noise(policy, answered)
     return {kind: sentence for kind, sentence in said.items() if sentence is not None}
+
+
+def suspicious(policy: Policy, rewards: Array, places: IndexArray, trials: int) -> npt.NDArray[np.bool_]:
+    """Returns False for studies without constraints to which `cautions` says nothing, `(S,)`.
+
+    Args:
+        policy: of all studies.
+        rewards: of n answered trials of each study, of one play each, `(S, n)`.
+        places: a number for each trial that all repeats in its study share, `(S, n)`.
+        trials: number of all trials of each study.
+    """
+    studies, n = rewards.shape
+    if n < FEWEST:
+        return np.zeros(studies, dtype=bool)
+    deviation = prior_std(policy.domain, policy.context, policy.kernel)
+    if _regularization(policy, deviation) is not None:
+        return np.ones(studies, dtype=bool)
+    far = np.median(np.abs(rewards - policy.prior_mean), axis=1) > _farthest(policy, deviation)
+    numbers = (places + (int(places.max()) + 1) * np.arange(studies)[:, None]).reshape(-1)
+    centred = rewards - rewards.mean(axis=1, keepdims=True)
+    means = np.bincount(numbers, centred.reshape(-1)) / np.maximum(np.bincount(numbers), 1)
+    spread = np.sum((centred - means[numbers].reshape(rewards.shape)) ** 2, axis=1)
+    # The sum of squares is rounded in another way there.
+    return np.asarray(far | (spread > 0.999 * _widest(policy, n, trials)))
 
 
 def infeasible_sentence(sure: float, domain: Domain) -> str:
@@ -166,13 +200,10 @@ def _rewards(policy: Policy, rewards: Array, deviation: float) -> str | None:
 
     Functions of bounded norm satisfy |f| <= B sqrt(k(x, x)).
     """
-    confidence = policy.confidence
-    if getattr(confidence, "guessed", False):
-        return None  # The policy itself looks for a larger norm.
-    bound = max(1.0, float(getattr(confidence, "norm_bound", 1.0)))
     distance = float(np.median(np.abs(rewards - policy.prior_mean)))
-    if distance <= FAR * (bound * deviation + policy.noise):
+    if distance <= _farthest(policy, deviation):
         return None
+    bound = _norm_bound(policy)
     times = "" if bound == 1.0 else f", with a norm bound of {bound:.3g}"
     return (
         f"Rewards lie far from what is expected of them: half of the {len(rewards)} told are {distance:.3g} or more "
@@ -182,6 +213,17 @@ def _rewards(policy: Policy, rewards: Array, deviation: float) -> str | None:
         "`prior_mean=` a typical reward and the kernel a `scale=` of the rewards' variance, tell standardised rewards, "
         "or have both learned by `refit=nr.slots.Refit(every=10)`."
     )
+
+
+def _norm_bound(policy: Policy) -> float:
+    return max(1.0, float(getattr(policy.confidence, "norm_bound", 1.0)))
+
+
+def _farthest(policy: Policy, deviation: float) -> float:
+    """Returns the largest typical distance of rewards from the prior mean without a warning."""
+    if getattr(policy.confidence, "guessed", False):
+        return math.inf  # The policy itself looks for a larger norm.
+    return FAR * (_norm_bound(policy) * deviation + policy.noise)
 
 
 def _regularization(policy: Policy, deviation: float) -> str | None:
@@ -206,7 +248,6 @@ def _noise(policy: Policy, answered: Answered) -> str | None:
     """
     if not policy.memory.keeps_all or policy.explore.seeks_changes:
         return None  # The policy assumes that f changes.
-    variance = policy.noise**2 or policy.regularization
     groups, plays = answered.places, answered.plays
     centred = answered.rewards - answered.rewards.mean()
     sums, counts = np.bincount(groups, plays * centred), np.bincount(groups, plays)
@@ -214,9 +255,7 @@ def _noise(policy: Policy, answered: Answered) -> str | None:
     free = n - len(counts)
     total = float(centred**2 @ plays) + answered.scatter
     spread = total - float((sums**2 / counts).sum())
-    check = max(answered.trials // FIRST, 1).bit_length()  # k = 1 from 4 trials, 2 from 8, and so on.
-    x = math.log(check * (check + 1) / FALSE_ALARM)
-    if spread <= variance * (n + 2.0 * math.sqrt(n * x) + 2.0 * x) + 1e-12 * total:
+    if spread <= _widest(policy, n, answered.trials) + 1e-12 * total:
         return None
     return (
         f"Repeats of a point differ more than `noise` allows: {n} rewards vary about the means of their "
@@ -227,7 +266,15 @@ def _noise(policy: Policy, answered: Answered) -> str | None:
     )
 
 
-def _where(trial: Trial) -> object:
+def _widest(policy: Policy, n: int, trials: int) -> float:
+    """Returns the largest sum of n squares of the noise without a warning, after so many trials."""
+    variance = policy.noise**2 or policy.regularization
+    check = max(trials // FIRST, 1).bit_length()  # k = 1 from 4 trials, 2 from 8, and so on.
+    x = math.log(check * (check + 1) / FALSE_ALARM)
+    return variance * (n + 2.0 * math.sqrt(n * x) + 2.0 * x)
+
+
+def _where(trial: Trial) -> Hashable:
     """Returns a key that all repeats of a trial share."""
     point = trial.point.tobytes() if trial.arm is None else trial.arm
     return point if trial.context is None else (point, trial.context.tobytes())

@@ -14,6 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
 from .._utils.checks import shown
@@ -155,7 +156,7 @@ class Replica:
         if self.handle is not None:
             with self._writing:
                 while True:
-                    result = self._commit(self.handle, lambda: act(*args, **more))
+                    result = self._commit(self.handle, partial(act, *args, **more))
                     if not isinstance(result, _NotBegun):
                         return result
         with self._plain_lock:  # Whatever an interrupt leaves half done has set `_valid` to False.

@@ -150,7 +150,7 @@ class Transaction:
         known = record.require(told.trial)
         if told.reward is None:
             return self._tell_constraints(known, told, revise=revise)
-        if known.open:
+        if known.told_order is None:
             return self._tell_first(known, told, told.reward)
         if _is_same(known, told):
             return known

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -44,8 +46,27 @@ def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
     return int(ties[randomness.generator.integers(len(ties))])  # equals `choice`, in half its time
 
 
-def _least(top: float, size: float) -> float:
-    """Returns the smallest score that ties with the best."""
+def best_arms(scores: Array, size: float, randomness: Callable[[int], Randomness]) -> IndexArray:
+    """Returns the arm of the largest score in each of several worlds, `(S,)` (see `best_arm`).
+
+    Args:
+        scores: of every arm in every world, `(S, N)`, the same afterwards.
+        size: see `best_arm`.
+        randomness: returns the randomness of the trial of a world.
+    """
+    worlds = np.arange(len(scores))
+    best = scores.argmax(axis=1)
+    top = scores[worlds, best]
+    scores[worlds, best] = -np.inf
+    unclear = scores.max(axis=1) >= _least(top, size)
+    scores[worlds, best] = top
+    for world in np.flatnonzero(unclear | ~(top < np.inf)).tolist():
+        best[world] = best_arm(scores[world].copy(), size, randomness(world))
+    return np.asarray(best)
+
+
+def _least(top: Any, size: float) -> Any:
+    """Returns the smallest score that ties with the best, or that of each world."""
     return top - (TIE * size + ROUNDING * abs(top))
 
 
