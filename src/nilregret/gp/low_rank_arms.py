@@ -151,7 +151,7 @@ class LowRankPosterior(ArmPosterior):
     @property
     def left_out(self) -> Array:
         """Prior variance of every arm that its features leave out, `(N,)`."""
-        return self._left_out
+        return np.asarray(self._left_out)
 
     def rows_of(self, plays: IndexArray) -> Array:
         """Returns sqrt(n / lambda) phi of the p arms that were played, largest first, `(p, r)`.
