@@ -83,6 +83,8 @@ def _can_join(policy: AnyPolicy, env: Environment) -> bool:
 def _together(policy: Policy, envs: dict[int, Environment], rounds: int, seeds: Sequence[int]) -> dict[int, Outcome]:
     """Returns the outcomes by place. A world is missing if it must be simulated alone."""
     found: dict[int, Outcome] = {}
+    if len(envs) == 1:  # Alone it is as fast.
+        return found
     with one_thread:
         empty = low_rank(posterior_on_arms(table(policy.domain, policy.context), policy.kernel, policy.regularization))
         if empty is None:
@@ -90,8 +92,6 @@ def _together(policy: Policy, envs: dict[int, Environment], rounds: int, seeds: 
         size, places = max(ROOM // (len(empty.plays) + empty.rank**2), 1), list(envs)
         for first in range(0, len(places), size):
             block = places[first : first + size]
-            if len(block) == 1:  # Alone it is as fast.
-                continue
             many = [envs[place] for place in block]
             try:
                 with np.errstate(all="ignore"):  # Rewards are checked at the end.

@@ -13,11 +13,11 @@ Random numbers are those of each world's own study, so each world makes the choi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
+from typing import cast, final
 
 import numpy as np
 
-from .._utils.checks import IndexArray
+from .._utils.checks import Array, IndexArray
 from .._utils.errors import NoRegretError
 from ..domains.search.arms import best_arms
 from ..gp.arm_batches import ArmBeliefs
@@ -94,7 +94,7 @@ class ManyWorlds:
         """Returns the arm of each world in a round, `(S,)`."""
         score, tables = self.policy.score, self.tables
         tables.begin(t)
-        if not np.isfinite(tables.width).all():  # type: ignore[arg-type]   # a number or an array
+        if type(tables.width) is not float and not np.isfinite(cast(Array, tables.width)).all():
             raise NotTogether("The width of a world is no finite number.")
         size = self.learning.beliefs.observed.size if score.in_rewards else 1.0
         return best_arms(score.on_table(tables), size, tables.randomness_of)

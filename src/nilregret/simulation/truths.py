@@ -55,6 +55,8 @@ class Truths:
             tables = [cast(Table, env.table(t)) for env in self._envs]
             self._values = np.array([table.values.reshape(-1) for table in tables])
             self._best = np.array([table.best for table in tables])
+        if self.contexts == 1:
+            return self._values[self._worlds, arms], self._best[:, 0]
         return self._values[self._worlds, self.cells(t, arms)], self._best[self._worlds, self.rows[:, t]]
 
     def cells(self, t: int, arms: IndexArray) -> IndexArray:
