@@ -135,8 +135,8 @@ def shares(rounds):
     for number, reward in enumerate(run.rewards.tolist()):
         decision = state.decide()
         trial = Trial(number, decision.point, decision.arm, None, order + 1, 0.0)
-        state.receive((record.update(trial),))
-        state.receive((record.update(trial.answered(reward=reward, order=order + 2, time=0.0)),))
+        state.receive((record.update(trial, "asked"),))
+        state.receive((record.update(trial.answered(reward=reward, order=order + 2, time=0.0), "told"),))
         order += 2
     decided = time.process_time() - before
     posterior = State(POLICY, seed=0).reward.posterior.belief.observed

@@ -123,6 +123,11 @@ class ArmBatch:
 
     # -- predictions ---------------------------------------------------------------------------------------------
 
+    @property
+    def size(self) -> float:
+        """Largest prior standard deviation, the same in all worlds."""
+        return self._empty.prior.size
+
     def predict(self, cells: IndexArray | None = None) -> tuple[Array, Array]:
         """Returns posterior mean and std of f at some arms of each world, `(S, n)`, or at all.
 
@@ -147,26 +152,58 @@ class ArmBatch:
         """Realised information gain of each world, nats, `(S, 1)`."""
         return 0.5 * self.log_determinant_ratio
 
-    def deviate(self, generators: Sequence[np.random.Generator], cells: IndexArray | None = None) -> Array:
-        """Returns joint samples of f - mu at some arms of each world, `(S, n)`, or at all (see `predict`)."""
-        rank = self._features.shape[1]
-        normal = np.array([generator.standard_normal(rank) for generator in generators])
-        return self._deviation(normal, cells)
+    @property
+    def rank(self) -> int:
+        """Number of features r."""
+        return self._empty.rank
 
-    def _deviation(self, normal: Array, cells: IndexArray | None) -> Array:
+    def deviations(self, normal: Array, cells: IndexArray | None = None) -> Array:
+        """Returns joint samples of f - mu at some arms of each world, `(S, n)`, or at all (see `predict`).
+
+        Args:
+            normal: standard normal numbers, `(S, r)`.
+            cells: see `predict`.
+        """
         weights = np.matmul(self._root, normal[:, :, None])
         if cells is None:
             return np.asarray(weights[:, :, 0] @ self._columns)
         return np.asarray(np.matmul(self._features[cells], weights)[:, :, 0])
 
 
-def batch_of(posterior: ArmPosterior, worlds: int) -> ArmBatch | None:
-    """Returns the posteriors of several worlds, or None if they cannot advance together.
-
-    They can if the features have a low rank.
+@final
+class ArmBeliefs:
+    """The beliefs of several worlds (see `TableBelief`).
 
     Args:
-        posterior: the posterior of each world before the first observation.
+        empty: the posterior of each world before the first observation.
         worlds: S.
+        apart: True if trials may lower the variance alone.
+
+    Attributes:
+        observed: the posteriors of the trials that have a value.
+        with_pending: the posteriors of all trials. The same object unless they are `apart`.
     """
-    return ArmBatch(posterior, worlds) if isinstance(posterior, LowRankPosterior) else None
+
+    def __init__(self, empty: LowRankPosterior, worlds: int, *, apart: bool) -> None:
+        self.observed = ArmBatch(empty, worlds)
+        self.with_pending = ArmBatch(empty, worlds) if apart else self.observed
+
+    def predict(self, cells: IndexArray | None = None) -> tuple[Array, Array]:
+        """Returns mean and standard deviation of f, each `(S, n)` (see `ArmBatch.predict`)."""
+        mean, std = self.observed.predict(cells)
+        return mean, std if self.with_pending is self.observed else self.with_pending.predict(cells)[1]
+
+    def draw(self, generators: Sequence[np.random.Generator], cells: IndexArray | None, *, width: float) -> Array:
+        """Returns a draw from GP(mu, width^2 cov) of each world, `(S, n)`."""
+        observed, spread = self.observed, self.with_pending
+        normal = np.array([generator.standard_normal(observed.rank) for generator in generators])
+        drawn = spread.deviations(normal, cells)
+        if spread is not observed:  # Without pending trials a world draws from the observed ones, as it does alone.
+            same = spread.count == observed.count
+            drawn[same] = observed.deviations(normal, cells)[same]
+        return np.asarray(observed.predict(cells)[0] + width * drawn)
+
+
+def low_rank(posterior: ArmPosterior) -> LowRankPosterior | None:
+    """Returns the posterior if many worlds of it can advance together, for which it needs features of low rank."""
+    return posterior if isinstance(posterior, LowRankPosterior) else None

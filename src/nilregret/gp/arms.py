@@ -307,7 +307,7 @@ class ArmPosterior(CountingPosterior):
     def _updated(self) -> None:
         self._spectrum = None
         self._updates += 1
-        if self._updates >= RECOMPUTE_EVERY and self._updates >= 2 * self.rank:
+        if self._updates >= RECOMPUTE_EVERY and self._updates >= self.renewed_after:
             self._renew()
 
     @property

@@ -71,20 +71,21 @@ class LowRankPosterior(ArmPosterior):
 
     def _add(self, arm: int, count: int) -> tuple[Array, float]:
         if arm == self._last:  # This is usual, and saves the product with all arms, half the time of an update.
-            share = self._share
+            z, share = self._z, self._share
             dscal(share, self._g)
-            if self.rank:
-                dscal(math.sqrt(share), self._z)
+            if len(z):
+                dscal(math.sqrt(share), z)
                 dscal(share, self._along)
             self._direction = self._along
-            variance = float(self._z.dot(self._z))
+            variance = float(z.dot(z))
         else:
-            column, self._z = self._column_and_z(arm)
-            self._last, self._g, self._along, variance = arm, column.covariance, self._direction, column.variance
+            column, z = self._column_and_z(arm)
+            self._last, self._g, self._z, self._along = arm, column.covariance, z, self._direction
+            variance = column.variance
         noise = self.regularization / count
         total = noise + variance
         self._share = noise / total  # a^2
-        self._add_outer(-1.0 / (total + math.sqrt(noise * total)), self._z)
+        self._add_outer(-1.0 / (total + math.sqrt(noise * total)), z)
         return self._g, variance
 
     def _remove(self, arm: int, count: int) -> Column:

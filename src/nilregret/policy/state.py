@@ -64,9 +64,11 @@ class State:
     # -- plays without trials, of a policy that is `direct` ------------------------------------------------------
 
     def play(self, context: Array | None) -> Decision:
-        """Returns the next decision, which is played."""
-        decision = self.decide(context)
-        self.rounds.play(decision.point, explored=decision.explored)
+        """Returns the next decision, which is played. No update is due before it."""
+        rounds = self.rounds
+        randomness = Randomness(rounds.seed, rounds.count)
+        decision = decide(self.memory, context, randomness, now=math.inf, available=None)
+        rounds.play(decision.point, explored=decision.explored)
         return decision
 
     def learn(self, number: int, arm: int, context: Array | None, reward: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, cast, final
 
 import numpy as np
 
@@ -56,7 +56,6 @@ class TrainedPosterior:
         engine: the engine of the policy.
 
     Attributes:
-        trial_of: returns the trial of a number that was learned by `learn_cell`, for whoever looks at it.
         kernel: the kernel of the policy, of the epoch, or of the learned size.
         in_use: the kernel of the belief, which a fit may have replaced.
         ridge: lambda of the belief.
@@ -72,11 +71,12 @@ class TrainedPosterior:
         self._drift, self._learning = policy.memory.drift(), policy.refit
         rates = policy.objective.learned(policy)
         self.known = None if rates is None else RatePrior(rates, policy.prior_mean)
+        self._of_rewards = policy.objective.is_reward
         self.kernel = policy.kernel
         self.added = self.begun = 0
         self._entries: dict[int, Entry] = {}
-        self._unmade = array("q")  # numbers whose entries nobody has looked at
-        self.trial_of: Callable[[int], Trial] | None = None
+        self._unmade: Any = []  # trials, or their numbers, whose entries nobody has looked at
+        self._trial_of: Callable[[int], Trial] | None = None
         self._batches: list[tuple[list[Any], list[float | None]]] = []  # cells and targets to learn
 
     def reset(self, kernel: Kernel, regularization: float, scale: Standardization, warp: AnyWarp | None) -> None:
@@ -115,11 +115,10 @@ class TrainedPosterior:
     @property
     def entries(self) -> dict[int, Entry]:
         """Trials that count by number, in the order in which they were learned."""
-        if self._unmade and self.trial_of is not None:
-            numbers, self._unmade = self._unmade, array("q")
-            for number in numbers:
-                trial = self.trial_of(number)
-                self._entries[number] = Entry(trial, None if trial.reward is None else self.units.scaled(trial.reward))
+        if self._unmade:
+            unmade, self._unmade = self._unmade, self._unmade[:0]
+            for trial in unmade if self._trial_of is None else map(self._trial_of, unmade):
+                self._entries[trial.number] = Entry(trial, self.units.scaled(cast(float, trial.reward)))
         return self._entries
 
     @entries.setter
@@ -145,9 +144,19 @@ class TrainedPosterior:
             self.entries[entry.trial.number] = entry
 
     def learn_one(self, trial: Trial, target: float) -> None:
-        """Adds one answered trial to the belief, in fewer steps."""
+        """Adds one answered trial to the belief, in fewer steps.
+
+        If its target is its reward, the entry is made when somebody looks at it.
+        """
         self._batches.append(([self.engine.entry(trial)], [target]))
-        self.entries[trial.number] = Entry(trial, target)
+        if self._of_rewards:
+            self._unmade.append(trial)
+        else:
+            self._entries[trial.number] = Entry(trial, target)
+
+    def read_trials(self, trial_of: Callable[[int], Trial]) -> None:
+        """Sets the function that makes the trials of `learn_cell` by number, for whoever looks at one."""
+        self._unmade, self._trial_of = array("q"), trial_of
 
     def learn_cell(self, number: int, cell: Any, reward: float) -> None:
         """Adds the reward of a play to the belief. Its entry is made when somebody looks at it."""
@@ -229,4 +238,4 @@ class TrainedPosterior:
     def copy(self, engine: Engine[Any]) -> TrainedPosterior:
         """Returns an independent copy."""
         fresh = {"engine": engine, "_belief": self.belief.copy(), "_entries": self.entries.copy()}
-        return independent(self, ("_batches",), fresh={**fresh, "_unmade": array("q")})
+        return independent(self, ("_batches",), fresh={**fresh, "_unmade": self._unmade[:0]})

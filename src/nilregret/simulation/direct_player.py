@@ -43,7 +43,7 @@ class DirectPlayer:
     def __init__(self, policy: Policy, columns: Columns, *, seed: int) -> None:
         self._policy, self._columns, self._inputs = policy, columns, Inputs(policy, "maximize")
         self._state = State(policy, seed=seed)
-        self._state.reward.posterior.trial_of = self._trial
+        self._state.reward.posterior.read_trials(self._trial)
         self._count = 0
         self._told: list[int] = []  # Numbers of rewards since the last decision.
         self._contexts: dict[bytes, Array] = {}  # Contexts that were checked.

@@ -18,7 +18,7 @@ Worked examples are in docs/extending.md. Kernels derive from `nilregret.kernels
 | | `PenaltyState` | `hear`, `advance`, `put_back`, `copy` | `values`, `saturated`, `kernel`, `noise_factor`, `began` |
 | `confidence` | `Width` | `width` | `valid_for`, `suits`, `for_all_at_once`, `guess`, `recent`, `hallucinated` |
 | | `Confidence` | `bounds` | the same |
-| | `Bounds` | `__call__` | `width`, `pointwise`, `moves` |
+| | `Bounds` | `__call__` | `width`, `pointwise`, `moves`, `upper` |
 | | `Guess` | `check`, `copy` | |
 | `constraints` | `Constraints` | `judged`, `on_points` | `begin`, `placed`, `beside`, `certain`, `of_channel` |
 | | | | `hallucinates`, `pending_of` |

@@ -83,7 +83,7 @@ class ArmEngine(Engine[TableBelief]):
 
     def entry(self, trial: Trial) -> int | RepeatedPlays:
         """Returns the index in the table, with the round if f drifts (`OutOfSequencePosterior.entry`)."""
-        cell = self.cell(trial)
+        cell = trial.arm if trial.arm is not None and self.context is None else self.cell(trial)
         if trial.repeats > 1:
             return RepeatedPlays(cell, trial.times, trial.scatter)
         return cell + trial.number * len(self._table) if self.drifts else cell
