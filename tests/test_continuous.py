@@ -10,6 +10,7 @@ import nilregret as nr
 from nilregret._utils.blas import OneThread
 from nilregret._utils.randomness import Randomness
 from nilregret.domains.search.boxes import AcquisitionFunction, PointSearch
+from nilregret.domains.search.designs import mutated
 from nilregret.domains.search.quasi_newton import ascend
 from nilregret.domains.search.trust_region import tops_of_parabolas
 from nilregret.policy.engines import Question
@@ -781,3 +782,29 @@ def test_the_best_trial_takes_no_kernel_matrix(monkeypatch):
     monkeypatch.setattr(type(study.policy.kernel), "__call__", lambda self, X, Y: calls.append(1) or kernel(self, X, Y))
     assert study.best().number == int(means.argmax())
     assert calls == []
+
+
+@pytest.mark.parametrize(("d", "most"), [(1, 60), (2, 60), (5, 300)])
+def test_a_point_is_moved_apart_to_the_best_untried_one_around_it(d, most):
+    """Where candidates are dense the nearest mutations are valued alone, since the score is smooth there."""
+    search, box = PointSearch(mutations=256, apart=0.001), nr.Box(np.zeros(d), np.ones(d))
+    assert search.dense(box) == (d < 5)
+    for seed in range(5):
+        rng, valued = np.random.default_rng(seed), []
+        point, curvature = rng.uniform(0.3, 0.7, d), rng.uniform(0.5, 2.0, d)
+
+        def values(points, point=point, curvature=curvature, valued=valued):
+            valued.append(len(points))
+            return -((points - point) ** 2 @ curvature)
+
+        candidates = search.candidate_points(box, seed)
+        moved = search.moved_apart(
+            point, AcquisitionFunction(values, values), box, candidates=candidates, scores=values(candidates),
+            tried=point[None], noisy=True, rng=lambda seed=seed: np.random.default_rng(seed),
+        )  # fmt: skip
+        assert valued[1:] == [sum(valued[1:])]
+        assert sum(valued[1:]) <= most
+        assert np.abs(moved - point).max() >= 0.001
+        changed = mutated(box, point[None], 256, np.random.default_rng(seed))
+        changed = changed[np.abs(changed - point).max(axis=1) >= 0.001]
+        assert values(moved[None])[0] >= values(changed).max()
