@@ -75,7 +75,7 @@ def test_the_picture_says_how_large_it_is(tmp_path, monkeypatch):
 
 
 def test_the_folder_is_tried_before_the_first_trial(tmp_path, monkeypatch):
-    monkeypatch.setattr(trials, "simulate", None)  # a trial would fail with another error
+    monkeypatch.setattr(trials, "simulate_all", None)  # a trial would fail with another error
     (tmp_path / "file").write_text("")
     result = call("srinivas-5a", "--out", tmp_path / "file" / "below")
     assert result.exit_code == 1
