@@ -127,10 +127,10 @@ class Fits(Copyable):
         if data.outcomes.count < self._wanted:
             return
         refit, seen = self._refit, self._seen(data)
-        due = refit.fits(self._forgotten + len(seen))
-        if due <= self.count:
-            missing = 0 if refit.outputs == "own" else refit.seen_by(self.count + 1) - self._forgotten - len(seen)
-            self._wanted = data.outcomes.count + missing
+        answers = self._forgotten + len(seen)
+        due = max(refit.fits(answers), self.count)
+        self._wanted = data.outcomes.count + (0 if refit.outputs == "own" else refit.seen_by(due + 1) - answers)
+        if due == self.count:
             return
         self.count = due
         first = seen[: max(refit.seen_by(due) - self._forgotten, 0)]

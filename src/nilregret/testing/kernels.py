@@ -201,6 +201,11 @@ def _check_parameters(kernel: Kernel, X: Array) -> None:
         refused(lambda: kernel.with_log_parameters(np.zeros(len(theta) + 1)), InvalidInput),
         f"`{name}.with_log_parameters` takes too many of them: refuse that by an `InvalidInput`.",
     )
+    _check_parameter_gradients(kernel, X)
+
+
+def _check_parameter_gradients(kernel: Kernel, X: Array) -> None:
+    name, theta = type(kernel).__name__, kernel.log_parameters
     weights = np.random.default_rng(6).standard_normal((len(X), len(X)))
     weights += weights.T
     repeated = np.vstack([X[:-1], X[:1]])  # makes a distance of exactly 0 outside the diagonal
@@ -219,4 +224,9 @@ def _check_parameters(kernel: Kernel, X: Array) -> None:
             close(found, expected, 1e-5),
             f"`{name}.matrix_and_pullback`: the derivatives in `log_parameters` are {found}, and by differences "
             f"{expected}.",
+        )
+        values, at_theta = kernel.matrices(points)(theta)
+        promise(
+            close(values, matrix, 1e-10) and close(at_theta(weights), found, 1e-5),
+            f"`{name}.matrices` and `{name}.matrix_and_pullback` differ.",
         )
