@@ -14,7 +14,9 @@ class AcquisitionFunction(NamedTuple):
     Attributes:
         values: maps points `(m, d)` to values `(m,)`.
         slopes: maps points `(m, d)` to values `(m,)` and gradients `(m, d)`.
+        resolution: difference of values that does not matter. With 0, a search ends at a small share of their range.
     """
 
     values: Callable[[Array], Array]
     slopes: Callable[[Array], tuple[Array, Array]]
+    resolution: float = 0.0

@@ -281,6 +281,7 @@ class PointSearch:
             reach=REACH * spacing,
             best=max(best, float(values.max())) * factor,
             unit=unit * factor,
+            resolution=surface.resolution * factor,
             evaluations=MORE * self.evaluations,
         )
         found = found / factor

@@ -30,14 +30,16 @@ LONGEST = 0.5  # longest step, in sides of the cube
 SHORTEST = 1e-4  # share of a full step below which a start is dropped
 AWAY = 1e-3  # cosine between step and gradient below which the gradient itself is followed
 FINISHED = 1e-7  # predicted rise, as a share of `unit`, below which a start has arrived
-PATIENCE = 10.0  # multiple of the predicted rise within which a start must come up to the best
+PATIENCE = 3.0  # multiple of the predicted rise within which a start must come up to the best
+STRETCHED = 1e-4  # least curvature of a coordinate at first, as a share of the largest
 
 Index = npt.NDArray[np.intp]
 Slopes = Callable[[Array, Index], tuple[Array, Array]]  # points (k, d), starts -> values (k,), gradients (k, d)
 
 
 def ascend(
-    slopes: Slopes, starts: Array, *, radius: float, reach: float, best: float, unit: float, evaluations: int
+    slopes: Slopes, starts: Array, *, radius: float, reach: float, best: float, unit: float, resolution: float,
+    evaluations: int,
 ) -> tuple[Array, Array, int]:
     """Returns the final points of the starts, their values, and the number of points evaluated.
 
@@ -48,15 +50,17 @@ def ascend(
         reach: distance along its slope within which a start must be able to come up to the best one, or it is
             dropped.
         best: best value known elsewhere.
-        unit: scale of relevant differences of the score.
+        unit: scale of the score.
+        resolution: difference of the score that does not matter, or 0 for a small share of `unit`.
         evaluations: largest number for each start.
     """
     moving = np.arange(len(starts))
     value, gradient = _climbable(*slopes(starts, moving))
     climbers = _Climbers(starts.copy(), value, gradient, radius)
+    enough = max(resolution, FINISHED * unit)
     counted = len(starts)
     for _ in range(evaluations - 1):
-        moving = climbers.promising(moving, reach=reach, best=best, enough=FINISHED * unit)
+        moving = climbers.promising(moving, reach=reach, best=best, enough=enough, ahead=resolution)
         if not len(moving):
             break
         trial = climbers.trial(moving)
@@ -80,8 +84,9 @@ class _Climbers:
 
     def __post_init__(self) -> None:
         m, d = self.at.shape
-        norms = np.maximum(_lengths(self.gradient), 1e-300)
-        self.bend = np.multiply.outer(norms / self.radius, np.eye(d))
+        shape = _shape(self.gradient)
+        lengths = np.maximum(_lengths(self.gradient / shape), 1e-300)
+        self.bend = np.multiply.outer(lengths / self.radius, np.diag(shape))  # steps of length `radius`
         self.fresh = np.ones(m, dtype=bool)  # B has no curvature yet
         self.share = np.ones(m)  # share of a full step that is tried
         self.uphill = np.zeros((m, d))  # the gradient in the free coordinates
@@ -109,12 +114,12 @@ class _Climbers:
         self.rise[who] = np.einsum("ij,ij->i", uphill, step)
         self.share[who] = 1.0
 
-    def promising(self, who: Index, *, reach: float, best: float, enough: float) -> Index:
-        """Returns the starts that have not arrived and may still come up to the best."""
+    def promising(self, who: Index, *, reach: float, best: float, enough: float, ahead: float) -> Index:
+        """Returns the starts that have not arrived and may still pass the best by `ahead`."""
         rise = self.rise[who]
         far = np.where(self.fresh[who], np.inf, PATIENCE * rise)  # B has no curvature at first
         bound = self.value[who] + np.minimum(reach * self.slope[who], far)
-        going = (rise > enough) & (bound >= max(best, float(self.value.max()))) & (self.share[who] > SHORTEST)
+        going = (rise > enough) & (bound >= max(best, float(self.value.max())) + ahead) & (self.share[who] > SHORTEST)
         return who[going]
 
     def trial(self, who: Index) -> Array:
@@ -140,9 +145,10 @@ class _Climbers:
         """Applies damped BFGS for a move s and the change y of minus the gradient."""
         curved = np.einsum("ij,ij->i", s, y)
         first = self.fresh[who] & (curved > 0.0)
-        if first.any():  # a first B of the right size (Nocedal & Wright 2006, eq. 6.20)
-            size = np.einsum("ij,ij->i", y[first], y[first]) / curved[first]
-            self.bend[who[first]] = np.multiply.outer(size, np.eye(s.shape[1]))
+        if first.any():  # the first B gets the right size along s
+            who_first, s_first = who[first], s[first]
+            along = np.einsum("ij,ijk,ik->i", s_first, self.bend[who_first], s_first)
+            self.bend[who_first] *= (curved[first] / along)[:, None, None]
         self.fresh[who] = False
         bend = self.bend[who]
         Bs = np.einsum("ijk,ik->ij", bend, s)
@@ -157,6 +163,16 @@ class _Climbers:
             who, bend, Bs, sBs, r, sr = who[known], bend[known], Bs[known], sBs[known], r[known], sr[known]
         bend += r[:, :, None] * (r / sr[:, None])[:, None, :] - Bs[:, :, None] * (Bs / sBs[:, None])[:, None, :]
         self.bend[who] = bend
+
+
+def _shape(gradients: Array) -> Array:
+    """Returns curvatures of the coordinates up to a factor, `(d,)`, from the gradients `(m, d)` of all starts.
+
+    A function that changes over a distance l has slopes of size 1 / l and curvatures of size 1 / l^2.
+    """
+    largest = float(np.abs(gradients).max())
+    squares = np.mean(np.square(gradients / largest), axis=0) if largest else np.ones(gradients.shape[1])
+    return np.maximum(squares / squares.max(), STRETCHED)
 
 
 def _lengths(rows: Array) -> Array:

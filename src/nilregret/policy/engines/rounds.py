@@ -16,6 +16,7 @@ from ...slots.acquisition import PointView, Pointwise
 from ...slots.envelope import Envelope
 from .base import Limit, Limits, Question, best_admitted, moved, multiple
 
+LOG_RESOLUTION = 0.003  # nats: a third of a percent of an expected improvement is not worth another step
 STEP = 1e-5  # step of numerical derivatives, as a share of a standard deviation or of a side of the domain
 
 
@@ -209,7 +210,9 @@ class PointRound(PointView):
             scores = self._engine.without_failed(points, score(envelope, incumbent))
             return scores, question.units.unit * gradient[:, -points.shape[1] :]
 
-        return AcquisitionFunction(values, slopes) if self._question.bounds.pointwise else self.without_slopes(values)
+        if not self._question.bounds.pointwise:
+            return self.without_slopes(values)
+        return AcquisitionFunction(values, slopes, LOG_RESOLUTION if getattr(score, "logarithm", False) else 0.0)
 
     def _differences(self, score: Pointwise, mean: Array, std: Array, incumbent: float | None) -> tuple[Array, Array]:
         """Returns numerical derivatives of a score in mean and std."""
