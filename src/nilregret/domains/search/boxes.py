@@ -277,7 +277,7 @@ class PointSearch:
         u, found, counted = ascend(
             slopes,
             np.clip((fixed[:, real] - low) / span, 0.0, 1.0),
-            radius=0.5 * spacing,
+            radius=0.3 * spacing,
             reach=REACH * spacing,
             best=max(best, float(values.max())) * factor,
             unit=unit * factor,

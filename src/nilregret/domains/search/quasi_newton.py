@@ -27,7 +27,8 @@ ENOUGH = 1e-4  # share of the predicted rise for which a step is accepted (Armij
 DAMPING = 0.2  # least share of the old curvature along a step (Powell)
 STEEPEST = 1e100  # largest slope, beyond which slopes are clipped
 LONGEST = 0.5  # longest step, in sides of the cube
-SHORTEST = 1e-4  # share of a full step below which a start is dropped
+SHORTER = 0.5  # largest step after one that was not accepted, as a share of it
+SHORTEST = 1e-5  # step in sides of the cube below which a start is dropped
 AWAY = 1e-3  # cosine between step and gradient below which the gradient itself is followed
 FINISHED = 1e-7  # predicted rise, as a share of `unit`, below which a start has arrived
 PATIENCE = 3.0  # multiple of the predicted rise within which a start must come up to the best
@@ -88,7 +89,7 @@ class _Climbers:
         lengths = np.maximum(_lengths(self.gradient / shape), 1e-300)
         self.bend = np.multiply.outer(lengths / self.radius, np.diag(shape))  # steps of length `radius`
         self.fresh = np.ones(m, dtype=bool)  # B has no curvature yet
-        self.share = np.ones(m)  # share of a full step that is tried
+        self.longest = np.full(m, LONGEST)  # length of the longest step that is tried
         self.uphill = np.zeros((m, d))  # the gradient in the free coordinates
         self.slope = np.zeros(m)  # length of `uphill`
         self.step = np.zeros((m, d))
@@ -109,40 +110,39 @@ class _Climbers:
         poor = np.einsum("ij,ij->i", left, uphill) <= AWAY * norms * _lengths(left)
         if poor.any():
             step[poor] = uphill[poor] * (self.radius / np.maximum(norms[poor], 1e-300))[:, None]
-        step *= (LONGEST / np.maximum(_lengths(step), LONGEST))[:, None]
+        longest = self.longest[who]
+        step *= (longest / np.maximum(_lengths(step), longest))[:, None]
         self.step[who], self.uphill[who], self.slope[who] = step, uphill, norms
         self.rise[who] = np.einsum("ij,ij->i", uphill, step)
-        self.share[who] = 1.0
 
     def promising(self, who: Index, *, reach: float, best: float, enough: float, ahead: float) -> Index:
         """Returns the starts that have not arrived and may still pass the best by `ahead`."""
         rise = self.rise[who]
         far = np.where(self.fresh[who], np.inf, PATIENCE * rise)  # B has no curvature at first
         bound = self.value[who] + np.minimum(reach * self.slope[who], far)
-        going = (rise > enough) & (bound >= max(best, float(self.value.max())) + ahead) & (self.share[who] > SHORTEST)
+        going = (rise > enough) & (bound >= max(best, float(self.value.max())) + ahead) & (self.longest[who] > SHORTEST)
         return who[going]
 
     def trial(self, who: Index) -> Array:
         """Returns the points to evaluate next."""
-        return np.asarray(np.clip(self.at[who] + self.share[who, None] * self.step[who], 0.0, 1.0))
+        return np.asarray(np.clip(self.at[who] + self.step[who], 0.0, 1.0))
 
     def judge(self, who: Index, trial: Array, value: Array, gradient: Array) -> None:
-        """Accepts the points that rise enough, and shortens the steps of the others."""
+        """Accepts the points that rise enough, and shortens the steps of the others. All show the curvature."""
         moved = trial - self.at[who]
         promised = np.einsum("ij,ij->i", moved, self.gradient[who])
         risen = value - self.value[who]
         accepted = risen >= ENOUGH * promised
-        failed = who[~accepted]
-        lost = np.maximum(promised - risen, 1e-300)[~accepted]  # may be infinite
-        self.share[failed] *= np.clip(0.5 * promised[~accepted] / lost, 0.1, 0.5)  # maximum of a parabola
-        who = who[accepted]
-        if len(who):
-            self._learn(who, moved[accepted], self.gradient[who] - gradient[accepted])
-            self.at[who], self.value[who], self.gradient[who] = trial[accepted], value[accepted], gradient[accepted]
-            self._aim(who)
+        self._learn(who, moved, self.gradient[who] - gradient, known=np.isfinite(value))
+        self.longest[who] = np.where(accepted, LONGEST, SHORTER * _lengths(moved))
+        rising = who[accepted]
+        self.at[rising], self.value[rising], self.gradient[rising] = trial[accepted], value[accepted], gradient[accepted]
+        self._aim(who)
 
-    def _learn(self, who: Index, s: Array, y: Array) -> None:
-        """Applies damped BFGS for a move s and the change y of minus the gradient."""
+    def _learn(self, who: Index, s: Array, y: Array, *, known: npt.NDArray[np.bool_]) -> None:
+        """Applies damped BFGS for a move s and the change y of minus the gradient, if it is known."""
+        if not known.all():
+            who, s, y = who[known], s[known], y[known]
         curved = np.einsum("ij,ij->i", s, y)
         first = self.fresh[who] & (curved > 0.0)
         if first.any():  # the first B gets the right size along s
