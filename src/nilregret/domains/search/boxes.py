@@ -240,19 +240,12 @@ class PointSearch:
         for _ in range(MOST_ALTERNATIONS):
             if real.any():
                 counted += self._climb(surface, domain, at, values, moving, real, best=best, spacing=spacing, unit=unit)
-            improved = []
-            for i in moving if not real.all() else ():
-                around = neighbours(domain, at[i])
-                if not len(around):
-                    continue
-                tried = surface.values(around)
-                counted += len(around)
-                if tried.max() > values[i]:
-                    at[i], values[i] = around[int(tried.argmax())], tried.max()
-                    improved.append(i)
-            if not improved:
+            if real.all():
                 break
-            moving = np.array(improved)
+            moving, tried = _step_to_neighbours(surface, domain, at, values, moving)
+            counted += tried
+            if not len(moving):
+                break
         top = int(values.argmax())
         return Found(at[top], float(values[top]), counted)
 
@@ -289,6 +282,25 @@ class PointSearch:
         fixed[:, real] = np.clip(low + u * span, low, low + span)
         at[who[better]], values[who[better]] = fixed[better], found[better]
         return counted
+
+
+def _step_to_neighbours(
+    surface: AcquisitionFunction, domain: Box | Space, at: Array, values: Array, who: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[np.intp], int]:
+    """Moves these starts to their best neighbours, in place, in one batch.
+
+    Returns the starts that rose, and the number of points evaluated.
+    """
+    around = [neighbours(domain, at[i]) for i in who]
+    points = np.concatenate(around)
+    if not len(points):
+        return who[:0], 0
+    risen, ends = [], np.cumsum([len(each) for each in around])
+    for i, tried, found in zip(who, around, np.split(surface.values(points), ends[:-1]), strict=True):
+        if len(found) and found.max() > values[i]:
+            at[i], values[i] = tried[int(found.argmax())], found.max()
+            risen.append(i)
+    return np.array(risen, dtype=np.intp), len(points)
 
 
 def _peaks(points: Array, candidates: Array, scores: Array, domain: Box | Space) -> Array:
