@@ -37,6 +37,7 @@ LEADING = 64  # number of candidates valued by `moved_apart`, at O(n^2) each
 MORE = 3  # multiple of starts and steps if the candidates are not dense
 REACH = 3.0  # spacings within which the slope of a start must lead above the best so far
 COLLINEAR = 1e-6  # relative singular value below which a part of a parabola is set to 0, as on a face
+FITS = 0.02  # largest error of a parabola that fits, as a share of the range of the scores around
 MOST_ALTERNATIONS = 5  # largest number of alternations between real columns and others
 COARSE = 1e-9  # share of the range of scores below which candidates rank by position
 SAME = 1e-9  # share of its range by which a column of a whole number or choice differs if the value differs
@@ -210,7 +211,8 @@ class PointSearch:
         spacing = _spacing(domain, len(candidates))
         apart = APART * spacing / np.sqrt(domain.dimension)
         seen = candidates[_spread(candidates, coarse(scores), PEAKS * self.starts, domain, apart=apart)]
-        points = np.concatenate([seen, _peaks(seen, candidates, scores, domain), incumbents])
+        peaks, replaced = _peaks(seen, candidates, scores, domain)
+        points = np.concatenate([seen[~replaced], peaks, incumbents])
         values = surface.values(points)
         first = Found(points[int(values.argmax())], float(values.max()), len(points))
         starts = _spread(points, values, STARTS * self.starts, domain, apart=CLOSE)
@@ -303,16 +305,18 @@ def _step_to_neighbours(
     return np.array(risen, dtype=np.intp), len(points)
 
 
-def _peaks(points: Array, candidates: Array, scores: Array, domain: Box | Space) -> Array:
+def _peaks(
+    points: Array, candidates: Array, scores: Array, domain: Box | Space
+) -> tuple[Array, npt.NDArray[np.bool_]]:
     """Returns maxima of parabolas through the scores around points, within the range of these scores, `(k, d)`.
 
-    The scores of the candidates are known already, and every evaluation of the score costs O(n^2). A start close to the
+    The second result, `(k,)`, is True where the parabola fits so well that its maximum is above the point. The scores of the candidates are known already, and every evaluation of the score costs O(n^2). A start close to the
     maximum saves some evaluations.
     """
     d, span = domain.dimension, domain.upper - domain.lower
     count = (d + 1) * (d + 2)  # twice the number of coefficients of a parabola
     if not real_columns(domain).all() or count > len(candidates) // 8:
-        return points
+        return points, np.ones(len(points), dtype=bool)
     offsets = (candidates - points[:, None]) / span
     squares = np.einsum("kij,kij->ki", offsets, offsets)
     near = np.argpartition(squares, count, axis=1)[:, :count]
@@ -324,6 +328,7 @@ def _peaks(points: Array, candidates: Array, scores: Array, domain: Box | Space)
     i, j = np.triu_indices(d)
     design = np.concatenate([np.ones((len(points), count, 1)), z, z[:, :, i] * z[:, :, j]], axis=2)
     coefficients = np.einsum("kij,kj->ki", np.linalg.pinv(design, rcond=COLLINEAR), values)
+    missed = np.abs(np.einsum("kij,kj->ki", design, coefficients) - values).max(axis=1)
     hessians = np.zeros((len(points), d, d))
     hessians[:, i, j] += coefficients[:, d + 1 :]
     hessians += hessians.transpose(0, 2, 1).copy()
@@ -334,7 +339,7 @@ def _peaks(points: Array, candidates: Array, scores: Array, domain: Box | Space)
     # Rounding removes the last digits of the scores, which depend on the way in which they were computed.
     grid = 0.01 * _spacing(domain, len(candidates))
     peaks = domain.lower + np.clip(grid * np.round((unit + steps * reach) / grid), 0.0, 1.0) * span
-    return np.where(usable[:, None], peaks, points)
+    return np.where(usable[:, None], peaks, points), ~usable | (missed <= FITS * np.ptp(values, axis=1))
 
 
 def leaders(points: Array, scores: Array, count: int, domain: Box | Space) -> Array:

@@ -23,7 +23,7 @@ import numpy as np
 from ..._utils.checks import Array
 
 STEP = 1e-4  # step of the differences in the unit cube, with negligible truncation and rounding
-NEWTON = 1e-8  # predicted relative gain below which one more step, which squares the error, ends the search
+NEWTON = 1e-6  # predicted relative gain below which one more step, which squares the error, ends the search
 ENOUGH = 1e-13  # predicted relative gain below which a start has arrived
 LEAST_RADIUS = 1e-6
 SINGULAR = 1e-9  # determinant, in units of the largest entry, below which a Hessian counts as singular
@@ -72,10 +72,12 @@ def climb(
                     start.at, start.value = target, float(value)
             break
         stencils = [_stencil(s.at + s.step) for s in active]
-        batch = np.concatenate(stencils)
-        evaluations += len(batch)
-        for start, stencil, found in zip(active, stencils, np.split(values(batch), len(active)), strict=True):
-            _accept(start, stencil, found)
+        fresh = [s.gain == np.inf for s in active]  # their values are known
+        tried = [stencil[known:] for stencil, known in zip(stencils, fresh, strict=True)]
+        parts = np.split(values(np.concatenate(tried)), np.cumsum([len(each) for each in tried])[:-1])
+        evaluations += sum(len(part) for part in parts)
+        for start, stencil, known, part in zip(active, stencils, fresh, parts, strict=True):
+            _accept(start, stencil, np.append(start.value, part) if known else part)
         _plan(active, least=ENOUGH * scale)
     best = max(starts, key=lambda start: start.value)
     return best.at, best.value, evaluations
@@ -162,21 +164,26 @@ def tops_of_parabolas(
     """
     k, d = gradients.shape
     best, height = np.zeros((k, d)), np.zeros(k)
-    for face in itertools.product((0, 1, 2), repeat=d):
-        ends = np.array(face)
-        free = np.flatnonzero(ends == 0)
-        step = np.where(ends == 1, low, np.where(ends == 2, high, 0.0))
-        possible = np.ones(k, dtype=bool)
-        if len(free):
-            slopes = gradients + np.einsum("kij,kj->ki", hessians, step)
-            inner = hessians[:, free[:, None], free]
-            possible = np.abs(np.linalg.det(inner)) > SINGULAR * np.abs(inner).max(axis=(1, 2)) ** len(free)
-            inner = np.where(possible[:, None, None], inner, np.eye(len(free)))
-            step[:, free] = -np.linalg.solve(inner, slopes[:, free, None])[:, :, 0]
-            possible &= ((low <= step) & (step <= high)).all(axis=1)
-        rises = np.einsum("ki,ki->k", gradients, step) + 0.5 * np.einsum("ki,kij,kj->k", step, hessians, step)
-        better = possible & (rises > height + least)
-        best[better], height[better] = step[better], rises[better]
-        if len(free) == d and possible.all() and (np.linalg.eigvalsh(hessians)[:, -1] < 0.0).all():
-            break  # All parabolas are concave and have their maxima inside.
+    inside = np.zeros(k, dtype=bool)  # concave parabolas with their maxima inside, for which no face is better
+    for free in itertools.product((True, False), repeat=d):
+        open_, held = np.flatnonzero(free), np.flatnonzero(np.logical_not(free))
+        ends = np.array(list(itertools.product((0, 1), repeat=len(held))), dtype=bool).reshape(2 ** len(held), len(held))
+        step = np.zeros((len(ends), k, d))  # faces with these free coordinates, first
+        step[:, :, held] = np.where(ends[:, None, :], high[:, held], low[:, held])
+        possible = np.ones((len(ends), k), dtype=bool)
+        if len(open_):
+            slopes = (gradients + np.einsum("kij,fkj->fki", hessians, step))[:, :, open_]
+            inner = hessians[:, open_[:, None], open_]
+            sound = np.abs(np.linalg.det(inner)) > SINGULAR * np.abs(inner).max(axis=(1, 2)) ** len(open_)
+            inner = np.where(sound[:, None, None], inner, np.eye(len(open_)))
+            step[:, :, open_] = -np.linalg.solve(inner, slopes[..., None])[..., 0]
+            possible = sound & ((low <= step) & (step <= high)).all(axis=2)
+        rises = np.einsum("ki,fki->fk", gradients, step) + 0.5 * np.einsum("fki,kij,fkj->fk", step, hessians, step)
+        for one, allowed, rise in zip(step, possible, rises, strict=True):
+            better = allowed & ~inside & (rise > height + least)
+            best[better], height[better] = one[better], rise[better]
+        if not len(held):
+            inside = possible[0] & (np.linalg.eigvalsh(hessians)[:, -1] < 0.0)
+            if inside.all():
+                break
     return best, height
