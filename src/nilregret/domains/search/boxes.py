@@ -305,13 +305,12 @@ def _step_to_neighbours(
     return np.array(risen, dtype=np.intp), len(points)
 
 
-def _peaks(
-    points: Array, candidates: Array, scores: Array, domain: Box | Space
-) -> tuple[Array, npt.NDArray[np.bool_]]:
+def _peaks(points: Array, candidates: Array, scores: Array, domain: Box | Space) -> tuple[Array, npt.NDArray[np.bool_]]:
     """Returns maxima of parabolas through the scores around points, within the range of these scores, `(k, d)`.
 
-    The second result, `(k,)`, is True where the parabola fits so well that its maximum is above the point. The scores of the candidates are known already, and every evaluation of the score costs O(n^2). A start close to the
-    maximum saves some evaluations.
+    The scores of the candidates are known already, and every evaluation of the score costs O(n^2). A start close to the
+    maximum saves some evaluations. The second result, `(k,)`, says which parabolas fit so well that the point itself
+    need not be valued.
     """
     d, span = domain.dimension, domain.upper - domain.lower
     count = (d + 1) * (d + 2)  # twice the number of coefficients of a parabola

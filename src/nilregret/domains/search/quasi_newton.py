@@ -9,7 +9,11 @@
 
 The gradient of one point costs about as much as those of ten, since the factor of the posterior is read once either
 way. BFGS with Powell's damping (Nocedal & Wright 2006, procedure 18.2) keeps B positive definite where the score is not
-concave. A step is accepted by Armijo's rule after projection (Bertsekas 1982).
+concave. A step is accepted by Armijo's rule after projection (Bertsekas 1982). A step that is not accepted shows the
+curvature too, and halves the next one.
+
+The first B is diagonal. Coordinates in which all starts have steep slopes get large curvatures, so ridges that run
+along a coordinate need no more steps than round hills.
 """
 
 from __future__ import annotations
@@ -41,7 +45,7 @@ Slopes = Callable[[Array, Index], tuple[Array, Array]]  # points (k, d), starts 
 def ascend(
     slopes: Slopes, starts: Array, *, radius: float, reach: float, best: float, unit: float, resolution: float,
     evaluations: int,
-) -> tuple[Array, Array, int]:
+) -> tuple[Array, Array, int]:  # fmt: skip
     """Returns the final points of the starts, their values, and the number of points evaluated.
 
     Args:
@@ -136,7 +140,8 @@ class _Climbers:
         self._learn(who, moved, self.gradient[who] - gradient, known=np.isfinite(value))
         self.longest[who] = np.where(accepted, LONGEST, SHORTER * _lengths(moved))
         rising = who[accepted]
-        self.at[rising], self.value[rising], self.gradient[rising] = trial[accepted], value[accepted], gradient[accepted]
+        self.at[rising], self.value[rising] = trial[accepted], value[accepted]
+        self.gradient[rising] = gradient[accepted]
         self._aim(who)
 
     def _learn(self, who: Index, s: Array, y: Array, *, known: npt.NDArray[np.bool_]) -> None:
@@ -172,7 +177,7 @@ def _shape(gradients: Array) -> Array:
     """
     largest = float(np.abs(gradients).max())
     squares = np.mean(np.square(gradients / largest), axis=0) if largest else np.ones(gradients.shape[1])
-    return np.maximum(squares / squares.max(), STRETCHED)
+    return np.asarray(np.maximum(squares / squares.max(), STRETCHED))
 
 
 def _lengths(rows: Array) -> Array:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ..._utils.checks import Array
 
@@ -164,26 +165,38 @@ def tops_of_parabolas(
     """
     k, d = gradients.shape
     best, height = np.zeros((k, d)), np.zeros(k)
-    inside = np.zeros(k, dtype=bool)  # concave parabolas with their maxima inside, for which no face is better
-    for free in itertools.product((True, False), repeat=d):
-        open_, held = np.flatnonzero(free), np.flatnonzero(np.logical_not(free))
-        ends = np.array(list(itertools.product((0, 1), repeat=len(held))), dtype=bool).reshape(2 ** len(held), len(held))
-        step = np.zeros((len(ends), k, d))  # faces with these free coordinates, first
-        step[:, :, held] = np.where(ends[:, None, :], high[:, held], low[:, held])
-        possible = np.ones((len(ends), k), dtype=bool)
-        if len(open_):
-            slopes = (gradients + np.einsum("kij,fkj->fki", hessians, step))[:, :, open_]
-            inner = hessians[:, open_[:, None], open_]
-            sound = np.abs(np.linalg.det(inner)) > SINGULAR * np.abs(inner).max(axis=(1, 2)) ** len(open_)
-            inner = np.where(sound[:, None, None], inner, np.eye(len(open_)))
-            step[:, :, open_] = -np.linalg.solve(inner, slopes[..., None])[..., 0]
-            possible = sound & ((low <= step) & (step <= high)).all(axis=2)
-        rises = np.einsum("ki,fki->fk", gradients, step) + 0.5 * np.einsum("fki,kij,fkj->fk", step, hessians, step)
-        for one, allowed, rise in zip(step, possible, rises, strict=True):
+    inside = np.zeros(k, dtype=bool)  # concave parabolas with their maxima inside, which no face exceeds
+    for chosen in itertools.product((True, False), repeat=d):
+        free = np.array(chosen)
+        steps, possible = _tops_of_faces(gradients, hessians, low, high, free)
+        rises = np.einsum("ki,fki->fk", gradients, steps) + 0.5 * np.einsum("fki,kij,fkj->fk", steps, hessians, steps)
+        for step, allowed, rise in zip(steps, possible, rises, strict=True):
             better = allowed & ~inside & (rise > height + least)
-            best[better], height[better] = one[better], rise[better]
-        if not len(held):
+            best[better], height[better] = step[better], rise[better]
+        if free.all():
             inside = possible[0] & (np.linalg.eigvalsh(hessians)[:, -1] < 0.0)
             if inside.all():
                 break
     return best, height
+
+
+def _tops_of_faces(
+    gradients: Array, hessians: Array, low: Array, high: Array, free: npt.NDArray[np.bool_]
+) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Returns the stationary steps of all faces with these free coordinates, `(faces, k, d)`, and which are possible.
+
+    The other coordinates are at all combinations of their ends.
+    """
+    k, d = gradients.shape
+    held, rest = np.flatnonzero(~free), np.flatnonzero(free)
+    ends = np.array(list(itertools.product((False, True), repeat=len(held)))).reshape(2 ** len(held), len(held))
+    steps = np.zeros((len(ends), k, d))
+    steps[:, :, held] = np.where(ends[:, None, :], high[:, held], low[:, held])
+    if not len(rest):
+        return steps, np.ones((len(ends), k), dtype=bool)
+    slopes = (gradients + np.einsum("kij,fkj->fki", hessians, steps))[:, :, rest]
+    inner = hessians[:, rest[:, None], rest]
+    regular = np.abs(np.linalg.det(inner)) > SINGULAR * np.abs(inner).max(axis=(1, 2)) ** len(rest)
+    inner = np.where(regular[:, None, None], inner, np.eye(len(rest)))
+    steps[:, :, rest] = -np.linalg.solve(inner, slopes[..., None])[..., 0]
+    return steps, regular & ((low <= steps) & (steps <= high)).all(axis=2)
