@@ -569,7 +569,7 @@ def slopes_of(values):
 
 
 def ascended(values, starts, **changed):
-    known = {"radius": 0.1, "reach": 100.0, "best": -np.inf, "unit": 1e-3, "resolution": 0.0, "evaluations": 500}
+    known = {"radius": 0.1, "reach": 100.0, "best": -np.inf, "unit": 1e-3, "evaluations": 500}
     return ascend(slopes_of(values), starts, **(known | changed))
 
 

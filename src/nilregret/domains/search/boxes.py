@@ -36,6 +36,7 @@ CLOSE = 0.01  # smallest distance between starts, as a share of the diagonal
 LEADING = 64  # number of candidates valued by `moved_apart`, at O(n^2) each
 MORE = 3  # multiple of starts and steps if the candidates are not dense
 REACH = 3.0  # spacings within which the slope of a start must lead above the best so far
+VALUED = 48  # number of points tried that are valued exactly, if rough values are cheaper
 COLLINEAR = 1e-6  # relative singular value below which a part of a parabola is set to 0, as on a face
 FITS = 0.02  # largest error of a parabola that fits, as a share of the range of the scores around
 MOST_ALTERNATIONS = 5  # largest number of alternations between real columns and others
@@ -143,6 +144,7 @@ class PointSearch:
         around = np.concatenate([changed[~self._near(changed, tried, domain)], leading])
         if not len(around):
             return point
+        around = _likely(surface, around)
         values = surface.values(around)
         return around[int(values.argmax())].copy() if np.isfinite(values.max()) else point
 
@@ -192,7 +194,7 @@ class PointSearch:
             tried = np.concatenate([tried, mutated(domain, incumbents, self.mutations, rng())])
         # The candidates' scores may have been computed in several ways, which round differently. From here on only
         # scores count that a replay computes in the same way.
-        points = np.concatenate([top, tried])
+        points = _likely(surface, np.concatenate([top, tried]))
         values = surface.values(points)
         first = Found(points[int(values.argmax())], float(values.max()), len(points))
         chosen = _spread(points, values, starts, domain)
@@ -284,6 +286,13 @@ class PointSearch:
         fixed[:, real] = np.clip(low + u * span, low, low + span)
         at[who[better]], values[who[better]] = fixed[better], found[better]
         return counted
+
+
+def _likely(surface: AcquisitionFunction, points: Array) -> Array:
+    """Returns the points `(k, d)` that are worth an exact value, which are all if there are no rough values."""
+    if surface.rough is None or len(points) <= VALUED:
+        return points
+    return points[np.sort(np.argpartition(-surface.rough(points), VALUED)[:VALUED])]
 
 
 def _step_to_neighbours(

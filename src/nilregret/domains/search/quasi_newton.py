@@ -43,8 +43,8 @@ Slopes = Callable[[Array, Index], tuple[Array, Array]]  # points (k, d), starts 
 
 
 def ascend(
-    slopes: Slopes, starts: Array, *, radius: float, reach: float, best: float, unit: float, resolution: float,
-    evaluations: int,
+    slopes: Slopes, starts: Array, *, radius: float, reach: float, best: float, unit: float, evaluations: int,
+    resolution: float = 0.0,
 ) -> tuple[Array, Array, int]:  # fmt: skip
     """Returns the final points of the starts, their values, and the number of points evaluated.
 
@@ -56,8 +56,8 @@ def ascend(
             dropped.
         best: best value known elsewhere.
         unit: scale of the score.
-        resolution: difference of the score that does not matter, or 0 for a small share of `unit`.
         evaluations: largest number for each start.
+        resolution: difference of the score that does not matter, or 0 for a small share of `unit`.
     """
     moving = np.arange(len(starts))
     value, gradient = _climbable(*slopes(starts, moving))

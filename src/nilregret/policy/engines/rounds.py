@@ -212,7 +212,22 @@ class PointRound(PointView):
 
         if not self._question.bounds.pointwise:
             return self.without_slopes(values)
-        return AcquisitionFunction(values, slopes, LOG_RESOLUTION if getattr(score, "logarithm", False) else 0.0)
+        resolution = LOG_RESOLUTION if getattr(score, "logarithm", False) else 0.0
+        return AcquisitionFunction(values, slopes, resolution, self._rough(score, incumbent))
+
+    def _rough(self, score: Pointwise, incumbent: float | None) -> Callable[[Array], Array] | None:
+        """Returns the scores of approximate predictions, or None if exact predictions are as quick."""
+        question, predict = self._question, self._belief.predict_roughly
+        if predict is None:
+            return None
+
+        def rough(points: Array) -> Array:
+            moments = predict(self._engine.rows(question.context, points))
+            return self._engine.without_failed(
+                points, score(question.bounds(*question.units.rewards(*moments)), incumbent)
+            )
+
+        return rough
 
     def _differences(self, score: Pointwise, mean: Array, std: Array, incumbent: float | None) -> tuple[Array, Array]:
         """Returns numerical derivatives of a score in mean and std."""
