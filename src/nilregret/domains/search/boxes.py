@@ -24,7 +24,7 @@ from ..domain import Box, Space
 from ..parameters import Float
 from .acquisition import AcquisitionFunction
 from .designs import clipped, mutated, neighbours, sobol, within
-from .quasi_newton import ascend
+from .quasi_newton import ascend, between
 from .trust_region import climb, tops_of_parabolas
 
 MILD = (1e-100, 1e100)  # ranges of scores whose squares neither vanish nor overflow
@@ -265,7 +265,7 @@ class PointSearch:
 
         def slopes(u: Array, which: npt.NDArray[np.intp]) -> tuple[Array, Array]:
             points = fixed[which]
-            points[:, real] = np.clip(low + u * span, low, low + span)
+            points[:, real] = between(low + u * span, low, low + span)
             found, gradients = surface.slopes(points)
             if counting is not None:  # inactive columns do not move
                 gradients = np.where(counting[which], gradients, 0.0)

@@ -76,7 +76,9 @@ def ascend(
 
 def _climbable(value: Array, gradient: Array) -> tuple[Array, Array]:
     """Returns finite slopes with finite squares. A standard deviation of 0 may have no slope."""
-    return value, np.clip(np.nan_to_num(gradient), -STEEPEST, STEEPEST)
+    if not np.isfinite(gradient.sum()):
+        gradient = np.nan_to_num(gradient)
+    return value, between(gradient, -STEEPEST, STEEPEST)
 
 
 @final
@@ -109,7 +111,7 @@ class _Climbers:
         step = np.linalg.solve(bend, uphill[:, :, None])[:, :, 0]
         step = np.where(held, 0.0, step)
         # The part of the step within the sides must lead upwards, otherwise the gradient replaces the step.
-        left = np.clip(at + step, 0.0, 1.0) - at
+        left = between(at + step, 0.0, 1.0) - at
         norms = _lengths(uphill)
         poor = np.einsum("ij,ij->i", left, uphill) <= AWAY * norms * _lengths(left)
         if poor.any():
@@ -129,7 +131,7 @@ class _Climbers:
 
     def trial(self, who: Index) -> Array:
         """Returns the points to evaluate next."""
-        return np.asarray(np.clip(self.at[who] + self.step[who], 0.0, 1.0))
+        return between(self.at[who] + self.step[who], 0.0, 1.0)
 
     def judge(self, who: Index, trial: Array, value: Array, gradient: Array) -> None:
         """Accepts the points that rise enough, and shortens the steps of the others. All show the curvature."""
@@ -178,6 +180,11 @@ def _shape(gradients: Array) -> Array:
     largest = float(np.abs(gradients).max())
     squares = np.mean(np.square(gradients / largest), axis=0) if largest else np.ones(gradients.shape[1])
     return np.asarray(np.maximum(squares / squares.max(), STRETCHED))
+
+
+def between(values: Array, low: Array | float, high: Array | float) -> Array:
+    """Returns the nearest values of an interval, as `np.clip` does, in a third of its time for few values."""
+    return np.asarray(np.minimum(np.maximum(values, low), high))
 
 
 def _lengths(rows: Array) -> Array:
