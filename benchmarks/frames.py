@@ -1,19 +1,36 @@
-"""The way of one `ask` through the package: how many files and functions it passes.
+"""The way of one `ask` through the package: how many files and functions it passes, and what that costs.
 
     python benchmarks/frames.py
 
-A study of GP-UCB plays 1,000 arms (Matern kernel, finite-set width), with an answer before each question. The figures
-are medians over the last asks whose answered arm was played before: such a round adds no arm to the posterior.
+1. A study of GP-UCB plays 1,000 arms (Matern kernel, finite-set width), with an answer before each question. The
+   figures are medians over the last asks whose answered arm was played before: such a round adds no arm to the
+   posterior.
+2. A round is one `ask` and one `tell`, here at 2 and at 1,000 arms (SE, lengthscale 0.2, noise variance 0.025,
+   beta_t / 5). Its peer is the arithmetic of the same rounds alone, as calls of numpy and BLAS. That is the update of
+   the posterior, the scores and the best arm, with no checks and no record. Both choose the same arms. CPU time, one
+   BLAS thread, the two in turn. Of each block of rounds the quickest of all runs counts.
 """
 
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
 import argparse
+import math
 import statistics
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
+from scipy.linalg.blas import daxpy, dger
 
 import nilregret as nr
+from nilregret.kernels.factorization import pivoted_cholesky, tolerance
+
+BLOCK = 50  # rounds
+NOISE = 0.025**0.5
 
 HOME = str(Path(nr.__file__).parent)
 
@@ -34,9 +51,74 @@ def passed(act):
     return frames
 
 
+def played_by_study(policy, values, noise):
+    """Returns the arms that a study plays, and the processor time after each block of rounds, s."""
+    study, arms, marks = nr.Study(policy, seed=0), [], [time.process_time()]
+    for t, error in enumerate(noise, start=1):
+        trial = study.ask()
+        study.tell(trial, values[trial.arm] + error)
+        arms.append(trial.arm)
+        if t % BLOCK == 0:
+            marks.append(time.process_time())
+    return arms, marks
+
+
+def played_by_arithmetic(policy, values, noise, first):
+    """Returns the same for the arithmetic of GP-UCB in the weights of the kernel's features, from one first arm on."""
+    points, ridge, confidence = policy.domain.points, policy.regularization, policy.confidence
+    variance = policy.kernel.arm_variances(points).copy()
+    found = pivoted_cholesky(policy.kernel, points, tol=tolerance(variance, ridge), max_rank=len(points))
+    features = np.asfortranarray(found.features)
+    root, mean, arm, arms = np.eye(features.shape[1], order="F"), np.zeros(len(points)), first, []
+    column, z, direction, share, played, marks = mean, mean, mean, 1.0, None, [time.process_time()]
+    for t, error in enumerate(noise, start=1):
+        if t > 1:
+            scores = np.sqrt(np.maximum(variance, 0.0))
+            scores *= confidence.width(t)
+            scores += mean
+            arm = int(scores.argmax())
+        arms.append(arm)
+        if arm == played:
+            column, z, direction = column * share, z * math.sqrt(share), direction * share
+        else:
+            z = features[arm].dot(root)
+            direction = root.dot(z)
+            column = features.dot(direction)
+        total = ridge + z.dot(z)
+        played, share = arm, ridge / total
+        dger(-1.0 / (total + math.sqrt(ridge * total)), direction, z, 1, 1, root, 1, 1, 1)
+        daxpy(column, mean, len(mean), (values[arm] + error - mean.item(arm)) / total)
+        daxpy(column * column, variance, len(mean), -1.0 / total)
+        if t % BLOCK == 0:
+            marks.append(time.process_time())
+    return arms, marks
+
+
+def against_arithmetic(count, rounds, repeats):
+    """Prints the time of a round of a study over that of its arithmetic."""
+    arms = nr.Arms.grid(0, 1, count)
+    policy = nr.gp_ucb(arms, nr.SquaredExponential(0.2), noise=NOISE, scale=0.2)
+    values = np.sin(9.0 * arms.points[:, 0]).tolist()
+    noise = (NOISE * np.random.default_rng(0).standard_normal(rounds)).tolist()
+    times = []
+    for _ in range(repeats):
+        ours, marks = played_by_study(policy, values, noise)
+        theirs, bare = played_by_arithmetic(policy, values, noise, ours[0])
+        if ours != theirs:
+            sys.exit("The two chose different arms.")
+        times.append(np.diff([marks, bare]))
+    study, arithmetic = np.min(times, axis=0).mean(axis=1) / BLOCK * 1e6
+    print(
+        f"a round on {count:,} arms: study {study:.1f} us, its arithmetic {arithmetic:.1f} us, "
+        f"ratio {study / arithmetic:.2f}"
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=300, help="asks before and during the count")
+    parser.add_argument("--timed", type=int, default=1000, help="rounds timed (default 1,000)")
+    parser.add_argument("--repeats", type=int, default=9, help="pairs of timed runs (default 9)")
     parser.add_argument("--list", action="store_true", help="list the functions of the last ask")
     args = parser.parse_args()
     arms = nr.Arms(np.linspace(0.0, 1.0, 1000)[:, None])
@@ -55,6 +137,8 @@ def main():
     if args.list:
         print(*(f"{file} {name}" for file, name in frames), sep="\n")
     print(f"one ask of gp_ucb on 1,000 arms: {files:.0f} files, {calls:.0f} calls of functions of the package")
+    for count in (2, 1000):
+        against_arithmetic(count, args.timed, args.repeats)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 Rewards are a sample of a squared exponential kernel (lengthscale .05) with noise of .1; the bounds are those of
 `igp_ucb(width="amm")`. Printed: the regret of few decisions over that of one in each round, on paired seeds that
-nothing was tuned on, with a bootstrap interval; processor seconds of whole simulations, record included, and memory,
-each in a process of its own; where the time of a round goes; and the posterior after some rounds against a dense solve
-of all rewards one by one.
+nothing was tuned on, with a bootstrap interval; processor seconds of whole simulations, record included, bytes a round,
+and the seconds of the last tenth of the rounds over those of the first, each in a process of its own; where the time of
+a round goes, and a simulation against a study that is asked and told the same rounds, in turn; and the posterior after
+some rounds against a dense solve of all rewards one by one.
 """
 
 import os
@@ -18,6 +19,7 @@ import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from common_parts import ratio
@@ -31,6 +33,8 @@ from nilregret.storage.trial import Trial
 ARMS, KERNEL, NOISE, BOUND = nr.Arms.grid(0, 1, 1000), nr.SquaredExponential(0.05), 0.1, 2.0
 POLICY = nr.igp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=BOUND, width="amm", regularization=NOISE**2)
 FACTORS = (1.05, 1.1, 1.4)
+TURNS = 5  # of the ways to play a round
+BLOCKS = 10  # of the rounds of a long run, to compare the last with the first
 LAZY = POLICY.using(switching=nr.slots.Lazy(factor=1.1))
 
 
@@ -42,17 +46,41 @@ def alone(rounds, lazy):
     """A simulation in this process: what it took."""
     env = world(3)
     nr.simulate(LAZY if lazy else POLICY, env, 100)  # imports, tables
-    before, memory = time.process_time(), peak()
+    marks, held = [] if lazy else marked(env, max(rounds // BLOCKS, 1)), resident()
+    before = time.process_time()
     run = nr.simulate(LAZY if lazy else POLICY, env, rounds)
     seconds = time.process_time() - before
+    blocks = np.diff([*marks, time.process_time()])
     decisions = rounds if run.entries is None else len(run.entries)
-    return {"seconds": seconds, "memory": peak(), "more": peak() - memory, "decisions": decisions,
-            "regret": float(run.total_regret)}  # fmt: skip
+    return {"seconds": seconds, "memory": peak(), "more": max(resident() - held, 0.0), "decisions": decisions,
+            "flat": None if lazy else blocks[-1] / blocks[0], "regret": float(run.total_regret)}  # fmt: skip
+
+
+def marked(env, every):
+    """The processor times at which a block of rounds begins, noted while they are played."""
+    marks, known = [], env.expected
+
+    def expected(play):
+        if play.number % every == 0:
+            marks.append(time.process_time())
+        return known(play)
+
+    env.expected = expected
+    return marks
 
 
 def peak():
     """The largest memory so far, MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def resident():
+    """The memory now, MB, or the largest so far where the system does not say."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return peak()
+    return pages * resource.getpagesize() / 2**20
 
 
 def in_a_process(rounds, lazy):
@@ -92,7 +120,7 @@ def error(rounds):
 
 
 def shares(rounds):
-    """Microseconds of a round: of all, of a state that is asked and told without record, of the posterior alone."""
+    """Microseconds of a round: of all, of a study, of a state that is told events, of the posterior alone."""
     env, run = world(3), nr.simulate(POLICY, world(3), rounds)
     before = time.process_time()
     nr.simulate(POLICY, env, rounds)
@@ -107,8 +135,8 @@ def shares(rounds):
     for number, reward in enumerate(run.rewards.tolist()):
         decision = state.decide()
         trial = Trial(number, decision.point, decision.arm, None, order + 1, 0.0)
-        state.receive((record.update(trial),))
-        state.receive((record.update(trial.answered(reward=reward, order=order + 2, time=0.0)),))
+        state.receive((record.update(trial, "asked"),))
+        state.receive((record.update(trial.answered(reward=reward, order=order + 2, time=0.0), "told"),))
         order += 2
     decided = time.process_time() - before
     posterior = State(POLICY, seed=0).reward.posterior.belief.observed
@@ -134,7 +162,7 @@ def main():
     if given.alone is not None:
         print(json.dumps(alone(given.alone, given.lazy)))
         return
-    print(f"{'rounds':>9}  decisions  CPU s  us/round  peak MB  of the run MB  regret")
+    print(f"{'rounds':>9}  decisions  CPU s  us/round  peak MB  of the run MB  bytes/round  last/first tenth  regret")
     for rounds, lazy in (
         (given.long // 10, True),
         (given.long, True),
@@ -144,14 +172,17 @@ def main():
         one = in_a_process(rounds, lazy)
         print(
             f"{rounds:>9}  {one['decisions']:>9}  {one['seconds']:>5.2f}  {1e6 * one['seconds'] / rounds:>8.2f}  "
-            f"{one['memory']:>7.1f}  {one['more']:>13.1f}  {one['regret']:.1f}",
+            f"{one['memory']:>7.1f}  {one['more']:>13.1f}  {one['more'] * 2**20 / rounds:>11.0f}  "
+            f"{'-' if lazy else format(one['flat'], '.2f'):>16}  {one['regret']:.1f}",
             flush=True,
         )
-    whole, studied, decided, learned = shares(max(min(given.exact // 50, 20_000), 10))
+    each = np.array([shares(max(min(given.exact // 200, 5000), 10)) for _ in range(TURNS)])
+    whole, studied, decided, learned = np.median(each, axis=0)
     print(
         f"us a round, one decision in each: simulated {whole:.1f}, study {studied:.1f}, "
         f"state and record {decided:.1f}, posterior and its predictions {learned:.1f}"
     )
+    print(f"study over simulation, median of {TURNS} turns: {np.median(each[:, 1] / each[:, 0]):.2f}")
     found = regrets(given.rounds, range(given.first, given.first + given.seeds))
     print(f"regret at T = {given.rounds}, {given.seeds} paired seeds from {given.first}:")
     print(f"  one by one: {found[:, 0].mean():.2f}")

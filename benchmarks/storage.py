@@ -1,15 +1,21 @@
 """What keeping a record costs: an ask and a tell against the disk's own commits, Optuna's RDB, servers, and reopening.
 
+The first line of all is a ratio: the processor time of an ask and a tell of one process over that of the same two
+transactions by the standard library's sqlite3 (the same tables, rows, commits and settings), in blocks that take turns
+with a study in memory.
+
     python benchmarks/storage.py
 
-100 arms, `gp_ucb`. The disk decides most of it, so the first line says what a commit costs there: one row, inserted by
-the standard library's sqlite3 into a file of its own. Optuna (extra `optuna`) records random trials of one number,
-with one study object, in a SQLite file and on the same server. The server is a real PostgreSQL from a wheel (extra
-`test`). Clients are processes; all of them work on one study. Processor times are those of the client.
+100 arms, `gp_ucb`. The disk decides most of it, so the first row of the table says what a commit costs there: one row,
+inserted by the standard library's sqlite3 into a file of its own. Optuna (extra `optuna`) records random trials of one
+number, with one study object, in a SQLite file and on the same server. The server is a real PostgreSQL from a wheel
+(extra `test`). Clients are processes; all of them work on one study. Processor times are those of the client.
 """
 
 import argparse
+import itertools
 import os
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -31,6 +37,7 @@ from tests.postgres import Server
 ARMS = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
 BOX = nr.igp_ucb(nr.Box([0, 0], [1, 1]), nr.Matern(2.5, 0.2), noise=0.1, norm_bound=1.0)
 BATCH = 100
+BLOCK = 20  # Pairs of a turn.
 CROWD = 8  # processes on one file
 
 
@@ -61,6 +68,68 @@ def commit(path, count, mode="WAL"):
     found = clock.each(count)
     connection.close()
     return found
+
+
+def plain(path):
+    """Returns a function that does the transactions of so many asks and tells by sqlite3, on tables of a study."""
+    with nr.Study(ARMS, storage=f"sqlite:///{path}") as study:
+        study.tell(study.ask(), 0.5)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA wal_autocheckpoint = 100")
+    cursor = connection.execute("SELECT * FROM trials")
+    names, told = [column[0] for column in cursor.description], cursor.fetchone()
+    insert = f"INSERT INTO trials VALUES ({', '.join('?' * len(names))})"
+    update = (
+        "UPDATE trials SET state = 'observed', reward = ?, told_order = ?, told_at = ?, last_order = ? "
+        "WHERE study = 1 AND number = ?"
+    )
+    numbers = itertools.count(1)
+
+    def transaction(statement, values, *counted):
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("SELECT seed, created_at, stamp FROM studies WHERE id = 1").fetchall()
+        connection.execute(statement, values)
+        connection.execute(
+            "UPDATE studies SET events = ?, stamp = ?, trials = ?, observed = ?, best = ?, last_at = ? WHERE id = 1",
+            counted,
+        )
+        connection.execute("COMMIT")
+
+    def pairs(count):
+        for _ in range(count):
+            number, now = next(numbers), time.time()
+            order, stamp = 2 * number + 1, os.urandom(8).hex()
+            row = dict(zip(names, told, strict=True)) | {"number": number, "state": "pending", "asked_at": now}
+            row |= {"asked_order": order, "last_order": order, "reward": None, "told_order": None, "told_at": None}
+            transaction(insert, tuple(row.values()), order, stamp, number + 1, number, 0.5, now)
+            now, order, stamp = time.time(), order + 1, os.urandom(8).hex()
+            values = 0.5, order, now, order, number
+            transaction(
+                f"{update} WHERE study = 1 AND number = ?", values, order, stamp, number + 1, number + 1, 0.5, now
+            )
+
+    return pairs
+
+
+def over_the_floor(folder, options):
+    """Milliseconds of a pair, user and system, by sqlite3, by a study in a file, and by one in memory, in turns."""
+    stored, light = nr.Study(ARMS, storage=f"sqlite:///{folder}/turns.db"), nr.Study(ARMS)
+    by_hand = plain(f"{folder}/plain.db")
+    ways = [by_hand, lambda count: one_by_one(stored, count), lambda count: one_by_one(light, count)]
+    for way in ways:
+        way(BLOCK)
+    found = np.array([[spent(way, BLOCK) for way in ways] for _ in range(max(options.count // BLOCK, 3))])
+    stored.close()
+    total = found.sum(axis=2)
+    return np.median(found, axis=0), float(np.median(total[:, 1] / total[:, 0]))
+
+
+def spent(way, count):
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    way(count)
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    return 1e3 * (after.ru_utime - before.ru_utime) / count, 1e3 * (after.ru_stime - before.ru_stime) / count
 
 
 def one_by_one(study, count):
@@ -210,12 +279,20 @@ def main():
     parser.add_argument("--box", type=int, default=10_000, help="points on a box of a long study")
     parser.add_argument("--crowd", type=int, default=10_000, help="trials of eight processes on one SQLite study")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--folder", help="for the files, such as one of another disk")
+    parser.add_argument("--floor", action="store_true", help="only the first lines")
     parser.add_argument("--client", nargs=2, metavar=("URL", "COUNT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.client:
         client(options.client[0], int(options.client[1]))
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        costs, ratio = over_the_floor(folder, options)
+        print(f"ask + tell, SQLite: {ratio:.2f} times the processor time of the same transactions by sqlite3")
+        for name, (user, system) in zip(("sqlite3", "study", "study in memory"), costs, strict=True):
+            print(f"    {name}: {user:.3f} ms user, {system:.3f} ms system")
+        if options.floor:
+            return
         rows, commits, pair, theirs = on_files(folder, options)
         rows += on_a_server(options, commits)
         print(tabulate(rows, ["", "CPU ms", "wall ms", "commits", "a second"], floatfmt=".3g"))

@@ -2,12 +2,17 @@
 
     python benchmarks/workers.py --workers 100 --jobs 10
 
-The jobs are simulated: each of the threads sleeps, from half a second to one and a half, and computes nothing. Asking
-and telling are real, and so is the clock. Busy is the share of the workers' time, from the first question to the last,
-in which they had a job; what they wait for is the process that asks.
+Busy is the share of the workers' time, from the first question to the last, in which they had a job; what they wait for
+is the process that asks. It is measured twice.
+
+- By the clock: each of the threads sleeps, from half a second to one and a half, and computes nothing. Asking and
+  telling are real. What else runs on the machine lowers this share.
+- Simulated: nobody sleeps. The same jobs are events on a clock that is moved by the processor time of each question and
+  answer. This share hardly depends on what else runs on the machine.
 """
 
 import argparse
+import heapq
 import tempfile
 import threading
 import time
@@ -18,7 +23,8 @@ import numpy as np
 import nilregret as nr
 
 ARMS = nr.Arms(np.stack(np.meshgrid(np.linspace(0, 1, 10), np.linspace(0, 1, 10)), axis=-1).reshape(-1, 2))
-SPACE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
+PLANE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
+SPACE = nr.Space(**{f"x{i}": nr.Float(0, 1) for i in range(6)})
 KERNEL = nr.SquaredExponential(0.3)
 
 
@@ -29,29 +35,70 @@ class Sleeper:
         self.rng, self.seconds = np.random.default_rng(seed), seconds
         self.lock, self.spans = threading.Lock(), []
 
-    def __call__(self, x):
+    def job(self, x):
+        """Returns how long the evaluation takes, in seconds, and its value."""
         with self.lock:
             seconds = self.seconds * self.rng.uniform(0.5, 1.5)
             noise = 0.1 * self.rng.standard_normal()
+        return seconds, float(-((x[0] - 0.3) ** 2) - (x[1] - 0.6) ** 2 + noise)
+
+    def __call__(self, x):
+        seconds, value = self.job(x)
         begun = time.time()
         time.sleep(seconds)
         with self.lock:
             self.spans.append((begun, time.time()))
-        return float(-((x[0] - 0.3) ** 2) - (x[1] - 0.6) ** 2 + noise)
+        return value
 
-    def named(self, x, y):
-        return self((x, y))
+    def named(self, **parameters):
+        return self(tuple(parameters.values()))
 
 
-def busy(study, objective, sleeper, workers, trials):
-    """Share of time with a job; processor time of this process for each trial (s)."""
+def share_at_work(spans, first, last, workers):
+    """Share of the workers' time between two moments in which they had a job."""
+    at_work = sum(max(0.0, min(end, last) - max(begun, first)) for begun, end in spans)
+    return at_work / (workers * (last - first))
+
+
+def by_the_clock(study, objective, sleeper, workers, trials):
+    """Share of time with a job, processor time of this process for each trial (s), and the number of points."""
     cpu = time.process_time()
     with ThreadPoolExecutor(workers) as pool:
         result = nr.run(study, objective, trials=trials, executor=pool, progress=False)
     cpu = (time.process_time() - cpu) / trials
     first, last = result.trials[0].asked_at, result.trials[-1].asked_at
-    at_work = sum(max(0.0, min(end, last) - max(begun, first)) for begun, end in sleeper.spans)
-    return at_work / (workers * (last - first)), cpu, len({tuple(trial.point) for trial in result.trials})
+    return share_at_work(sleeper.spans, first, last, workers), cpu, len({tuple(trial.point) for trial in result.trials})
+
+
+def simulated(study, sleeper, workers, trials):
+    """Share of time with a job on a clock moved by processor time, and that time for each trial (s)."""
+    now, events, spans, asked_at = 0.0, [], [], []
+
+    def timed(act, *arguments):
+        nonlocal now
+        begun = time.process_time()
+        result = act(*arguments)
+        now += time.process_time() - begun
+        return result
+
+    def begin():
+        trial = timed(study.ask)
+        asked_at.append(now)
+        seconds, value = sleeper.job(trial.point)
+        spans.append((now, now + seconds))
+        heapq.heappush(events, (now + seconds, trial.number, value))
+
+    for _ in range(workers):
+        begin()
+    cpu = now
+    while len(asked_at) < trials:
+        finished, number, value = heapq.heappop(events)
+        now = max(now, finished)
+        waited = now
+        timed(study.tell, study.trials[number], value)
+        begin()
+        cpu += now - waited
+    return share_at_work(spans, asked_at[0], asked_at[-1], workers), cpu / trials
 
 
 def main():
@@ -60,25 +107,36 @@ def main():
     parser.add_argument("--jobs", type=int, default=10, help="for each worker (default 10)")
     parser.add_argument("--seconds", type=float, default=1.0, help="mean length of a job (default 1)")
     parser.add_argument("--seed", type=int, default=1000)
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--no-sleep", action="store_true", help="only the simulated share")
     options = parser.parse_args()
     trials = options.workers * options.jobs
     bucb = nr.gp_bucb(ARMS, KERNEL, noise=0.1)
     with tempfile.TemporaryDirectory() as folder:
         cases = {
             "gp_bucb, 100 arms, in memory": (bucb, None),
-            "gp_bucb, 100 arms, SQLite": (bucb, f"sqlite:///{folder}/s.db"),
-            "auto, 2 parameters, in memory": (nr.auto(SPACE, budget=trials, parallel=options.workers), None),
+            "gp_bucb, 100 arms, SQLite": (bucb, f"sqlite:///{folder}/"),
+            "auto, 2 parameters, in memory": (nr.auto(PLANE, budget=trials, parallel=options.workers), None),
+            "auto, 6 parameters, in memory": (nr.auto(SPACE, budget=trials, parallel=options.workers), None),
         }
         print(f"{options.workers} workers, {trials} jobs of {options.seconds:g} s on average (0.5 to 1.5 times)")
         for name, (policy, storage) in cases.items():
-            sleeper = Sleeper(options.seconds, options.seed)
-            study = nr.Study(policy, seed=options.seed, storage=storage)
-            study.quiet = True
-            objective = sleeper.named if isinstance(policy.domain, nr.Space) else sleeper
-            share, cpu, points = busy(study, objective, sleeper, options.workers, trials)
-            print(
-                f"{name:32} {100 * share:5.1f}% busy   {1000 * cpu:6.2f} ms CPU a trial   {points} points", flush=True
-            )
+            if options.only not in name:
+                continue
+
+            def fresh(how, policy=policy, storage=storage):
+                study = nr.Study(policy, seed=options.seed, storage=storage and f"{storage}{how}.db")
+                study.quiet = True
+                return study, Sleeper(options.seconds, options.seed)
+
+            share, cpu = simulated(*fresh("simulated"), options.workers, trials)
+            line = f"{name:32} simulated {100 * share:5.1f}% busy, {1000 * cpu:6.2f} ms CPU a trial"
+            if not options.no_sleep:
+                study, sleeper = fresh("clock")
+                objective = sleeper.named if isinstance(policy.domain, nr.Space) else sleeper
+                share, cpu, points = by_the_clock(study, objective, sleeper, options.workers, trials)
+                line += f"   by the clock {100 * share:5.1f}%, {1000 * cpu:6.2f} ms, {points} points"
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

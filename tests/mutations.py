@@ -45,8 +45,8 @@ DEFECTS = (
     ),
     Defect(
         "gp/arms",
-        "self._step(self._column(arm), (new - old) / self.regularization, 0.0)",
-        "self._step(self._column(arm), (old - new) / self.regularization, 0.0)",
+        "self._step(self._column(arm).covariance, (new - old) / self.regularization, 0.0)",
+        "self._step(self._column(arm).covariance, (old - new) / self.regularization, 0.0)",
         "conformance/test_posteriors.py",
         "a sign in the revision of a target",
     ),

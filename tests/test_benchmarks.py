@@ -14,7 +14,7 @@ SMALL = {
     "constrained.py": ["--runs", "1", "--rounds", "6", "--side", "9"],
     "asks.py": ["--searches", "1", "--sizes", "20", "--asks", "4"],
     "fit.py": ["--sizes", "30", "--repeats", "1"],
-    "frames.py": ["--rounds", "60"],
+    "frames.py": ["--rounds", "60", "--timed", "100", "--repeats", "1"],
     "arms.py": ["--rounds", "8", "--seeds", "1", "--long", "2000", "--imports", "1", "--tiny", "4"],
     "replay.py": ["--studies", "2", "--workers", "2", "--share", "0.002", "--many", "2", "20", "--rounds", "6"],
     "service.py": ["--count", "6", "--clients", "2"],
@@ -90,6 +90,20 @@ SMALL = {
         "--exact",
         "1",
     ],
+    "many_arms.py": [
+        "--rounds",
+        "4",
+        "--cases",
+        "1",
+        "--whole",
+        "4200",
+        "--horizon",
+        "4",
+        "--seeds",
+        "2",
+        "--dimensions",
+        "2",
+    ],
     "information.py": ["--naive", "10", "--long", "500", "--many", "500", "--repeats", "1"],
 }
 PRINTED = {
@@ -128,6 +142,7 @@ PRINTED = {
     "attack_hostile.py": " 0 executions, 0 foreign exceptions, 0 silent",
     "optuna_sampler.py": "NoRegretSampler: 24 of 24 trials",
     "information.py": "same: yes",
+    "many_arms.py": "regret over exact",
     "sketch.py": "regret over exact: mean",
 }
 

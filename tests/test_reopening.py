@@ -97,8 +97,8 @@ def test_a_study_on_a_box_opens_again_as_it_was(hallucinates, tmp_path):
         for point in rng.random((560, 2)):
             order = kept.record.order + 1
             decision = study.inputs.point(point)
-            trial = kept.put(transaction._trial(decision, None, order=order, now=1e9))
-            kept.put(trial.answered(reward=float(np.sin(7 * point).sum()), order=order + 1, time=1e9))
+            trial = kept.put(transaction._trial(decision, None, order=order, now=1e9), "asked")
+            kept.put(trial.answered(reward=float(np.sin(7 * point).sum()), order=order + 1, time=1e9), "told")
 
     study.replica.write(play)
     again = nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db")

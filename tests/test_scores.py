@@ -1,6 +1,7 @@
 """Scores: values against quadrature, derivatives against finite differences, and what the rules then play."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -8,9 +9,13 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import nilregret as nr
+from nilregret._utils.randomness import Randomness
+from nilregret.policy.availability import available
+from nilregret.policy.decide import pose
 from nilregret.slots.envelope import Envelope
 from nilregret.slots.scores import (
     ExpectedImprovement,
+    PointwiseScore,
     PosteriorDeviation,
     PosteriorMean,
     ProbabilityOfImprovement,
@@ -207,3 +212,49 @@ def test_on_a_box_the_incumbent_is_the_highest_mean_of_candidates_and_points():
         asked = study.ask().point[None]
         scores = [policy.score(envelope(m, s), mean.max())[0] for m, s in zip(*study.predict(asked), strict=True)]
         assert scores[0] >= policy.score(envelope(mean, std), mean.max()).max() - 1e-4
+
+
+@dataclass(frozen=True)
+class Optimism(PointwiseScore):
+    """The upper bound as a score of one's own, which the engine of arms does not read off the bounds."""
+
+    def __call__(self, envelope, incumbent=None):
+        return envelope.upper
+
+
+ROUGH = nr.Matern(2.5, 0.2)
+PAIRED = {"context": nr.Arms([0.0, 0.5, 1.0]), "kernel": nr.Matern(2.5, [0.3, 0.2])}
+READ_OFF = {
+    "plain": {},
+    "unit and centre": {"prior_mean": 3.0},
+    "contexts": PAIRED,
+    "pending": {"pending": "hallucinate"},
+    "window": {"memory": nr.slots.SlidingWindow(6)},
+    "bounds of another form": {"width": "dmm"},
+    "constraints": {"constraints": nr.EveryRound()},
+}
+
+
+@pytest.mark.parametrize("name", READ_OFF)
+def test_a_bound_read_off_is_the_score_of_the_envelope(name):
+    """The same bits, for all arms and for some of them. Constraints judge scores, so they are not read off."""
+    arms, more = nr.Arms.grid(0, 1, 12), {"kernel": ROUGH, **READ_OFF[name]}
+    make = nr.igp_ucb if "width" in more or "constraints" in more else nr.gp_ucb
+    bound = {"norm_bound": 1.0} if make is nr.igp_ucb else {}
+    policy = make(arms, more.pop("kernel"), noise=0.1, **bound, **more)
+    study, rng = nr.Study(policy, seed=1), np.random.default_rng(0)
+    for t in range(25):
+        context = None if policy.context is None else [0.5 * rng.integers(3)]
+        state, at = study.replica.state.copy(), study.inputs.context(context)
+        state.decide(at)
+        for offered in (None, available(arms, [1, 4, 5, 9], None)):
+            found = []
+            for score in (policy.score, Optimism()):
+                _, question, left = pose(state.memory, at, Randomness(1, t), now=0.0, available=offered)
+                engine, belief = state.outputs.engine, state.reward.posterior.belief
+                found.append(engine.scores(belief, question._replace(score=score), left)[0])
+            np.testing.assert_array_equal(*found)
+        trial = study.ask(context)
+        if t % 3:
+            g = {"constraints": [trial.point[0] - 0.6]} if policy.constraint_count else {}
+            study.tell(trial, math.sin(6.0 * trial.point[0]) + 0.1 * rng.standard_normal(), **g)

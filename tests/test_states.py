@@ -104,12 +104,13 @@ def test_a_trial_is_as_it_was_after_each_event(name):
     """Taken back event by event and played again, a record says the same."""
     policy, clock = POLICIES[name], Clock()
     study = nr.Study(policy, seed=2, clock=clock)
-    snapshots = {0: []}
+    snapshots, kinds = {0: []}, {}
     take = study.replica.put
 
-    def put(trial):
-        taken = take(trial)
+    def put(trial, kind):
+        taken = take(trial, kind)
         snapshots[study.replica.record.order] = list(study.replica.record)
+        kinds[study.replica.record.order] = kind
         return taken
 
     study.replica.put = put
@@ -122,6 +123,7 @@ def test_a_trial_is_as_it_was_after_each_event(name):
         before = list(replayed)
         (event,) = replayed.apply([t for t in snapshots[order] if t.number >= len(before) or t != before[t.number]])
         assert event.order == replayed.order == order
+        assert event.kind == kinds[order]
     assert list(replayed) == list(record)
 
 
@@ -245,7 +247,7 @@ def test_after_a_correction_it_is_as_if_the_right_answer_had_come_first(name):
             wrong.tell(trial, reward(trial), constraints=constraints(policy, trial))
     for trial in wrong.trials:
         at = trial.as_of(trial.asked_order)
-        right.replica.put(at._replace(explored=trial.explored))
+        right.replica.put(at._replace(explored=trial.explored), "asked")
         right.replica._valid = True
         right.tell(trial.number, reward(trial), constraints=constraints(policy, trial))
     mended = wrong.tell(4, reward(wrong.trials[4]), revise=True)

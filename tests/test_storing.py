@@ -220,6 +220,77 @@ def test_commits_reach_the_disk(tmp_path):
     assert raw.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
 
 
+class Reads:
+    """Counts what a storage reads of its file."""
+
+    def __init__(self, storage, monkeypatch):
+        database, self.count = storage._database, 0
+        for name in ("rows", "transaction"):
+            monkeypatch.setattr(database, name, self._counted(getattr(database, name)))
+
+    def _counted(self, call):
+        def counted(*given, **more):
+            self.count += not more.get("write", False)
+            return call(*given, **more)
+
+        return counted
+
+    def of(self, call):
+        before = self.count
+        call()
+        return self.count - before
+
+
+def test_a_study_is_read_again_only_after_somebody_else_has_written(tmp_path, monkeypatch):
+    path = tmp_path / "a.db"
+    study = made(url_of(path))
+    beside = nr.Study(POLICY, storage=study.storage, name="beside")
+    other = nr.Study(POLICY, storage=url_of(path))
+    reads = Reads(study.storage, monkeypatch)
+    assert reads.of(lambda: study.tell(study.ask(), 0.5)) == 0
+    beside.ask()  # over the same connection
+    assert reads.of(lambda: (study.tell(study.ask(), 0.5), len(study.trials))) == 0
+    other.tell(4, 0.9)  # over another one
+    assert reads.of(study.ask) > 0
+    assert study.trials[4].reward == 0.9
+    assert reads.of(study.ask) == 0
+    execute(path, "UPDATE studies SET stamp = 'another'")  # by hand
+    assert reads.of(lambda: len(study.trials)) > 0
+    twin = nr.Study(POLICY, storage=study.storage)  # over the same connection: versions are equal, and stamps differ
+    twin.tell(7, 0.7)
+    assert study.trials[7].reward == 0.7
+    twin.storage.delete("study")
+    with pytest.raises(nr.errors.StorageError, match="no longer holds"):
+        len(study.trials)
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_commit_that_fails_leaves_no_wrong_memory_of_the_file(tmp_path, monkeypatch, written):
+    study, straight = (made(url_of(tmp_path / name)) for name in ("a.db", "b.db"))
+    commit = files.SqliteConnection.commit
+
+    def failing(connection):
+        if written:  # It has reached the disk, and still there is an error.
+            commit(connection)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    for each in (study, straight):
+        with monkeypatch.context() as patched, contextlib.ExitStack() as stack:
+            if each is study:
+                patched.setattr(files.SqliteConnection, "commit", failing)
+                stack.enter_context(pytest.raises(nr.errors.StorageError, match="Make room"))
+            if each is study or written:
+                each.ask()
+    for each in (study, straight):
+        each.tell(each.ask(), 0.3)
+    assert [(t.number, t.arm, t.reward) for t in study.trials] == [(t.number, t.arm, t.reward) for t in straight.trials]
+    again = nr.Study.open(storage=url_of(tmp_path / "a.db"))
+    assert list(again.trials) == list(study.trials)
+    assert again.storage.summaries()[0][1] == straight.storage.summaries()[0][1]._replace(
+        last_at=study.trials[-1].told_at
+    )
+
+
 def _fork_and_work(study, number, queue):
     queue.put((number, study.tell(number, 0.5).reward, study.ask().number))
 

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.gp import CandidateMoments, PointPosterior, sample_path, triangle
+from nilregret.gp import (
+    AveragedPoints,
+    Bank,
+    CandidateMoments,
+    PointBelief,
+    PointPosterior,
+    sample_path,
+    triangle,
+)
+from nilregret.gp.choice import posterior_at_points
 
 from ..marks import nightly
 from ..reference import Dense
@@ -263,3 +272,60 @@ def test_bad_calls_are_refused_and_change_nothing():
         with pytest.raises(nr.errors.InvalidInput, match=message):
             call()
     np.testing.assert_array_equal(posterior.predict(POINTS), before)
+
+
+def _with_pending(seed, posterior):
+    """A belief with answers out of order, repeats, changed answers, and questions that were taken back."""
+    rng, belief = np.random.default_rng(seed), PointBelief(posterior, apart=True)
+    rows, waiting, told = rng.uniform(size=(30, 2)), [], []
+    for _ in range(40):
+        row = rows[rng.integers(len(rows))]
+        belief.put_all([row], [None])
+        waiting.append(row)
+        if len(waiting) > 5:
+            told.append((waiting.pop(int(rng.integers(len(waiting)))), float(rng.standard_normal())))
+            belief.fill_all([told[-1][0]], [told[-1][1]])
+        if rng.random() < 0.1:
+            belief.drop(waiting.pop(), None)
+        if rng.random() < 0.1 and told:
+            row, value = told.pop(int(rng.integers(len(told))))
+            belief.revise(row, value, value + 1.0)
+            told.append((row, value + 1.0))
+        yield belief
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_under_pending_trials_one_matrix_serves_mean_and_variance(seed):
+    """The mean of the answers and the variance of all questions, as if each posterior predicted by itself."""
+    points = np.random.default_rng(99).uniform(size=(20, 2))
+    standing = None
+    for step, belief in enumerate(_with_pending(seed, PointPosterior(nr.Matern(2.5, 0.3), 2, 0.01))):
+        if step % 3 or belief.weights is None:
+            continue
+        standing = standing or CandidateMoments(belief.with_pending, points)
+        mean, std = belief.observed.mean(points), belief.with_pending.predict(points)[1]
+        slopes = belief.observed.mean_gradient(points)[1], belief.with_pending.gradients(points).std_gradient
+        found = belief.gradients(points)
+        for got in (belief.copy().predict(points), standing.predict(weights=belief.weights), (found.mean, found.std)):
+            np.testing.assert_allclose(got, (mean, std), rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(found[2:], slopes, rtol=1e-6, atol=1e-6)
+        if step % 2:  # the own mean of a posterior with targets of 0
+            np.testing.assert_allclose(standing.predict(), (np.zeros(20), std), rtol=1e-8, atol=1e-8)
+    assert standing is not None
+
+
+def test_other_posteriors_predict_mean_and_variance_by_themselves():
+    kernel = nr.Matern(2.5, 0.3)
+    bank = Bank((kernel, nr.Matern(2.5, 0.6)), (1.0, 2.0), None)
+    spanned = posterior_at_points(nr.Linear(), 2, 0.01)
+    averaged = AveragedPoints(bank, [PointPosterior(one, 2, 0.01) for one in bank.kernels])
+    for posterior in (spanned, averaged):
+        *_, belief = _with_pending(0, posterior)
+        assert belief.weights is None
+        mean, std = belief.predict(POINTS[:, :2])
+        np.testing.assert_allclose(mean, belief.observed.mean(POINTS[:, :2]))
+        np.testing.assert_allclose(std, belief.with_pending.predict(POINTS[:, :2])[1])
+    *_, plain = _with_pending(0, PointPosterior(kernel, 2, 0.01))
+    while plain.with_pending.count > plain.observed.count:
+        plain.fill_all([plain.with_pending.points[0]], [0.0])
+    assert plain.weights is None  # nothing is pending, so one posterior has both

@@ -14,7 +14,7 @@ from .._utils.checks import counted
 from .._utils.errors import NoRegretError, TrialError
 from ..storage.record import Trial
 from ..study.answer_delays import answer_delays
-from ..study.cautions import cautions
+from ..study.cautions import Answered, cautions
 from ..study.direction import AnyPolicy, best_label, has_channels
 from ..study.formatting import cell, facts, figure, moment, table, where
 from ..study.study import Study
@@ -44,7 +44,7 @@ def overview(study: Study) -> dict[str, Any]:
         "norm_bounds": [list(pair) for pair in study.norm_bounds],
         "pending": [with_history(trial) for trial in trials if trial.state == "pending"],
         "delays": _delays(study.policy, trials),
-        "notes": [*cautions(study.policy, trials, study.multipliers).values(), *study.remarks.values()],
+        "notes": [*cautions(study.policy, Answered.of(trials), study.multipliers).values(), *study.remarks.values()],
     }  # fmt: skip
 
 

@@ -24,11 +24,14 @@ from scipy.linalg.blas import daxpy
 from .._utils.checks import Array, IndexArray, finite_array, integer, number, shown
 from .._utils.errors import InvalidInput
 from ..kernels import ALL, Kernel
-from ..kernels.factorization import covariance_root
+from ..kernels.factorization import MANY, covariance_root
+from .joint_draws import Span, span_of_prior
 from .protocol import CountingPosterior, check_regularization
 from .spectrum import Spectrum
 
 RECOMPUTE_EVERY = 256  # updates between two computations of everything from the sums, at least
+
+TOGETHER = 64  # kernel columns computed at once, which bounds the memory
 
 LITTLE_SLACK = 0.01  # (lambda - s^2) / lambda below which forgetting an observation renews the factor
 
@@ -51,6 +54,7 @@ class Prior:
         self.variance = kernel.arm_variances(points)
         self.size = math.sqrt(float(self.variance.max()))
         self._root: Array | None = None
+        self._span: Span | None = None
 
     def columns(self, arms: ArmIndices) -> Array:
         """Returns the kernel columns of some arms, `(N, n)`."""
@@ -64,6 +68,12 @@ class Prior:
         if self._root is None:
             self._root = covariance_root(self.columns(range(len(self.points))))
         return self._root
+
+    def span(self) -> Span:
+        """Returns features for joint samples of many arms, made on first use (see `joint_draws`)."""
+        if self._span is None:
+            self._span = span_of_prior(self.kernel, self.points, self.variance)
+        return self._span
 
 
 def revise_sums(
@@ -149,12 +159,12 @@ class ArmPosterior(CountingPosterior):
         """True if the first play of each arm adds to the rank."""
 
     @abstractmethod
-    def _enter(self, arm: int) -> None:
-        """Makes room for an arm that is about to be played for the first time, before a new factorisation."""
+    def _enter(self, arms: list[int]) -> None:
+        """Makes room for arms that are about to be played for the first time, before a new factorisation."""
 
     @abstractmethod
-    def _add(self, arm: int, count: int) -> Column:
-        """Adds observations of `arm` to the factor and returns the column from before."""
+    def _add(self, arm: int, count: int) -> tuple[Array, float]:
+        """Adds observations of `arm` to the factor and returns g `(N,)` and s^2 from before."""
 
     @abstractmethod
     def _remove(self, arm: int, count: int) -> Column:
@@ -193,12 +203,14 @@ class ArmPosterior(CountingPosterior):
     @final
     def append(self, point: int, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
         """Adds `count` observations of arm `point` with this average and scatter. O(N rank + rank^2)."""
-        arm, target = self._arm(point), number("target", target)
+        arm = point if type(point) is int and 0 <= point < len(self.plays) else self._arm(point)
+        if type(target) is not float or not math.isfinite(target):
+            target = number("target", target)
         noise = self.regularization / count
-        column = self._add(arm, count)
-        total = noise + column.variance
-        self._step(column, (target - self._mean.item(arm)) / total, -1.0 / total)
-        self._log_ratio += math.log1p(column.variance / noise)
+        g, variance = self._add(arm, count)
+        total = noise + variance
+        self._step(g, (target - self._mean.item(arm)) / total, -1.0 / total)
+        self._log_ratio += math.log1p(variance / noise)
         self._sum_up(arm, target, count, scatter)
         self._updated()
 
@@ -213,11 +225,11 @@ class ArmPosterior(CountingPosterior):
             updates += 1
             if self.grows and not self.plays[arm]:
                 new.add(arm)
-            if self._is_due(updates, self.rank + len(new)):
+            if updates >= RECOMPUTE_EVERY and updates >= 2 * (self.rank + len(new)):
                 last, updates = i, 0
         for arm, target in zip(arms[:last], targets[:last], strict=True):
             if not self.plays.item(arm):
-                self._enter(arm)
+                self._enter([arm])
             self._sum_up(arm, number("target", target), 1, 0.0)
         if last:
             self._renew()
@@ -225,20 +237,34 @@ class ArmPosterior(CountingPosterior):
             self.append(arm, target)
 
     @final
+    def begin_with(self, points: Sequence[int], targets: Sequence[float]) -> None:
+        """Adds the first observations. On more than `MANY` arms all is computed once, from their sums."""
+        if len(self.plays) <= MANY:
+            self.append_all(points, targets)
+            return
+        arms = [self._arm(point) for point in points]
+        new = list(dict.fromkeys(arm for arm in arms if not self.plays.item(arm)))
+        for start in range(0, len(new), TOGETHER):
+            self._enter(new[start : start + TOGETHER])
+        for arm, target in zip(arms, targets, strict=True):
+            self._sum_up(arm, number("target", target), 1, 0.0)
+        self._renew()
+
+    @final
     def _sum_up(self, arm: int, target: float, count: int, scatter: float) -> None:
         self.count += count
         # Arithmetic on numpy's scalars would cost as much as the update of the posterior.
-        plays, average = self.plays.item(arm) + count, self._average.item(arm)
+        plays, average, before = self.plays.item(arm) + count, self._average.item(arm), self._scatter.item(arm)
         change = target - average
         average += change * count / plays
         self.plays[arm], self._average[arm] = plays, average
-        self._scatter[arm] += change * (target - average) * count + scatter
+        self._scatter[arm] = before + (change * (target - average) * count + scatter)
 
     @final
     def revise(self, point: int, old: float, new: float) -> None:
         """Replaces the target of one observation of arm `point` from `old` to `new`. O(N rank + rank^2)."""
         arm, old, new = self._played(point), number("old", old), number("new", new)
-        self._step(self._column(arm), (new - old) / self.regularization, 0.0)
+        self._step(self._column(arm).covariance, (new - old) / self.regularization, 0.0)
         before = self._average[arm]
         self._average[arm] += (new - old) / self.plays[arm]
         self._scatter[arm] += (new - old) * ((new - self._average[arm]) + (old - before))
@@ -268,27 +294,26 @@ class ArmPosterior(CountingPosterior):
             # The observation was nearly all the information on its arm, so subtraction would cancel what is left.
             self._renew()
             return
-        self._step(column, -(target - float(self._mean[arm])) / column.slack, 1.0 / column.slack)
+        self._step(column.covariance, -(target - float(self._mean[arm])) / column.slack, 1.0 / column.slack)
         self._log_ratio -= math.log(noise / column.slack)
         self._updated()
 
-    def _step(self, column: Column, mean_step: float, variance_step: float) -> None:
-        g = column.covariance
+    def _step(self, g: Array, mean_step: float, variance_step: float) -> None:
         self._move_mean(mean_step)
-        daxpy(g, self._mean, a=mean_step)  # mean += mean_step * g, in place
+        daxpy(g, self._mean, len(g), mean_step)  # mean += mean_step * g, in place
         if variance_step:
-            np.multiply(g, g, out=g)
-            daxpy(g, self._variance, a=variance_step)
+            daxpy(g * g, self._variance, len(g), variance_step)
 
     def _updated(self) -> None:
         self._spectrum = None
         self._updates += 1
-        if self._is_due(self._updates, self.rank):
+        if self._updates >= RECOMPUTE_EVERY and self._updates >= self.renewed_after:
             self._renew()
 
-    @staticmethod
-    def _is_due(updates: int, rank: int) -> bool:
-        return updates >= RECOMPUTE_EVERY and updates >= 2 * rank
+    @property
+    def renewed_after(self) -> int:
+        """Updates after which everything is computed again, for the present rank."""
+        return max(RECOMPUTE_EVERY, 2 * self.rank)
 
     def _renew(self) -> None:
         """Computes everything from the sums."""
@@ -330,8 +355,9 @@ class ArmPosterior(CountingPosterior):
         else:
             arms = self._indices(points)
             mean, variance = self._mean[arms], self._variance[arms]
-        std = np.maximum(variance, 0.0)  # Rounding may leave -1e-17 where nothing is uncertain.
-        return mean, np.sqrt(std, out=std)
+        if variance.size and not variance.item(variance.argmin()) > 0.0:
+            variance = np.maximum(variance, 0.0)  # Rounding may leave -1e-17 where nothing is uncertain.
+        return mean, np.sqrt(variance)
 
     @final
     def spectrum(self) -> Spectrum:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast, fina
 import numpy as np
 
 from .._utils.blas import with_one_thread
-from .._utils.checks import Array
+from .._utils.checks import Array, IndexArray
 from .._utils.copying import independent
 from .arms import ArmIndices, ArmPosterior
 from .at_points import AtPoints, Gradients
@@ -167,6 +167,20 @@ class Belief(ABC, Generic[P]):
     def fill_all(self, cells: Sequence[Any], values: Sequence[float | None]) -> None:
         """Gives values to trials that were taken in without one."""
 
+    def begin_with(self, asked: Sequence[Any], answered: Sequence[Any], values: Sequence[float]) -> None:
+        """Adds all known trials to an empty belief.
+
+        Args:
+            asked: cells of all trials, in the order of the questions.
+            answered: cells of the trials with a value, in the order of the answers.
+            values: these values.
+        """
+        if self.apart:
+            self.put_all(asked, [None] * len(asked))
+            self.fill_all(answered, values)
+        else:
+            self.put_all(answered, values)
+
     def advance(self, round_: int) -> None:
         """Sets the round of the trials that are asked for from now on."""
 
@@ -194,11 +208,23 @@ class TableBelief(Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePos
 
     def put_all(self, cells: Sequence[int | RepeatedPlays], values: Sequence[float | None]) -> None:
         """Adds several trials, with the same result to the bit as one by one, and faster if they are many."""
-        if len(cells) > 1 and not self.apart and all(type(cell) is int for cell in cells):
+        if len(cells) == 1:  # This is usual.
+            self.put(cells[0], values[0])
+            return
+        if cells and not self.apart and all(type(cell) is int for cell in cells):
             self.observed.append_all(cast("Sequence[int]", cells), cast("Sequence[float]", values))
             return
         for cell, value in zip(cells, values, strict=True):
             self.put(cell, value)
+
+    def begin_with(self, asked: Sequence[Any], answered: Sequence[Any], values: Sequence[float]) -> None:
+        """Adds all known trials to an empty belief, which on many arms costs less than one by one."""
+        if any(type(cell) is RepeatedPlays for cell in asked):
+            super().begin_with(asked, answered, values)
+            return
+        if self.apart:
+            self.with_pending.begin_with(asked, [0.0] * len(asked))
+        self.observed.begin_with(answered, values)
 
     def fill_all(self, cells: Sequence[int | RepeatedPlays], values: Sequence[float | None]) -> None:
         """Gives values to trials that were taken in without one."""
@@ -241,6 +267,8 @@ class TableBelief(Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePos
 @final
 class PointBelief(Belief[AtPoints | AveragedPoints]):
     """A belief over rows of coordinates."""
+
+    _places: tuple[IndexArray, int, int] = np.zeros(0, dtype=np.intp), 0, 0  # of `observed` in `with_pending`
 
     @with_one_thread
     def put_all(self, cells: Sequence[Array | RepeatedPlays], values: Sequence[float | None]) -> None:
@@ -288,6 +316,8 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
         spread = self.spread
         if spread is self.observed:
             return spread.predict(cells)
+        if (weights := self.weights) is not None:
+            return cast(PointPosterior, spread).predict(cells, weights=weights)
         return self.observed.mean(cells), spread.predict(cells)[1]
 
     @property
@@ -300,6 +330,25 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
             return spread.predict_roughly
         return lambda rows: (observed.mean(rows), spread.predict_roughly(rows)[1])
 
+    @property
+    def weights(self) -> Array | None:
+        """Weights of the kernel at the points of `spread` in the mean, `(n,)`. None if they are those of `spread`.
+
+        None, too, if a mean is no sum of kernels at the observed points. With them one matrix of covariances serves the
+        mean and the variance.
+        """
+        known, spread = self.observed, self.spread
+        if spread is known or not (isinstance(known, PointPosterior) and isinstance(spread, PointPosterior)):
+            return None
+        removals = known.removals, spread.removals
+        places = self._places[0] if self._places[1:] == removals else self._places[0][:0]
+        if len(places) < known.rank:
+            places = np.concatenate([places, spread.places(known.points[len(places) :])])
+            self._places = places, *removals
+        weights = np.zeros(spread.rank)
+        weights[places] = known.weights
+        return weights
+
     def mean(self, cells: Array) -> Array:
         """Returns the mean, `(n,)`."""
         return self.observed.mean(cells)
@@ -311,6 +360,8 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
     def gradients(self, rows: Array) -> Gradients:
         """Returns mean and standard deviation at rows `(n, d)`, with their gradients."""
         spread = self.spread
+        if (weights := self.weights) is not None:
+            return cast(PointPosterior, spread).gradients(rows, weights=weights)
         at = spread.gradients(rows)
         if spread is self.observed:
             return at

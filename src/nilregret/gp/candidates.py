@@ -40,8 +40,12 @@ class CandidateMoments:
         self._posterior.rotations.clear()  # Only this class reads them.
         self._target_changes = self._posterior.target_changes
 
-    def predict(self) -> tuple[Array, Array]:
-        """Returns posterior mean and standard deviation at the points, each `(m,)`, as fresh arrays."""
+    def predict(self, *, weights: Array | None = None) -> tuple[Array, Array]:
+        """Returns posterior mean and standard deviation at the points, each `(m,)`, as fresh arrays.
+
+        Args:
+            weights: the mean is k(x)^T `weights`, `(n,)`, in place of the posterior's own.
+        """
         if self._removals != self._posterior.removals:
             self._restart()
         if self._blocks != self._posterior.blocks:
@@ -51,15 +55,22 @@ class CandidateMoments:
             self._turn(rotations)
         self._posterior.rotations.clear()
         for low in range(self._known, self._posterior.rank, ROWS):
-            self._follow(low, min(low + ROWS, self._posterior.rank))
-        if self._target_changes != self._posterior.target_changes:
+            self._follow(low, min(low + ROWS, self._posterior.rank), moves=weights is None)
+        if weights is not None:
+            self._mean = self._of_halves(self._posterior.rotate(weights))
+            self._target_changes = -1  # The mean is not the posterior's own.
+        elif self._target_changes != self._posterior.target_changes:
             self._target_changes = self._posterior.target_changes
-            half = self._posterior.half
-            self._mean = np.zeros(len(self.points))
-            for number, rows in enumerate(self._rows):
-                part = half[number * ROWS : (number + 1) * ROWS]
-                self._mean += part @ rows[: len(part)]
+            self._mean = self._of_halves(self._posterior.half)
         return self._mean.copy(), np.sqrt(np.maximum(self._variance, 0.0))
+
+    def _of_halves(self, half: Array) -> Array:
+        """Returns half^T V, `(m,)`."""
+        mean = np.zeros(len(self.points))
+        for number, rows in enumerate(self._rows):
+            part = half[number * ROWS : (number + 1) * ROWS]
+            mean += part @ rows[: len(part)]
+        return mean
 
     def _rewind(self, known: int) -> None:
         """Drops all but the first `known` rows, since the others of the factor have changed."""
@@ -82,8 +93,8 @@ class CandidateMoments:
                 rotations.turn(rows, extra, low)
                 self._variance -= np.einsum("ij,ij->j", rows, rows)
 
-    def _follow(self, low: int, high: int) -> None:
-        """Adds the rows `low` .. `high` of V, at most one block of them."""
+    def _follow(self, low: int, high: int, *, moves: bool) -> None:
+        """Adds the rows `low` .. `high` of V, at most one block of them, and to the mean if it `moves`."""
         posterior = self._posterior
         cross = posterior.kernel(posterior.points[low:high], self.points)
         factor = posterior.factor_rows(low, high)
@@ -98,5 +109,6 @@ class CandidateMoments:
                 self._rows.append(np.zeros((ROWS, len(self.points))))
             self._rows[block][inside] = row
         self._variance -= np.einsum("ij,ij->j", new, new)
-        self._mean += posterior.half[low:high] @ new
+        if moves:
+            self._mean += posterior.half[low:high] @ new
         self._known = high

@@ -7,7 +7,7 @@ import numpy as np
 from .._utils.checks import number
 from ..domains.domain import Arms
 from ..kernels import Kernel
-from ..kernels.factorization import pivoted_cholesky, tolerance
+from ..kernels.factorization import factor_of_arms, tolerance
 from .arms import ArmPosterior, Prior
 from .at_points import AtPoints
 from .distinct_arms import DistinctArmsPosterior
@@ -33,7 +33,7 @@ def posterior_on_arms(domain: Arms, kernel: Kernel, regularization: float) -> Ar
     """
     prior = Prior(kernel, domain.points)
     tol = tolerance(prior.variance, number("regularization", regularization, low=0.0, open_low=True))
-    factor = pivoted_cholesky(kernel, domain.points, tol=tol, max_rank=MAX_RANK)
+    factor = factor_of_arms(kernel, domain.points, tol=tol, max_rank=MAX_RANK)
     if factor.complete:
         return LowRankPosterior(prior, factor, regularization)
     return DistinctArmsPosterior(prior, regularization)

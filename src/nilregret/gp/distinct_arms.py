@@ -24,6 +24,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from .._utils.checks import Array
 from ..kernels.factorization import covariance_root
 from .arms import ArmIndices, ArmPosterior, Column, Prior
+from .joint_draws import MOST_JOINT, Span
 from .spectrum import Spectrum, spectrum_of_points
 
 ROUNDED_AWAY = 1.001  # (lambda / n_i) (M^{-1})_ii is at most 1, and the factor is renewed beyond this value
@@ -45,12 +46,14 @@ class _Some(NamedTuple):
 class DistinctArmsPosterior(ArmPosterior):
     """An exact posterior on arms at O(N u + u^2) a round, u the number of distinct arms played."""
 
-    OWNED = (*ArmPosterior.OWNED, "_arms", "_position", "_columns_room", "_root_room")
+    OWNED = (*ArmPosterior.OWNED, "_arms", "_position", "_entered", "_columns_room", "_root_room")
 
     def __init__(self, prior: Prior, regularization: float) -> None:
         super().__init__(prior, regularization)
         self._arms: list[int] = []
         self._position: dict[int, int] = {}
+        self._entered: list[int] = []  # arms ever played, in order of first play
+        self._span: Span | None = None  # of a number of these
         self._columns_room = np.zeros((len(prior.points), 0), order="F")
         self._root_room = np.zeros((0, 0))
 
@@ -61,8 +64,9 @@ class DistinctArmsPosterior(ArmPosterior):
 
     grows = True
 
-    def _enter(self, arm: int) -> None:
-        self._enter_with(arm, self.prior.columns([arm])[:, 0])
+    def _enter(self, arms: list[int]) -> None:
+        for arm, k in zip(arms, self.prior.columns(arms).T, strict=True):
+            self._enter_with(arm, k)
 
     def _enter_with(self, arm: int, k: Array) -> None:
         """Makes room for an arm with these prior covariances with all arms."""
@@ -72,6 +76,23 @@ class DistinctArmsPosterior(ArmPosterior):
         self._root_room[u, : u + 1] = self._root_room[:u, u] = 0.0
         self._position[arm] = u
         self._arms.append(arm)
+        if len(self._entered) >= FIRST_ROOM and len(self._entered) >= 2 * len(self._arms):
+            self._entered = list(self._arms)  # Most have been forgotten since.
+        elif arm not in self._entered:
+            self._entered.append(arm)
+
+    def _spanned(self) -> Span:
+        """Returns features in whose span are all arms that were ever played.
+
+        It depends on the order of first plays and not on when it was asked for.
+        """
+        prior, span = self.prior, self._span
+        if span is None or span.played != tuple(self._entered[: len(span.played)]):
+            span = prior.span()
+        for arm in self._entered[len(span.played) :]:
+            span = span.with_arm(prior.kernel, prior.points, arm)
+        self._span = span
+        return span
 
     @property
     def _kernel_columns(self) -> Array:
@@ -89,28 +110,30 @@ class DistinctArmsPosterior(ArmPosterior):
 
         The slack of the column is that of `count` plays.
         """
-        noise = self.regularization / int(self.plays[arm])
+        noise = self.regularization / self.plays.item(arm)
         root = self._root
         p = root[:, self._position[arm]].copy()
-        if noise * float(p @ p) > ROUNDED_AWAY:
+        q_ii = float(p.dot(p))
+        if noise * q_ii > ROUNDED_AWAY:
             self._refactor()
             p = root[:, self._position[arm]].copy()
-        q = p @ root
+            q_ii = float(p.dot(p))
+        q = p.dot(root)
         # s^2 = (lambda / n)(1 - (lambda / n) q_ii), and for n = 1 lambda - s^2 = lambda^2 q_ii exactly.
-        taken = min(noise * float(p @ p), 1.0)
+        taken = min(noise * q_ii, 1.0)
         variance = noise * (1.0 - taken)
         slack = self.regularization / count - noise + noise * taken
-        return Column(noise * (self._kernel_columns @ q), variance, slack), p, q
+        return Column(noise * self._kernel_columns.dot(q), variance, slack), p, q
 
-    def _add(self, arm: int, count: int) -> Column:
+    def _add(self, arm: int, count: int) -> tuple[Array, float]:
         if arm not in self._position:
             return self._add_new(arm, count)
         column, p, q = self._played_column(arm)
-        plays = int(self.plays[arm])
+        plays = self.plays.item(arm)
         self._rescale(arm, p, q, delta=self.regularization * count / (plays * (plays + count)))
-        return column
+        return column.covariance, column.variance
 
-    def _add_new(self, arm: int, count: int) -> Column:
+    def _add_new(self, arm: int, count: int) -> tuple[Array, float]:
         k = self.prior.columns([arm])[:, 0]
         half = self._root @ k[self._arms]
         weights = half @ self._root  # M^{-1} k(U, a)
@@ -121,7 +144,7 @@ class DistinctArmsPosterior(ArmPosterior):
         self._enter_with(arm, k)
         self._root_room[u, :u] = -weights / edge
         self._root_room[u, u] = 1.0 / edge
-        return Column(g, variance, self.regularization - variance)
+        return g, variance
 
     def _remove(self, arm: int, count: int) -> Column:
         column, p, q = self._played_column(arm, count)
@@ -134,11 +157,12 @@ class DistinctArmsPosterior(ArmPosterior):
 
     def _rescale(self, arm: int, p: Array, q: Array, *, delta: float) -> None:
         """Applies M_ii -= delta: M^{-1} gains delta q q^T / (1 - delta q_ii), so F becomes (I + tau p p^T) F."""
-        q_ii = min(float(p @ p), int(self.plays[arm]) / self.regularization)  # a bound that rounding must not cross
+        q_ii = min(float(p.dot(p)), self.plays.item(arm) / self.regularization)  # a bound that rounding must not cross
         gain = delta / (1.0 - delta * q_ii)
         # (1 + tau q_ii)^2 = 1 + gain q_ii, without cancellation where gain is small.
         tau = gain / (1.0 + math.sqrt(1.0 + gain * q_ii))
-        self._root[...] += np.outer(p, tau * q)
+        root = self._root
+        root += np.outer(p, tau * q)
 
     def _drop(self, arm: int, p: Array) -> None:
         """Removes row and column i of M, after a reflection that takes F e_i to the last axis."""
@@ -224,14 +248,21 @@ class DistinctArmsPosterior(ArmPosterior):
         return self.prior.kernel.between_arms(self.prior.points, arms, apart) - self._kernel_columns[arms] @ half
 
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
-        """Returns exact joint samples of f, `(size, n)`: prior samples corrected by Matheron's rule.
+        """Returns joint samples of f, `(size, n)`: prior samples corrected by Matheron's rule.
 
         The first call factors the kernel matrix of all N arms in O(N^3) time and O(N^2) memory. Later calls are O(N^2).
         If few arms are listed, such as those of one context, their own covariance is factored instead: O(n^2 u + n^3).
+        Of more than `MOST_JOINT` arms mean and variance are exact, and covariances are not (see `joint_draws`).
         """
-        if points is not None and len(points) <= FEW * len(self.plays):
+        asked = len(self.plays) if points is None else len(points)
+        if points is not None and asked <= FEW * len(self.plays) and asked <= MOST_JOINT:
             root = covariance_root(self.covariance(points))
             return self.predict(points)[0] + rng.standard_normal((size, root.shape[1])) @ root.T
+        if len(self.plays) > MOST_JOINT:
+            where = None if points is None else self._indices(points)
+            noise = np.sqrt(self.regularization / self.plays[self._arms])
+            drawn = self._spanned().deviations(rng, np.array(self._arms, dtype=np.intp), self._root, noise, where, size)
+            return drawn + self.predict(points)[0]
         root = self.prior.root()
         prior = rng.standard_normal((size, root.shape[1])) @ root.T
         noise = rng.standard_normal((size, len(self._arms))) * np.sqrt(self.regularization / self.plays[self._arms])

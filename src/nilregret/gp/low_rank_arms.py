@@ -18,39 +18,25 @@ every variance a sum of squares, which is never negative, and halves the digits 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Self, final
+from typing import final
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.linalg.blas import daxpy, dger
+from scipy.linalg.blas import daxpy, dger, dscal
 
-from .._utils.checks import Array
+from .._utils.checks import Array, IndexArray
 from ..kernels.factorization import PivotedCholesky
 from .arms import LITTLE_SLACK, ArmIndices, ArmPosterior, Column, Prior
 from .spectrum import Spectrum, spectrum_of_features
 
-
-class _Next(NamedTuple):
-    """The column of an arm after its last play, computed from the column before.
-
-    Attributes:
-        arm: the arm.
-        column: its column.
-        z: W^T phi, `(r,)`.
-        direction: W z, `(r,)`.
-    """
-
-    arm: int
-    column: Column
-    z: Array
-    direction: Array
+NONE = -1  # In place of an arm: no column is kept.
 
 
 @final
 class LowRankPosterior(ArmPosterior):
     """An exact posterior on arms at O(N r + r^2) a round, whatever the number of rounds and of arms played."""
 
-    OWNED = (*ArmPosterior.OWNED, "_root", "_weights", "_direction")
+    OWNED = (*ArmPosterior.OWNED, "_root", "_weights", "_g", "_z", "_along")
 
     def __init__(self, prior: Prior, factor: PivotedCholesky, regularization: float) -> None:
         super().__init__(prior, regularization)
@@ -59,7 +45,9 @@ class LowRankPosterior(ArmPosterior):
         self._root = np.eye(self.rank, order="F")
         self._weights = np.zeros(self.rank)
         self._direction = np.zeros(self.rank)  # W z of the last column, along which the weights move
-        self._next: _Next | None = None  # for another play of the arm played last
+        # The arm played last, its a^2, and its column, z and W z from before that play.
+        self._last, self._share = NONE, 1.0
+        self._g, self._z, self._along = self._direction, self._direction, self._direction
 
     @property
     def rank(self) -> int:
@@ -68,7 +56,7 @@ class LowRankPosterior(ArmPosterior):
 
     grows = False
 
-    def _enter(self, arm: int) -> None:
+    def _enter(self, arms: list[int]) -> None:
         """Leaves all as it is, since all arms have their features."""
 
     def _column(self, arm: int) -> Column:
@@ -81,25 +69,27 @@ class LowRankPosterior(ArmPosterior):
         variance = float(z.dot(z))
         return Column(self._features.dot(self._direction), variance, self.regularization - variance), z
 
-    def _add(self, arm: int, count: int) -> Column:
-        known = self._next
-        if known is not None and known.arm == arm:
-            column, z, self._direction = known.column, known.z, known.direction
+    def _add(self, arm: int, count: int) -> tuple[Array, float]:
+        if arm == self._last:  # This is usual, and saves the product with all arms, half the time of an update.
+            z, share = self._z, self._share
+            dscal(share, self._g)
+            if len(z):
+                dscal(math.sqrt(share), z)
+                dscal(share, self._along)
+            self._direction = self._along
+            variance = float(z.dot(z))
         else:
             column, z = self._column_and_z(arm)
+            self._last, self._g, self._z, self._along = arm, column.covariance, z, self._direction
+            variance = column.variance
         noise = self.regularization / count
-        total = noise + column.variance
+        total = noise + variance
+        self._share = noise / total  # a^2
         self._add_outer(-1.0 / (total + math.sqrt(noise * total)), z)
-        # Usually the same arm comes next, which then saves the product with all arms, half the time of an update.
-        share = noise / total  # a^2
-        z = z * math.sqrt(share)
-        variance = float(z.dot(z))
-        after = Column(column.covariance * share, variance, self.regularization - variance)
-        self._next = _Next(arm, after, z, self._direction * share)
-        return column
+        return self._g, variance
 
     def _remove(self, arm: int, count: int) -> Column:
-        self._next = None
+        self._last = NONE
         column, z = self._column_and_z(arm)
         noise = self.regularization / count
         column = column._replace(slack=noise - column.variance)
@@ -112,7 +102,7 @@ class LowRankPosterior(ArmPosterior):
     def _add_outer(self, factor: float, z: Array) -> None:
         # The root is column-major, so BLAS writes into it.
         if len(z):
-            dger(factor, self._direction, z, a=self._root, overwrite_a=1)
+            dger(factor, self._direction, z, 1, 1, self._root, 1, 1, 1)
 
     def _follow(self, steps: Array) -> Array:
         """Returns the product with Cov = Phi W W^T Phi^T."""
@@ -122,10 +112,10 @@ class LowRankPosterior(ArmPosterior):
 
     def _move_mean(self, step: float) -> None:
         if len(self._direction):
-            daxpy(self._direction, self._weights, a=step)
+            daxpy(self._direction, self._weights, len(self._direction), step)
 
     def _refactor(self) -> float:
-        self._next = None
+        self._last = NONE
         played = np.flatnonzero(self.plays)
         rows = self._features[played] * np.sqrt(self.plays[played] / self.regularization)[:, None]
         # R^T R = I + Phi^T N Phi / lambda by QR of the stacked rows, largest first. Forming the sum would lose the
@@ -146,13 +136,37 @@ class LowRankPosterior(ArmPosterior):
         self._weights = self._weights + self._root @ (self._root.T @ gradient)
 
     def _recompute(self) -> tuple[Array, Array]:
-        self._next = None  # It was computed from the old factor.
+        self._last = NONE  # Its column was computed from the old factor.
         self._refine_weights()
         half = self._features @ self._root
         return self._features @ self._weights, self._left_out + np.einsum("ij,ij->i", half, half)
 
     def _diagonalised(self) -> Spectrum:
         return spectrum_of_features(self._features, self._left_out, self.plays, self._average, self.scatter_within_arms)
+
+    # -- many worlds (`arm_batches`) -----------------------------------------------------------------------------
+
+    @property
+    def features(self) -> Array:
+        """Features phi(x) of every arm, `(N, r)`."""
+        return self._features
+
+    @property
+    def root(self) -> Array:
+        """Root W of the posterior covariance of the weights, `(r, r)`."""
+        return self._root
+
+    @property
+    def moments(self) -> tuple[Array, Array]:
+        """Posterior mean and variance of every arm, each `(N,)`. Rounding may leave -1e-17 in a variance."""
+        return self._mean, self._variance
+
+    def of_sums(self, plays: IndexArray, average: Array) -> LowRankPosterior:
+        """Returns the posterior of these numbers of plays and average targets, each `(N,)`, computed from them."""
+        other = self.copy()
+        other.plays, other._average = plays, average
+        other._renew()
+        return other
 
     @property
     def quadratic_form(self) -> float:
@@ -183,11 +197,3 @@ class LowRankPosterior(ArmPosterior):
             features, mean = features[arms], mean[arms]
         normal = rng.standard_normal((size, self.rank))
         return mean + (normal @ self._root.T) @ features.T
-
-    def copy(self) -> Self:
-        """Returns an independent posterior in the same state, which shares the features."""
-        other = super().copy()
-        if (known := self._next) is not None:  # An update writes into its covariance.
-            covariance = known.column.covariance.copy()
-            other._next = known._replace(column=known.column._replace(covariance=covariance))
-        return other

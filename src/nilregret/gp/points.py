@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.blas import with_one_thread
-from .._utils.checks import Array, number, points_array
+from .._utils.checks import Array, IndexArray, number, points_array
 from .._utils.errors import InvalidInput
 from ..kernels import Kernel
 from . import triangle
@@ -214,8 +214,13 @@ class PointPosterior(AtPoints, CountingPosterior):
         parts = [self.kernel(X[i : i + CHUNK], self.points) @ self.weights for i in range(0, len(X), CHUNK)]
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    def predict(self, points: npt.ArrayLike | None = None) -> tuple[Array, Array]:
-        """Returns posterior mean and standard deviation of f at `(m, d)` points, each `(m,)`."""
+    def predict(self, points: npt.ArrayLike | None = None, *, weights: Array | None = None) -> tuple[Array, Array]:
+        """Returns posterior mean and standard deviation of f at `(m, d)` points, each `(m,)`.
+
+        Args:
+            points: `(m, d)`.
+            weights: the mean is k(x)^T `weights`, `(n,)`, in place of k(x)^T alpha.
+        """
         if points is None:
             raise InvalidInput("A posterior on a continuous domain predicts at points: give them, `(n, d)`.")
         X = points_array("points", points, dimension=self.dimension)
@@ -223,7 +228,8 @@ class PointPosterior(AtPoints, CountingPosterior):
         for i in range(0, len(X), CHUNK):
             cross = self.kernel(self.points, X[i : i + CHUNK])
             rows = self._factor.solve(cross)
-            means.append(self.half @ rows)  # weights would cost another pass over the factor
+            # The own weights would cost another pass over the factor.
+            means.append(self.half @ rows if weights is None else weights @ cross)
             variance = self.kernel.diagonal(X[i : i + CHUNK]) - np.einsum("ij,ij->j", rows, rows)
             stds.append(np.sqrt(np.maximum(variance, 0.0)))
         return np.concatenate(means), np.concatenate(stds)
@@ -255,20 +261,33 @@ class PointPosterior(AtPoints, CountingPosterior):
         both = np.broadcast_to(self.weights, (len(X), self.rank))
         return self.weights @ self.kernel(self.points, X), self.kernel.input_gradient(X, self.points, both)
 
-    def gradients(self, points: npt.ArrayLike) -> Gradients:
-        """Returns mean and std at `(m, d)` points with their gradients, by two substitutions for all points."""
+    def gradients(self, points: npt.ArrayLike, *, weights: Array | None = None) -> Gradients:
+        """Returns mean and std at `(m, d)` points with their gradients, by two substitutions for all points.
+
+        Args:
+            points: `(m, d)`.
+            weights: the mean is k(x)^T `weights`, `(n,)`, in place of k(x)^T alpha.
+        """
         X = points_array("points", points, dimension=self.dimension)
+        alpha = self.weights if weights is None else weights
         cross = self.kernel(self.points, X)
         rows = self._factor.solve(cross)
         std = np.sqrt(np.maximum(self.kernel.diagonal(X) - np.einsum("ij,ij->j", rows, rows), 0.0))
         solved = self._factor.solve_transposed(rows)  # M^{-1} k(U, X)
-        weights = np.concatenate([np.broadcast_to(self.weights, (len(X), self.rank)), solved.T])
-        both = self.kernel.input_gradient(
-            np.concatenate([X, X]), self.points, weights
-        )  # one call, since most are small
+        both = self.kernel.input_gradient(  # one call, since most are small
+            np.concatenate([X, X]), self.points, np.concatenate([np.broadcast_to(alpha, (len(X), self.rank)), solved.T])
+        )
         mean_gradient = both[: len(X)]
         variance_gradient = self.kernel.diagonal_gradient(X) - 2.0 * both[len(X) :]
-        return Gradients(self.weights @ cross, std, mean_gradient, std_gradient(std, variance_gradient))
+        return Gradients(alpha @ cross, std, mean_gradient, std_gradient(std, variance_gradient))
+
+    def places(self, points: Array) -> IndexArray:
+        """Returns the position of observed points `(m, d)` among the distinct points, `(m,)`."""
+        return np.array([self._seen.place(x) for x in points], dtype=np.intp)
+
+    def rotate(self, weights: Array) -> Array:
+        """Returns L^T `weights`, `(n,)`: with it in the place of `half`, the mean is k(x)^T `weights`."""
+        return self._factor.times_transposed(weights)
 
     @property
     def blocks(self) -> int:

@@ -57,6 +57,10 @@ class Posterior(Copyable, ABC):
         for point, target in zip(points, targets, strict=True):
             self.append(point, target)
 
+    def begin_with(self, points: Sequence[Any], targets: Sequence[float]) -> None:
+        """Adds the first observations, which were known before. The result may depend on their being together."""
+        self.append_all(points, targets)
+
     @abstractmethod
     def predict(self, points: Any = None) -> tuple[Array, Array]:
         """Returns posterior mean and std of f, each `(n,)`, at points or at the whole finite domain."""

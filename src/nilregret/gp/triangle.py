@@ -137,6 +137,14 @@ class GrowingTriangle(Copyable):
             solution[:low] -= left.T @ part
         return solution
 
+    def times_transposed(self, right: Array) -> Array:
+        """Returns L^T `right`, `(n,)`."""
+        result = np.zeros(self.size)
+        for low, high, left, corner in self._rows():
+            result[:low] += right[low:high] @ left
+            result[low:high] += right[low:high] @ corner
+        return result
+
     def part(self, low: int, high: int) -> Array:
         """Returns the rows `low` .. `high` of L up to column `high`, `(high - low, high)`."""
         result = np.zeros((high - low, high))

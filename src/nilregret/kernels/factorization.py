@@ -36,6 +36,12 @@ from ..kernels import ALL, Kernel
 RELATIVE_TOLERANCE = 1e-12  # epsilon / lambda asked for
 ROUNDING = 16.0 * float(np.finfo(np.float64).eps)  # epsilon / max k(x, x) below which residuals are rounding noise
 
+MANY = 16_384  # arms beyond which pivots are chosen in a sample first
+SAMPLE = 2048  # arms of this sample
+ROWS = 2048  # arms whose features are computed at a time, which bounds the memory
+
+NONE: IndexArray = np.zeros(0, dtype=np.intp)
+
 LEAST_REGULARIZATION = 1e-12  # lambda / max k(x, x) below which rounding drowns the posterior
 
 
@@ -46,11 +52,13 @@ class PivotedCholesky(NamedTuple):
         features: `(N, r)`, column-major.
         residual: largest k(x, x) - |phi(x)|^2.
         complete: True if the residual is within the tolerance.
+        pivots: arms whose features span all others, `(r,)`.
     """
 
     features: Array
     residual: float
     complete: bool
+    pivots: IndexArray
 
 
 def tolerance(prior_variance: Array, regularization: float) -> float:
@@ -66,20 +74,70 @@ def pivoted_cholesky(kernel: Kernel, points: Array, *, tol: float, max_rank: int
     The factorisation never forms the matrix: O(N r) memory, O(N r^2) time. It stops when every residual is at most
     `tol`, or at `max_rank`.
     """
-    residual = kernel.arm_variances(points).copy()
     features = np.zeros((len(points), min(max_rank, len(points))), order="F")
-    for rank in range(features.shape[1]):
+    return _continued(kernel, points, None, features, NONE, tol=tol)
+
+
+def factor_of_arms(kernel: Kernel, points: Array, *, tol: float, max_rank: int) -> PivotedCholesky:
+    """Returns the factorisation of all arms if they have one within the tolerance, at little cost on many arms.
+
+    On more than `MANY` arms the pivots are those of a sample, and the greedy choice among all arms goes on from there.
+    If the sample needs more than `max_rank` so do all arms. Then no features are computed, and the factor has no rows.
+    """
+    if len(points) <= MANY:
+        return pivoted_cholesky(kernel, points, tol=tol, max_rank=max_rank)
+    sample = factor_of_sample(kernel, points, tol=tol, max_rank=max_rank)
+    if not sample.complete:
+        return sample._replace(features=np.zeros((0, max_rank)))
+    features = np.zeros((len(points), max_rank), order="F")
+    features[:, : len(sample.pivots)] = features_of_pivots(kernel, points, sample)
+    return _continued(kernel, points, None, features, sample.pivots, tol=tol)
+
+
+def factor_of_sample(kernel: Kernel, points: Array, *, tol: float, max_rank: int) -> PivotedCholesky:
+    """Returns the greedy factorisation of `SAMPLE` arms drawn at random, the same ones each time.
+
+    The rows of its features are those of the pivots alone, `(r, r)`, a Cholesky factor of their kernel matrix.
+    """
+    some = np.sort(np.random.default_rng(0).choice(len(points), min(SAMPLE, len(points)), replace=False))
+    features = np.zeros((len(some), min(max_rank, len(some))), order="F")
+    found = _continued(kernel, points, some, features, NONE, tol=tol)
+    return found._replace(features=np.tril(found.features[np.searchsorted(some, found.pivots)]))
+
+
+def features_of_pivots(kernel: Kernel, points: Array, sample: PivotedCholesky) -> Array:
+    """Returns the features of all arms in the span of the pivots of a sample, `(N, r)`, column-major."""
+    from scipy.linalg import solve_triangular
+
+    features = np.empty((len(points), len(sample.pivots)), order="F")
+    for start in range(0, len(points), ROWS):
+        rows = slice(start, start + ROWS)
+        block = kernel.between_arms(points, rows, sample.pivots)
+        features[rows] = solve_triangular(sample.features, block.T, lower=True, check_finite=False).T
+    return features
+
+
+def _continued(
+    kernel: Kernel, points: Array, arms: IndexArray | None, features: Array, known: IndexArray, *, tol: float
+) -> PivotedCholesky:
+    """Continues the factorisation of some arms, or of all if `arms` is None, from the features of known pivots."""
+    rows, begun, pivots = ALL if arms is None else arms, len(known), known.tolist()
+    residual = kernel.arm_variances(points)[rows] - np.einsum("ij,ij->i", features[:, :begun], features[:, :begun])
+    residual[known] = 0.0
+    for rank in range(begun, features.shape[1]):
         pivot = int(residual.argmax())
         if residual[pivot] <= tol:
-            return PivotedCholesky(features[:, :rank].copy(order="F"), max(float(residual[pivot]), 0.0), True)
-        column = kernel.between_arms(points, ALL, np.array([pivot]))[:, 0]
+            left = max(float(residual[pivot]), 0.0)
+            return PivotedCholesky(features[:, :rank].copy(order="F"), left, True, np.array(pivots, dtype=np.intp))
+        pivots.append(pivot if arms is None else int(arms[pivot]))
+        column = kernel.between_arms(points, rows, np.array(pivots[-1:]))[:, 0]
         column = column - features[:, :rank] @ features[pivot, :rank]
         column /= np.sqrt(residual[pivot])
         features[:, rank] = column
         residual -= column * column
         residual[pivot] = 0.0
     left = max(float(residual.max()), 0.0)
-    return PivotedCholesky(features, left, left <= tol)
+    return PivotedCholesky(features, left, left <= tol, np.array(pivots, dtype=np.intp))
 
 
 def covariance_root(matrix: Array) -> Array:

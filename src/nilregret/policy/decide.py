@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,19 +14,8 @@ from .engines import Decision, Question
 from .memory_runner import MemoryRunner
 from .repeats import repeated
 
-
-class Posed(NamedTuple):
-    """The question of one round.
-
-    Attributes:
-        forcing: the part that forces the round, or None.
-        question: the question for the engine. None if the round is uniform.
-        available: what may be played in this round, or None for everything.
-    """
-
-    forcing: Explore | None
-    question: Question | None
-    available: Available | None
+# The part that forces a round, the question for the engine (None if the round is uniform), and what may be played.
+Posed = tuple[Explore | None, Question | None, Available | None]
 
 
 def decide(
@@ -56,7 +44,7 @@ def decide(
 def pose(
     memory: MemoryRunner, context: Array | None, randomness: Randomness, *, now: float, available: Available | None
 ) -> Posed:
-    """Returns the question of the next round (see `decide` for the arguments)."""
+    """Returns the question of the next round with what belongs to it (see `decide` for the arguments)."""
     policy, rounds, outputs = memory.policy, memory.rounds, memory.outputs
     reward, score = outputs.reward, policy.score
     forcing, places = None, None
@@ -65,7 +53,7 @@ def pose(
         if forcing is not None and forcing.score is not None:
             score = forcing.score
         elif forcing is not None and places is None:
-            return Posed(forcing, None, available)
+            return forcing, None, available
     limits = outputs.limits() if outputs.constraints else None
     if limits is not None and score is not policy.score:
         rule = limits.rule.beside(score)
@@ -80,7 +68,7 @@ def pose(
         rounds.number, reward.bounds(now=now), reward.posterior.units, context, rounds.last, best_reward, randomness,
         score, 1.0 if reward.guess is None else reward.guess.growth, limits,
     )  # fmt: skip
-    return Posed(forcing, question, available)
+    return forcing, question, available
 
 
 def _forced(

@@ -45,11 +45,19 @@ class Outcomes:
         if counts and not (self._best is None and self._points is None):
             self.add(trial)
 
+    def observe_reward(self, reward: float, context: Array | None) -> None:
+        """Counts the reward of a play that is no trial and counts, in a run without failures."""
+        self.count += 1
+        if self.least is None or reward < self.least:
+            self.least = reward
+        if self._best is not None:
+            _raise_best(self._best, reward, context)
+
     def add(self, trial: Trial) -> None:
         """Records the reward of a trial that counts from now on."""
         if trial.reward is not None:
             if self._best is not None:
-                _raise_best(self._best, trial)
+                _raise_best(self._best, trial.reward, trial.context)
             if self._points is not None:
                 self._points.count(trial, self.engine, answers=1)
 
@@ -102,7 +110,8 @@ class Outcomes:
         if self._best is None:
             self._best = {}
             for trial in counted:
-                _raise_best(self._best, trial)
+                if trial.reward is not None:
+                    _raise_best(self._best, trial.reward, trial.context)
         return self._best.get(_key_of(context))
 
     def copy(self, engine: Engine[Any]) -> Outcomes:
@@ -110,10 +119,9 @@ class Outcomes:
         return independent(self, ("failed", "_points"), fresh={"engine": engine, "_best": None})
 
 
-def _raise_best(best: dict[bytes, float], trial: Trial) -> None:
-    if trial.reward is not None:
-        key = _key_of(trial.context)
-        best[key] = max(trial.reward, best.get(key, -np.inf))
+def _raise_best(best: dict[bytes, float], reward: float, context: Array | None) -> None:
+    key = _key_of(context)
+    best[key] = max(reward, best.get(key, -np.inf))
 
 
 def best_at(trials: Iterable[Trial], points: Array, context: Array | None) -> float | None:

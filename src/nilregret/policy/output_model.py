@@ -66,6 +66,7 @@ class OutputModel:
         self._valid_for = policy.valid_for
         self._windowed = index == 0 and policy.confidence.recent is not None
         self._design: tuple[Kernel, float, GreedyDesign] | None = None
+        self._progress: Progress | None = None  # of the belief now
 
     def value_of(self, trial: Trial) -> Trial:
         """Returns the trial with its value of this output in place of the reward."""
@@ -150,18 +151,19 @@ class OutputModel:
 
     def bounds(self, *, now: float = math.inf) -> Bounds:
         """Returns the bounds of the next round. `now` is the time in Unix seconds."""
-        belief, guess, balance = self.posterior.belief, self.guess, self.balance
-        norm = None if balance is None else balance.norm()
-        progress = Progress(
-            belief.with_pending,
-            norm if guess is None else guess.bound,
-            self._greedy_design,
-            self.charges.noise_factor,
-            partial(self._recent_deviations, now) if self._windowed else None,
-            belief.observed,
-            partial(self._pull, now) if self._windowed else None,
-            guess,
-        )
+        belief, progress = self.posterior.belief, self._progress
+        if progress is None or progress.answers is not belief.observed:
+            progress = Progress(
+                belief.with_pending, design=self._greedy_design, answers=belief.observed, guess=self.guess
+            )
+            self._progress = progress
+        progress.noise_factor = self.charges.noise_factor
+        if self.guess is not None:
+            progress.norm_bound = self.guess.bound
+        elif self.balance is not None:
+            progress.norm_bound = self.balance.norm()
+        if self._windowed:
+            progress.recent, progress.pull = partial(self._recent_deviations, now), partial(self._pull, now)
         return self.policy.confidence.bounds(self._rounds.number, progress)
 
     @property

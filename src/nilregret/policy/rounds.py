@@ -55,6 +55,13 @@ class Rounds(Copyable):
             while self._recent and self._is_past(self._window, trial):
                 self._recent.popleft()
 
+    def play(self, point: Array, *, explored: bool) -> None:
+        """Records a play that is no trial, in a run without a window."""
+        self.last = point
+        if explored:
+            self.uniform.append(self.count)
+        self.count += 1
+
     def observe(self, trial: Trial, order: int) -> None:
         """Records a trial whose reward was told by the event of this order."""
         was_added = trial.asked_order == order

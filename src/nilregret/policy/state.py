@@ -61,6 +61,22 @@ class State:
         # Most policies learn an outcome and have nothing else to update, which makes their rounds quick.
         self._simple = self.reward.guess is None and not (policy.by_round or policy.refit or policy.constraints)
 
+    # -- plays without trials, of a policy that is `direct` ------------------------------------------------------
+
+    def play(self, context: Array | None) -> Decision:
+        """Returns the next decision, which is played. No update is due before it."""
+        rounds = self.rounds
+        randomness = Randomness(rounds.seed, rounds.count)
+        decision = decide(self.memory, context, randomness, now=math.inf, available=None)
+        rounds.play(decision.point, explored=decision.explored)
+        return decision
+
+    def learn(self, number: int, arm: int, context: Array | None, reward: float) -> None:
+        """Learns the reward of a play. Those between two decisions come by number."""
+        data = self.reward.data
+        data.outcomes.observe_reward(reward, context)
+        data.posterior.learn_cell(number, self.outputs.engine.cell_at(arm, context), reward)
+
     # -- events --------------------------------------------------------------------------------------------------
 
     def receive(self, events: Iterable[Event]) -> None:

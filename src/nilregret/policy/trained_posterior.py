@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple, final
+from array import array
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, cast, final
 
 import numpy as np
 
@@ -55,7 +56,6 @@ class TrainedPosterior:
         engine: the engine of the policy.
 
     Attributes:
-        entries: trials that count by number, in the order in which they were learned.
         kernel: the kernel of the policy, of the epoch, or of the learned size.
         in_use: the kernel of the belief, which a fit may have replaced.
         ridge: lambda of the belief.
@@ -71,9 +71,12 @@ class TrainedPosterior:
         self._drift, self._learning = policy.memory.drift(), policy.refit
         rates = policy.objective.learned(policy)
         self.known = None if rates is None else RatePrior(rates, policy.prior_mean)
+        self._of_rewards = policy.objective.is_reward
         self.kernel = policy.kernel
         self.added = self.begun = 0
-        self.entries: dict[int, Entry] = {}
+        self._entries: dict[int, Entry] = {}
+        self._unmade: Any = []  # trials, or their numbers, whose entries nobody has looked at
+        self._trial_of: Callable[[int], Trial] | None = None
         self._batches: list[tuple[list[Any], list[float | None]]] = []  # cells and targets to learn
 
     def reset(self, kernel: Kernel, regularization: float, scale: Standardization, warp: AnyWarp | None) -> None:
@@ -110,6 +113,19 @@ class TrainedPosterior:
         return self._belief
 
     @property
+    def entries(self) -> dict[int, Entry]:
+        """Trials that count by number, in the order in which they were learned."""
+        if self._unmade:
+            unmade, self._unmade = self._unmade, self._unmade[:0]
+            for trial in unmade if self._trial_of is None else map(self._trial_of, unmade):
+                self._entries[trial.number] = Entry(trial, self.units.scaled(cast(float, trial.reward)))
+        return self._entries
+
+    @entries.setter
+    def entries(self, entries: dict[int, Entry]) -> None:
+        self._entries = entries
+
+    @property
     def trials(self) -> Iterator[Trial]:
         """The trials of all entries."""
         return (entry.trial for entry in self.entries.values())
@@ -128,9 +144,25 @@ class TrainedPosterior:
             self.entries[entry.trial.number] = entry
 
     def learn_one(self, trial: Trial, target: float) -> None:
-        """Adds one answered trial to the belief, in fewer steps."""
+        """Adds one answered trial to the belief, in fewer steps.
+
+        If its target is its reward, the entry is made when somebody looks at it.
+        """
         self._batches.append(([self.engine.entry(trial)], [target]))
-        self.entries[trial.number] = Entry(trial, target)
+        if self._of_rewards:
+            self._unmade.append(trial)
+        else:
+            self._entries[trial.number] = Entry(trial, target)
+
+    def read_trials(self, trial_of: Callable[[int], Trial]) -> None:
+        """Sets the function that makes the trials of `learn_cell` by number, for whoever looks at one."""
+        self._unmade, self._trial_of = array("q"), trial_of
+
+    def learn_cell(self, number: int, cell: Any, reward: float) -> None:
+        """Adds the reward of a play to the belief. Its entry is made when somebody looks at it."""
+        center, unit, _ = self.units
+        self._belief.observed.append(cell, (reward - center) / unit)
+        self._unmade.append(number)
 
     def relearn(self, targets: dict[int, float | None]) -> None:
         """Teaches an empty belief all entries.
@@ -140,12 +172,10 @@ class TrainedPosterior:
         """
         self.entries = {number: Entry(trial, targets[number]) for number, (trial, _) in self.entries.items()}
         cells = {number: self.engine.entry(trial) for number, (trial, _) in self.entries.items()}
-        if self.policy.pending.hallucinates:  # questions in their order, then answers in the order of their arrival
-            self.belief.put_all([cells[number] for number in sorted(cells)], [None] * len(cells))
-            valued = [number for number in cells if targets[number] is not None]
-            self.belief.fill_all([cells[number] for number in valued], [targets[number] for number in valued])
-        else:
-            self.belief.put_all(list(cells.values()), [targets[number] for number in cells])
+        values = {number: target for number in cells if (target := targets[number]) is not None}
+        # Questions in their order, then answers in the order of their arrival.
+        asked, answered = [cells[number] for number in sorted(cells)], [cells[number] for number in values]
+        self.belief.begin_with(asked, answered, list(values.values()))
 
     def revise(self, trial: Trial, target: float | None) -> None:
         """Replaces the entry of a trial that was answered, or played fewer times than asked for."""
@@ -207,4 +237,5 @@ class TrainedPosterior:
 
     def copy(self, engine: Engine[Any]) -> TrainedPosterior:
         """Returns an independent copy."""
-        return independent(self, ("entries", "_batches"), fresh={"engine": engine, "_belief": self.belief.copy()})
+        fresh = {"engine": engine, "_belief": self.belief.copy(), "_entries": self.entries.copy()}
+        return independent(self, ("_batches",), fresh={**fresh, "_unmade": self._unmade[:0]})

@@ -329,7 +329,7 @@ class TrainingData:
 
     def target(self, trial: Trial) -> float | None:
         """Returns the target of an answered trial in the posterior's units, or None if it teaches nothing."""
-        value = self._objective.target(trial, self.multipliers)
+        value = trial.reward if self._objective.is_reward else self._objective.target(trial, self.multipliers)
         if value is None:
             return None
         center, unit, warp = self.posterior.units

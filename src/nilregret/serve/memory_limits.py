@@ -7,7 +7,7 @@ memory then grows with the square of the number of arms, and with the rates of a
 |---|---|
 | features of N arms of rank r (smooth kernels) | N r + r^2 |
 | columns of the u arms played (rough kernels) | N u + u^2 |
-| a joint draw of all arms (Thompson sampling on a rough kernel) | N^2 |
+| a joint draw of all arms (Thompson sampling on a rough kernel) | N^2, and N (r + u) of more than `MOST_JOINT` arms |
 | a function that drifts, for each of J rates | J r^2, several times |
 """
 
@@ -24,9 +24,10 @@ from ..gp.bank import TOLERANCE
 from ..gp.binomial_counts import MOST_FEATURES as RATES
 from ..gp.choice import MAX_RANK
 from ..gp.distinct_arms import FEW
+from ..gp.joint_draws import MOST_JOINT, PIVOTS
 from ..gp.out_of_sequence import FEWEST
 from ..kernels import Kernel
-from ..kernels.factorization import pivoted_cholesky, tolerance
+from ..kernels.factorization import factor_of_arms, pivoted_cholesky, tolerance
 from ..policy.engines.base import table
 from ..policy.policy import Policy
 from ..policy.trained_posterior import noise_told
@@ -86,20 +87,26 @@ def _posteriors(policy: Policy) -> Iterator[tuple[Kernel, tuple[float, ...], boo
         yield own.kernel, (own.regularization,) if judging is None else (own.regularization, judging), False
 
 
+def _drawn(policy: Policy, count: int, played: int) -> float:
+    """Returns how many numbers joint draws take beside the posterior."""
+    own = len(policy.domain) if isinstance(policy.domain, Arms) else count  # arms under one context
+    if own > FEW * count:
+        own = count
+    return float(AT_A_DRAW * own**2 if own <= MOST_JOINT else count * (PIVOTS + played))
+
+
 def _numbers(prior: Prior, ridges: tuple[float, ...], policy: Policy, room: float, *, draws: bool) -> float:
     """Returns how many numbers one posterior holds, or infinity if there is no room for them."""
     if policy.objective.learned(policy) is not None:  # rewards that are clicks or counts, with any kernel
         return float(2 * len(prior.points) * RATES)
     count, drift, tol = len(prior.points), policy.memory.drift(), tolerance(prior.variance, ridges[0])
     if drift is None:
-        found = pivoted_cholesky(prior.kernel, prior.points, tol=tol, max_rank=MAX_RANK)
+        found = factor_of_arms(prior.kernel, prior.points, tol=tol, max_rank=MAX_RANK)
         rank = found.features.shape[1]
         if found.complete:
             return float(2 * count * rank + rank * rank)
-        own = len(policy.domain) if isinstance(policy.domain, Arms) else count  # arms under one context
-        drawn = float(AT_A_DRAW * (own if own <= FEW * count else count) ** 2) if draws else 0.0
         played = min(count, PLAYED)
-        return float(count * played + played**2) + drawn
+        return float(count * played + played**2) + (_drawn(policy, count, played) if draws else 0.0)
     rates, copies = 1, FEWEST + AT_WORK
     if isinstance(drift, tuple):
         least = min(ridges)

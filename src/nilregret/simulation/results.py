@@ -86,6 +86,7 @@ class Run:
         multipliers: multipliers of the constraints in each round, `(T, m)`. NaN if the policy has none.
         restarts: rounds at which the policy cut its memory. With replicates one tuple for each.
         entries: runs of equal plays if the policy decides rarely, else None.
+        batched: True if the replicates advanced together, as arrays of all worlds (see `replicate`).
     """
 
     points: Array
@@ -101,6 +102,7 @@ class Run:
     multipliers: Array
     restarts: tuple[Any, ...]
     entries: Entries | None = None
+    batched: bool = False
 
     @classmethod
     def of(cls, entries: Entries) -> Run:

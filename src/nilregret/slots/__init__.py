@@ -14,11 +14,11 @@ Worked examples are in docs/extending.md. Kernels derive from `nilregret.kernels
 | | | | `check_reward`, `proves`, `waits` |
 | | `Waits` | `ask`, `hear`, `forget`, `moving`, `ages`, `values`, `copy` | |
 | `objective` | `Objective` | `target` | `begin`, `charge`, `constraints`, `kernels`, `revises`, `proved` |
-| | | | `looks_back` |
+| | | | `looks_back`, `is_reward` |
 | | `PenaltyState` | `hear`, `advance`, `put_back`, `copy` | `values`, `saturated`, `kernel`, `noise_factor`, `began` |
 | `confidence` | `Width` | `width` | `valid_for`, `suits`, `for_all_at_once`, `guess`, `recent`, `hallucinated` |
 | | `Confidence` | `bounds` | the same |
-| | `Bounds` | `__call__` | `width`, `pointwise`, `moves` |
+| | `Bounds` | `__call__` | `width`, `pointwise`, `moves`, `upper` |
 | | `Guess` | `check`, `copy` | |
 | `constraints` | `Constraints` | `judged`, `on_points` | `begin`, `placed`, `beside`, `certain`, `of_channel` |
 | | | | `hallucinates`, `pending_of` |

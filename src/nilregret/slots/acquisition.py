@@ -68,6 +68,10 @@ class AcquisitionContext(ABC):
             goals: indices of the g points whose constraints would move.
         """
 
+    def drawn(self, width: Callable[[int, Randomness], float]) -> float:
+        """Returns a random width of the round. `width` is a function of the round and its randomness."""
+        return width(self.round, self.randomness)
+
     @abstractmethod
     def best_mean(self) -> float:
         """Returns the highest known posterior mean over the domain, or the prior mean before the first reward."""

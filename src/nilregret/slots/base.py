@@ -16,5 +16,13 @@ class Part(ABC):  # noqa: B024 - each slot declares abstract methods of its own
     object that the part creates (`Memory.watch`, `Objective.begin`, `Confidence.guess`).
     """
 
+    @property
+    def batched(self) -> bool:
+        """True if one call may serve several simulated worlds, whose arrays then have a leading axis `(worlds, ...)`.
+
+        Numbers of each world have the shape `(worlds, 1)`. Otherwise worlds are simulated one by one.
+        """
+        return False
+
     def check(self, policy: Policy) -> None:  # noqa: B027 - most parts fit every policy
         """Raises `InvalidInput` if this part makes no sense in the policy. Called when a policy is made."""

@@ -14,7 +14,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from statistics import NormalDist
-from typing import Any, ClassVar, NamedTuple, Self, final
+from typing import Any, ClassVar, NamedTuple, Self, cast, final
+
+import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, LEAST_DELTA, Array, flag, integer, number, settle, shown
 from .._utils.errors import InvalidInput
@@ -93,6 +95,10 @@ class Bounds(ABC):
             rows: the points in the form of the posterior, for bounds that are not `pointwise`.
         """
 
+    def upper(self, mean: Array, std: Array, rows: Any = None) -> Array:
+        """Returns the upper bounds at n points, `(n,)`, of which both arrays may become part."""
+        return self(mean, std, rows).upper
+
 
 @final
 class Symmetric(Bounds):
@@ -107,13 +113,20 @@ class Symmetric(Bounds):
         """Returns mean +- width * std."""
         return Envelope(mean, std, self.width)
 
+    def upper(self, mean: Array, std: Array, rows: Any = None) -> Array:  # noqa: ARG002
+        """Returns mean + width * std in the place of `std`, in half the time of an envelope."""
+        std *= self.width
+        std += mean
+        return std
+
 
 @dataclass(slots=True)
 class Progress:
     """The state that the width of the coming round may depend on.
 
     Attributes:
-        posterior: posterior of f - prior_mean, given all recorded trials.
+        posterior: posterior of f - prior_mean, given all recorded trials. Of several worlds its information gain, and
+            all else that follows from the rewards, is an array `(worlds, 1)`.
         norm_bound: current guess of B, where it is guessed (`NormGuess`).
         design: returns the greedy experimental design of the domain, made at the first call.
         noise_factor: ratio of the noise of a target to the noise of a reward.
@@ -282,6 +295,11 @@ class Width(Confidence):
         return Symmetric(width)
 
 
+def square_root(number: float) -> float:
+    """Returns the root of a number, or of an array with a number for each of several worlds."""
+    return math.sqrt(number) if isinstance(number, float) else cast(float, np.sqrt(number))
+
+
 def is_matched(policy: Policy) -> bool:
     """Returns True if lambda is the noise variance sigma^2, as in Srinivas et al. 2010, eq. 1."""
     return bool(policy.regularization == policy.noise**2)
@@ -320,6 +338,7 @@ class FiniteBayes(Width):
     """
 
     grows: ClassVar[bool] = True
+    batched = True
 
     size: int  # |D|
     delta: float = 0.1
@@ -370,6 +389,8 @@ class CompactBayes(Width):
     maximiser of f (Lemma 5.7), as the regret bound needs. D need not be convex, since slopes are bounded on its
     enclosing box.
     """
+
+    batched = True
 
     dimension: int  # d
     side: float  # r, the longest side of the box
@@ -427,6 +448,8 @@ class PointwiseBayes(Width):
     theorem use these bounds.
     """
 
+    batched = True
+
     delta: float = 0.1
 
     def __post_init__(self) -> None:
@@ -442,6 +465,8 @@ class PointwiseBayes(Width):
 @dataclass(frozen=True, kw_only=True)
 class ConstantWidth(Width):
     """A width chosen by hand, for which nothing is proved."""
+
+    batched = True
 
     value: float
     delta: float = 0.1
@@ -460,6 +485,8 @@ class ConstantWidth(Width):
 @dataclass(frozen=True, kw_only=True)
 class ScheduledWidth(Width):
     """v_t = constant * t^exponent, chosen by hand: "free parameters" of Chowdhury & Gopalan 2017, end of section 3."""
+
+    batched = True
 
     schedule: PowerLaw
     delta: float = 0.1
@@ -484,6 +511,8 @@ class DriftBayes(Width):
     not say how large. Here t is the number of the coming round, as in Srinivas et al. 2010, Theorem 6, which the proof
     extends. Line 21 of Algorithm 2 has |history|, one less.
     """
+
+    batched = True
 
     horizon: int  # T
     alpha: float | None  # smoothness of the kernel; None for infinitely smooth (JSON has no infinity)

@@ -6,11 +6,12 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array, integer, many, number, settle, shown
+from .._utils.checks import LARGEST_REWARD, Array, frozen, integer, many, number, settle, shown
 from .._utils.errors import InvalidInput
 from .._utils.randomness import Randomness
 from .._utils.serialize import described
@@ -120,6 +121,7 @@ class NoExploration(Explore):
     """No forced rounds."""
 
     ever: ClassVar[bool] = False
+    batched = True
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
         """Returns False."""
@@ -210,13 +212,18 @@ class InitialDesign(Explore):
 
     def places(self, situation: Situation) -> Array:
         """Returns the next point of the design."""
-        rng = np.random.default_rng([situation.seed, *DESIGN])
-        points = design(situation.domain, self.rounds, rng)
+        points = _design_of(situation.domain, self.rounds, situation.seed)
         return points[situation.history : situation.history + 1]
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if the memory never holds more than these rounds."""
         _check_outgrown(policy, self.rounds, "of the design")
+
+
+@lru_cache(maxsize=16)
+def _design_of(domain: Domain, rounds: int, seed: int) -> Array:
+    """Returns the points of a run's initial design, read-only. Each of its rounds asks for them."""
+    return frozen(design(domain, rounds, np.random.default_rng([seed, *DESIGN])))
 
 
 @final

@@ -279,6 +279,7 @@ class Forever(Memory):
     """All trials."""
 
     keeps_all: ClassVar[bool] = True
+    batched = True
 
 
 @final

@@ -130,6 +130,7 @@ class Objective(Part):
 
     charges: ClassVar[bool] = False  # True if multipliers charge for violations (`Constrained`)
     revises: ClassVar[bool] = True  # True if the target of a trial may change
+    is_reward: ClassVar[bool] = False  # True if the target of every trial is its reward
 
     @property
     def proved(self) -> bool:
@@ -191,6 +192,8 @@ class RewardAlone(Objective):
     """The reward. Constraint values may come and are recorded."""
 
     revises: ClassVar[bool] = False
+    batched = True
+    is_reward: ClassVar[bool] = True
 
     @property
     def proved(self) -> bool:

@@ -191,6 +191,7 @@ class Ignored(Pending):
     """No imputation: a pending trial has no effect until its reward comes."""
 
     as_answered: ClassVar[bool] = True
+    batched = True
 
     def count_as(self, trial: Trial, known: PendingInfo) -> None:
         """Returns None."""
@@ -217,6 +218,7 @@ class Hallucinated(Pending):
 
     as_answered: ClassVar[bool] = True
     hallucinates: ClassVar[bool] = True
+    batched = True
 
     def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:  # noqa: ARG002
         """Returns an imputed value for the variance alone."""

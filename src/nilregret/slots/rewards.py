@@ -48,6 +48,7 @@ class KnownReward(Objective):
     losses: bool
 
     revises: ClassVar[bool] = False
+    is_reward: ClassVar[bool] = True
     # True for the likelihood of counts, False for that of clicks, which is a bound for other rewards.
     counts: ClassVar[bool] = False
 

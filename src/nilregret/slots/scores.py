@@ -40,7 +40,7 @@ class Score(Part):
 
     in_rewards: ClassVar[bool] = True  # True in reward units, False for a pure number
     logarithm: ClassVar[bool] = False  # True for the logarithm of an expectation, to which logarithms may be added
-    highest_bound: ClassVar[bool] = False  # True for the upper bound of f (`UpperConfidenceBound`)
+    highest_bound: ClassVar[bool] = False  # True if it is the upper bound of f, which arms are then compared by
     draws: ClassVar[bool] = False  # True if it draws f from a view (`draw`, `path`)
     widens: ClassVar[bool] = False  # True if the score has a width of its own in place of the bounds' (`drawn_width`)
 
@@ -128,6 +128,7 @@ class UpperConfidenceBound(PointwiseScore):
     """Optimism: the upper bound of f (Srinivas et al. 2010, eq. 6)."""
 
     highest_bound: ClassVar[bool] = True
+    batched = True
 
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002
         """Returns mu + width * sigma, `(n,)`."""
@@ -164,6 +165,7 @@ class RandomisedBound(Score):
     growth: float = 0.0
 
     widens: ClassVar[bool] = True
+    batched = True
 
     def __post_init__(self) -> None:
         why = "It is the least zeta in the first round, 2 log(N / 2) of N arms."
@@ -181,7 +183,7 @@ class RandomisedBound(Score):
     def on_table(self, view: TableView) -> Array:
         """Returns mu + zeta_t^{1/2} sigma of all arms."""
         envelope = view.envelope()
-        return envelope.mean + self.drawn_width(view.round, view.randomness) * envelope.std
+        return envelope.mean + view.drawn(self.drawn_width) * envelope.std
 
     def on_points(self, view: PointView) -> AcquisitionFunction:
         """Returns mu + zeta_t^{1/2} sigma, with gradients."""
@@ -208,6 +210,8 @@ class _Widened:
 class PosteriorMean(PointwiseScore):
     """Exploitation alone (Srinivas et al. 2010, section 6, "mean only")."""
 
+    batched = True
+
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002
         """Returns mu, `(n,)`."""
         return envelope.mean
@@ -222,6 +226,8 @@ class PosteriorMean(PointwiseScore):
 @dataclass(frozen=True)
 class PosteriorDeviation(PointwiseScore):
     """Exploration alone: the greedy experimental design (Srinivas et al. 2010, eq. 4, "variance only")."""
+
+    batched = True
 
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002
         """Returns sigma, `(n,)`."""
@@ -272,6 +278,7 @@ class ExpectedImprovement(Improvement):
     """
 
     logarithm: ClassVar[bool] = True
+    batched = True
 
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
         """Returns log EI in nats, `(n,)`."""
@@ -296,6 +303,8 @@ class ProbabilityOfImprovement(Improvement):
 
     Without a margin and with the best posterior mean as incumbent, it plays the best mean and does not explore.
     """
+
+    batched = True
 
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
         """Returns z, `(n,)`."""
@@ -330,6 +339,7 @@ class ThompsonSample(Score):
     per_norm: bool = True
 
     draws: ClassVar[bool] = True
+    batched = True
 
     def __post_init__(self) -> None:
         if self.grid is not None:

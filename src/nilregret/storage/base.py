@@ -106,21 +106,21 @@ class Summary(NamedTuple):
         return self._with(goal, changes)
 
     def _with(self, goal: str, changes: Iterable[Change]) -> Self:
-        counts = {"trials": self.trials, "observed": self.observed, "failed": self.failed, "abandoned": self.abandoned}
-        counts["pending"] = self.pending
+        counts = dict.fromkeys(("observed", "failed", "abandoned", "pending"), 0)
         best, last, better = self.best, self.last_at, max if goal == "maximize" else min
         for before, trial in changes:
-            if before is None:
-                counts["trials"] += 1
-            else:
+            if before is not None:
                 counts[before.state] -= 1
             counts[trial.state] += 1
             value, at = _admitted(trial), trial.asked_at if trial.told_at is None else trial.told_at
-            last = at if last is None else max(last, at)
+            last = at if last is None or at > last else last
             if value is not None:
                 best = value if best is None else better(best, value)
-        del counts["pending"]
-        return self._replace(**counts, best=best, last_at=last)
+        new = sum(counts.values())
+        return type(self)(
+            self.trials + new, self.observed + counts["observed"], self.failed + counts["failed"],
+            self.abandoned + counts["abandoned"], best, last,
+        )  # fmt: skip
 
 
 def _admitted(trial: Trial) -> float | None:

@@ -44,12 +44,16 @@ class Database(ABC):
         Database errors inside it become `StorageError`s. A write transaction may lock the whole database.
         """
 
+    @abstractmethod
     def rows(self, statement: str, parameters: Mapping[str, Any]) -> Sequence[Any]:
-        """Returns the rows that one statement reads, in a transaction of its own."""
-        with self.transaction(write=False) as connection:
-            cursor = connection.connection.cursor()
-            cursor.execute(statement, parameters)
-            return cursor.fetchall()
+        """Returns the rows of one statement, without a transaction around it."""
+
+    def version(self) -> object:
+        """Returns a value that changes when another connection commits than the writer's, or the writer rolls back.
+
+        It is None where asking for it would cost no less than reading.
+        """
+        return None
 
     @abstractmethod
     def format(self, connection: sql.Connection) -> int:

@@ -85,12 +85,11 @@ class MemoryStorage(Storage, KeepsNotes):
     def writing(self, study: StoredStudy) -> Iterator[Writer]:
         """Opens a write transaction on a study. An error inside it rolls the transaction back."""
         with self._lock:
-            stored = self._found(study)
-            before = list(stored.trials), stored.order, stored.saved, dict(stored.notes)
+            writer = _Writer(self._found(study))
             try:
-                yield _Writer(stored)
+                yield writer
             except BaseException:
-                stored.trials, stored.order, stored.saved, stored.notes = before
+                writer.roll_back()
                 raise
 
     def keep_notes(self) -> None:
@@ -137,12 +136,14 @@ class MemoryStorage(Storage, KeepsNotes):
 class _Writer(Writer, Notes):
     def __init__(self, stored: _StoredRecord) -> None:
         self._stored = stored
+        self._before: list[tuple[int, list[Trial]]] = []  # Trials before their changes, none if they are new.
+        self._known = stored.order, stored.saved, stored.notes
 
     def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
         return {key: self._stored.notes[key] for key in keys if key in self._stored.notes}
 
     def write_notes(self, notes: Mapping[str, str]) -> None:
-        self._stored.notes.update(notes)
+        self._stored.notes = {**self._stored.notes, **notes}
 
     def news(self, *, since: int, stamp: str) -> News:
         stored = self._stored
@@ -154,7 +155,16 @@ class _Writer(Writer, Notes):
     def save(self, changes: Sequence[Change], *, order: int) -> str:
         stored = self._stored
         for _, trial in changes:
-            stored.trials[trial.number : trial.number + 1] = [trial]
+            place = slice(trial.number, trial.number + 1)
+            self._before.append((trial.number, stored.trials[place]))
+            stored.trials[place] = [trial]
         stored.order = order
         stored.saved += 1
         return str(stored.saved)
+
+    def roll_back(self) -> None:
+        """Restores the record as it was when the transaction began."""
+        stored = self._stored
+        for number, trials in reversed(self._before):
+            stored.trials[number : number + 1] = trials
+        stored.order, stored.saved, stored.notes = self._known

@@ -61,10 +61,11 @@ class Record(Sequence[Trial]):
 
     # -- taking in -----------------------------------------------------------------------------------------------
 
-    def update(self, trial: Trial) -> Event:
-        """Adds or updates a trial to which one event has happened, and returns the event."""
-        (event,) = self.apply((trial,))
-        return event
+    def update(self, trial: Trial, kind: EventKind) -> Event:
+        """Adds or updates a trial to which an event has just happened, and returns the event."""
+        self.order += 1
+        self._trials[trial.number : trial.number + 1] = (trial,)
+        return Event(self.order, kind, trial)
 
     def apply(self, changed: Iterable[Trial]) -> list[Event]:
         """Adds and updates trials, and returns their events in order.

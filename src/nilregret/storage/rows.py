@@ -45,51 +45,51 @@ KINDS: dict[str, tuple[type, ...]] = {
     "scatter": _REAL + _OR_NULL,
     "fits": _TEXT + _OR_NULL,
 }
-FIXED = (
+FIXED = (  # Columns that never change.
     "number", "arm", "point", "parameters", "context", "explored", "asked_order", "asked_at", "lease_until", "repeats",
     "fits",
 )  # fmt: skip
-OUTCOME = tuple(name for name in KINDS if name not in FIXED)  # Columns that may change after the question.
+OUTCOME = (  # Columns that may change.
+    "state", "reward", "reason", "told_order", "told_at", "constraints", "constraints_order", "abandoned_order",
+    "abandoned_at", "abandoned_reason", "corrected", "plays", "scatter",
+)  # fmt: skip
+_NEVER_ABANDONED, _ONE_PLAY = (None,) * len(Abandoned._fields), (None,) * len(Plays._fields)
 NONE = "[]"  # Fits of a policy that makes some, when none came into force.
 MOST_SHAPES = 64  # Cached combinations of types that a row may have.
 MOST_TEXTS = 4096  # Cached points by their text, because arms are repeated.
 
 
-def question(trial: Trial) -> dict[str, Any]:
-    """Returns the columns that never change."""
-    return {
-        "number": trial.number,
-        "arm": trial.arm,
-        "point": json.dumps(trial.point.tolist()),
-        "parameters": None if trial.parameters is None else json.dumps(trial.parameters),
-        "context": None if trial.context is None else json.dumps(trial.context.tolist()),
-        "explored": trial.explored,
-        "asked_order": trial.asked_order,
-        "asked_at": trial.asked_at,
-        "lease_until": trial.lease_until,
-        "repeats": None if trial.repeats == 1 else trial.repeats,
-        "fits": None if trial.fits is None else NONE if trial.fits == () else _listed_fits(trial.fits),
-    }
+def question(trial: Trial) -> tuple[Any, ...]:
+    """Returns the values of the columns `FIXED`."""
+    return (
+        trial.number,
+        trial.arm,
+        json.dumps(trial.point.tolist()),
+        None if trial.parameters is None else json.dumps(trial.parameters),
+        _listed(trial.context),
+        trial.explored,
+        trial.asked_order,
+        trial.asked_at,
+        trial.lease_until,
+        None if trial.repeats == 1 else trial.repeats,
+        None if trial.fits is None else NONE if trial.fits == () else _listed_fits(trial.fits),
+    )
 
 
-def outcome(trial: Trial) -> dict[str, Any]:
-    """Returns the columns that may change."""
-    left = trial.abandoned
-    return {
-        "state": trial.state,
-        "reward": trial.reward,
-        "reason": trial.reason,
-        "told_order": trial.told_order,
-        "told_at": trial.told_at,
-        "constraints": _listed(trial.constraints),
-        "constraints_order": trial.constraints_order,
-        "abandoned_order": None if left is None else left.order,
-        "abandoned_at": None if left is None else left.time,
-        "abandoned_reason": None if left is None else left.reason,
-        "corrected": None if not trial.corrected else json.dumps([_dict_of(answer) for answer in trial.corrected]),
-        "plays": None if trial.plays is None else trial.plays.times,
-        "scatter": None if trial.plays is None else trial.plays.scatter,
-    }
+def outcome(trial: Trial) -> tuple[Any, ...]:
+    """Returns the values of the columns `OUTCOME`."""
+    return (
+        trial.state,
+        trial.reward,
+        trial.reason,
+        trial.told_order,
+        trial.told_at,
+        _listed(trial.constraints),
+        trial.constraints_order,
+        *(trial.abandoned or _NEVER_ABANDONED),
+        None if not trial.corrected else json.dumps([_dict_of(answer) for answer in trial.corrected]),
+        *(trial.plays or _ONE_PLAY),
+    )
 
 
 def _listed_fits(fits: tuple[Fit, ...]) -> str:

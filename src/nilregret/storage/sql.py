@@ -8,10 +8,11 @@ keys on numbers and orders would refuse two events of one order.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, final
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple, final
 
 import sqlalchemy as sql
 from sqlalchemy import exc
@@ -30,6 +31,20 @@ from .tables import ADDED, FORMAT, NEVER, READABLE, bring_up_to_date
 STUDY = {"format": int, "created_at": float, "policy": str, "seed": str, "about": str}  # Types in a row.
 
 
+class _Written(NamedTuple):
+    """A study as this storage has written it last.
+
+    Attributes:
+        version: of the database. While it is the same, nobody else has written.
+        stamp: of the record.
+        counted: the summary in the study's row.
+    """
+
+    version: object
+    stamp: str
+    counted: Summary | None
+
+
 @final
 class SqlStorage(Storage, KeepsNotes):
     """A database of studies.
@@ -40,6 +55,9 @@ class SqlStorage(Storage, KeepsNotes):
             `nilregret[postgresql]`.
         make: if False, a missing file or missing tables are an error.
         private: if True, only its owner can read a new file. A service uses it, because its file holds secrets.
+
+    Attributes:
+        is_current: whether the tables have every column.
 
     Raises:
         InvalidInput: the URL cannot be used.
@@ -55,9 +73,10 @@ class SqlStorage(Storage, KeepsNotes):
         studies = self._database.tables.studies.name
         self.auth_tables: AuthTables = auth_tables(studies.removesuffix("studies"))
         self._has_auth_tables = False
+        self._written: dict[int, _Written] = {}  # By the id of the study.
         self._notes = NoteStatements(self._database.notes, self._database.engine.dialect.name, self._database.text)
         try:
-            self._current = self._prepare(make=make)
+            self.is_current = self._prepare(make=make)
         except BaseException:
             self._database.close()
             raise
@@ -163,7 +182,7 @@ class SqlStorage(Storage, KeepsNotes):
         except StorageError as error:
             if not isinstance(error.__cause__, exc.IntegrityError):  # Otherwise another process was faster.
                 raise
-        self._current = True
+        self.is_current = True
         made = found or self.find(name)
         if made is None:
             raise StorageError(f"Study {name!r} could not be made in {self.url}: it has been tampered with.")
@@ -190,6 +209,7 @@ class SqlStorage(Storage, KeepsNotes):
             connection.execute(sql.select(studies.c.id).where(studies.c.id == study.id).with_for_update())
             connection.execute(sql.delete(trials).where(trials.c.study == study.id))
             connection.execute(sql.delete(studies).where(studies.c.id == study.id))
+            self._written.pop(study.id, None)
 
     def _find(self, connection: sql.Connection, name: str) -> StoredStudy | None:
         if not isinstance(name, str) or "\0" in name or not storable(name):  # No text column can hold such a name.
@@ -236,7 +256,7 @@ class SqlStorage(Storage, KeepsNotes):
         """Makes the table of notes if there is none. A program calls it before its first note."""
         database = self._database
         with database.transaction(write=False) as connection:
-            if self._current and sql.inspect(connection).has_table(database.notes.name):
+            if self.is_current and sql.inspect(connection).has_table(database.notes.name):
                 return
         with database.transaction(write=True) as connection:
             self._bring_up_to_date(connection)
@@ -278,20 +298,33 @@ class SqlStorage(Storage, KeepsNotes):
 
     def news(self, study: StoredStudy, *, since: int, stamp: str) -> News:
         """Returns the changes since an event."""
+        written = self._written.get(study.id)
+        if written is not None and written.stamp == stamp and written.version == self._database.version():
+            return News((), stamp)
         now = self._stamp(study, self._database.rows(self._statements.head, {"sought": study.id}))
         if stamp == now != NEVER:  # The usual case.
             return News((), stamp)
         with self._database.transaction(write=False) as connection:
             return self._writer(connection, study, lock=False).news(since=since, stamp=stamp)
 
-    @contextmanager
-    def writing(self, study: StoredStudy) -> Iterator[Writer]:
+    def writing(self, study: StoredStudy) -> AbstractContextManager[Writer]:
         """Opens a write transaction on a study. An error inside it rolls the transaction back."""
-        with self._database.transaction(write=True) as connection:
-            if not self._current:
-                self._bring_up_to_date(connection)
-            yield self._writer(connection, study, lock=True)
-        self._current = True
+        return _Writing(self, self._database.transaction(write=True), study)
+
+    def begin(self, connection: sql.Connection, study: StoredStudy) -> tuple[SqlWriter, object]:
+        """Returns a study inside a write transaction, and the version of the database."""
+        if not self.is_current:
+            self._bring_up_to_date(connection)
+        version, written = self._database.version(), self._written.get(study.id)
+        if written is None or written.version != version:
+            return self._writer(connection, study, lock=True), version
+        cursor = connection.connection.cursor()  # Nobody else has written since.
+        return SqlWriter(cursor, self._statements, self._notes, study, written.stamp, written.counted), version
+
+    def remember(self, writer: SqlWriter, study: StoredStudy, version: object) -> None:
+        """Remembers what a transaction leaves in a study's row. It does so before its commit, under the lock."""
+        if version is not None and writer.stamp != NEVER:
+            self._written[study.id] = _Written(version, writer.stamp, writer.counted)
 
     def _writer(self, connection: sql.Connection, study: StoredStudy, *, lock: bool) -> SqlWriter:
         """Returns a study inside a transaction.
@@ -310,6 +343,38 @@ class SqlStorage(Storage, KeepsNotes):
             raise StorageError(self._database.gone(study.name))
         stamp = heads[0][2]
         return stamp if isinstance(stamp, str) else NEVER
+
+
+@final
+class _Writing(AbstractContextManager[SqlWriter]):
+    """A write transaction on a study, as a context. A generator in its place would cost more than a statement.
+
+    Args:
+        storage: of the study.
+        transaction: of the database.
+        study: as the storage knows it.
+    """
+
+    def __init__(
+        self, storage: SqlStorage, transaction: AbstractContextManager[sql.Connection], study: StoredStudy
+    ) -> None:
+        self._storage, self._transaction, self._study = storage, transaction, study
+
+    def __enter__(self) -> SqlWriter:
+        connection = self._transaction.__enter__()
+        try:
+            self._writer, self._version = self._storage.begin(connection, self._study)
+        except BaseException:
+            self._transaction.__exit__(*sys.exc_info())
+            raise
+        return self._writer
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if error is None:
+            self._storage.remember(self._writer, self._study, self._version)
+        self._transaction.__exit__(kind, error, trace)
+        if error is None:
+            self._storage.is_current = True
 
 
 def _database(url: str, *, make: bool, private: bool) -> Database:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
@@ -17,73 +17,75 @@ from .trial import Trial
 
 @final
 class SqlWriter(Writer, Notes):
-    """A study inside a transaction."""
+    """A study inside a transaction.
+
+    Args:
+        cursor: of the transaction.
+        statements: of studies and trials.
+        notes: statements of notes.
+        study: as the storage knows it.
+        stamp: of the record.
+        counted: the summary in the study's row, or None if it has none.
+    """
 
     def __init__(
         self, cursor: Any, statements: Statements, notes: NoteStatements, study: StoredStudy, stamp: str,
-        summary: Summary | None,
+        counted: Summary | None,
     ) -> None:  # fmt: skip
         self._cursor, self._statements, self._notes = cursor, statements, notes
-        self._study, self._owner, self._stamp = study.id, owner(study), stamp
-        self._goal, self._summary = study.goal, summary
+        self._study, self.stamp, self.counted = study, stamp, counted
 
     def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
         """Returns the notes on record under these keys."""
-        self._cursor.execute(*self._notes.read(self._owner, keys))
+        self._cursor.execute(*self._notes.read(owner(self._study), keys))
         return dict(self._cursor.fetchall())
 
     def write_notes(self, notes: Mapping[str, str]) -> None:
         """Writes notes in place of those under the same keys."""
         if notes:
-            self._many(self._notes.write, note_rows(self._owner, notes))
+            self._many(self._notes.write, note_rows(owner(self._study), notes))
 
     def news(self, *, since: int, stamp: str) -> News:
         """Returns the changes since an event."""
-        if stamp == self._stamp != NEVER:
+        if stamp == self.stamp != NEVER:
             return News((), stamp)
         if since > 0:
-            self._cursor.execute(self._statements.changed, {"sought": self._study, "since": since})
-            return News(RowReader().trials(self._cursor.fetchall()), self._stamp)
-        return News(self._trials(), self._stamp)
+            self._cursor.execute(self._statements.changed, {"sought": self._study.id, "since": since})
+            return News(RowReader().trials(self._cursor.fetchall()), self.stamp)
+        return News(self._trials(), self.stamp)
 
     def _trials(self) -> list[Trial]:
-        self._cursor.execute(self._statements.all, {"sought": self._study})
+        self._cursor.execute(self._statements.all, {"sought": self._study.id})
         return RowReader().trials(self._cursor.fetchall())
 
     def summary(self) -> Summary:
         """Returns the summary of all trials as they are now."""
-        return Summary.of(self._trials(), self._goal)
+        return Summary.of(self._trials(), self._study.goal)
 
     def save(self, changes: Sequence[Change], *, order: int) -> str:
         """Writes changes and returns the new stamp. A transaction calls it at most once."""
-        new = [trial for before, trial in changes if before is None]
+        study = self._study.id
+        new = [
+            (study, trial.last_order, *question(trial), *outcome(trial)) for before, trial in changes if before is None
+        ]
         if new:
-            rows = [
-                {"study": self._study, "last_order": trial.last_order} | question(trial) | outcome(trial)
-                for trial in new
-            ]
-            self._many(self._statements.insert, rows)
-        old = [(before, trial) for before, trial in changes if before is not None]
+            self._many(self._statements.insert, new)
+        old = [
+            (trial.last_order, *outcome(trial), study, trial.number, before.last_order)
+            for before, trial in changes
+            if before is not None
+        ]
         if old:
-            self._many(
-                self._statements.update,
-                [
-                    {"sought": self._study, "which": trial.number, "before": before.last_order}
-                    | {"last_order": trial.last_order}
-                    | outcome(trial)
-                    for before, trial in old
-                ],
-            )
+            self._many(self._statements.update, old)
             if self._cursor.rowcount != len(old):
-                numbers = ", ".join(str(trial.number) for _, trial in old[:10])
+                numbers = ", ".join(str(trial.number) for before, trial in changes if before is not None)
                 raise StorageError(f"Trial {numbers} is no longer as it was in the storage; nothing was written.")
-        stamp = new_stamp()
-        known = None if self._summary is None else self._summary.after(changes, self._goal)
-        values = (known or self.summary())._asdict()
-        self._cursor.execute(self._statements.count, {"sought": self._study, "now": order, "mark": stamp} | values)
-        return stamp
+        known = None if self.counted is None else self.counted.after(changes, self._study.goal)
+        self.stamp, self.counted = new_stamp(), known or self.summary()
+        self._cursor.execute(self._statements.count, (order, self.stamp, *self.counted, study))
+        return self.stamp
 
-    def _many(self, statement: str, rows: list[dict[str, Any]]) -> None:
+    def _many(self, statement: str, rows: Sequence[Any]) -> None:
         if len(rows) == 1:
             self._cursor.execute(statement, rows[0])
         else:
@@ -99,4 +101,4 @@ def summary_of(row: Sequence[Any]) -> Summary | None:
 
 def new_stamp() -> str:
     """Returns a random stamp."""
-    return secrets.token_hex(8)
+    return os.urandom(8).hex()

@@ -13,10 +13,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import cast, final
+from typing import Any, final
 
 import sqlalchemy as sql
 from sqlalchemy import exc
@@ -68,24 +68,50 @@ class SqliteDatabase(Database):
                 f"The storage {self.url} could not be made: {error}. {self._remedy(str(error), making=True)}"
             ) from error
 
-    @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[sql.Connection]:
+    def transaction(self, *, write: bool) -> AbstractContextManager[sql.Connection]:
         """Opens a transaction. A writer locks the file from the start, and a reader sees the file as it was then."""
+        return _Transaction(self, write=write)
+
+    def rows(self, statement: str, parameters: Mapping[str, Any]) -> Sequence[Any]:
+        """Returns the rows of one statement, without a transaction around it."""
+        used = self.take(write=False)
         try:
-            with self._writer.lock if write else self._readers.connection() as found:
-                used = self._writer if write else cast(SqliteConnection, found)
-                try:
-                    connection = used.begin(write=write)
-                    if self._readers.follow(used.inode):
-                        self._writer.close_if_idle()
-                    yield connection
-                    used.commit()
-                except BaseException:  # Interrupts included, as soon as the transaction has begun.
-                    used.rollback()
-                    raise
+            found = used.rows(statement, parameters)
+            self.follow(used)
         except (exc.DatabaseError, sqlite3.Error) as error:
-            cause = str(error.orig if isinstance(error, exc.DatabaseError) else error)
-            raise StorageError(f"The storage {self.url} could not be used: {cause}. {self._remedy(cause)}") from error
+            raise self.unusable(error) from error
+        else:
+            return found
+        finally:
+            self.give_back(used)
+
+    def take(self, *, write: bool) -> SqliteConnection:
+        """Returns a connection for this thread alone."""
+        if not write:
+            return self._readers.take()
+        self._writer.lock.acquire()
+        return self._writer
+
+    def give_back(self, used: SqliteConnection) -> None:
+        """Ends the use of a connection."""
+        if used is self._writer:
+            used.lock.release()
+        else:
+            self._readers.give_back(used)
+
+    def follow(self, used: SqliteConnection) -> None:
+        """Closes connections to an earlier file, if another one is under the path now."""
+        if self._readers.follow(used.inode):
+            self._writer.close_if_idle()
+
+    def unusable(self, error: exc.DatabaseError | sqlite3.Error) -> StorageError:
+        """Returns what an error of SQLite means for the storage."""
+        cause = str(error.orig if isinstance(error, exc.DatabaseError) else error)
+        return StorageError(f"The storage {self.url} could not be used: {cause}. {self._remedy(cause)}")
+
+    def version(self) -> object:
+        """Returns a value that changes when others commit. It is None while the writer is closed or busy."""
+        return self._writer.version()
 
     def close(self) -> None:
         """Closes files and connections. The next call opens them again."""
@@ -175,6 +201,49 @@ class SqliteDatabase(Database):
             f"{self.url} no longer holds the study {name!r} that was opened: it has been deleted, or the file has been "
             "replaced by another. Nothing was written. Open the study anew to work with the file as it is now."
         )
+
+
+@final
+class _Transaction(AbstractContextManager[sql.Connection]):
+    """A transaction, as a context. A generator in its place would cost more than a statement.
+
+    Args:
+        database: of the transaction.
+        write: if True, the file is locked.
+    """
+
+    def __init__(self, database: SqliteDatabase, *, write: bool) -> None:
+        self._database, self._write = database, write
+
+    def __enter__(self) -> sql.Connection:
+        self._used = self._database.take(write=self._write)
+        try:
+            connection = self._used.begin(write=self._write)
+            self._database.follow(self._used)
+        except BaseException as error:  # Interrupts included, because the transaction may have begun.
+            self.__exit__(type(error), error, None)
+            raise
+        return connection
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        used = self._used
+        try:
+            if error is None:
+                used.commit()
+        except BaseException as failure:
+            self._roll_back(failure)
+            raise
+        else:
+            if error is not None:
+                self._roll_back(error)
+        finally:
+            self._database.give_back(used)
+
+    def _roll_back(self, error: BaseException) -> None:
+        """Rolls back after an error, and raises it as a `StorageError` if it is one of SQLite."""
+        self._used.rollback()
+        if isinstance(error, exc.DatabaseError | sqlite3.Error):
+            raise self._database.unusable(error) from error
 
 
 TABLES: Tables = tables()

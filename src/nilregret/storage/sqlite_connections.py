@@ -8,15 +8,18 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import sqlalchemy as sql
 from sqlalchemy import exc
 
 from .database import LOCK_SECONDS
+
+R = TypeVar("R")
 
 APPLICATION_ID = 0x6E726774  # "nrgt", in the header of every file made here (SQLite's `application_id`).
 IDLE = 8  # Connections of readers that stay open.
@@ -30,14 +33,16 @@ class SqliteConnection:
 
     def __init__(self, path: Path) -> None:
         self.lock = threading.RLock()
-        self._path = path
+        self._path, self._name = path, str(path)
         self.engine = sql.create_engine("sqlite://", creator=self.connect, poolclass=sql.NullPool, paramstyle="named")
         sql.event.listen(self.engine, "connect", _prepare)
         self._connection: Any = None  # SQLAlchemy's connection, or None.
         self._raw: Any = None  # The driver's connection.
         self._process = os.getpid()
         self.inode = NOWHERE  # The file on which it was opened.
+        self.taken = 0  # When a pool gave it out: see `ReaderPool`.
         self._wal = False
+        self._rollbacks = 0
         self._mode = "rw"
         _OPEN.add(self)
 
@@ -55,6 +60,15 @@ class SqliteConnection:
 
         After any error, one of this call included, the caller rolls back.
         """
+        self._patiently(partial(self._begin, write=write), write=write)
+        return cast(sql.Connection, self._connection)
+
+    def rows(self, statement: str, parameters: Mapping[str, Any]) -> Sequence[Any]:
+        """Returns the rows that one statement reads, which needs no transaction around it."""
+        return self._patiently(lambda: self._opened().execute(statement, parameters).fetchall(), write=False)
+
+    def _patiently(self, act: Callable[[], R], *, write: bool) -> R:
+        """Runs a first statement, again and again while others hold the file."""
         if self._mode != "rw":  # This mode sees no changes, and by now the file may be writable.
             self.close()
             self._mode = "rw"
@@ -63,7 +77,7 @@ class SqliteConnection:
         until = time.monotonic() + LOCK_SECONDS
         while True:
             try:
-                self._begin(write=write)
+                return act()
             except UnicodeDecodeError as error:  # SQLite quotes a damaged table definition.
                 self.close()
                 raise sqlite3.DatabaseError(f"malformed database schema ({error})") from error
@@ -75,8 +89,6 @@ class SqliteConnection:
                 elif "locked" not in str(error) or time.monotonic() > until:
                     raise
                 time.sleep(random.uniform(0.0, SHORT / 5))  # Random, so that waiting writers do not collide.
-            else:
-                return cast(sql.Connection, self._connection)
 
     def _begin(self, *, write: bool) -> None:
         raw = self._opened()
@@ -96,7 +108,7 @@ class SqliteConnection:
         return ("unable to open" in cause or "readonly" in cause) and self._path.exists() and not log.exists()
 
     def _opened(self) -> sqlite3.Connection:
-        inode = _inode(self._path)
+        inode = _inode(self._name)
         if self._connection is not None and inode != self.inode:
             # The file has been moved, deleted or replaced. The write-ahead log goes into the old file. The caller
             # checks whether the new file holds the same studies.
@@ -114,6 +126,26 @@ class SqliteConnection:
         """Runs a statement that cannot be in a transaction, and returns its first value."""
         return self._raw.execute(statement).fetchone()[0]
 
+    def version(self) -> object:
+        """Returns a value that changes when another connection commits, this one rolls back, or a new one is opened.
+
+        It is None if the connection is closed, another thread uses it, or the file is no longer there.
+        """
+        if not self.lock.acquire(blocking=False):
+            return None
+        try:
+            raw = self._raw
+            if raw is None or not (raw.in_transaction or self._is_in_place()):
+                return None
+            return raw, self._rollbacks, self._pragma("PRAGMA data_version")
+        except sqlite3.Error:  # The caller reads, and finds the same error.
+            return None
+        finally:
+            self.lock.release()
+
+    def _is_in_place(self) -> bool:
+        return self._process == os.getpid() and _inode(self._name) == self.inode
+
     def commit(self) -> None:
         """Commits the transaction."""
         self._connection.commit()  # If SQLAlchemy has begun one.
@@ -121,6 +153,7 @@ class SqliteConnection:
 
     def rollback(self) -> None:
         """Rolls the transaction back."""
+        self._rollbacks += 1
         if self._connection is not None:
             with suppress(exc.DatabaseError, sqlite3.Error):  # SQLite may have rolled back by itself.
                 self._connection.rollback()
@@ -159,22 +192,23 @@ class ReaderPool:
         self._closed = 0  # The number of calls of `close`.
         self._inode = NOWHERE
 
-    @contextmanager
-    def connection(self) -> Iterator[SqliteConnection]:
-        """Yields a connection that no other thread uses meanwhile."""
+    def take(self) -> SqliteConnection:
+        """Returns a connection that no other thread uses until it is given back."""
         with self._lock:
             found = self._idle.pop() if self._idle else SqliteConnection(self._path)
-            closed = self._closed
-        try:
-            with found.lock:
-                yield found
-        finally:
-            with self._lock:
-                again = closed == self._closed and len(self._idle) < IDLE
-                if again:
-                    self._idle.append(found)
-            if not again:
-                found.close()
+            found.taken = self._closed
+        found.lock.acquire()
+        return found
+
+    def give_back(self, used: SqliteConnection) -> None:
+        """Ends the use of a connection, and closes it if `close` was called meanwhile."""
+        used.lock.release()
+        with self._lock:
+            again = used.taken == self._closed and len(self._idle) < IDLE
+            if again:
+                self._idle.append(used)
+        if not again:
+            used.close()
 
     def follow(self, inode: tuple[int, int]) -> bool:
         """Records the file in use. If the file is another one now, closes old connections and returns True."""
@@ -202,9 +236,9 @@ _OPEN: weakref.WeakSet[SqliteConnection] = weakref.WeakSet()
 _FOREIGN: list[Any] = []  # Connections of the parent process, which must not be closed here.
 
 
-def _inode(path: Path) -> tuple[int, int]:
+def _inode(path: str) -> tuple[int, int]:
     try:
-        found = os.stat(path)  # noqa: PTH116 - four times as fast, and used in each transaction
+        found = os.stat(path)  # noqa: PTH116 - four times as fast with a string, and used in each transaction
     except OSError:
         return NOWHERE
     return found.st_dev, found.st_ino

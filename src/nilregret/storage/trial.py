@@ -299,12 +299,9 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
 
         Constraint values that came earlier stay if none came with the reward.
         """
-        return Trial(
-            self.number, self.point, self.arm, self.settings, self.asked_order, self.asked_at, self.context,
-            self.explored, "observed", reward, None, order, time,
-            self.constraints if constraints is None else constraints, self.context_settings, self.constraints_order,
-            self.lease_until, self.abandoned, (), self.repeats, plays, self.fits,
-        )  # fmt: skip
+        told = ("observed", reward, None, order, time, self.constraints if constraints is None else constraints)
+        kept = (self.context_settings, self.constraints_order, self.lease_until, self.abandoned, (), self.repeats)
+        return tuple.__new__(Trial, (*self[:ASKED], *told, *kept, plays, self.fits))  # as in `asked`
 
     def with_constraints(self, *, constraints: Array, order: int) -> Trial:
         """Returns this trial with constraint values that were told without a reward."""

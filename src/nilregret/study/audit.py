@@ -25,7 +25,7 @@ from ..slots.switching import MOST_REPEATS
 from ..storage.record import Record
 from ..storage.trial import Fit, Trial
 from .axes import settings_at, space_of
-from .direction import AnyPolicy, Goal, check_reward, has_channels
+from .direction import AnyPolicy, Goal, has_channels, reward_check
 from .play_rewards import is_possible
 
 SAME = 1e-9  # Tolerance of a coordinate or parameter, as a share of its extent.
@@ -45,7 +45,7 @@ class Auditor:
 
     def __init__(self, policy: AnyPolicy, goal: Goal, where: str) -> None:
         self._policy = policy
-        self._goal = goal
+        self._checked = reward_check(policy, goal)
         self._where = where
         self._explores = isinstance(policy, Policy) and policy.explore.ever
         self._timed = policy.pending.in_time
@@ -216,7 +216,8 @@ class Auditor:
         if not abs(reward) <= LARGEST_REWARD:
             self._refuse(trial, f"its reward is {reward}")
         try:
-            check_reward(self._policy, self._goal, reward)
+            if self._checked is not None:
+                self._checked(reward)
         except InvalidInput as error:
             self._refuse(trial, str(error))
 

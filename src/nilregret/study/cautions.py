@@ -13,12 +13,13 @@ its rewards with what the policy expects.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple, Self, cast
 
 import numpy as np
+import numpy.typing as npt
 
-from .._utils.checks import Array
+from .._utils.checks import Array, IndexArray
 from ..domains.domain import Arms, Domain
 from ..kernels.domains import prior_std
 from ..policy.policy import Policy
@@ -39,6 +40,56 @@ UNWANTED, NOISE = "constraints not wanted", "noise"
 FALSE_ALARM = 1e-6  # Probability of a wrong warning about the noise, in all checks together.
 
 
+class Answered(NamedTuple):
+    """The answered trials of a study.
+
+    Attributes:
+        rewards: their rewards, `(n,)`.
+        places: number of the point and context of each, `(n,)`, by the order of first plays.
+        plays: number of plays of each, `(n,)`.
+        scatter: sum of squared deviations of the rewards of single trials from their averages.
+        constraints: the constraint values told, each `(m,)`.
+        trials: number of all trials, also of those without an answer.
+    """
+
+    rewards: Array
+    places: IndexArray
+    plays: IndexArray
+    scatter: float
+    constraints: Sequence[Array]
+    trials: int
+
+    @classmethod
+    def of(cls, trials: Sequence[Trial]) -> Self:
+        """Returns the answered ones of all trials."""
+        answered = [trial for trial in trials if trial.reward is not None]
+        return cls(
+            np.array([trial.reward for trial in answered]),
+            _numbered(map(_where, answered)),
+            np.array([trial.times for trial in answered], dtype=np.intp),
+            sum(trial.scatter for trial in answered),
+            [trial.constraints for trial in answered if trial.constraints is not None],
+            len(trials),
+        )
+
+    @classmethod
+    def once(cls, rewards: Array, where: Iterable[Hashable], *, trials: int) -> Self:
+        """Returns answered trials of one play each.
+
+        Args:
+            rewards: their rewards, `(n,)`.
+            where: a key for each, which all repeats share.
+            trials: number of all trials.
+        """
+        return cls(rewards, _numbered(where), np.ones(len(rewards), dtype=np.intp), 0.0, (), trials)
+
+
+def _numbered(keys: Iterable[Hashable]) -> IndexArray:
+    """Returns the number of each key, `(n,)`, by the order in which keys come first."""
+    number: dict[Hashable, int] = {}
+    return np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.intp)
+
+
 def next_check(trials: int, *, constrained: bool) -> float:
     """Returns the number of trials at the next check.
 
@@ -54,32 +105,55 @@ def next_check(trials: int, *, constrained: bool) -> float:
     return following
 
 
-def cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], multipliers: Array) -> dict[str, str]:
+def cautions(policy: Policy | ScriptedPolicy, answered: Answered, multipliers: Array) -> dict[str, str]:
     """Returns a sentence for each mismatch, by kind.
 
     Args:
         policy: of the study.
-        trials: all of them.
+        answered: its answered trials.
         multipliers: of the constraints, now, `(m,)`.
     """
-    answered = [trial for trial in trials if trial.reward is not None]
-    if len(answered) < FEWEST:
+    rewards = answered.rewards
+    if len(rewards) < FEWEST:
         return {}
     said = {
         "constraints not told": _constraints_not_told(policy, answered),
         UNWANTED: _constraints_not_wanted(policy, answered),
     }
     if isinstance(policy, Policy):
-        rewards = np.array([trial.reward for trial in answered])
-        said["multipliers"] = _multipliers(policy, answered, rewards, multipliers)
+        said["multipliers"] = _multipliers(policy, answered, multipliers)
         # A fit learns scales and noise, and so does a posterior of rates.
         if policy.fitting is None and policy.objective.learned(policy) is None:
             deviation = prior_std(policy.domain, policy.context, policy.kernel)
             said["rewards"] = _rewards(policy, rewards, deviation)
             said["regularization"] = _regularization(policy, deviation)
             if getattr(policy.confidence, "noise", 0.0) is not None:  # None means that the noise is unknown.
-                said[NOISE] = _noise(policy, answered, rewards, len(trials))
+                said[NOISE] = _noise(policy, answered)
     return {kind: sentence for kind, sentence in said.items() if sentence is not None}
+
+
+def suspicious(policy: Policy, rewards: Array, places: IndexArray, trials: int) -> npt.NDArray[np.bool_]:
+    """Returns False for studies without constraints to which `cautions` says nothing, `(S,)`.
+
+    Args:
+        policy: of all studies.
+        rewards: of n answered trials of each study, of one play each, `(S, n)`.
+        places: a number for each trial that all repeats in its study share, `(S, n)`.
+        trials: number of all trials of each study.
+    """
+    studies, n = rewards.shape
+    if n < FEWEST:
+        return np.zeros(studies, dtype=bool)
+    deviation = prior_std(policy.domain, policy.context, policy.kernel)
+    if _regularization(policy, deviation) is not None:
+        return np.ones(studies, dtype=bool)
+    far = np.median(np.abs(rewards - policy.prior_mean), axis=1) > _farthest(policy, deviation)
+    numbers = (places + (int(places.max()) + 1) * np.arange(studies)[:, None]).reshape(-1)
+    centred = rewards - rewards.mean(axis=1, keepdims=True)
+    means = np.bincount(numbers, centred.reshape(-1)) / np.maximum(np.bincount(numbers), 1)
+    spread = np.sum((centred - means[numbers].reshape(rewards.shape)) ** 2, axis=1)
+    # The sum of squares is rounded in another way there.
+    return np.asarray(far | (spread > 0.999 * _widest(policy, n, trials)))
 
 
 def infeasible_sentence(sure: float, domain: Domain) -> str:
@@ -99,22 +173,20 @@ def infeasible_sentence(sure: float, domain: Domain) -> str:
     )
 
 
-def _constraints_not_told(policy: Policy | ScriptedPolicy, answered: list[Trial]) -> str | None:
-    if not policy.constraint_count or len(answered) < TAUGHT_NOTHING:
-        return None
-    if any(trial.constraints is not None for trial in answered):
+def _constraints_not_told(policy: Policy | ScriptedPolicy, answered: Answered) -> str | None:
+    if not policy.constraint_count or len(answered.rewards) < TAUGHT_NOTHING or answered.constraints:
         return None
     of_what = " of the constraints" if has_channels(policy) else ""
     return (
-        f"{len(answered)} rewards have been told and none with the constraint values that {policy.algorithm} needs: "
-        f"nothing has been learned{of_what}. Usually `constraints=` was forgotten in `study.tell`. Pass them with "
-        "every reward (`study.add` takes over what there is, with its constraint values), or use a policy without "
+        f"{len(answered.rewards)} rewards have been told and none with the constraint values that {policy.algorithm} "
+        f"needs: nothing has been learned{of_what}. Usually `constraints=` was forgotten in `study.tell`. Pass them "
+        "with every reward (`study.add` takes over what there is, with its constraint values), or use a policy without "
         "constraints."
     )
 
 
-def _constraints_not_wanted(policy: Policy | ScriptedPolicy, answered: list[Trial]) -> str | None:
-    if policy.constraint_count or all(trial.constraints is None for trial in answered):
+def _constraints_not_wanted(policy: Policy | ScriptedPolicy, answered: Answered) -> str | None:
+    if policy.constraint_count or not answered.constraints:
         return None
     return (
         f"Constraint values are told, but {policy.algorithm} has no constraints: they are recorded and change nothing. "
@@ -128,13 +200,10 @@ def _rewards(policy: Policy, rewards: Array, deviation: float) -> str | None:
 
     Functions of bounded norm satisfy |f| <= B sqrt(k(x, x)).
     """
-    confidence = policy.confidence
-    if getattr(confidence, "guessed", False):
-        return None  # The policy itself looks for a larger norm.
-    bound = max(1.0, float(getattr(confidence, "norm_bound", 1.0)))
     distance = float(np.median(np.abs(rewards - policy.prior_mean)))
-    if distance <= FAR * (bound * deviation + policy.noise):
+    if distance <= _farthest(policy, deviation):
         return None
+    bound = _norm_bound(policy)
     times = "" if bound == 1.0 else f", with a norm bound of {bound:.3g}"
     return (
         f"Rewards lie far from what is expected of them: half of the {len(rewards)} told are {distance:.3g} or more "
@@ -144,6 +213,17 @@ def _rewards(policy: Policy, rewards: Array, deviation: float) -> str | None:
         "`prior_mean=` a typical reward and the kernel a `scale=` of the rewards' variance, tell standardised rewards, "
         "or have both learned by `refit=nr.slots.Refit(every=10)`."
     )
+
+
+def _norm_bound(policy: Policy) -> float:
+    return max(1.0, float(getattr(policy.confidence, "norm_bound", 1.0)))
+
+
+def _farthest(policy: Policy, deviation: float) -> float:
+    """Returns the largest typical distance of rewards from the prior mean without a warning."""
+    if getattr(policy.confidence, "guessed", False):
+        return math.inf  # The policy itself looks for a larger norm.
+    return FAR * (_norm_bound(policy) * deviation + policy.noise)
 
 
 def _regularization(policy: Policy, deviation: float) -> str | None:
@@ -159,7 +239,7 @@ def _regularization(policy: Policy, deviation: float) -> str | None:
     )
 
 
-def _noise(policy: Policy, answered: list[Trial], rewards: Array, trials: int) -> str | None:
+def _noise(policy: Policy, answered: Answered) -> str | None:
     """Returns a warning if repeats differ more than noise of the given constant allows.
 
     S is at most the sum of all n squares of the noise, whichever points the policy chose. For R-sub-Gaussian noise that
@@ -168,19 +248,14 @@ def _noise(policy: Policy, answered: list[Trial], rewards: Array, trials: int) -
     """
     if not policy.memory.keeps_all or policy.explore.seeks_changes:
         return None  # The policy assumes that f changes.
-    variance = policy.noise**2 or policy.regularization
-    place: dict[object, int] = {}
-    groups = np.array([place.setdefault(_where(trial), len(place)) for trial in answered])
-    centred = rewards - rewards.mean()
-    plays = np.array([trial.times for trial in answered])
+    groups, plays = answered.places, answered.plays
+    centred = answered.rewards - answered.rewards.mean()
     sums, counts = np.bincount(groups, plays * centred), np.bincount(groups, plays)
     n = int(plays.sum())
-    free = n - len(place)
-    total = float(centred**2 @ plays) + sum(trial.scatter for trial in answered)
+    free = n - len(counts)
+    total = float(centred**2 @ plays) + answered.scatter
     spread = total - float((sums**2 / counts).sum())
-    check = max(trials // FIRST, 1).bit_length()  # k = 1 from 4 trials, 2 from 8, and so on.
-    x = math.log(check * (check + 1) / FALSE_ALARM)
-    if spread <= variance * (n + 2.0 * math.sqrt(n * x) + 2.0 * x) + 1e-12 * total:
+    if spread <= _widest(policy, n, answered.trials) + 1e-12 * total:
         return None
     return (
         f"Repeats of a point differ more than `noise` allows: {n} rewards vary about the means of their "
@@ -191,23 +266,31 @@ def _noise(policy: Policy, answered: list[Trial], rewards: Array, trials: int) -
     )
 
 
-def _where(trial: Trial) -> object:
+def _widest(policy: Policy, n: int, trials: int) -> float:
+    """Returns the largest sum of n squares of the noise without a warning, after so many trials."""
+    variance = policy.noise**2 or policy.regularization
+    check = max(trials // FIRST, 1).bit_length()  # k = 1 from 4 trials, 2 from 8, and so on.
+    x = math.log(check * (check + 1) / FALSE_ALARM)
+    return variance * (n + 2.0 * math.sqrt(n * x) + 2.0 * x)
+
+
+def _where(trial: Trial) -> Hashable:
     """Returns a key that all repeats of a trial share."""
     point = trial.point.tobytes() if trial.arm is None else trial.arm
     return point if trial.context is None else (point, trial.context.tobytes())
 
 
-def _multipliers(policy: Policy, answered: list[Trial], rewards: Array, multipliers: Array) -> str | None:
+def _multipliers(policy: Policy, answered: Answered, multipliers: Array) -> str | None:
     objective = cast(Constrained, policy.objective)
     if not policy.objective.charges or not (multipliers > objective.first()).any():
         return None
-    told = [trial.constraints for trial in answered if trial.constraints is not None]
+    told = answered.constraints
     recent = told[len(told) // 2 :]
     violating = [g for g in recent if (g > 0.0).any()]
     if len(recent) < FEWEST or len(violating) < MOSTLY * len(recent):
         return None
     charged = float(np.median([objective.penalty_of(g, multipliers) for g in violating]))
-    size = max(float(np.ptp(rewards)), prior_std(policy.domain, policy.context, policy.kernel))
+    size = max(float(np.ptp(answered.rewards)), prior_std(policy.domain, policy.context, policy.kernel))
     if charged <= RUNAWAY * size or (multipliers >= LARGEST).any() or any(map(objective.saturates, recent)):
         return None  # Clipped multipliers have a warning of their own.
     return (

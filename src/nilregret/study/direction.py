@@ -8,7 +8,7 @@ sign. Widths, standard deviations, norm bounds and prices of violations are dist
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Literal
 
@@ -18,6 +18,8 @@ from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy, ScriptedState
 from ..policy.state import State
 from ..slots.envelope import Envelope
+from ..slots.objective import Objective
+from ..slots.pending import Pending
 from ..storage.record import Event, Trial
 
 Goal = Literal["maximize", "minimize"]
@@ -56,12 +58,25 @@ def best_label(goal: Goal) -> str:
     return "highest told" if goal == "maximize" else "lowest told"
 
 
-def check_reward(policy: AnyPolicy, goal: Goal, value: float) -> None:
-    """Raises `InvalidInput` if the policy cannot learn from a value, given in the units told."""
-    if isinstance(policy, Policy):
-        check = policy.pending.check_reward if goal == "maximize" else policy.pending.check_loss
-        check(value, policy.noise)
-        policy.objective.check_told(value)
+def reward_check(policy: AnyPolicy, goal: Goal) -> Callable[[float], None] | None:
+    """Returns a function that raises `InvalidInput` if the policy cannot learn from a value in the units told.
+
+    Most policies learn from every number. For them the function is None, since every answer is checked.
+    """
+    if not isinstance(policy, Policy):
+        return None
+    pending, objective = policy.pending, policy.objective
+    late, known = type(pending), type(objective)
+    ours = (late.check_reward, late.check_loss, known.check_told)
+    if ours == (Pending.check_reward, Pending.check_loss, Objective.check_told):
+        return None
+    check_pending = pending.check_reward if goal == "maximize" else pending.check_loss
+
+    def check(value: float) -> None:
+        check_pending(value, policy.noise)
+        objective.check_told(value)
+
+    return check
 
 
 def initial_state(policy: AnyPolicy, goal: Goal, *, seed: int) -> AnyState:

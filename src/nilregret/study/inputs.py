@@ -12,7 +12,7 @@ from ..domains.coordinates import one_row
 from ..domains.domain import Arms
 from ..policy.engines import Decision
 from ..policy.policy import Policy
-from .direction import AnyPolicy, Goal, check_reward
+from .direction import AnyPolicy, Goal, reward_check
 from .play_rewards import PlayRewards, is_several, refuse_several_rewards, sum_up
 
 NO_REWARD = (
@@ -32,15 +32,19 @@ class Inputs:
 
     def __init__(self, policy: AnyPolicy, goal: Goal) -> None:
         self._policy = policy
-        self._goal = goal
+        self._checked = reward_check(policy, goal)
 
     def reward(self, value: object) -> float:
         """Returns a reward (a loss, if the goal is to minimise) as it is recorded."""
-        try:
-            reward = outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD)
-        except InvalidInput as error:
-            raise error.advised(NO_REWARD, topic="unusable") from None
-        check_reward(self._policy, self._goal, reward)
+        if type(value) is float and abs(value) <= LARGEST_REWARD:  # The path of every round, which nan does not take.
+            reward = value
+        else:
+            try:
+                reward = outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD)
+            except InvalidInput as error:
+                raise error.advised(NO_REWARD, topic="unusable") from None
+        if self._checked is not None:
+            self._checked(reward)
         return reward
 
     def rewards(self, value: object) -> PlayRewards:

@@ -14,13 +14,15 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
 from .._utils.checks import shown
 from .._utils.errors import NoRegretError, StorageError
 from .._utils.garbage import no_collection
+from ..storage.base import Change, KeepsNotes
 from ..storage.record import Record
-from ..storage.trial import Trial
+from ..storage.trial import EventKind, Trial
 from .direction import AnyPolicy, AnyState, Goal, copy_of_state, initial_state, receive
 
 if TYPE_CHECKING:
@@ -51,8 +53,6 @@ class StoredStudyHandle:
     """
 
     def __init__(self, storage: Storage, study: StoredStudy, auditor: Auditor) -> None:
-        from ..storage.base import KeepsNotes
-
         self.storage, self.study, self._auditor = storage, study, auditor
         self.keeps_notes = isinstance(storage, KeepsNotes)
         self.stamp = UNKNOWN
@@ -129,7 +129,7 @@ class Replica:
     ) -> None:
         self._policy, self._goal, self._seed, self.clock = policy, goal, seed, clock
         self.handle = handle
-        lock = threading.RLock()
+        self._plain_lock = lock = threading.RLock()
         self.lock = _Lock(lock, weakref.proxy(self))  # A proxy avoids a cycle, so a dropped study closes its files.
         self._timed = policy.pending.in_time
         self.record, self.state = Record(), initial_state(policy, goal, seed=seed)
@@ -156,15 +156,16 @@ class Replica:
         if self.handle is not None:
             with self._writing:
                 while True:
-                    result = self._commit(self.handle, lambda: act(*args, **more))
+                    result = self._commit(self.handle, partial(act, *args, **more))
                     if not isinstance(result, _NotBegun):
                         return result
-        with self.lock:
+        with self._plain_lock:  # Whatever an interrupt leaves half done has set `_valid` to False.
             if not self._valid:
                 self.rebuild()
-            self._abandon_expired()
+            if self._leases:
+                self._abandon_expired()
             result = act(*args, **more)
-            self._mark_saved()
+            self._saved_order, self._valid = self.record.order, True
             return result
 
     def _commit(self, handle: StoredStudyHandle, act: Callable[[], R]) -> R | _NotBegun:
@@ -180,22 +181,23 @@ class Replica:
                     if not self._has_changes():
                         self._mark_saved()
                         return cast(R, result)
+            committed: str | None = None
             try:
                 with handle.storage.writing(handle.study) as writer, self.lock:
                     if within:
                         self._catch_up(handle, writer)
                         result = self._run(act)
                     stamp = self._save(handle, writer)
-                with self.lock:
-                    # If a reader has rolled the call back meanwhile, it will read the call again from the storage.
-                    if self._uncommitted and stamp is not None:
-                        self._mark_saved(stamp)
-                if stamp is not None:
-                    return cast(R, result)
+                committed = stamp
             finally:
                 with self.lock:
+                    # If a reader has rolled the call back meanwhile, it will read the call again from the storage.
+                    if self._uncommitted and committed is not None:
+                        self._mark_saved(committed)
                     self._uncommitted, self._backup = False, None
                     self._committed.notify_all()
+            if committed is not None:
+                return cast(R, result)
         raise RuntimeError("The last attempt stands.")
 
     def _run(self, act: Callable[[], R]) -> R | _NotBegun:
@@ -227,8 +229,6 @@ class Replica:
             self._contention = CONTENTION
             self._roll_back()
             return None
-        from ..storage.base import Change
-
         stamp = handle.stamp
         if self._has_changes():
             changes = [Change(before, self.record[number]) for number, before in self._changes.items()]
@@ -258,18 +258,18 @@ class Replica:
         receive(state, self._goal, self.record.corrected_events())
         return state
 
-    def put(self, trial: Trial) -> Trial:
-        """Records a trial to which one event has happened, and returns it."""
+    def put(self, trial: Trial, kind: EventKind) -> Trial:
+        """Records a trial to which an event has just happened, and returns it."""
         self._valid = False  # Until the call is over.
         record = self.record
         if self.handle is not None and trial.number not in self._changes:
             self._changes[trial.number] = record[trial.number] if trial.number < len(record) else None
-        event = record.update(trial)
-        if event.kind == "corrected":
+        event = record.update(trial, kind)
+        if kind == "corrected":
             self.state = self._replayed()
         else:
             receive(self.state, self._goal, (event,))
-            if event.kind == "asked":
+            if trial.lease_until is not None and kind == "asked":
                 self._add_lease(trial)
         self._current = None
         return trial
@@ -299,7 +299,7 @@ class Replica:
             if trial.state == "pending":
                 lease = until - trial.asked_at
                 reason = f"its lease of {lease:g} s ran out"
-                self.put(trial.as_abandoned(reason=reason, order=self.record.order + 1, time=now))
+                self.put(trial.as_abandoned(reason=reason, order=self.record.order + 1, time=now), "abandoned")
         return False
 
     # -- reading -------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from ..storage.trial import Trial
 from . import export
 from .answers import check_answer, parse_answers, reason_of
 from .audit import Auditor
-from .cautions import FIRST, cautions, infeasible_sentence, next_check
+from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
 from .definition import check_facts, check_same, stored_facts
 from .direction import Goal, check_goal, has_channels
 from .inputs import Inputs
@@ -118,6 +118,9 @@ class Study(Queries[D]):
         self._next_check: float = FIRST  # The number of trials at which rewards are compared with the policy's scales.
         handle = None if storage is None else self._find_or_make(storage)
         self.replica = Replica(policy, self.goal, self.seed, clock, handle)
+        self._calls = Transaction(policy, self.replica)  # Of one call each, without notes.
+        charges = isinstance(policy, Policy) and policy.objective.revises
+        self._remarks = charges or has_channels(policy)  # Whether a decision may lead to a warning.
         self._announced = len(self.replica.state.restarts)  # Cuts of the memory that `on_change` has seen or skips.
 
     @classmethod
@@ -250,17 +253,17 @@ class Study(Queries[D]):
             InvalidInput: an argument cannot be used.
             StorageError: the trial could not be recorded.
         """
-        seen = self.inputs.context(context)
+        seen = None if context is None and self.policy.context is None else self.inputs.context(context)
         whole = among is None and exclude is None
         offered = None if whole else available(self.policy.domain, among, exclude)
         seconds = None if lease is None else _seconds(lease)
-        transaction = Transaction(self.policy, self.replica)
         if count is None:
-            trial = self.replica.write(transaction.ask, seen, offered, seconds)
-            self._after_ask()
+            trial = self.replica.write(self._calls.ask, seen, offered, seconds)
+            if self._remarks or self._on_change is not None:
+                self._after_ask()
             return trial
         wanted = integer("count", count, low=1, high=MOST_AT_ONCE)
-        trials = self.replica.write(lambda: [transaction.ask(seen, offered, seconds) for _ in range(wanted)])
+        trials = self.replica.write(lambda: [self._calls.ask(seen, offered, seconds) for _ in range(wanted)])
         self._after_ask()
         return trials
 
@@ -295,7 +298,7 @@ class Study(Queries[D]):
             StorageError: the reward could not be recorded.
         """
         told = check_answer(self.inputs, trial, reward, constraints)
-        answered = self.replica.write(Transaction(self.policy, self.replica).tell, told, revise=revise)
+        answered = self.replica.write(self._calls.tell, told, revise)
         self._after_tell()
         return answered
 
@@ -309,7 +312,7 @@ class Study(Queries[D]):
         """
         told = parse_answers(self.inputs, answers)
         integer("len(answers)", len(told), low=0, high=MOST_AT_ONCE)
-        answered = self.replica.write(Transaction(self.policy, self.replica).tell_all, told, revise=revise)
+        answered = self.replica.write(self._calls.tell_all, told, revise=revise)
         self._after_tell()
         return answered
 
@@ -325,7 +328,7 @@ class Study(Queries[D]):
             revise: if True, the failure replaces a reward on record, which `trial.corrected` keeps.
         """
         reason = reason_of("failed", reason)
-        return self.replica.write(Transaction(self.policy, self.replica).fail, trial, reason, revise=revise)
+        return self.replica.write(self._calls.fail, trial, reason, revise=revise)
 
     def abandon(self, trial: Trial | int, reason: str = "its worker is gone") -> Trial[D]:
         """Records that nobody works on a trial any more, and returns the trial.
@@ -338,7 +341,7 @@ class Study(Queries[D]):
             reason: in words.
         """
         reason = reason_of("was abandoned", reason)
-        return self.replica.write(Transaction(self.policy, self.replica).abandon, trial, reason)
+        return self.replica.write(self._calls.abandon, trial, reason)
 
     def add(
         self,
@@ -360,7 +363,7 @@ class Study(Queries[D]):
         (value, plays), seen = self.inputs.rewards(reward), self.inputs.context(context)
         g = None if constraints is None else self.inputs.constraints(constraints)
         decision = self.inputs.point(point_or_parameters)._replace(repeats=1 if plays is None else plays.times)
-        added = self.replica.write(Transaction(self.policy, self.replica).add, decision, seen, value, g, plays)
+        added = self.replica.write(self._calls.add, decision, seen, value, g, plays)
         self._after_tell()
         return added
 
@@ -415,7 +418,7 @@ class Study(Queries[D]):
         with self.replica.lock:
             trials = self.replica.record[:]
             self._next_check = next_check(len(trials), constrained=self.policy.constraint_count > 0)
-            found = cautions(self.policy, trials, self.replica.state.multipliers)
+            found = cautions(self.policy, Answered.of(trials), self.replica.state.multipliers)
             if has_channels(self.policy) and self.policy.context is None:
                 probability = self.replica.current().infeasible(None)
                 if probability:  # It is 0 if the bounds prove nothing, and such bounds may err.

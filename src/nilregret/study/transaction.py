@@ -22,7 +22,7 @@ from ..policy.state import State
 from ..storage.record import describe_answer
 from ..storage.trial import Plays, Trial
 from .answers import Told
-from .axes import settings_at
+from .axes import settings_at, space_of
 from .direction import AnyPolicy, copy_of_state, has_channels
 from .play_rewards import check_plays
 from .replica import Replica
@@ -76,6 +76,7 @@ class Transaction:
         self._policy, self._replica, self._notes, self._until = policy, replica, notes or {}, until
         self._written: dict[str, str] = {}
         self._deciding = False
+        self._names = space_of(policy.domain) is not None
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -127,7 +128,7 @@ class Transaction:
         now = replica.now()
         decision = replica.state.decide(context, now=now, available=offered)
         trial = self._trial(decision, context, order=replica.record.order + 1, now=now)
-        trial = replica.put(trial if lease is None else trial._replace(lease_until=now + lease))
+        trial = replica.put(trial if lease is None else trial._replace(lease_until=now + lease), "asked")
         self._deciding = False
         return trial
 
@@ -139,16 +140,17 @@ class Transaction:
         order = self.order + 1
         trial = self._trial(decision, context, order=order, now=self.now)
         return self._replica.put(
-            trial.answered(reward=reward, constraints=constraints, order=order, time=trial.asked_at, plays=plays)
+            trial.answered(reward=reward, constraints=constraints, order=order, time=trial.asked_at, plays=plays),
+            "told",
         )
 
-    def tell(self, told: Told, *, revise: bool = False) -> Trial:
+    def tell(self, told: Told, revise: bool = False) -> Trial:
         """Records a reward, constraint values, or both (see `Study.tell`)."""
         record = self._replica.record
         known = record.require(told.trial)
         if told.reward is None:
             return self._tell_constraints(known, told, revise=revise)
-        if known.open:
+        if known.told_order is None:
             return self._tell_first(known, told, told.reward)
         if _is_same(known, told):
             return known
@@ -170,7 +172,7 @@ class Transaction:
         if not known.open and revise:
             return self._correct(known, None, None, reason)
         known = record.require_open(trial, describe_answer(None, None, reason))
-        return self._replica.put(known.failed(reason=reason, order=record.order + 1, time=self.now))
+        return self._replica.put(known.failed(reason=reason, order=record.order + 1, time=self.now), "told")
 
     def abandon(self, trial: Trial | int, reason: str) -> Trial:
         """Records that nobody works on a trial any more (see `Study.abandon`)."""
@@ -185,15 +187,17 @@ class Transaction:
                 advice="A wrong answer is corrected by `tell(..., revise=True)` or `fail(..., revise=True)`.",
                 topic="answered",
             )
-        return self._replica.put(known.as_abandoned(reason=reason, order=record.order + 1, time=self.now))
+        left = known.as_abandoned(reason=reason, order=record.order + 1, time=self.now)
+        return self._replica.put(left, "abandoned")
 
     def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
-        domain, contexts = self._policy.domain, self._policy.context
+        policy = self._policy
         point, arm, explored, repeats, fits = decision
-        named = None if context is None or contexts is None else settings_at(contexts, context)
+        settings = settings_at(policy.domain, point) if self._names else None
+        named = None if context is None or policy.context is None else settings_at(policy.context, context)
         # Arguments are positional because keywords take half a microsecond more in every round.
         return Trial(
-            len(self._replica.record), point, arm, settings_at(domain, point), order, now, context, explored, "pending",
+            len(self._replica.record), point, arm, settings, order, now, context, explored, "pending",
             None, None, None, None, None, named, None, None, None, (), repeats, None, fits,
         )  # fmt: skip
 
@@ -205,8 +209,9 @@ class Transaction:
             if not np.array_equal(g, known.constraints):
                 self._replica.record.require_no_constraints(known)  # This raises an error: other values are on record.
             g = None
-        order = self.order + 1
-        return self._replica.put(known.answered(reward=reward, constraints=g, order=order, time=self.now, plays=plays))
+        replica = self._replica
+        order, now = replica.record.order + 1, replica.now()
+        return replica.put(known.answered(reward=reward, constraints=g, order=order, time=now, plays=plays), "told")
 
     def _tell_constraints(self, known: Trial, told: Told, *, revise: bool) -> Trial:
         """Records constraint values without a reward."""
@@ -226,7 +231,7 @@ class Transaction:
             )
         if g is None:
             return known
-        return self._replica.put(known.with_constraints(constraints=g, order=self.order + 1))
+        return self._replica.put(known.with_constraints(constraints=g, order=self.order + 1), "limited")
 
     def _correct(
         self, known: Trial, reward: float | None, constraints: Array | None, reason: str | None,
@@ -238,7 +243,8 @@ class Transaction:
             g = None  # They came with the reward that is taken back.
         order, now = self.order + 1, self.now
         return self._replica.put(
-            known.as_revised(reward=reward, reason=reason, constraints=g, order=order, time=now, plays=plays)
+            known.as_revised(reward=reward, reason=reason, constraints=g, order=order, time=now, plays=plays),
+            "corrected",
         )
 
     # -- notes ---------------------------------------------------------------------------------------------------

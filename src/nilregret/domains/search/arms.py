@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from ..._utils.checks import Array, IndexArray, shown
@@ -26,7 +30,7 @@ def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
     """
     best = int(scores.argmax())
     top = scores.item(best)
-    if not top < np.inf:  # includes NaN, which argmax returns
+    if not top < math.inf:  # includes NaN, which argmax returns
         raise InvalidInput(
             f"The score of an arm is {'infinite' if top == top else 'NaN'}. Usually a score of one's own divides by a "
             "standard deviation of 0, or takes the logarithm of a negative number, or a width of one's own is no "
@@ -34,7 +38,7 @@ def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
             advice="See `nilregret.testing.check_policy`.",
         )
     least = _least(top, size)
-    scores[best] = -np.inf
+    scores[best] = -math.inf
     if scores.item(scores.argmax()) < least:  # usual, at a fifth of the time of `tied`
         return best
     scores[best] = top
@@ -42,8 +46,27 @@ def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
     return int(ties[randomness.generator.integers(len(ties))])  # equals `choice`, in half its time
 
 
-def _least(top: float, size: float) -> float:
-    """Returns the smallest score that ties with the best."""
+def best_arms(scores: Array, size: float, randomness: Callable[[int], Randomness]) -> IndexArray:
+    """Returns the arm of the largest score in each of several worlds, `(S,)` (see `best_arm`).
+
+    Args:
+        scores: of every arm in every world, `(S, N)`, the same afterwards.
+        size: see `best_arm`.
+        randomness: returns the randomness of the trial of a world.
+    """
+    worlds = np.arange(len(scores))
+    best = scores.argmax(axis=1)
+    top = scores[worlds, best]
+    scores[worlds, best] = -np.inf
+    unclear = scores.max(axis=1) >= _least(top, size)
+    scores[worlds, best] = top
+    for world in np.flatnonzero(unclear | ~(top < np.inf)).tolist():
+        best[world] = best_arm(scores[world].copy(), size, randomness(world))
+    return np.asarray(best)
+
+
+def _least(top: Any, size: float) -> Any:
+    """Returns the smallest score that ties with the best, or that of each world."""
     return top - (TIE * size + ROUNDING * abs(top))
 
 

@@ -33,7 +33,8 @@ DENSE = 0.1  # largest spacing of candidates in the unit cube for which parabola
 PEAKS, STARTS = 4, 2  # multiples of `starts`: peaks of dense candidates that are valued, and that are refined
 APART = 2.0  # distance between these peaks, in spacings
 CLOSE = 0.01  # smallest distance between starts, as a share of the diagonal
-LEADING = 64  # number of candidates valued by `moved_apart`, at O(n^2) each
+AROUND = 64  # least number of mutations valued by `moved_apart`, which is enough where candidates are dense
+LEADING = 64  # number of candidates that are compared with the tried points at a time
 MORE = 3  # multiple of starts and steps if the candidates are not dense
 REACH = 3.0  # spacings within which the slope of a start must lead above the best so far
 VALUED = 48  # number of points tried that are valued exactly, if rough values are cheaper
@@ -140,7 +141,8 @@ class PointSearch:
         if not self.apart or (noisy and not real.any()) or not self._near(point[None], tried, domain)[0]:
             return point
         leading = self._leading(candidates[np.argsort(-coarse(scores), kind="stable")], tried, domain)
-        changed = mutated(domain, point[None], max(self.mutations, 64), rng())
+        count = AROUND if self.dense(domain) else max(self.mutations, AROUND)
+        changed = mutated(domain, point[None], count, rng())
         around = np.concatenate([changed[~self._near(changed, tried, domain)], leading])
         if not len(around):
             return point
@@ -149,14 +151,13 @@ class PointSearch:
         return around[int(values.argmax())].copy() if np.isfinite(values.max()) else point
 
     def _leading(self, ranked: Array, tried: Array, domain: Box | Space) -> Array:
-        """Returns the first of these points that were not tried."""
-        found = ranked[:0]
+        """Returns the first of these points that was not tried, `(1, d)`, or none."""
         for start in range(0, len(ranked), LEADING):
             block = ranked[start : start + LEADING]
-            found = np.concatenate([found, block[~self._near(block, tried, domain)]])
-            if len(found) >= LEADING:
-                break
-        return found[:LEADING]
+            found = np.flatnonzero(~self._near(block, tried, domain))
+            if len(found):
+                return block[found[:1]]
+        return ranked[:0]
 
     def _near(self, points: Array, tried: Array, domain: Box | Space) -> npt.NDArray[np.bool_]:
         """Returns True for points that were tried, or differ from a tried point only slightly in real parameters."""

@@ -47,6 +47,7 @@ class ArmEngine(Engine[TableBelief]):
         self._empty: dict[Prior, OnArms] = {}
         self._failed: set[int] = set()
         self._rows: dict[bytes, int] = {}  # row numbers of contexts, which a round looks up several times
+        self._row_cells = -1, np.arange(0)  # the cells of the row that was asked for last
 
     def fresh(self, prior: Prior, *, apart: bool = False) -> TableBelief:
         """Returns an empty belief over the table. Each prior is computed once."""
@@ -74,13 +75,15 @@ class ArmEngine(Engine[TableBelief]):
         """Returns the index in the table."""
         if trial.arm is None:
             raise InvalidInput(f"Trial {trial.number} has no arm, but the policy plays arms.")
-        if self.context is None:
-            return trial.arm
-        return self._row(trial.context) * len(self.domain) + trial.arm
+        return trial.arm if self.context is None else self.cell_at(trial.arm, trial.context)
+
+    def cell_at(self, arm: int, context: Array | None) -> int:
+        """Returns the index in the table."""
+        return arm if self.context is None else self._row(context) * len(self.domain) + arm
 
     def entry(self, trial: Trial) -> int | RepeatedPlays:
         """Returns the index in the table, with the round if f drifts (`OutOfSequencePosterior.entry`)."""
-        cell = self.cell(trial)
+        cell = trial.arm if trial.arm is not None and self.context is None else self.cell(trial)
         if trial.repeats > 1:
             return RepeatedPlays(cell, trial.times, trial.scatter)
         return cell + trial.number * len(self._table) if self.drifts else cell
@@ -128,8 +131,20 @@ class ArmEngine(Engine[TableBelief]):
         """Returns the cells of the arms under a context, or None if the table has no other cells."""
         if self.context is None:
             return None
-        start = self._row(context) * len(self.domain)
-        return np.arange(start, start + len(self.domain))
+        row, count = self._row(context), len(self.domain)
+        if self._row_cells[0] != row:
+            self._row_cells = row, np.arange(row * count, (row + 1) * count)
+        return self._row_cells[1]
+
+    def predict(
+        self, belief: TableBelief, question: Question, arms: IndexArray | None
+    ) -> tuple[Array, Array, IndexArray | None]:
+        """Returns mean and std of f at these arms, or at all, in (warped) rewards, and their cells."""
+        cells = None if self.context is None else self.cells(question.context)
+        mean, std = belief.predict(cells)
+        if arms is not None:
+            mean, std, cells = mean[arms], std[arms], arms if cells is None else cells[arms]
+        return *question.units.rewards(mean, std), cells
 
     def candidates(self) -> None:
         """Returns None, which stands for all arms."""
@@ -160,16 +175,19 @@ class ArmEngine(Engine[TableBelief]):
             none_left(len(self._failed) == len(scores))
             scores[list(self._failed)] = -np.inf
         arm = best_arm(scores, size, question.randomness)
-        return Decision(self.domain.points[arm], arm, explored=False)
+        return Decision(self.domain.points[arm], arm, False)
 
     def scores(self, belief: TableBelief, question: Question, available: Available | None) -> tuple[Array, float]:
         """Returns the scores of all available arms, and the size by which score differences are judged."""
         arms = None if available is None else available.arms
         count = len(self.domain.points if arms is None else arms)
-        view = _Table(self, belief, question, arms)
-        scores = checked_scores(question.score.on_table(view), count)
-        if question.limits is not None:
-            scores = self._judged(scores, view, question.limits, available)
+        if question.score.highest_bound and question.limits is None:
+            scores = checked_scores(question.bounds.upper(*self.predict(belief, question, arms)), count)
+        else:
+            view = _Table(self, belief, question, arms)
+            scores = checked_scores(question.score.on_table(view), count)
+            if question.limits is not None:
+                scores = self._judged(scores, view, question.limits, available)
         return scores, belief.observed.prior.size * question.units.unit if question.score.in_rewards else 1.0
 
     def searched(self, belief: TableBelief, question: Question, point: Array) -> tuple[Array, Array]:  # noqa: ARG002
@@ -206,8 +224,7 @@ class _Table(TableView):
     """The view of a round for scores, on the table or on some of its arms."""
 
     def __init__(self, engine: ArmEngine, belief: TableBelief, question: Question, arms: IndexArray | None) -> None:
-        self._belief, self._question, self.arms = belief, question, arms
-        self._cells = None if engine.context is None else engine.cells(question.context)
+        self._engine, self._belief, self._question, self.arms = engine, belief, question, arms
         self.round, self.width, self.randomness = question.round, question.bounds.width, question.randomness
         self.norm_growth = question.norm_growth
         self.points = engine.domain.points if arms is None else engine.domain.points[arms]
@@ -219,9 +236,10 @@ class _Table(TableView):
 
     def _where(self) -> IndexArray | None:
         """Returns the cells of the available arms, or None for all of a table without contexts."""
+        cells = self._engine.cells(self._question.context)
         if self.arms is None:
-            return self._cells
-        return self.arms if self._cells is None else self._cells[self.arms]
+            return cells
+        return self.arms if cells is None else cells[self.arms]
 
     def limits(self) -> list[Envelope]:
         cells = self._where()
@@ -235,20 +253,11 @@ class _Table(TableView):
             [moved(each.belief, cells[places], cells[goals]) / each.belief.observed.prior.size for each in found]
         )
 
-    def _moments(self) -> tuple[Array, Array]:
-        mean, std = self._belief.predict(self._cells)
-        if self.arms is not None:
-            mean, std = mean[self.arms], std[self.arms]
-        return self._question.units.rewards(mean, std)
-
     def envelope(self) -> Envelope:
-        cells = self._cells
-        if self.arms is not None:
-            cells = self.arms if cells is None else cells[self.arms]
-        return self._question.bounds(*self._moments(), cells)
+        return self._question.bounds(*self._engine.predict(self._belief, self._question, self.arms))
 
     def best_mean(self) -> float:
-        means = self._moments()[0]
+        means = self._engine.predict(self._belief, self._question, self.arms)[0]
         return float(means.max() if self._question.limits is None else best_admitted(means, self.limits()))
 
     def best_reward(self) -> float:
@@ -257,6 +266,7 @@ class _Table(TableView):
 
     def draw(self) -> Array:
         # The draw is made at all arms, so its value at an arm does not depend on which others are available.
-        drawn = self._belief.draw(self.randomness.generator, self._cells, width=multiple(self.width))
+        cells = self._engine.cells(self._question.context)
+        drawn = self._belief.draw(self.randomness.generator, cells, width=multiple(self.width))
         drawn = drawn if self.arms is None else drawn[self.arms]
         return self._question.units.rewards(drawn, drawn[:0])[0]

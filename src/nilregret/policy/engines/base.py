@@ -237,6 +237,10 @@ class Engine(Copyable, ABC, Generic[B]):
     def cell(self, trial: Trial) -> Any:
         """Returns the cell of a trial in a belief that does not drift."""
 
+    def cell_at(self, arm: int, context: Array | None) -> int:  # noqa: ARG002
+        """Returns the cell of an arm under a context, or raises an error where arms are no cells."""
+        raise InvalidInput("On a continuous domain, or under continuous contexts, arms have no cells.")
+
     @abstractmethod
     def entry(self, trial: Trial) -> Any:
         """Returns the entry of a trial in a belief: its cell, with its round if functions drift."""

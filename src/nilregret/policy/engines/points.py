@@ -258,21 +258,32 @@ class PointEngine(Engine[PointBelief]):
             self._candidates = self.search.candidate_points(domain, self._seed)
         return self._candidates
 
-    def predict_candidates(self, posterior: AtPoints | AveragedPoints, points: Array) -> tuple[Array, Array]:
+    def predict_candidates(self, belief: PointBelief, points: Array) -> tuple[Array, Array]:
         """Returns mean and std at the arms or the candidates, as fresh arrays.
 
         They are updated from round to round, not computed anew.
         """
+        spread, weights = belief.spread, belief.weights
+        if weights is not None:
+            return self._moments_of(spread, points).predict(weights=weights)
+        moments = self._predicted(belief.observed, points)
+        return moments if spread is belief.observed else (moments[0], self._predicted(spread, points)[1])
+
+    def _predicted(self, posterior: AtPoints | AveragedPoints, points: Array) -> tuple[Array, Array]:
         if isinstance(posterior, AveragedPoints):
             self._kernels = len(posterior.each)
-            return posterior.mixed(lambda each: self.predict_candidates(each, points), points)
+            return posterior.mixed(lambda each: self._predicted(each, points), points)
         if not isinstance(posterior, PointPosterior):  # for these an update is as dear as a new prediction
             return posterior.predict(self.rows(None, points))
+        return self._moments_of(posterior, points).predict()
+
+    def _moments_of(self, posterior: Any, points: Array) -> CandidateMoments:
+        """Returns the predictions at the candidates that follow an exact posterior."""
         if posterior not in self._standing:
             if len(self._standing) > 2 * self.outputs * self._kernels - 1:
                 self._standing = {}  # this drops posteriors that a fit or a restart has replaced
             self._standing[posterior] = CandidateMoments(posterior, points)
-        return self._standing[posterior].predict()
+        return self._standing[posterior]
 
     def _incumbents(self, belief: PointBelief, question: Question) -> Array:
         """Returns the point of the latest trial, and the best points so far by posterior mean.

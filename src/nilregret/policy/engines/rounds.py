@@ -11,7 +11,7 @@ from ..._utils.checks import Array, IndexArray
 from ...domains.domain import Arms, Domain
 from ...domains.search.acquisition import AcquisitionFunction
 from ...domains.search.boxes import coarse
-from ...gp import AtPoints, AveragedPoints, PointBelief
+from ...gp import PointBelief
 from ...slots.acquisition import PointView, Pointwise
 from ...slots.envelope import Envelope
 from .base import Limit, Limits, Question, best_admitted, moved, multiple
@@ -36,7 +36,7 @@ class Ground(Protocol):
     def rows(self, context: Array | None, points: Array) -> Array:
         """Returns the rows of points `(n, d)` now."""
 
-    def predict_candidates(self, posterior: AtPoints | AveragedPoints, points: Array) -> tuple[Array, Array]:
+    def predict_candidates(self, belief: PointBelief, points: Array) -> tuple[Array, Array]:
         """Returns mean and std at points that are the same in every round."""
 
     def without_failed(self, points: Array, scores: Array) -> Array:
@@ -94,16 +94,9 @@ class PointRound(PointView):
         found = []
         for each in self._each():
             belief = each.belief
-            moments = self._at_candidates(belief) if standing else belief.predict(rows)
+            moments = self._engine.predict_candidates(belief, self.points) if standing else belief.predict(rows)
             found.append(each.bounds(*each.units.rewards(*moments), rows))
         return found
-
-    def _at_candidates(self, belief: PointBelief) -> tuple[Array, Array]:
-        spread = belief.spread
-        mean, std = self._engine.predict_candidates(belief.observed, self.points)
-        if spread is not belief.observed:
-            std = self._engine.predict_candidates(spread, self.points)[1]
-        return mean, std
 
     def limit_slopes(self, points: Array) -> list[tuple[Envelope, Array, Array]]:
         """Returns the bounds of each constraint, with the gradients of mean and std, each `(n, d)`."""
@@ -144,12 +137,7 @@ class PointRound(PointView):
         if points is not self.points or not self._stands:
             return self._belief.predict(self._engine.rows(self._question.context, points))
         if self._known is None:
-            belief, spread = self._belief, self._belief.spread
-            mean, std = self._engine.predict_candidates(belief.observed, points)
-            self._known = (
-                mean,
-                std if spread is belief.observed else self._engine.predict_candidates(spread, points)[1],
-            )
+            self._known = self._engine.predict_candidates(self._belief, points)
         return self._known[0].copy(), self._known[1].copy()
 
     def envelope(self, points: Array) -> Envelope:

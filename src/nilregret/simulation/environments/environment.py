@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,6 @@ import numpy.typing as npt
 from ..._utils.checks import LARGEST_REWARD, Array, finite_array, listed, many, number
 from ..._utils.errors import InvalidInput
 from ...domains.domain import Arms, Box, Domain, Space, check_domain
-from ...storage.record import Trial
 from .delays import Delay, make_delay
 from .true_outputs import Drifting, Function, TrueOutput, checked_changes
 
@@ -66,6 +65,44 @@ def _refuse_without_constraints(noise: Any, delay: Any) -> None:
         raise InvalidInput("`constraint_delay` needs `constraints`, whose values it is about.")
     if not (isinstance(noise, float | int) and noise == 0.0):
         raise InvalidInput("`constraint_noise` needs `constraints`, whose values it is about.")
+
+
+class Table(NamedTuple):
+    """The expected values of a round for each of C contexts (one without contexts) and N arms.
+
+    Attributes:
+        values: rewards, `(C, N)`.
+        best: the largest reward, `(C,)`.
+        constraints: constraint values, `(C, N, m)`.
+    """
+
+    values: Array
+    best: Array
+    constraints: Array
+
+
+class Play(Protocol):
+    """A decision of one round, as a `Trial` is one."""
+
+    @property
+    def number(self) -> int:
+        """The round, from 0."""
+
+    @property
+    def arm(self) -> int | None:
+        """The arm, or None on other domains."""
+
+    @property
+    def point(self) -> Array:
+        """The point, `(d,)`."""
+
+    @property
+    def context(self) -> Array | None:
+        """The context, `(c,)`, or None."""
+
+    @property
+    def explored(self) -> bool:
+        """True in a forced uniform round."""
 
 
 class Environment:
@@ -194,7 +231,7 @@ class Environment:
         """True if there are no contexts, no changes and no drift."""
         return self.contexts is None and not self.change_points and not self._drifts(0, 0)
 
-    def expected(self, trial: Trial) -> tuple[float, float]:
+    def expected(self, trial: Play) -> tuple[float, float]:
         """Returns the trial's expected reward, and the largest one in its round under its context."""
         if trial.arm is not None and (fixed := self._fixed) is not None:
             return fixed[0][trial.arm], fixed[1]
@@ -212,7 +249,28 @@ class Environment:
         largest = float(best.reshape(-1)[0])
         return value, largest if self._constraints is not None else max(largest, value)
 
-    def constraint(self, trial: Trial) -> Array:
+    def changes_in(self, round_: int) -> bool:
+        """Returns True if a round (counted from 0) may have another `table` than the round before."""
+        return round_ == 0 or round_ in self.change_points or self._drifts(*self._period_and_age(round_ - 1))
+
+    def table(self, round_: int) -> Table | None:
+        """Returns the expected values of a round (counted from 0), or None unless there are finitely many.
+
+        With a function for `best` there is no table either.
+        """
+        if type(self) is not Environment:  # A class of one's own may compute its values in another way.
+            return None
+        if not isinstance(self.domain, Arms) or not isinstance(self.contexts, Arms | None) or callable(self._best):
+            return None
+        period, age = self._period_and_age(round_)
+        contexts = [None] if self.contexts is None else list(self.contexts.points)
+        values = np.array([self._reward.of_arms(period, age, context) for context in contexts])
+        g = np.zeros((*values.shape, 0))
+        if self._constraints is not None:
+            g = np.array([self._constraints.of_arms(period, age, context) for context in contexts])
+        return Table(values, np.array([self._best_of(period, age, context) for context in contexts]), g)
+
+    def constraint(self, trial: Play) -> Array:
         """Returns the trial's expected constraint values g, `(m,)`."""
         if self._constraints is None:
             return np.zeros(0)

@@ -23,10 +23,15 @@ from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, flag, inte
 from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ..base import Policy
-from ..envelope import Bounds, Confidence, Envelope, Progress, Width, Window, checked_delta
+from ..envelope import Bounds, Confidence, Envelope, Progress, Width, Window, checked_delta, square_root
 from .gains import Gain, RealisedGain, checked_gain
 
 LARGEST_GAIN = 300.0  # nats, whose exponential is practically infinite and still a number
+
+
+def _total(deviations: Array) -> float:
+    """Returns the sum of deviations `(k,)`, or those of several worlds, `(worlds, k)`, as `(worlds, 1)`."""
+    return float(deviations.sum()) if deviations.ndim == 1 else cast(float, deviations.sum(axis=1, keepdims=True))
 
 
 @final
@@ -92,14 +97,19 @@ class CensoredWidth(Width):
         """Returns True if lambda >= `ridge` and the noise is at most R."""
         return bool(policy.regularization >= self.ridge and policy.noise <= self.noise)
 
+    @property
+    def batched(self) -> bool:
+        """True if the information gain is."""
+        return self.gain.batched
+
     def width(self, t: int, progress: Progress) -> float:
         """Returns nu_t of eq. 2 (or 3)."""
-        missing = 0.0 if progress.recent is None else self.reward_bound * float(progress.recent().sum())
+        missing = 0.0 if progress.recent is None else self.reward_bound * _total(progress.recent())
         return missing / self.ridge + self._beta(t, progress) if self.beta is None else missing + self.beta
 
     def _beta(self, t: int, progress: Progress) -> float:
         gamma = self.gain(t - 1, progress)
-        spread = math.sqrt(2.0 * (gamma + 1.0 + math.log(self.parts / self.delta)))
+        spread = square_root(2.0 * (gamma + 1.0 + math.log(self.parts / self.delta)))
         noise = (progress.noise_factor * self.noise + self.reward_bound) / math.sqrt(self.ridge)
         return self.norm_bound + noise * spread
 
@@ -246,8 +256,15 @@ class Inflated(Width):
         """Returns the factor times the other width for this noise."""
         return replace(self, base=cast("Width", self.base.for_noise(noise, regularization)))
 
+    @property
+    def batched(self) -> bool:
+        """True if the other width is."""
+        return self.base.batched
+
     def width(self, t: int, progress: Progress) -> float:
         """Returns exp(C) beta_t^{1/2}."""
         answers = progress.posterior if progress.answers is None else progress.answers
         gain = progress.posterior.information_gain - answers.information_gain  # I(f; y_unanswered | y_answered)
+        if isinstance(gain, np.ndarray):
+            return cast(float, np.exp(np.clip(gain, self.least, LARGEST_GAIN))) * self.base.width(t, progress)
         return math.exp(min(max(gain, self.least), LARGEST_GAIN)) * self.base.width(t, progress)

@@ -24,6 +24,7 @@ class Gain(ABC):
     """An information gain after `count` observations, nats."""
 
     proved: bool  # True if a theorem may use the gain. A constant of unknown size may not be used.
+    batched: bool = False  # True if it may be called for several worlds at once (see `Part.batched`)
 
     @abstractmethod
     def __call__(self, count: int, progress: Progress) -> float:
@@ -41,6 +42,7 @@ class RealisedGain(Gain):
     """
 
     proved = True
+    batched = True
 
     def __call__(self, count: int, progress: Progress) -> float:  # noqa: ARG002
         """Returns the posterior's running sum (Srinivas et al. 2010, Lemma 5.3)."""
@@ -54,6 +56,7 @@ class GreedyGain(Gain):
     """The upper bound (1 - 1/e)^{-1} I(greedy design of that size) on gamma_t (Srinivas et al. 2010, section 5.1)."""
 
     proved = True
+    batched = True
 
     def __call__(self, count: int, progress: Progress) -> float:
         """Returns the bound on gamma_count, over the arms (and contexts) of the domain."""
@@ -82,6 +85,7 @@ class RateGain(Gain):
     constant: float = 1.0
 
     proved = False
+    batched = True
 
     def __post_init__(self) -> None:
         settle(
@@ -105,6 +109,7 @@ class ConstantGain(Gain):
     value: float
 
     proved = False
+    batched = True
 
     def __post_init__(self) -> None:
         settle(self, value=number("information_gain", self.value, low=0.0, high=LARGEST_REWARD))

@@ -42,7 +42,7 @@ from ..._utils.serialize import described
 from ...gp import ArmPosterior, AtPoints, Posterior
 from ...gp.spectrum import Spectrum
 from ..base import Policy
-from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, Window, checked_delta
+from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, Window, checked_delta, square_root
 from .self_normalized import DoubledNorm, NormWidth, checked_bound, noise_or_none
 from .unknown_noise import bounded_noise
 
@@ -98,12 +98,18 @@ class _MixtureWidth(NormWidth):
         """Returns True if lambda is as stated and the noise is at most R."""
         return _suits(self, policy)
 
+    @final
+    @property
+    def batched(self) -> bool:
+        """True if norm and noise are given, so that they are the same in all worlds."""
+        return self.noise is not None and not self.guessed
+
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
         """Returns the multiplier of the standard deviation."""
         bound = progress.norm(self.norm_bound) * (1.0 + progress.posterior.shortfall)
         noise, delta = bounded_noise(self.noise, self.delta, progress)
         spread = progress.posterior.log_determinant_ratio + 2.0 * math.log(self.parts / delta)
-        return self._combined(bound, noise / math.sqrt(self.regularization) * math.sqrt(spread))
+        return self._combined(bound, noise / math.sqrt(self.regularization) * square_root(spread))
 
     @abstractmethod
     def _combined(self, bound: float, noise: float) -> float:
@@ -150,7 +156,7 @@ class AnalyticMixture(_MixtureWidth):
     """
 
     def _combined(self, bound: float, noise: float) -> float:
-        return math.hypot(bound, noise)
+        return math.hypot(bound, noise) if isinstance(noise, float) else np.hypot(bound, noise)
 
 
 @final

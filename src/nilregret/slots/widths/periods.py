@@ -10,7 +10,7 @@ from ..._utils.checks import LARGEST_REWARD, flag, integer, number, settle
 from ..._utils.serialize import described
 from ...theory.change.schedules import ucb_regularization
 from ..base import Policy
-from ..envelope import Progress, Width
+from ..envelope import Progress, Width, square_root
 from .gains import Gain, RealisedGain, checked_gain
 
 
@@ -60,8 +60,13 @@ class PeriodRkhs(Width):
         noise = policy.noise
         return bool(noise > 0.0 and policy.regularization == ucb_regularization(noise=noise, horizon=self.horizon))
 
+    @property
+    def batched(self) -> bool:
+        """True if the information gain is."""
+        return self.gain.batched
+
     def width(self, t: int, progress: Progress) -> float:
         """Returns the root of eq. A.3."""
         gain = self.gain(t, progress)
         beta = 2.0 * self.norm_bound**2 + 300.0 * gain * math.log(t * self.horizon**2) ** 3
-        return math.sqrt(self.constant * beta)
+        return square_root(self.constant * beta)

@@ -19,7 +19,7 @@ from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ...gp import Posterior
 from ..base import Policy
-from ..envelope import Guess, Progress, Width, checked_delta, checked_scale, is_matched
+from ..envelope import Guess, Progress, Width, checked_delta, checked_scale, is_matched, square_root
 from .gains import Gain, RealisedGain, checked_gain
 from .unknown_noise import bounded_noise
 
@@ -145,12 +145,17 @@ class SelfNormalized(NormWidth):
         """
         return self.noise is not None
 
+    @property
+    def batched(self) -> bool:
+        """True if norm and noise are given, so that they are the same in all worlds."""
+        return self.gain.batched and self.noise is not None and not self.guessed
+
     def width(self, t: int, progress: Progress) -> float:
         """Returns beta_t of Theorem 2 (IGP-UCB), v_t of section 3.2 (GP-TS)."""
         bound = progress.norm(self.norm_bound)
         gamma = self.gain(t - 1, progress)
         noise, delta = bounded_noise(self.noise, self.delta, progress)
-        return bound + noise * math.sqrt(2.0 * (gamma + 1.0 + math.log(self.parts / delta)))
+        return bound + noise * square_root(2.0 * (gamma + 1.0 + math.log(self.parts / delta)))
 
 
 @final
@@ -202,12 +207,17 @@ class BoundedNoise(NormWidth):
         """Returns True if lambda = sigma^2."""
         return is_matched(policy)
 
+    @property
+    def batched(self) -> bool:
+        """True if the norm is given, so that it is the same in all worlds."""
+        return self.gain.batched and not self.guessed
+
     def width(self, t: int, progress: Progress) -> float:
         """Returns beta_t^{1/2} of Theorem 3."""
         gamma = self.gain(t, progress)
         bound = progress.norm(self.norm_bound)
         beta = 2.0 * bound**2 + 300.0 * gamma * math.log(t / self.delta) ** 3
-        return math.sqrt(self.scale * beta)
+        return square_root(self.scale * beta)
 
 
 @final
@@ -220,6 +230,7 @@ class KernelUcb(Width):
     """
 
     grows: ClassVar[bool] = True
+    batched = True
 
     eta: float
     regularization: float  # lambda

@@ -1,0 +1,121 @@
+"""`nr.replicate` of many seeds on arms: all worlds together over one by one, as ratios within one run.
+
+    python benchmarks/replicate.py
+
+Each line is a policy on N arms (a squared exponential kernel of lengthscale 0.2, functions drawn from it, noise variance
+0.025), played for T rounds with each seed. It prints CPU time for each seed and round, together and by one `nr.simulate`
+after the other, the median of their ratios over blocks in turn, and the share of runs in which all arms are equal. "alone"
+in place of a ratio means that the worlds of a policy do not advance together (`runs.batched` is False).
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import statistics
+import time
+import warnings
+
+import numpy as np
+
+import nilregret as nr
+
+NOISE = 0.025**0.5
+KERNEL = nr.SquaredExponential(0.2)
+PAIR = nr.SquaredExponential([0.5, 0.2])
+CONTEXTS = nr.Arms.grid(0, 1, 5)
+BOUND = {"noise": NOISE, "norm_bound": 2.0}
+
+
+def functions(kernel, points, count):
+    """Functions drawn from the prior, (count, number of points)."""
+    values, vectors = np.linalg.eigh(kernel(points, points))
+    normal = np.array([np.random.default_rng([1, seed]).standard_normal(len(points)) for seed in range(count)])
+    return normal @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+
+
+def worlds(arms, seeds, **more):
+    drawn = functions(KERNEL, arms.points, seeds)
+    return [nr.Environment(lambda _, f=f: f, domain=arms, noise=NOISE, **more) for f in drawn]
+
+
+def constrained_worlds(arms, seeds):
+    drawn = functions(KERNEL, arms.points, seeds)
+    return [
+        nr.Environment(lambda _, f=f: f, domain=arms, noise=NOISE, constraints=lambda x: x[:, 0] - 0.6) for f in drawn
+    ]
+
+
+def contextual_worlds(arms, seeds):
+    rows = np.array([[*context, *arm] for context in CONTEXTS.points for arm in arms.points])
+    drawn = functions(PAIR, rows, seeds).reshape(seeds, len(CONTEXTS), len(arms))
+
+    def reward(table):
+        return lambda x, z: table[CONTEXTS.index(z[:1])[0]]
+
+    return [nr.Environment(reward(table), domain=arms, contexts=CONTEXTS, noise=NOISE) for table in drawn]
+
+
+def lines(arms):
+    """The policies on 100 arms other than GP-UCB, each with the maker of its worlds."""
+    late = {"delay": nr.simulation.environments.delays.PoissonDelay(10.0)}
+    sdf = {"window": 20, "minimum": -4.0, "reward_bound": 8.0}
+    constrained = {"epoch": 20, "epochs": 15, "regularization": 0.01, "norm_bound": 2.0}
+    return {
+        "IGP-UCB": (nr.algorithms.igp_ucb(arms, KERNEL, **BOUND), worlds),
+        "GP-TS": (nr.algorithms.gp_ts(arms, KERNEL, **BOUND), worlds),
+        "expected improvement": (nr.algorithms.expected_improvement(arms, KERNEL, noise=NOISE), worlds),
+        "IRGP-UCB": (nr.algorithms.irgp_ucb(arms, KERNEL, noise=NOISE), worlds),
+        "GP-UCB, 5 contexts": (nr.gp_ucb(arms, PAIR, noise=NOISE, context=CONTEXTS), contextual_worlds),
+        "GP-UCB, late answers": (nr.gp_ucb(arms, KERNEL, noise=NOISE), lambda a, s: worlds(a, s, **late)),
+        "GP-BUCB, late answers": (nr.algorithms.gp_bucb(arms, KERNEL, noise=NOISE), lambda a, s: worlds(a, s, **late)),
+        "GP-UCB-SDF, late answers": (
+            nr.algorithms.gp_ucb_sdf(arms, KERNEL, **BOUND, **sdf), lambda a, s: worlds(a, s, **late),
+        ),
+        "constraints on average": (
+            nr.algorithms.gp_ucb_noiseless_constraints(arms, KERNEL, noise=NOISE, **constrained), constrained_worlds,
+        ),
+    }  # fmt: skip
+
+
+def cpu(call):
+    start = time.process_time()
+    result = call()
+    return time.process_time() - start, result
+
+
+def measure(name, policy, envs, rounds, repeats):
+    seeds = range(len(envs))
+    ratios, each, alone_each = [], [], []
+    for _ in range(repeats):
+        together, runs = cpu(lambda: nr.replicate(lambda: policy, lambda seed: envs[seed], rounds, seeds=seeds))
+        alone, ones = cpu(lambda: [nr.simulate(policy, envs[seed], rounds, seed=seed) for seed in seeds])
+        ratios.append(alone / together)
+        each.append(together / len(envs) / rounds * 1e6)
+        alone_each.append(alone / len(envs) / rounds * 1e6)
+    equal = np.mean([np.array_equal(runs.arms[seed], one.arms) for seed, one in enumerate(ones)])
+    ratio = f"{statistics.median(ratios):.1f} times" if runs.batched else "alone"
+    print(
+        f"{name:32} {statistics.median(each):6.2f} us together, {statistics.median(alone_each):6.1f} us alone: {ratio};"
+        f" equal arms in {equal:.0%} of runs",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=100, help="worlds (default 100)")
+    parser.add_argument("--rounds", type=int, default=300, help="T (default 300)")
+    parser.add_argument("--repeats", type=int, default=3, help="blocks (default 3)")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
+    for count in (20, 100, 1000):
+        arms = nr.Arms.grid(0, 1, count)
+        policy = nr.gp_ucb(arms, KERNEL, noise=NOISE, scale=0.2)
+        envs = worlds(arms, options.seeds)
+        measure(f"GP-UCB, {count} arms", policy, envs, options.rounds, options.repeats)
+    arms = nr.Arms.grid(0, 1, 100)
+    for name, (policy, make) in lines(arms).items():
+        measure(name, policy, make(arms, options.seeds), options.rounds, 1)

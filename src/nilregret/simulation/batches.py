@@ -1,0 +1,99 @@
+"""Seeds that are simulated together, and those that are simulated one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .._utils.blas import one_thread
+from .._utils.errors import NoRegretError
+from ..gp.arm_batches import batch_of
+from ..gp.choice import posterior_on_arms
+from ..policy.engines import table
+from ..policy.policy import Policy
+from ..study.cautions import NOISE, UNWANTED
+from ..study.direction import AnyPolicy
+from .environments import Environment
+from .results import Run
+from .together import ManyWorlds
+
+MOST_SEEDS = 256  # The most seeds whose environments are in memory at once.
+ROOM = 200_000  # The most numbers in the arrays of a round, which then stay in the processor's cache.
+
+Outcome = tuple[Run, dict[str, str]]  # A run, and the warnings of its study by kind.
+World = tuple[AnyPolicy, Environment]
+
+
+def play(
+    world: Callable[[int], World], alone: Callable[[AnyPolicy, Environment, int], Outcome], rounds: int,
+    seeds: Sequence[int],
+) -> list[Outcome]:  # fmt: skip
+    """Returns the outcome of each seed. Worlds of equal policies advance together if their parts can.
+
+    Args:
+        world: returns the policy and the environment of a seed.
+        alone: simulates a policy in an environment with a seed.
+        rounds: rounds of each run.
+        seeds: the seeds.
+    """
+    outcomes: list[Outcome] = []
+    for first in range(0, len(seeds), MOST_SEEDS):
+        chunk = seeds[first : first + MOST_SEEDS]
+        outcomes += _chunk([world(seed) for seed in chunk], alone, rounds, chunk)
+    return outcomes
+
+
+def unintended(env: Environment, said: dict[str, str]) -> dict[str, str]:
+    """Returns the warnings that a simulation passes on.
+
+    Policies that do not know the constraints or the changes are compared in an environment on purpose.
+    """
+    intended = {UNWANTED, NOISE} if env.change_points else {UNWANTED}
+    return {kind: sentence for kind, sentence in said.items() if kind not in intended}
+
+
+def _chunk(
+    worlds: Sequence[World], alone: Callable[[AnyPolicy, Environment, int], Outcome], rounds: int, seeds: Sequence[int]
+) -> list[Outcome]:
+    groups: dict[Policy, list[int]] = {}
+    for place, (policy, env) in enumerate(worlds):
+        if _can_join(policy, env):
+            groups.setdefault(policy, []).append(place)  # type: ignore[arg-type]   # checked
+    found: dict[int, Outcome] = {}
+    for policy, places in groups.items():
+        found |= _together(policy, {place: worlds[place][1] for place in places}, rounds, seeds)
+    return [
+        found[place] if place in found else alone(policy, env, seeds[place])
+        for place, (policy, env) in enumerate(worlds)
+    ]
+
+
+def _can_join(policy: AnyPolicy, env: Environment) -> bool:
+    """Returns whether a world can advance together with others of its policy."""
+    if not (isinstance(policy, Policy) and policy.batched and isinstance(env, Environment)):
+        return False
+    if env.delay is not None or env.constraint_count or policy.domain != env.domain or policy.context != env.contexts:
+        return False
+    return env.table(0) is not None
+
+
+def _together(policy: Policy, envs: dict[int, Environment], rounds: int, seeds: Sequence[int]) -> dict[int, Outcome]:
+    """Returns the outcomes by place. A world is missing if it must be simulated alone."""
+    found: dict[int, Outcome] = {}
+    with one_thread:
+        empty = posterior_on_arms(table(policy.domain, policy.context), policy.kernel, policy.regularization)
+        size, places = max(ROOM // (len(empty.plays) + empty.rank**2), 1), list(envs)
+        for first in range(0, len(places), size):
+            block = places[first : first + size]
+            if len(block) == 1:  # Alone it is as fast.
+                continue
+            many = [envs[place] for place in block]
+            posterior = batch_of(empty, len(block))
+            if posterior is None:
+                return {}
+            try:
+                outcomes = ManyWorlds(policy, many, rounds, seeds=[seeds[p] for p in block], posterior=posterior).run()
+            except NoRegretError:  # A world alone raises the error in its words, if it is one.
+                continue
+            for place, (run, said) in zip(block, outcomes, strict=True):
+                found[place] = run, unintended(envs[place], said)
+    return found

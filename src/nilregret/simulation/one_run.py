@@ -1,0 +1,159 @@
+"""A simulated run in progress: decisions, rewards and the answers that are under way."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Iterator
+from typing import final
+
+import numpy as np
+
+from .._utils.checks import Array
+from .._utils.randomness import simulation_generator
+from ..policy.policy import Policy
+from ..study.direction import AnyPolicy, has_channels
+from ..study.study import Study
+from .columns import Columns
+from .direct_player import DirectPlayer
+from .environments import Environment
+from .environments.delays import Delay
+from .results import Run
+
+
+@final
+class Simulation:
+    """A run in progress, with the answers that are not delivered yet.
+
+    Args:
+        policy: plays through a study, or, if it is `direct`, without one.
+        env: the environment.
+        rounds: T.
+        seed: of the choices and of the noise.
+
+    Attributes:
+        player: decides and is told the answers.
+        columns: the rounds so far.
+    """
+
+    def __init__(self, policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) -> None:
+        self.env, self.rounds = env, rounds
+        self.now = 0.0  # Seconds.
+        self.contexts = simulation_generator(seed, "rewards")
+        noise = self.contexts.standard_normal(rounds)
+        noise *= env.noise
+        constraint_noise = np.zeros((rounds, 0))
+        if env.constraint_count:
+            constraint_noise = env.draw_constraint_noise(simulation_generator(seed, "constraints"), rounds)
+        self.columns = Columns(env.domain, env.contexts, noise, constraint_noise)
+        self.player = self._player(policy, seed)
+        self.limited_by = self.columns.answered_by
+        self.rewards_due = _Deliveries(env.delay, simulation_generator(seed, "delays"))
+        # Constraint values that are told separately. None if they come with the reward.
+        self.constraints_due: _Deliveries | None = None
+        if env.constraint_delay is not None:
+            self.constraints_due = _Deliveries(env.constraint_delay, simulation_generator(seed, "constraint delays"))
+            self.limited_by = self.columns.answered_by.copy()
+        self.at_once = env.delay is None and self.constraints_due is None
+        if self.at_once:
+            self.columns.answered_by[:] = np.arange(rounds)
+        # A policy that learns from both together is told a reward when both are known.
+        self.together = self.constraints_due is not None and policy.constraint_count > 0 and not has_channels(policy)
+        self.waiting: set[int] = set()  # Trials whose rewards wait for their constraint values.
+
+    def _player(self, policy: AnyPolicy, seed: int) -> DirectPlayer | Study:
+        if isinstance(policy, Policy) and policy.direct:
+            return DirectPlayer(policy, self.columns, seed=seed)
+        study = Study(policy, seed=seed, clock=lambda: self.now)
+        study.quiet = True  # The caller warns at the end, once for all replicates.
+        return study
+
+    def run(self) -> Run:
+        """Plays all rounds."""
+        for t in range(self.rounds):
+            self._play(t)
+            if not self.at_once:
+                self._deliver(t)
+            self.now += self.env.interval
+        columns = self.columns
+        return Run(
+            points=columns.points,
+            arms=columns.arms,
+            contexts=columns.contexts,
+            explored=columns.explored,
+            rewards=columns.rewards,
+            regret=columns.regret,
+            answered_by=columns.answered_by,
+            limited_by=self.limited_by,
+            constraints=columns.constraints,
+            told_constraints=columns.told_constraints,
+            multipliers=columns.multipliers,
+            restarts=tuple(self.player.restarts),
+        )
+
+    def _play(self, t: int) -> None:
+        env, columns, player = self.env, self.columns, self.player
+        play = player.ask(None if env.contexts is None else env.draw_context(self.contexts, t))
+        value, best = env.expected(play)
+        reward = columns.record(play, value, best)
+        if env.constraint_count:
+            columns.record_constraints(t, env.constraint(play), player.last_multipliers)
+        if self.at_once:
+            player.tell(t, reward, constraints=columns.told_constraints[t] if env.constraint_count else None)
+            return
+        self.rewards_due.send(t, self.now, play.point, reward)
+        if self.constraints_due is not None:
+            self.constraints_due.send(t, self.now, play.point, reward)
+
+    def _deliver(self, t: int) -> None:
+        """Tells the answers that are known before the next question."""
+        if self.constraints_due is not None:
+            for when, number in self.constraints_due.due(t, self.now + self.env.interval):
+                self._tell_at(when, self._tell_constraints, number, by=t)
+        for when, number in self.rewards_due.due(t, self.now + self.env.interval):
+            self._tell_at(when, self._tell_reward, number, by=t)
+
+    def _tell_at(self, when: float | None, tell: Callable[..., None], number: int, *, by: int) -> None:
+        """Calls `tell`, at a time of the simulated clock unless the time is None."""
+        back = self.now
+        self.now = back if when is None else max(when, back)
+        tell(number, by=by)
+        self.now = back
+
+    def _tell_constraints(self, number: int, *, by: int) -> None:
+        self.player.tell(number, constraints=self.columns.told_constraints[number])
+        self.limited_by[number] = by
+        if number in self.waiting:
+            self.waiting.remove(number)
+            self._tell_reward(number, by=by)
+
+    def _tell_reward(self, number: int, *, by: int) -> None:
+        if self.together and self.limited_by[number] == self.rounds:
+            self.waiting.add(number)
+            return
+        columns, together = self.columns, self.env.constraint_count and self.constraints_due is None
+        constraints = columns.told_constraints[number] if together else None
+        columns.answered_by[number] = by
+        self.player.tell(number, columns.rewards.item(number), constraints=constraints)
+
+
+class _Deliveries:
+    """Answers of one kind that are not delivered yet."""
+
+    def __init__(self, delay: Delay | None, rng: np.random.Generator) -> None:
+        self._delay, self._rng = delay, rng
+        self._in_time = delay is not None and delay.in_time
+        self._under_way: list[tuple[float, int]] = []  # A heap of (time, trial).
+
+    def send(self, number: int, now: float, point: Array, reward: float) -> None:
+        """Sends the answer of a trial that was asked for now."""
+        wait = 0.0 if self._delay is None else self._delay.draw(self._rng, point, reward)
+        if wait < math.inf:
+            heapq.heappush(self._under_way, ((now if self._in_time else number) + wait, number))
+
+    def due(self, round_: int, next_question: float) -> Iterator[tuple[float | None, int]]:
+        """Yields (time, trial) of the answers that arrive by the end of a round. Delays in rounds have time None."""
+        limit = next_question if self._in_time else round_
+        while self._under_way and self._under_way[0][0] <= limit:
+            when, number = heapq.heappop(self._under_way)
+            yield (when if self._in_time else None), number
