@@ -97,3 +97,13 @@ def test_a_search_that_ranks_roughly_finds_as_good_a_point():
         ]  # fmt: skip
         assert found[1].evaluations < 0.5 * found[0].evaluations
         assert found[1].value >= found[0].value - 1e-6
+
+
+def test_pending_trials_shrink_the_rough_deviation_and_leave_the_mean():
+    belief = PointBelief(known_posterior(320), apart=True)
+    points = np.random.default_rng(2).uniform(size=(20, 6))
+    belief.put_all(points[:3], [None] * 3)
+    assert belief.spread is not belief.observed
+    mean, std = belief.predict_roughly(points)
+    np.testing.assert_allclose(mean, belief.mean(points), atol=1e-9)
+    assert (std >= belief.predict(points)[1] - 1e-7).all()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast, final
 
 import numpy as np
@@ -323,12 +324,12 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
     @property
     def predict_roughly(self) -> Callable[[Array], tuple[Array, Array]] | None:
         """A function of rows that returns the mean and an approximate std, or None if `predict` is as quick."""
-        observed, spread = self.observed, self.spread
+        spread, weights = self.spread, self.weights
         if not isinstance(spread, PointPosterior) or not spread.large:
             return None
-        if spread is observed:
-            return spread.predict_roughly
-        return lambda rows: (observed.mean(rows), spread.predict_roughly(rows)[1])
+        if weights is None and spread is not self.observed:
+            return None
+        return partial(spread.predict_roughly, weights=weights)
 
     @property
     def weights(self) -> Array | None:

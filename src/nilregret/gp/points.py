@@ -239,11 +239,15 @@ class PointPosterior(AtPoints, CountingPosterior):
         """True if `predict_roughly` is much quicker than `predict`."""
         return self.rank >= LARGE
 
-    def predict_roughly(self, points: npt.ArrayLike) -> tuple[Array, Array]:
+    def predict_roughly(self, points: npt.ArrayLike, *, weights: Array | None = None) -> tuple[Array, Array]:
         """Returns the mean and an upper bound of the standard deviation at `(m, d)` points, each `(m,)`. O(n) a point.
 
         The bound is the standard deviation given the `LOCAL` observed points to which the prior relates these points
         most.
+
+        Args:
+            points: `(m, d)`.
+            weights: the mean is k(x)^T `weights`, `(n,)`, in place of k(x)^T alpha.
         """
         X = points_array("points", points, dimension=self.dimension)
         cross = self.kernel(self.points, X)
@@ -253,7 +257,8 @@ class PointPosterior(AtPoints, CountingPosterior):
         factor.extend(np.zeros((len(near), 0)), self.kernel(some, some), self.regularization / self.plays[near])
         rows = factor.solve(cross[near])
         variance = self.kernel.diagonal(X) - np.einsum("ij,ij->j", rows, rows)
-        return self.weights @ cross, np.sqrt(np.maximum(variance, 0.0))
+        alpha = self.weights if weights is None else weights
+        return alpha @ cross, np.sqrt(np.maximum(variance, 0.0))
 
     def mean_gradient(self, points: npt.ArrayLike) -> tuple[Array, Array]:
         """Returns the mean at `(m, d)` points and its gradient. O(n) a point."""
