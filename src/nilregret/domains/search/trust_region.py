@@ -24,7 +24,7 @@ import numpy.typing as npt
 from ..._utils.checks import Array
 
 STEP = 1e-4  # step of the differences in the unit cube, with negligible truncation and rounding
-NEWTON = 1e-6  # predicted relative gain below which one more step, which squares the error, ends the search
+NEWTON = 3e-7  # predicted relative gain below which one more step, which squares the error, ends the search
 ENOUGH = 1e-13  # predicted relative gain below which a start has arrived
 LEAST_RADIUS = 1e-6
 SINGULAR = 1e-9  # determinant, in units of the largest entry, below which a Hessian counts as singular
