@@ -2,10 +2,10 @@
 
     python benchmarks/replicate.py
 
-Each line is a policy on N arms (a squared exponential kernel of lengthscale 0.2, functions drawn from it, noise variance
-0.025), played for T rounds with each seed. It prints CPU time for each seed and round, together and by one `nr.simulate`
-after the other, the median of their ratios over blocks in turn, and the share of runs in which all arms are equal. "alone"
-in place of a ratio means that the worlds of a policy do not advance together (`runs.batched` is False).
+Each line is a policy on N arms, played for T rounds with each seed. The kernel is squared exponential with lengthscale
+0.2, functions are drawn from it, and the noise variance is 0.025. A line prints CPU time for each seed and round, with
+all seeds together and by one `nr.simulate` after the other. It prints the median of their ratios over blocks in turn,
+and the share of runs in which all arms are equal. "alone" stands for a policy whose worlds do not advance together.
 """
 
 import os
@@ -53,7 +53,7 @@ def contextual_worlds(arms, seeds):
     drawn = functions(PAIR, rows, seeds).reshape(seeds, len(CONTEXTS), len(arms))
 
     def reward(table):
-        return lambda x, z: table[CONTEXTS.index(z[:1])[0]]
+        return lambda _, z: table[CONTEXTS.index(z[:1])[0]]
 
     return [nr.Environment(reward(table), domain=arms, contexts=CONTEXTS, noise=NOISE) for table in drawn]
 
@@ -111,6 +111,7 @@ if __name__ == "__main__":
     parser.add_argument("--repeats", type=int, default=3, help="blocks (default 3)")
     options = parser.parse_args()
     warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
+    nr.replicate(lambda: nr.gp_ucb(CONTEXTS, KERNEL, noise=NOISE), lambda: worlds(CONTEXTS, 1)[0], 300, seeds=range(2))
     for count in (20, 100, 1000):
         arms = nr.Arms.grid(0, 1, count)
         policy = nr.gp_ucb(arms, KERNEL, noise=NOISE, scale=0.2)

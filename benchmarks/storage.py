@@ -105,9 +105,7 @@ def plain(path):
             transaction(insert, tuple(row.values()), order, stamp, number + 1, number, 0.5, now)
             now, order, stamp = time.time(), order + 1, os.urandom(8).hex()
             values = 0.5, order, now, order, number
-            transaction(
-                f"{update} WHERE study = 1 AND number = ?", values, order, stamp, number + 1, number + 1, 0.5, now
-            )
+            transaction(update, values, order, stamp, number + 1, number + 1, 0.5, now)
 
     return pairs
 

@@ -136,8 +136,8 @@ DEFECTS = (
     ),
     Defect(
         "policy/trained_posterior",
-        'independent(self, ("entries", "_batches"), fresh',
-        'independent(self, ("_batches",), fresh',
+        '"_entries": self.entries.copy()',
+        '"_entries": self.entries',
         "attacks/test_sequences.py test_pending.py",
         "trials that a copy shares",
     ),

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import nilregret as nr
 from nilregret import algorithms
 from nilregret.simulation import batches, environments, runner
 from nilregret.simulation.results import Run
-from nilregret.slots import described, explore, scores
+from nilregret.slots import described, envelope, explore, scores
 
 ARMS = nr.Arms.grid(0, 1, 12)
 KERNEL = nr.SquaredExponential(0.25)
@@ -93,6 +94,48 @@ def test_contexts(make):
     runs = compare(policy, contextual, 30)
     assert len(np.unique(runs.contexts)) == 3
     compare(policy, lambda seed: contextual(seed, context_order=[[0.0], [0.5]]), 10)
+
+
+LATE = {
+    "rounds": environments.delays.PoissonDelay(3.0),
+    "never": environments.delays.NeverAnswered(0.3, environments.delays.GeometricDelay(2.0)),
+    "a batch": environments.delays.FixedDelay(4),
+    "seconds": environments.delays.TimeDelay(lambda rng, *_: float(rng.exponential(2.5))),
+    "by the reward": lambda rng, point, reward: float(rng.integers(3)) + (reward < 0.0),
+}
+SDF = {"minimum": -3.0, "reward_bound": 6.0, **BOUND}
+PENDING = {
+    "ignored": POLICIES["gp_ucb"],
+    "ignored, drawn": POLICIES["gp_ts"],
+    "ignored, the best reward": POLICIES["the best reward"],
+    "hallucinated": algorithms.gp_bucb(ARMS, KERNEL, noise=0.1),
+    "hallucinated, inflated": algorithms.gp_bucb(ARMS, KERNEL, noise=0.1, inflation="realised"),
+    "hallucinated, drawn": POLICIES["gp_ts"].using(pending=nr.slots.Hallucinated()),
+    "censored": algorithms.gp_ucb_sdf(ARMS, KERNEL, window=4, **SDF),
+    "censored, accepted late": algorithms.gp_ucb_sdf(ARMS, KERNEL, window=4, late="accept", **SDF),
+    "censored, drawn": algorithms.gp_ts_sdf(ARMS, KERNEL, window=4, **SDF),
+    "censored, minimum not known": algorithms.gp_ucb_sdf(ARMS, KERNEL, window=3, **SDF | {"minimum": None}),
+    "censored, the best reward": POLICIES["the best reward"].using(
+        pending=nr.slots.Censored(minimum=None, window=2), confidence=envelope.ConstantWidth(value=1.0)
+    ),
+    "censored by the clock": algorithms.gp_ucb_sdf(ARMS, KERNEL, window=timedelta(seconds=4), **SDF),
+}
+
+
+@pytest.mark.parametrize("name", PENDING)
+@pytest.mark.parametrize("delay", LATE)
+def test_late_answers(name, delay):
+    compare(PENDING[name], lambda seed: env(seed, delay=LATE[delay]), 30, seeds=range(3))
+
+
+@pytest.mark.parametrize("name", ["hallucinated, drawn", "censored, drawn", "censored, minimum not known"])
+def test_late_answers_until_sums_are_recomputed(name):
+    compare(PENDING[name], lambda seed: env(seed, delay=LATE["never"]), 300, seeds=range(2))
+
+
+def test_late_answers_under_contexts():
+    policy = algorithms.gp_bucb(ARMS, PAIR, noise=0.1, context=CONTEXTS)
+    compare(policy, lambda seed: contextual(seed, delay=LATE["rounds"]), 30)
 
 
 def test_worlds_that_change():

@@ -8,7 +8,7 @@
 | mu, sigma^2 | `_mean`, `_variance` | posterior of every arm | (S, N) |
 | n, n ybar | `_plays`, `_sums` | number of plays of each arm, sum of its targets | (S, N) |
 
-The formulas are those of `LowRankPosterior`. It computes everything again from the sums, as often as in one world.
+The formulas are those of `LowRankPosterior`. Everything is computed again from the sums as often as there.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from .arms import ArmPosterior
 from .low_rank_arms import LowRankPosterior
 
 ALL = slice(None)
+ROOM = 500_000  # numbers in one array when everything is computed again
+FEW = 16_384  # numbers in the outer products of an update, which then stay in the processor's nearest cache
 
 
 @final
@@ -48,9 +50,9 @@ class ArmBatch:
         arms = len(self._features)
         self._starts = np.arange(worlds) * arms  # place of each world's first arm in arrays of all arms
         self._root = np.tile(np.eye(empty.rank), (worlds, 1, 1))
-        self._outer = np.empty_like(self._root)
+        self._outer = np.empty((max(1, FEW // empty.rank**2), empty.rank, empty.rank))
         self._mean, self._variance = np.zeros((worlds, arms)), np.tile(empty.prior.variance, (worlds, 1))
-        self._std = np.empty_like(self._mean)
+        self._std, self._g = np.empty_like(self._mean), np.empty_like(self._mean)  # g is cov(., a) / sqrt(lambda + s^2)
         self._log_ratio = np.zeros(worlds)
         self._plays, self._sums = np.zeros((worlds, arms), dtype=np.int64), np.zeros((worlds, arms))
         self.count, self._updates = np.zeros(worlds, dtype=np.int64), np.zeros(worlds, dtype=np.int64)
@@ -67,21 +69,24 @@ class ArmBatch:
         """
         at: slice | IndexArray = ALL if worlds is None else worlds
         cells = self._starts[at] + arms
-        root = self._root[at]
+        root, mean, spread = self._root[at], self._mean[at], self._variance[at]
         z = np.matmul(self._features[arms][:, None, :], root)
         direction = np.matmul(root, z.transpose(0, 2, 1))
         variance = np.matmul(z, z.transpose(0, 2, 1))[:, 0, 0]
         total = self.regularization + variance
-        factor = total + np.sqrt(self.regularization * total)
-        root -= np.multiply(direction, z / factor[:, None, None], out=self._outer[: len(root)])
+        z = z[:, 0] / (total + np.sqrt(self.regularization * total))[:, None]
+        direction = direction[:, :, 0]
+        for low in range(0, len(root), len(self._outer)):
+            some, part = root[low : low + len(self._outer)], slice(low, low + len(self._outer))
+            np.subtract(some, np.einsum("si,sj->sij", direction[part], z[part], out=self._outer[: len(some)]), out=some)
         edge = np.sqrt(total)
-        g = (direction[:, :, 0] / edge[:, None]) @ self._columns  # cov(., a) / sqrt(lambda + s^2)
+        g = np.matmul(direction / edge[:, None], self._columns, out=self._g[: len(root)])
         surprise = (targets - self._mean.take(cells)) / edge
-        if worlds is not None:  # A list of worlds has made a copy.
-            self._root[worlds] = root
-        self._mean[at] += g * surprise[:, None]
+        mean += np.multiply(g, surprise[:, None], out=self._std[: len(root)])
         np.multiply(g, g, out=g)
-        self._variance[at] -= g
+        spread -= g
+        if worlds is not None:  # A list of worlds has made copies.
+            self._root[worlds], self._mean[worlds], self._variance[worlds] = root, mean, spread
         self._log_ratio[at] += np.log1p(variance / self.regularization)
         self._plays.reshape(-1)[cells] += 1
         self._sums.reshape(-1)[cells] += targets
@@ -113,15 +118,40 @@ class ArmBatch:
         least = self._empty.renewed_after
         if self._updates.max() < least:
             return
-        for world in np.flatnonzero(self._updates >= least).tolist():
-            self._updates[world] -= least
-            plays, sums = self._plays[world], self._sums[world]
-            average = np.divide(sums, plays, out=np.zeros(len(sums)), where=plays > 0)
-            fresh = self._empty.of_sums(plays, average)
-            self._root[world], self._log_ratio[world] = fresh.root, fresh.log_determinant_ratio
-            self._mean[world], self._variance[world] = fresh.moments
+        due = np.flatnonzero(self._updates >= least)
+        self._updates[due] -= least
+        many = max(1, ROOM // self._features.size)
+        for first in range(0, len(due), many):
+            self._renew(due[first : first + many])
+
+    def _renew(self, worlds: IndexArray) -> None:
+        """Computes everything from the sums in k worlds."""
+        plays, rank = self._plays[worlds], self.rank
+        rows = [self._empty.rows_of(each) for each in plays]
+        stacked = np.zeros((len(worlds), max(map(len, rows)) + rank, rank))
+        for place, own in zip(stacked, rows, strict=True):
+            place[: len(own)] = own
+            place[len(own) : len(own) + rank] = np.eye(rank)
+        upper = np.linalg.qr(stacked, mode="r")  # Zeros at the end leave R as it is in one world, signs included.
+        root = np.linalg.inv(upper)
+        average = self._sums[worlds] / np.maximum(plays, 1)
+        weights = np.zeros((len(worlds), rank))
+        for _ in range(2):
+            misfit = plays * (average - weights @ self._columns)
+            gradient = misfit @ self._features / self.regularization - weights
+            weights = weights + np.matmul(root, np.matmul(gradient[:, None], root).transpose(0, 2, 1))[:, :, 0]
+        half = np.matmul(self._features, root)
+        self._root[worlds] = root
+        self._mean[worlds] = weights @ self._columns
+        self._variance[worlds] = self._empty.left_out + np.einsum("snr,snr->sn", half, half)
+        self._log_ratio[worlds] = 2.0 * np.log(np.abs(np.diagonal(upper, axis1=1, axis2=2))).sum(axis=1)
 
     # -- predictions ---------------------------------------------------------------------------------------------
+
+    @property
+    def size(self) -> float:
+        """Largest prior standard deviation, the same in all worlds."""
+        return self._empty.prior.size
 
     def predict(self, cells: IndexArray | None = None) -> tuple[Array, Array]:
         """Returns posterior mean and std of f at some arms of each world, `(S, n)`, or at all.
@@ -147,26 +177,58 @@ class ArmBatch:
         """Realised information gain of each world, nats, `(S, 1)`."""
         return 0.5 * self.log_determinant_ratio
 
-    def deviate(self, generators: Sequence[np.random.Generator], cells: IndexArray | None = None) -> Array:
-        """Returns joint samples of f - mu at some arms of each world, `(S, n)`, or at all (see `predict`)."""
-        rank = self._features.shape[1]
-        normal = np.array([generator.standard_normal(rank) for generator in generators])
-        return self._deviation(normal, cells)
+    @property
+    def rank(self) -> int:
+        """Number of features r."""
+        return self._empty.rank
 
-    def _deviation(self, normal: Array, cells: IndexArray | None) -> Array:
+    def deviations(self, normal: Array, cells: IndexArray | None = None) -> Array:
+        """Returns joint samples of f - mu at some arms of each world, `(S, n)`, or at all (see `predict`).
+
+        Args:
+            normal: standard normal numbers, `(S, r)`.
+            cells: see `predict`.
+        """
         weights = np.matmul(self._root, normal[:, :, None])
         if cells is None:
             return np.asarray(weights[:, :, 0] @ self._columns)
         return np.asarray(np.matmul(self._features[cells], weights)[:, :, 0])
 
 
-def batch_of(posterior: ArmPosterior, worlds: int) -> ArmBatch | None:
-    """Returns the posteriors of several worlds, or None if they cannot advance together.
-
-    They can if the features have a low rank.
+@final
+class ArmBeliefs:
+    """The beliefs of several worlds (see `TableBelief`).
 
     Args:
-        posterior: the posterior of each world before the first observation.
+        empty: the posterior of each world before the first observation.
         worlds: S.
+        apart: True if trials may lower the variance alone.
+
+    Attributes:
+        observed: the posteriors of the trials that have a value.
+        with_pending: the posteriors of all trials. The same object unless they are `apart`.
     """
-    return ArmBatch(posterior, worlds) if isinstance(posterior, LowRankPosterior) else None
+
+    def __init__(self, empty: LowRankPosterior, worlds: int, *, apart: bool) -> None:
+        self.observed = ArmBatch(empty, worlds)
+        self.with_pending = ArmBatch(empty, worlds) if apart else self.observed
+
+    def predict(self, cells: IndexArray | None = None) -> tuple[Array, Array]:
+        """Returns mean and standard deviation of f, each `(S, n)` (see `ArmBatch.predict`)."""
+        mean, std = self.observed.predict(cells)
+        return mean, std if self.with_pending is self.observed else self.with_pending.predict(cells)[1]
+
+    def draw(self, generators: Sequence[np.random.Generator], cells: IndexArray | None, *, width: float) -> Array:
+        """Returns a draw from GP(mu, width^2 cov) of each world, `(S, n)`."""
+        observed, spread = self.observed, self.with_pending
+        normal = np.array([generator.standard_normal(observed.rank) for generator in generators])
+        drawn = spread.deviations(normal, cells)
+        if spread is not observed:  # Without pending trials a world draws from the observed ones, as it does alone.
+            same = spread.count == observed.count
+            drawn[same] = observed.deviations(normal, cells)[same]
+        return np.asarray(observed.predict(cells)[0] + width * drawn)
+
+
+def low_rank(posterior: ArmPosterior) -> LowRankPosterior | None:
+    """Returns the posterior if many worlds of it can advance together, for which it needs features of low rank."""
+    return posterior if isinstance(posterior, LowRankPosterior) and posterior.rank else None

@@ -16,13 +16,13 @@ For an arm a = U_i already played, cov(., a) = (lambda / n_i) G M^{-1} e_i, with
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from .._utils.checks import Array
-from ..kernels.factorization import covariance_root
+from ..kernels.factorization import MANY, covariance_root
 from .arms import ArmIndices, ArmPosterior, Column, Prior
 from .joint_draws import MOST_JOINT, Span
 from .spectrum import Spectrum, spectrum_of_points
@@ -30,6 +30,7 @@ from .spectrum import Spectrum, spectrum_of_points
 ROUNDED_AWAY = 1.001  # (lambda / n_i) (M^{-1})_ii is at most 1, and the factor is renewed beyond this value
 FEW = 0.25  # largest share of the arms whose joint sample is drawn from their own covariance
 FIRST_ROOM = 32  # distinct arms for which memory is allocated at first, and doubled when it is used up
+ROOM_OF_MANY = 512  # the same on many arms, where copying costs, and memory that is not filled is not taken
 
 
 class _Some(NamedTuple):
@@ -46,7 +47,7 @@ class _Some(NamedTuple):
 class DistinctArmsPosterior(ArmPosterior):
     """An exact posterior on arms at O(N u + u^2) a round, u the number of distinct arms played."""
 
-    OWNED = (*ArmPosterior.OWNED, "_arms", "_position", "_entered", "_columns_room", "_root_room")
+    OWNED = (*ArmPosterior.OWNED, "_arms", "_position", "_entered", "_root_room")
 
     def __init__(self, prior: Prior, regularization: float) -> None:
         super().__init__(prior, regularization)
@@ -89,10 +90,8 @@ class DistinctArmsPosterior(ArmPosterior):
         prior, span = self.prior, self._span
         if span is None or span.played != tuple(self._entered[: len(span.played)]):
             span = prior.span()
-        for arm in self._entered[len(span.played) :]:
-            span = span.with_arm(prior.kernel, prior.points, arm)
-        self._span = span
-        return span
+        self._span = span.following(prior.kernel, prior.points, self._entered)
+        return self._span
 
     @property
     def _kernel_columns(self) -> Array:
@@ -180,10 +179,15 @@ class DistinctArmsPosterior(ArmPosterior):
         u, room = len(self._arms), self._root_room.shape[0]
         if u < room:
             return
-        room = min(max(FIRST_ROOM, 2 * room), len(self.plays))
-        columns, root = np.zeros((len(self.plays), room), order="F"), np.zeros((room, room))
-        columns[:, :u], root[:u, :u] = self._kernel_columns, self._root
-        self._columns_room, self._root_room = columns, root
+        room = min(max(FIRST_ROOM if len(self.plays) <= MANY else ROOM_OF_MANY, 2 * room), len(self.plays))
+        root = np.zeros((room, room))
+        root[:u, :u] = self._root
+        self._columns_room, self._root_room = self._columns_with_room(room), root
+
+    def _columns_with_room(self, room: int) -> Array:
+        columns = np.zeros((len(self.plays), room), order="F")
+        columns[:, : len(self._arms)] = self._kernel_columns
+        return columns
 
     def _follow(self, steps: Array) -> Array:
         """Returns the product with Cov(., U) = G M^{-1} diag(lambda / n)."""
@@ -195,8 +199,11 @@ class DistinctArmsPosterior(ArmPosterior):
 
     def _recompute(self) -> tuple[Array, Array]:
         mean = self._kernel_columns @ ((self._root @ self._average[self._arms]) @ self._root)
-        half = self._root @ self._kernel_columns.T
-        return mean, self.prior.variance - np.einsum("ij,ij->j", half, half)
+        variance = self.prior.variance.copy()
+        for start in range(0, len(variance), MANY):  # at a time, which bounds the memory
+            half = self._root @ self._kernel_columns[start : start + MANY].T
+            variance[start : start + MANY] -= np.einsum("ij,ij->j", half, half)
+        return mean, variance
 
     def _refactor(self) -> float:
         if not self._arms:
@@ -269,3 +276,9 @@ class DistinctArmsPosterior(ArmPosterior):
         gap = self._average[self._arms] - prior[:, self._arms] - noise
         samples = prior + (gap @ self._root.T @ self._root) @ self._kernel_columns.T
         return samples if points is None else samples[:, self._indices(points)]
+
+    def copy(self) -> Self:
+        """Returns an independent posterior in the same state, which copies the columns that are filled."""
+        other = super().copy()
+        other._columns_room = self._columns_with_room(self._columns_room.shape[1])
+        return other

@@ -29,6 +29,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from .._utils.checks import Array, IndexArray
 from ..kernels import ALL, Kernel
@@ -38,6 +39,7 @@ MOST_JOINT = 4096  # arms whose joint covariance is factored: a second of arithm
 PIVOTS = 192  # largest number of pivots besides the arms played
 ENOUGH = 1e-6  # share of the largest prior variance below which no pivot is added
 SPANNED = 1e-12  # the same for an arm played, whose residual counts as 0 below it
+BLOCK = 8  # arms played whose features are computed together, in a third of the time
 ROOM = 256  # columns for which memory is set aside at a time, which none of them takes before it is filled
 
 
@@ -49,31 +51,38 @@ class _Columns:
         pivots: whose column each is. Those of the prior are first.
     """
 
-    def __init__(self, known: Array, pivots: list[int]) -> None:
-        self.room = np.empty((len(known), known.shape[1] + ROOM), order="F")
-        self.room[:, : known.shape[1]] = known
-        self.pivots = pivots
+    def __init__(self, room: Array, pivots: list[int]) -> None:
+        self.room, self.pivots = room, pivots
 
-    def put(self, column: Array, pivot: int) -> None:
-        """Adds a column."""
+    def put(self, columns: Array, pivots: list[int]) -> None:
+        """Adds columns."""
         size = len(self.pivots)
-        if size == self.room.shape[1]:
-            wider = np.empty((len(column), size + ROOM), order="F")
-            wider[:, :size] = self.room
-            self.room = wider
-        self.room[:, size] = column
-        self.pivots.append(pivot)
+        if size + len(pivots) > self.room.shape[1]:
+            self.room = _widened(self.room[:, :size])
+        self.room[:, size : size + len(pivots)] = columns
+        self.pivots += pivots
+
+
+def _widened(known: Array) -> Array:
+    room = np.empty((len(known), known.shape[1] + ROOM), order="F")
+    room[:, : known.shape[1]] = known
+    return room
 
 
 class Span(NamedTuple):
     """Features of all arms, and what they leave out.
 
+    Arms played enter in blocks of `BLOCK`, and those after the last full block one by one. When their block is full it
+    replaces them. So how a span rounds depends on the order of the arms, and not on when it was asked for.
+
     Attributes:
-        columns: the features of this span, and possibly those of longer ones.
-        size: number of features r + u.
+        columns: features of the prior's pivots and of full blocks. Those of longer spans may follow.
+        size: number of these features.
         left_out: E, `(N,)`.
         played: arms that were added to the pivots, in order.
         negligible: variance below which a residual counts as 0.
+        last: features of the arms after the last full block, each `(N,)`.
+        full: the span of the full blocks alone, if arms follow them.
     """
 
     columns: _Columns
@@ -81,26 +90,57 @@ class Span(NamedTuple):
     left_out: Array
     played: tuple[int, ...]
     negligible: float
+    last: tuple[Array, ...] = ()
+    full: Span | None = None
 
-    @property
-    def features(self) -> Array:
-        """Phi, `(N, r + u)`, not to be changed."""
-        return self.columns.room[:, : self.size]
+    def rows(self, arms: IndexArray) -> Array:
+        """Returns the features of some arms, `(n, r + u)`."""
+        return np.column_stack([self.columns.room[arms, : self.size], *(column[arms] for column in self.last)])
 
-    def with_arm(self, kernel: Kernel, points: Array, arm: int) -> Span:
-        """Returns the span with one more arm among the pivots. O(N (r + u))."""
-        columns, size, played = self.columns, self.size, (*self.played, arm)
-        left = float(self.left_out[arm])
+    def following(self, kernel: Kernel, points: Array, arms: list[int]) -> Span:
+        """Returns the span of the prior's pivots and these arms, of which this span may have the first.
+
+        O(N (r + u)) for each arm that is new.
+        """
+        span, count = self, len(arms)
+        while len(span.played) < count:
+            full = span.full or span
+            begun = len(full.played)
+            if begun + BLOCK <= count:
+                span = full._with_block(kernel, points, arms[begun : begun + BLOCK])
+            else:
+                span = span._with_arm(kernel, points, arms[len(span.played)])
+        return span
+
+    def _with_block(self, kernel: Kernel, points: Array, arms: list[int]) -> Span:
+        columns, size, block = self.columns, self.size, np.array(arms)
+        rows = columns.room[block, :size]
+        within = kernel.between_arms(points, block, block) - rows @ rows.T
+        kept, root = _independent(within, self.negligible)
+        new = block[kept].tolist()
+        if columns.pivots[size : size + len(new)] != new:
+            k = kernel.between_arms(points, ALL, block[kept])
+            residual = k - columns.room[:, :size] @ rows[kept].T
+            if len(columns.pivots) > size:  # Another posterior went on with other arms.
+                columns = _Columns(_widened(columns.room[:, :size]), columns.pivots[:size])
+            columns.put(solve_triangular(root, residual.T, lower=True).T, new)
+        added = columns.room[:, size : size + len(new)]
+        left_out = np.maximum(self.left_out - np.einsum("ij,ij->i", added, added), 0.0)
+        left_out[block] = 0.0
+        return Span(columns, size + len(new), left_out, (*self.played, *arms), self.negligible)
+
+    def _with_arm(self, kernel: Kernel, points: Array, arm: int) -> Span:
+        left, last, full, played = float(self.left_out[arm]), self.last, self.full or self, (*self.played, arm)
         if left <= self.negligible:
-            return self._replace(played=played)
-        if columns.pivots[size : size + 1] != [arm]:
-            k = kernel.between_arms(points, ALL, np.array([arm]))[:, 0]
-            if len(columns.pivots) > size:  # Another posterior went on with another arm.
-                columns = _Columns(self.features, columns.pivots[:size])
-            columns.put((k - self.features @ self.features[arm]) / np.sqrt(left), arm)
-        left_out = np.maximum(self.left_out - columns.room[:, size] ** 2, 0.0)
+            return self._replace(played=played, full=full)
+        column = kernel.between_arms(points, ALL, np.array([arm]))[:, 0]
+        column = column - self.columns.room[:, : self.size] @ self.columns.room[arm, : self.size]
+        for other in last:
+            column -= other * other[arm]
+        column /= np.sqrt(left)
+        left_out = np.maximum(self.left_out - column**2, 0.0)
         left_out[arm] = 0.0
-        return Span(columns, size + 1, left_out, played, self.negligible)
+        return self._replace(left_out=left_out, played=played, last=(*last, column), full=full)
 
     def deviations(
         self,
@@ -121,15 +161,32 @@ class Span(NamedTuple):
             points: arms asked for.
             size: number of draws.
         """
-        features, left_out = self.features, self.left_out
-        seen = features[arms]
-        weights = rng.standard_normal((size, self.size))
+        seen = self.rows(arms)
+        weights = rng.standard_normal((size, seen.shape[1]))
         gap = weights @ seen.T + rng.standard_normal((size, len(arms))) * noise
         weights -= (gap @ root.T @ root) @ seen  # Matheron's rule
-        if points is not None:
-            features, left_out = features[points], left_out[points]
-        own = rng.standard_normal((size, len(left_out))) * np.sqrt(left_out)
-        return np.asarray(own + np.stack([features @ each for each in weights]))
+        some = slice(None) if points is None else points
+        drawn = rng.standard_normal((size, len(self.left_out[some]))) * np.sqrt(self.left_out[some])
+        features = self.columns.room[some, : self.size]
+        for draw, each in zip(drawn, weights, strict=True):
+            draw += features @ each[: self.size]
+            for column, weight in zip(self.last, each[self.size :], strict=True):
+                draw += weight * column[some]
+        return drawn
+
+
+def _independent(matrix: Array, negligible: float) -> tuple[list[int], Array]:
+    """Returns the places of rows with a residual variance, and the Cholesky factor of these rows."""
+    kept: list[int] = []
+    factor = np.zeros_like(matrix)
+    for place in range(len(matrix)):
+        left = matrix[place, place] - factor[place] @ factor[place]
+        if left > negligible:
+            column = len(kept)
+            rest = slice(place, None)
+            factor[rest, column] = (matrix[rest, place] - factor[rest] @ factor[place]) / np.sqrt(left)
+            kept.append(place)
+    return kept, factor[kept, : len(kept)]
 
 
 def span_of_prior(kernel: Kernel, points: Array, variance: Array) -> Span:
@@ -142,8 +199,9 @@ def span_of_prior(kernel: Kernel, points: Array, variance: Array) -> Span:
     """
     size = float(variance.max())
     sample = factor_of_sample(kernel, points, tol=ENOUGH * size, max_rank=PIVOTS)
-    features = features_of_pivots(kernel, points, sample)
+    rank = len(sample.pivots)
+    room = features_of_pivots(kernel, points, sample, room=rank + ROOM)
+    features = room[:, :rank]
     left_out = np.maximum(variance - np.einsum("ij,ij->i", features, features), 0.0)
     left_out[sample.pivots] = 0.0
-    columns = _Columns(features, sample.pivots.tolist())
-    return Span(columns, features.shape[1], left_out, (), SPANNED * size)
+    return Span(_Columns(room, sample.pivots.tolist()), rank, left_out, (), SPANNED * size)

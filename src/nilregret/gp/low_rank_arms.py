@@ -116,11 +116,9 @@ class LowRankPosterior(ArmPosterior):
 
     def _refactor(self) -> float:
         self._last = NONE
-        played = np.flatnonzero(self.plays)
-        rows = self._features[played] * np.sqrt(self.plays[played] / self.regularization)[:, None]
         # R^T R = I + Phi^T N Phi / lambda by QR of the stacked rows, largest first. Forming the sum would lose the
         # identity to rounding if lambda is small.
-        rows = rows[np.argsort(-np.einsum("ij,ij->i", rows, rows))]
+        rows = self.rows_of(self.plays)
         upper = np.asarray(np.linalg.qr(np.concatenate([rows, np.eye(self.rank)]), mode="r"))
         self._root = np.asfortranarray(solve_triangular(upper, np.eye(self.rank)))
         self._weights = np.zeros(self.rank)
@@ -152,21 +150,19 @@ class LowRankPosterior(ArmPosterior):
         return self._features
 
     @property
-    def root(self) -> Array:
-        """Root W of the posterior covariance of the weights, `(r, r)`."""
-        return self._root
+    def left_out(self) -> Array:
+        """Prior variance of every arm that its features leave out, `(N,)`."""
+        return np.asarray(self._left_out)
 
-    @property
-    def moments(self) -> tuple[Array, Array]:
-        """Posterior mean and variance of every arm, each `(N,)`. Rounding may leave -1e-17 in a variance."""
-        return self._mean, self._variance
+    def rows_of(self, plays: IndexArray) -> Array:
+        """Returns sqrt(n / lambda) phi of the p arms that were played, largest first, `(p, r)`.
 
-    def of_sums(self, plays: IndexArray, average: Array) -> LowRankPosterior:
-        """Returns the posterior of these numbers of plays and average targets, each `(N,)`, computed from them."""
-        other = self.copy()
-        other.plays, other._average = plays, average
-        other._renew()
-        return other
+        Args:
+            plays: n, number of plays of every arm, `(N,)`.
+        """
+        played = np.flatnonzero(plays)
+        rows = self._features[played] * np.sqrt(plays[played] / self.regularization)[:, None]
+        return np.asarray(rows[np.argsort(-np.einsum("ij,ij->i", rows, rows))])
 
     @property
     def quadratic_form(self) -> float:

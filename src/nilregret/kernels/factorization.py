@@ -89,8 +89,7 @@ def factor_of_arms(kernel: Kernel, points: Array, *, tol: float, max_rank: int) 
     sample = factor_of_sample(kernel, points, tol=tol, max_rank=max_rank)
     if not sample.complete:
         return sample._replace(features=np.zeros((0, max_rank)))
-    features = np.zeros((len(points), max_rank), order="F")
-    features[:, : len(sample.pivots)] = features_of_pivots(kernel, points, sample)
+    features = features_of_pivots(kernel, points, sample, room=max_rank)
     return _continued(kernel, points, None, features, sample.pivots, tol=tol)
 
 
@@ -105,15 +104,15 @@ def factor_of_sample(kernel: Kernel, points: Array, *, tol: float, max_rank: int
     return found._replace(features=np.tril(found.features[np.searchsorted(some, found.pivots)]))
 
 
-def features_of_pivots(kernel: Kernel, points: Array, sample: PivotedCholesky) -> Array:
-    """Returns the features of all arms in the span of the pivots of a sample, `(N, r)`, column-major."""
+def features_of_pivots(kernel: Kernel, points: Array, sample: PivotedCholesky, *, room: int) -> Array:
+    """Returns the features of all arms in the span of the r pivots of a sample, the first columns of `(N, room)`."""
     from scipy.linalg import solve_triangular
 
-    features = np.empty((len(points), len(sample.pivots)), order="F")
+    features, rank = np.empty((len(points), room), order="F"), len(sample.pivots)
     for start in range(0, len(points), ROWS):
         rows = slice(start, start + ROWS)
         block = kernel.between_arms(points, rows, sample.pivots)
-        features[rows] = solve_triangular(sample.features, block.T, lower=True, check_finite=False).T
+        features[rows, :rank] = solve_triangular(sample.features, block.T, lower=True, check_finite=False).T
     return features
 
 

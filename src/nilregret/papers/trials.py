@@ -17,12 +17,15 @@ from .._utils.errors import NoRegretWarning
 from .._utils.executors import results_of
 from ..simulation.environments import Environment
 from ..simulation.results import Run
-from ..simulation.runner import IDLE, simulate
+from ..simulation.runner import IDLE, simulate_all
 from ..slots.objective import SATURATED
 from ..study.direction import AnyPolicy
 from .figure import Job, kept_rounds
 
 World = tuple[Environment, Mapping[str, AnyPolicy]]
+Some = Callable[[Sequence[int]], list[dict[str, Array]]]  # returns the results of some trials, by name
+
+TOGETHER = 25  # The most trials of a comparison whose runs are in memory at once.
 
 
 def average_regret(run: Run) -> Array:
@@ -59,16 +62,19 @@ def compare(
     horizon = job.rounds if rounds is None else rounds
     kept = kept_rounds(horizon) - 1
 
-    def one(trial: int) -> dict[str, Array]:
-        seed, measured = job.seed_of(trial), {}
-        with one_thread:  # makes the environment the same on every machine and in every process
-            env, policies = world(trial, seed)
-        for name, policy in policies.items():
-            values = np.asarray(measure(simulate(policy, env, horizon, seed=seed)))
-            measured[name] = values[..., kept] if values.shape[-1:] == (horizon,) else values
+    def some(trials: Sequence[int]) -> list[dict[str, Array]]:
+        seeds = [job.seed_of(trial) for trial in trials]
+        with one_thread:  # makes the environments the same on every machine and in every process
+            worlds = [world(trial, seed) for trial, seed in zip(trials, seeds, strict=True)]
+        measured: list[dict[str, Array]] = [{} for _ in trials]
+        for name in worlds[0][1]:
+            each = {seed: (policies[name], env) for seed, (env, policies) in zip(seeds, worlds, strict=True)}
+            for found, run in zip(measured, simulate_all(each, horizon), strict=True):
+                values = np.asarray(measure(run))
+                found[name] = values[..., kept] if values.shape[-1:] == (horizon,) else values
         return measured
 
-    stacked = in_trials(job, one)
+    stacked = _stacked(_results(job, _without_cautions(some), together=TOGETHER))
     return stacked if groups is None else {name: grouped(values, groups) for name, values in stacked.items()}
 
 
@@ -80,32 +86,44 @@ def grouped(values: Array, groups: Sequence[int]) -> Array:
 
 def in_trials(job: Job, one: Callable[[int], dict[str, Array]]) -> dict[str, Array]:
     """Returns the results of `one(trial)` by name, stacked over the trials, `(trials, ...)`."""
-    results = _results(job, _without_cautions(one), job.trials)
+
+    def some(trials: Sequence[int]) -> list[dict[str, Array]]:
+        return [one(trial) for trial in trials]
+
+    return _stacked(_results(job, _without_cautions(some), together=1))
+
+
+def _stacked(results: list[dict[str, Array]]) -> dict[str, Array]:
     return {name: np.stack([result[name] for result in results]) for name in results[0]}
 
 
-def _results(job: Job, one: Callable[[int], dict[str, Array]], count: int) -> list[dict[str, Array]]:
-    """Returns the results of `one(0)`, ..., `one(count - 1)`, and reports them as they arrive."""
+def _results(job: Job, some: Some, *, together: int) -> list[dict[str, Array]]:
+    """Returns the results of `some` for all trials, and reports them as they arrive.
+
+    Args:
+        job: number of trials, and how they are run.
+        some: returns the results of some trials.
+        together: largest number of trials for one call in this process.
+    """
+    count = job.trials
     job.report(0, count)
     results: list[dict[str, Array]] = []
-    if job.executor is not None:
-        for result in results_of(job.executor, one, range(count)):
-            results.append(result)
+    if job.executor is not None or job.jobs == 1 or count == 1:
+        length = together if job.executor is None else 1
+        batches = [range(start, min(start + length, count)) for start in range(0, count, length)]
+        for found in map(some, batches) if job.executor is None else results_of(job.executor, some, batches):
+            results.extend(found)
             job.report(len(results), count)
-        return results
-    if job.jobs == 1 or count == 1:
-        for trial in range(count):
-            results.append(one(trial))
-            job.report(trial + 1, count)
         return results
     import loky
 
     workers = min(loky.cpu_count() if job.jobs == -1 else job.jobs, count)
-    length = max(1, count // (25 * workers))  # trials in a batch, for which the data of `one` are sent once
+    # The data of `some` are sent once for a batch of trials.
+    length = max(1, count // (25 * workers)) if together == 1 else min(together, -(-count // (4 * workers)))
     pool, whole = loky.get_reusable_executor(max_workers=workers, timeout=IDLE), False
     try:
         batches = [range(start, min(start + length, count)) for start in range(0, count, length)]
-        for future in [pool.submit(lambda batch: [one(trial) for trial in batch], batch) for batch in batches]:
+        for future in [pool.submit(some, batch) for batch in batches]:
             results.extend(future.result())
             job.report(len(results), count)
         whole = True
@@ -115,15 +133,15 @@ def _results(job: Job, one: Callable[[int], dict[str, Array]], count: int) -> li
     return results
 
 
-def _without_cautions(one: Callable[[int], dict[str, Array]]) -> Callable[[int], dict[str, Array]]:
+def _without_cautions(some: Some) -> Some:
     """Returns the function without warnings about scales, which are those of the paper.
 
     Warnings about multipliers that were cut off remain.
     """
 
-    def quiet(trial: int) -> dict[str, Array]:
+    def quiet(trials: Sequence[int]) -> list[dict[str, Array]]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=f"(?!{SATURATED[:20]})", category=NoRegretWarning)
-            return one(trial)
+            return some(trials)
 
     return quiet

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
+
+import numpy as np
 
 from .._utils.blas import one_thread
 from .._utils.errors import NoRegretError
-from ..gp.arm_batches import batch_of
+from ..gp.arm_batches import low_rank
 from ..gp.choice import posterior_on_arms
 from ..policy.engines import table
 from ..policy.policy import Policy
@@ -54,13 +57,14 @@ def unintended(env: Environment, said: dict[str, str]) -> dict[str, str]:
 def _chunk(
     worlds: Sequence[World], alone: Callable[[AnyPolicy, Environment, int], Outcome], rounds: int, seeds: Sequence[int]
 ) -> list[Outcome]:
-    groups: dict[Policy, list[int]] = {}
+    groups: dict[tuple[Policy, bool, float], list[int]] = {}
     for place, (policy, env) in enumerate(worlds):
         if _can_join(policy, env):
-            groups.setdefault(policy, []).append(place)  # type: ignore[arg-type]   # checked
+            key = cast(Policy, policy), env.delay is None, env.interval
+            groups.setdefault(key, []).append(place)
     found: dict[int, Outcome] = {}
-    for policy, places in groups.items():
-        found |= _together(policy, {place: worlds[place][1] for place in places}, rounds, seeds)
+    for key, places in groups.items():
+        found |= _together(key[0], {place: worlds[place][1] for place in places}, rounds, seeds)
     return [
         found[place] if place in found else alone(policy, env, seeds[place])
         for place, (policy, env) in enumerate(worlds)
@@ -71,7 +75,7 @@ def _can_join(policy: AnyPolicy, env: Environment) -> bool:
     """Returns whether a world can advance together with others of its policy."""
     if not (isinstance(policy, Policy) and policy.batched and isinstance(env, Environment)):
         return False
-    if env.delay is not None or env.constraint_count or policy.domain != env.domain or policy.context != env.contexts:
+    if env.constraint_count or policy.domain != env.domain or policy.context != env.contexts:
         return False
     return env.table(0) is not None
 
@@ -79,19 +83,19 @@ def _can_join(policy: AnyPolicy, env: Environment) -> bool:
 def _together(policy: Policy, envs: dict[int, Environment], rounds: int, seeds: Sequence[int]) -> dict[int, Outcome]:
     """Returns the outcomes by place. A world is missing if it must be simulated alone."""
     found: dict[int, Outcome] = {}
+    if len(envs) == 1:  # Alone it is as fast.
+        return found
     with one_thread:
-        empty = posterior_on_arms(table(policy.domain, policy.context), policy.kernel, policy.regularization)
+        empty = low_rank(posterior_on_arms(table(policy.domain, policy.context), policy.kernel, policy.regularization))
+        if empty is None:
+            return found
         size, places = max(ROOM // (len(empty.plays) + empty.rank**2), 1), list(envs)
         for first in range(0, len(places), size):
             block = places[first : first + size]
-            if len(block) == 1:  # Alone it is as fast.
-                continue
             many = [envs[place] for place in block]
-            posterior = batch_of(empty, len(block))
-            if posterior is None:
-                return {}
             try:
-                outcomes = ManyWorlds(policy, many, rounds, seeds=[seeds[p] for p in block], posterior=posterior).run()
+                with np.errstate(all="ignore"):  # Rewards are checked at the end.
+                    outcomes = ManyWorlds(policy, many, rounds, seeds=[seeds[p] for p in block], empty=empty).run()
             except NoRegretError:  # A world alone raises the error in its words, if it is one.
                 continue
             for place, (run, said) in zip(block, outcomes, strict=True):

@@ -48,11 +48,11 @@ class Simulation:
         self.columns = Columns(env.domain, env.contexts, noise, constraint_noise)
         self.player = self._player(policy, seed)
         self.limited_by = self.columns.answered_by
-        self.rewards_due = _Deliveries(env.delay, simulation_generator(seed, "delays"))
+        self.rewards_due = Deliveries(env.delay, simulation_generator(seed, "delays"))
         # Constraint values that are told separately. None if they come with the reward.
-        self.constraints_due: _Deliveries | None = None
+        self.constraints_due: Deliveries | None = None
         if env.constraint_delay is not None:
-            self.constraints_due = _Deliveries(env.constraint_delay, simulation_generator(seed, "constraint delays"))
+            self.constraints_due = Deliveries(env.constraint_delay, simulation_generator(seed, "constraint delays"))
             self.limited_by = self.columns.answered_by.copy()
         self.at_once = env.delay is None and self.constraints_due is None
         if self.at_once:
@@ -137,7 +137,7 @@ class Simulation:
         self.player.tell(number, columns.rewards.item(number), constraints=constraints)
 
 
-class _Deliveries:
+class Deliveries:
     """Answers of one kind that are not delivered yet."""
 
     def __init__(self, delay: Delay | None, rng: np.random.Generator) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from ..policy.policy import Policy
 from ..slots.switching import Switching
 from ..study.direction import AnyPolicy
 from ..study.study import check_policy
-from .batches import Outcome, play, unintended
+from .batches import Outcome, World, play, unintended
 from .environments import Environment
 from .lazy_simulation import simulate_lazily
 from .one_run import Simulation
@@ -143,8 +143,7 @@ def replicate(
         blocks = [seeds[first : first + size] for first in range(0, len(seeds), size)]
         found = _in_processes(run_some, blocks, workers) if executor is None else results_of(executor, run_some, blocks)
         results = [outcome for block in found for outcome in block]
-    unsaid = {kind: sentence for _, sentences in reversed(results) for kind, sentence in sentences.items()}
-    _warn(unsaid)
+    _warn(_of_all(results))
     runs = [run for run, _ in results]
     arrays = [name for name in Run.__dataclass_fields__ if name not in ("restarts", "entries", "batched")]
     stacked: dict[str, Any] = {name: np.stack([getattr(run, name) for run in runs]) for name in arrays}
@@ -154,12 +153,23 @@ def replicate(
 def _run_some(
     make_policy: Callable[..., AnyPolicy], make_env: Callable[..., Environment], rounds: int, seeds: Sequence[int]
 ) -> list[Outcome]:
-    return play(
-        lambda seed: (_call(make_policy, seed), _call(make_env, seed)),
-        lambda policy, env, seed: _simulate(policy, env, rounds, seed=seed),
-        rounds,
-        seeds,
-    )
+    return _play(lambda seed: (_call(make_policy, seed), _call(make_env, seed)), rounds, seeds)
+
+
+def _play(world: Callable[[int], World], rounds: int, seeds: Sequence[int]) -> list[Outcome]:
+    return play(world, lambda policy, env, seed: _simulate(policy, env, rounds, seed=seed), rounds, seeds)
+
+
+def simulate_all(worlds: Mapping[int, World], rounds: int) -> list[Run]:
+    """Returns the run of each policy in its environment, by seed. Equal policies advance together as in `replicate`."""
+    results = _play(worlds.__getitem__, rounds, list(worlds))
+    _warn(_of_all(results))
+    return [run for run, _ in results]
+
+
+def _of_all(results: Sequence[Outcome]) -> dict[str, str]:
+    """Returns the warnings of all runs. Of each kind it is that of the first run."""
+    return {kind: sentence for _, sentences in reversed(results) for kind, sentence in sentences.items()}
 
 
 def _workers(jobs: int, seeds: Sequence[int]) -> int:

@@ -12,27 +12,23 @@ Random numbers are those of each world's own study, so each world makes the choi
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any, cast, final
+from collections.abc import Sequence
+from typing import cast, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array, IndexArray
+from .._utils.checks import Array, IndexArray
 from .._utils.errors import NoRegretError
-from .._utils.randomness import Randomness
 from ..domains.search.arms import best_arms
-from ..gp.arm_batches import ArmBatch
-from ..gp.information_gain import GreedyDesign
-from ..kernels.domains import prior_std
-from ..policy.engines import table
+from ..gp.arm_batches import ArmBeliefs
+from ..gp.low_rank_arms import LowRankPosterior
 from ..policy.policy import Policy
-from ..slots.acquisition import TableView
-from ..slots.envelope import Envelope, Progress, Symmetric, Width
 from ..study.cautions import FIRST, Answered, cautions, next_check, suspicious
-from ..study.direction import reward_check
+from ..study.inputs import Inputs
 from .environments import Environment
+from .late_answers import LateAnswers, Told
+from .learning import Learning
+from .many_tables import ManyTables
 from .results import Run
 from .truths import Truths
 
@@ -47,24 +43,26 @@ class ManyWorlds:
 
     Args:
         policy: the policy of all worlds, which is `batched`.
-        envs: the environment of each world.
+        envs: the environment of each world. All have delays, with the same interval, or none has.
         rounds: T.
         seeds: the seed of each world.
-        posterior: the posteriors of all worlds, without observations.
+        empty: the posterior before the first observation.
     """
 
     def __init__(
-        self, policy: Policy, envs: Sequence[Environment], rounds: int, *, seeds: Sequence[int], posterior: ArmBatch
+        self, policy: Policy, envs: Sequence[Environment], rounds: int, *, seeds: Sequence[int], empty: LowRankPosterior
     ) -> None:
         self.policy, self.rounds, self.seeds = policy, rounds, seeds
         self.truths = Truths(envs, rounds, seeds)
-        self.posterior = posterior
-        self.prior_std = prior_std(policy.domain, policy.context, policy.kernel)
-        self.worlds = np.arange(len(seeds))
+        clock = np.concatenate([[0.0], np.cumsum(np.full(rounds, envs[0].interval))])
+        self.late = None if envs[0].delay is None else LateAnswers(envs, seeds, clock)
         shape = (len(seeds), rounds)
-        self.arms = np.zeros(shape, dtype=np.intp)
+        self.arms, self.answered_by = np.zeros(shape, dtype=np.intp), np.full(shape, rounds, dtype=np.intp)
         self.rewards, self.regret = np.zeros(shape), np.zeros(shape)
-        self.best_rewards = np.full((len(seeds), self.truths.contexts), -np.inf)
+        apart = self.late is not None and policy.pending.hallucinates
+        self.learning = Learning(policy, ArmBeliefs(empty, len(seeds), apart=apart), self.rewards, clock)
+        self.tables = ManyTables(self.learning, self.truths, seeds)
+        self._next_check: list[float] = [FIRST] * len(seeds)
         self.unsaid: list[dict[str, str]] = [{} for _ in seeds]
 
     def run(self) -> list[tuple[Run, dict[str, str]]]:
@@ -73,71 +71,67 @@ class ManyWorlds:
         Raises:
             NoRegretError: if some world raises an error. It raises the same error alone.
         """
-        following: float = FIRST
         for t in range(self.rounds):
             arms = self.arms[:, t] = self._choose(t)
             values, best = self.truths.expected(t, arms)
-            rewards = values + self.truths.noise[:, t]
-            self.rewards[:, t], self.regret[:, t] = rewards, best - values
-            self._check(rewards)
-            self._learn(t, arms, rewards)
-            if t + 1 >= following:
-                following = next_check(t + 1, constrained=False)
-                self._compare(t + 1)
-        return [(self._run_of(world), self.unsaid[world]) for world in self.worlds.tolist()]
-
-    # -- decisions -----------------------------------------------------------------------------------------------
+            rewards = self.rewards[:, t] = values + self.truths.noise[:, t]
+            self.regret[:, t] = best - values
+            if self.late is None:
+                self.answered_by[:, t] = t
+                self.learning.learn_at_once(t, self.truths.cells(t, arms), rewards)
+                if t + 1 >= self._next_check[0]:
+                    self._next_check[0] = next_check(t + 1, constrained=False)
+                    self._compare_all(t + 1)
+                continue
+            came = self.late.after(t, self.policy.domain.points[arms], rewards)
+            self._compare_told(t + 1, came)
+            self.answered_by[came.worlds, came.numbers] = t
+            self.learning.learn(t, self.truths.cells(t, arms), came)
+        self._check()
+        return [(self._run_of(world), self.unsaid[world]) for world in range(len(self.seeds))]
 
     def _choose(self, t: int) -> IndexArray:
         """Returns the arm of each world in a round, `(S,)`."""
-        score = self.policy.score
-        view = ManyTables(self, t, Symmetric(self._width(t)))
-        size = self.prior_std if score.in_rewards else 1.0
-        return best_arms(score.on_table(view), size, view.randomness_of)
-
-    def _width(self, t: int) -> float:
-        """Returns the width of a round, or those of all worlds, `(S, 1)`."""
-        progress = Progress(cast(Any, self.posterior), design=lambda: self._greedy_design)
-        width = cast(Width, self.policy.confidence).width(t + 1, progress)
-        if not (math.isfinite(width) if isinstance(width, float) else np.isfinite(width).all()):
+        score, tables = self.policy.score, self.tables
+        tables.begin(t)
+        if type(tables.width) is not float and not np.isfinite(cast(Array, tables.width)).all():
             raise NotTogether("The width of a world is no finite number.")
-        return width
+        size = self.learning.beliefs.observed.size if score.in_rewards else 1.0
+        return best_arms(score.on_table(tables), size, tables.randomness_of)
 
-    @cached_property
-    def _greedy_design(self) -> GreedyDesign:
-        policy = self.policy
-        return GreedyDesign(policy.kernel, table(policy.domain, policy.context), policy.regularization)
+    # -- checks of a study ---------------------------------------------------------------------------------------
 
-    # -- learning ------------------------------------------------------------------------------------------------
-
-    def _learn(self, t: int, arms: IndexArray, rewards: Array) -> None:
-        targets = rewards - self.policy.prior_mean
-        self.posterior.append(self.truths.cells(t, arms), targets)
-        rows = self.truths.rows(t)
-        self.best_rewards[self.worlds, rows] = np.maximum(self.best_rewards[self.worlds, rows], rewards)
-
-    def _check(self, rewards: Array) -> None:
+    def _check(self) -> None:
         """Raises an error for rewards that a study would not accept."""
-        least, most = float(rewards.min()), float(rewards.max())
-        if not (least >= -LARGEST_REWARD and most <= LARGEST_REWARD):
-            raise NotTogether("A reward is too large.")
-        check = reward_check(self.policy, "maximize")
-        if check is not None:
-            check(least)
-            check(most)
+        told, inputs = self.rewards[self.answered_by < self.rounds], Inputs(self.policy, "maximize")
+        if told.size:
+            inputs.reward(float(told.min()))
+            inputs.reward(float(told.max()))
 
-    def _compare(self, asked: int) -> None:
-        """Compares the rewards with the policy's scales, as a study does."""
-        rewards, cells = self.rewards[:, :asked], self.truths.cells_until(self.arms[:, :asked])
-        for world in np.flatnonzero(suspicious(self.policy, rewards, cells, asked)).tolist():
-            answered = Answered.once(rewards[world], cells[world].tolist(), trials=asked)
-            self.unsaid[world] = cautions(self.policy, answered, np.zeros(0)) | self.unsaid[world]
+    def _compare_all(self, asked: int) -> None:
+        """Compares the rewards of all trials with the policy's scales, as a study does."""
+        cells = self.learning.cells[:, :asked]
+        for world in np.flatnonzero(suspicious(self.policy, self.rewards[:, :asked], cells, asked)).tolist():
+            self._compare(world, np.arange(asked), asked)
+
+    def _compare_told(self, asked: int, came: Told) -> None:
+        """Compares the rewards told so far, where a check is due at the first answer of a round."""
+        first = came.some(came.ranks == 0)
+        for world, number in zip(first.worlds.tolist(), first.numbers.tolist(), strict=True):
+            if asked >= self._next_check[world]:
+                self._next_check[world] = next_check(asked, constrained=False)
+                self.answered_by[world, number] = asked - 1
+                self._compare(world, np.flatnonzero(self.answered_by[world] < self.rounds), asked)
+
+    def _compare(self, world: int, numbers: IndexArray, asked: int) -> None:
+        where = self.truths.places(world, self.arms[world])[numbers].tolist()
+        answered = Answered.once(self.rewards[world, numbers], where, trials=asked)
+        self.unsaid[world] = cautions(self.policy, answered, np.zeros(0)) | self.unsaid[world]
 
     # -- results -------------------------------------------------------------------------------------------------
 
     def _run_of(self, world: int) -> Run:
         rounds, g = self.rounds, np.zeros((self.rounds, 0))
-        known_by = np.arange(rounds)
         return Run(
             points=self.policy.domain.points[self.arms[world]],
             arms=self.arms[world],
@@ -145,62 +139,11 @@ class ManyWorlds:
             explored=np.zeros(rounds, dtype=bool),
             rewards=self.rewards[world],
             regret=self.regret[world],
-            answered_by=known_by,
-            limited_by=known_by,
+            answered_by=self.answered_by[world],
+            limited_by=self.answered_by[world],
             constraints=g,
             told_constraints=g,
             multipliers=g,
             restarts=(),
             batched=True,
         )
-
-
-@final
-class ManyTables(TableView):
-    """The view of a round of S worlds. Its arrays have a leading axis of worlds, and its numbers are `(S, 1)`."""
-
-    def __init__(self, worlds: ManyWorlds, t: int, bounds: Symmetric) -> None:
-        self._worlds, self._bounds = worlds, bounds
-        self.round, self.width, self.norm_growth = t + 1, bounds.width, 1.0
-        self._number = t
-        self._cells = worlds.truths.cells_now(t)
-        self._drawn: dict[int, Randomness] = {}
-
-    def randomness_of(self, world: int) -> Randomness:
-        """Returns the random numbers of a world's trial."""
-        known = self._drawn.get(world)
-        if known is None:
-            known = self._drawn[world] = Randomness(self._worlds.seeds[world], self._number)
-        return known
-
-    def limits(self) -> list[Envelope]:
-        """Returns an empty list, since worlds under constraints are simulated one by one."""
-        return []
-
-    def informs(self, places: IndexArray, goals: IndexArray) -> Array:
-        """Returns an empty array, as there are no constraints."""
-        return np.zeros((0, len(places), len(goals)))
-
-    def envelope(self) -> Envelope:
-        """Returns the bounds of every arm, `(S, N)`."""
-        return self._bounds(*self._worlds.posterior.predict(self._cells))
-
-    def best_mean(self) -> Any:
-        """Returns the highest posterior mean of each world, `(S, 1)`."""
-        return self._worlds.posterior.predict(self._cells)[0].max(axis=1, keepdims=True)
-
-    def best_reward(self) -> Any:
-        """Returns the highest reward under the context of each world, `(S, 1)`, less the prior mean."""
-        worlds = self._worlds
-        best = worlds.best_rewards[worlds.worlds, worlds.truths.rows(self._number)][:, None]
-        return np.where(best > -np.inf, best - worlds.policy.prior_mean, 0.0)
-
-    def drawn(self, width: Callable[[int, Randomness], float]) -> Any:
-        """Returns the random width of each world, `(S, 1)`."""
-        return np.array([[width(self.round, self.randomness_of(world))] for world in self._worlds.worlds.tolist()])
-
-    def draw(self) -> Array:
-        """Returns a draw from GP(mu, width^2 cov) of each world, `(S, N)`."""
-        posterior = self._worlds.posterior
-        generators = [self.randomness_of(world).generator for world in self._worlds.worlds.tolist()]
-        return posterior.predict(self._cells)[0] + self._bounds.width * posterior.deviate(generators, self._cells)

@@ -26,6 +26,7 @@ class Truths:
     Attributes:
         noise: the noise of each round, `(S, T)`.
         contexts: C.
+        rows: the number of the context of each round, `(S, T)`.
     """
 
     def __init__(self, envs: Sequence[Environment], rounds: int, seeds: Sequence[int]) -> None:
@@ -38,13 +39,13 @@ class Truths:
         known = cast("Arms | None", envs[0].contexts)
         self.contexts = 1 if known is None else len(known)
         self._seen = np.zeros((len(envs), rounds, 0))
-        self._rows = np.zeros((len(envs), rounds), dtype=np.intp)
+        self.rows = np.zeros((len(envs), rounds), dtype=np.intp)
         if known is not None:
             self._seen = np.array(
                 [[env.draw_context(rng, t) for t in range(rounds)] for env, rng in zip(envs, generators, strict=True)]
             )
             each, which = np.unique(self._seen.reshape(-1, known.dimension), axis=0, return_inverse=True)
-            self._rows = known.index(each)[which].reshape(self._rows.shape)
+            self.rows = known.index(each)[which].reshape(self.rows.shape)
         self._still = not any(env.change_points or env.changes_in(1) for env in envs)
         self._values, self._best = np.zeros((0, 0)), np.zeros((0, 0))
 
@@ -54,23 +55,21 @@ class Truths:
             tables = [cast(Table, env.table(t)) for env in self._envs]
             self._values = np.array([table.values.reshape(-1) for table in tables])
             self._best = np.array([table.best for table in tables])
-        return self._values[self._worlds, self.cells(t, arms)], self._best[self._worlds, self._rows[:, t]]
-
-    def rows(self, t: int) -> IndexArray:
-        """Returns the number of each world's context in a round, `(S,)`."""
-        return self._rows[:, t]
+        if self.contexts == 1:
+            return self._values[self._worlds, arms], self._best[:, 0]
+        return self._values[self._worlds, self.cells(t, arms)], self._best[self._worlds, self.rows[:, t]]
 
     def cells(self, t: int, arms: IndexArray) -> IndexArray:
         """Returns the place of each world's arm in the table of contexts and arms, `(S,)`."""
-        return arms if self.contexts == 1 else self._rows[:, t] * self._arms + arms
+        return arms if self.contexts == 1 else self.rows[:, t] * self._arms + arms
 
     def cells_now(self, t: int) -> IndexArray | None:
         """Returns the places of all arms under each world's context, `(S, N)`, or None if the table has no others."""
-        return None if self.contexts == 1 else self._rows[:, t, None] * self._arms + np.arange(self._arms)
+        return None if self.contexts == 1 else self.rows[:, t, None] * self._arms + np.arange(self._arms)
 
-    def cells_until(self, arms: IndexArray) -> IndexArray:
-        """Returns the places of the arms of the first n rounds, `(S, n)`."""
-        return self._rows[:, : arms.shape[1]] * self._arms + arms
+    def places(self, world: int, arms: IndexArray) -> IndexArray:
+        """Returns the places of a world's arms in all rounds, `(T,)`."""
+        return np.asarray(self.rows[world] * self._arms + arms)
 
     def contexts_of(self, world: int) -> Array:
         """Returns the context of each round of a world, `(T, c)`."""

@@ -286,6 +286,8 @@ class Censored(Pending):
     in_time: bool = False  # type: ignore[misc]   # a class variable of other parts
     late: str = "drop"
 
+    batched = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.minimum is not None:

@@ -322,8 +322,9 @@ class ProbabilityOfImprovement(Improvement):
 class ThompsonSample(Score):
     """A function drawn from GP(mu, v^2 cov), with v the width (Chowdhury & Gopalan 2017, Algorithm 2).
 
-    On arms this is an exact joint sample. On continuous domains it is a sample path (`nilregret.gp.paths`), maximised
-    with gradients.
+    On arms this is an exact joint sample. Of more than 4,096 arms under a rough kernel mean and variance are exact, and
+    correlations are not (`nilregret.gp.joint_draws`). On continuous domains it is a sample path (`nilregret.gp.paths`),
+    maximised with gradients.
 
     Attributes:
         grid: points along each side of the decision set D_t at t = 1. In the theorem it is B L r d: D_t has (B L r d

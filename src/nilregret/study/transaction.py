@@ -195,11 +195,11 @@ class Transaction:
         point, arm, explored, repeats, fits = decision
         settings = settings_at(policy.domain, point) if self._names else None
         named = None if context is None or policy.context is None else settings_at(policy.context, context)
-        # Arguments are positional because keywords take half a microsecond more in every round.
-        return Trial(
+        # In the order of the fields: a call of `Trial` takes half a microsecond more in every round.
+        return tuple.__new__(Trial, (
             len(self._replica.record), point, arm, settings, order, now, context, explored, "pending",
             None, None, None, None, None, named, None, None, None, (), repeats, None, fits,
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def _tell_first(self, known: Trial, told: Told, reward: float) -> Trial:
         g, plays = told.constraints, told.plays

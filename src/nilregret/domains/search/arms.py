@@ -54,13 +54,13 @@ def best_arms(scores: Array, size: float, randomness: Callable[[int], Randomness
         size: see `best_arm`.
         randomness: returns the randomness of the trial of a world.
     """
-    worlds = np.arange(len(scores))
-    best = scores.argmax(axis=1)
-    top = scores[worlds, best]
-    scores[worlds, best] = -np.inf
-    unclear = scores.max(axis=1) >= _least(top, size)
-    scores[worlds, best] = top
-    for world in np.flatnonzero(unclear | ~(top < np.inf)).tolist():
+    best, flat = scores.argmax(axis=1), scores.reshape(-1)
+    places = best + np.arange(0, scores.size, scores.shape[1])
+    top = flat[places]
+    flat[places] = -math.inf
+    clear = (scores.max(axis=1) < _least(top, size)) & (top < math.inf)
+    flat[places] = top
+    for world in () if clear.all() else np.flatnonzero(~clear).tolist():
         best[world] = best_arm(scores[world].copy(), size, randomness(world))
     return np.asarray(best)
 

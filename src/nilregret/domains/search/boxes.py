@@ -18,7 +18,7 @@ from typing import NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from ..._utils.checks import Array, integer, number, settle
+from ..._utils.checks import Array, IndexArray, integer, number, settle
 from ..._utils.serialize import described
 from ..domain import Box, Space
 from ..parameters import Float
@@ -33,7 +33,9 @@ DENSE = 0.1  # largest spacing of candidates in the unit cube for which parabola
 PEAKS, STARTS = 4, 2  # multiples of `starts`: peaks of dense candidates that are valued, and that are refined
 APART = 2.0  # distance between these peaks, in spacings
 CLOSE = 0.01  # smallest distance between starts, as a share of the diagonal
-AROUND = 64  # least number of mutations valued by `moved_apart`, which is enough where candidates are dense
+AROUND = 64  # least number of mutations tried by `moved_apart`
+NEAREST = 24  # number of the nearest of them that are valued where candidates are dense, and
+FARTHER = 12  # one of so many of the others
 LEADING = 64  # number of candidates that are compared with the tried points at a time
 MORE = 3  # multiple of starts and steps if the candidates are not dense
 REACH = 3.0  # spacings within which the slope of a start must lead above the best so far
@@ -141,9 +143,11 @@ class PointSearch:
         if not self.apart or (noisy and not real.any()) or not self._near(point[None], tried, domain)[0]:
             return point
         leading = self._leading(candidates[np.argsort(-coarse(scores), kind="stable")], tried, domain)
-        count = AROUND if self.dense(domain) else max(self.mutations, AROUND)
-        changed = mutated(domain, point[None], count, rng())
-        around = np.concatenate([changed[~self._near(changed, tried, domain)], leading])
+        changed = mutated(domain, point[None], max(self.mutations, AROUND), rng())
+        changed = changed[~self._near(changed, tried, domain)]
+        if self.dense(domain):  # Of a smooth score around its maximum the nearest points are nearly always the best.
+            changed = changed[_nearest(changed, point, domain)]
+        around = np.concatenate([changed, leading])
         if not len(around):
             return point
         around = _likely(surface, around)
@@ -402,6 +406,13 @@ def _spread(points: Array, values: Array, count: int, domain: Box | Space, *, ap
         offsets = unit - unit[index]
         left[np.einsum("ij,ij->i", offsets, offsets) <= apart**2 * domain.dimension] = -np.inf
     return chosen
+
+
+def _nearest(points: Array, centre: Array, domain: Box | Space) -> IndexArray:
+    """Returns the nearest points to a centre, and a few of the others, `(k,)`."""
+    distances = np.abs((points - centre) / (domain.upper - domain.lower)).max(axis=1)
+    order = np.argsort(distances, kind="stable")
+    return np.concatenate([order[:NEAREST], order[NEAREST::FARTHER]])
 
 
 def _perturbed(centres: Array, domain: Box | Space, count: int, spacing: float, rng: np.random.Generator) -> Array:
