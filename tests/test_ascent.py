@@ -1,8 +1,14 @@
 """The climb from several starts."""
 
 import numpy as np
+import pytest
 
+import nilregret as nr
+from nilregret.domains.search.acquisition import AcquisitionFunction
+from nilregret.domains.search.boxes import PointSearch
 from nilregret.domains.search.quasi_newton import ascend
+from nilregret.gp import PointBelief, PointPosterior
+from nilregret.gp.choice import posterior_at_points
 
 
 def test_slopes_beyond_all_numbers_are_climbed_all_the_same():
@@ -33,3 +39,71 @@ def test_a_side_holds_a_climb_only_where_the_slope_leads_out():
     np.testing.assert_allclose(at[best], [1.0, 0.3], atol=1e-3)
     corner = ascend(slopes, starts[:1], radius=0.1, reach=9.0, best=-np.inf, unit=1.0, evaluations=40)[0]
     np.testing.assert_allclose(corner, [[1.0, 0.3]], atol=1e-3)
+
+
+def known_posterior(n, kernel=None):
+    rng = np.random.default_rng(n)
+    points = rng.uniform(size=(n, 6))
+    posterior = PointPosterior(nr.Matern(2.5, 0.5) if kernel is None else kernel, 6, 1e-3)
+    posterior.extend(points, np.sin(4.0 * points[:, 0]) - points[:, 1] ** 2)
+    return posterior
+
+
+@pytest.mark.parametrize("kernel", [nr.Matern(2.5, 0.5), nr.SquaredExponential([0.3, 0.5, 1, 2, 3, 4]), nr.Linear()])
+def test_rough_predictions_have_the_exact_mean_and_no_smaller_deviation(kernel):
+    posterior = known_posterior(320, kernel)
+    points = np.vstack([np.random.default_rng(1).uniform(size=(50, 6)), posterior.points[:9]])
+    mean, std = posterior.predict(points)
+    rough_mean, rough_std = posterior.predict_roughly(points)
+    np.testing.assert_allclose(rough_mean, mean, atol=1e-9)
+    assert (rough_std >= std - 1e-7).all()
+    assert (rough_std <= np.sqrt(kernel.diagonal(points))).all()
+
+
+def test_few_observations_sketches_and_mixtures_have_no_rough_predictions():
+    assert PointBelief(known_posterior(30), apart=False).predict_roughly is None
+    large = known_posterior(320)
+    assert PointBelief(large, apart=False).predict_roughly is not None
+    bank = posterior_at_points(nr.Linear(), 6, 1e-3, terms=None)
+    bank.extend(large.points, large.average)
+    assert PointBelief(bank, apart=False).predict_roughly is None
+
+
+def test_a_search_that_ranks_roughly_finds_as_good_a_point():
+    """Only ranked roughly: every value that counts is exact, so the best point is as good as without it."""
+    box, search = nr.Box([0] * 6, [1] * 6), PointSearch(mutations=256, incumbents=5)
+    candidates = search.candidate_points(box, 0)
+    for n in (320, 400):
+        posterior = known_posterior(n)
+
+        def score(moments):
+            return moments[0] + moments[1]
+
+        def values(points, posterior=posterior):
+            return score(posterior.predict(points))
+
+        def slopes(points, posterior=posterior):
+            at = posterior.gradients(points)
+            return at.mean + at.std, at.mean_gradient + at.std_gradient
+
+        exact = AcquisitionFunction(values, slopes)
+        rough = exact._replace(rough=lambda points, posterior=posterior: score(posterior.predict_roughly(points)))
+        found = [
+            search.maximize(
+                each, box, candidates=candidates, scores=values(candidates), incumbents=posterior.points[:5],
+                rng=lambda: np.random.default_rng(0),
+            )
+            for each in (exact, rough)
+        ]  # fmt: skip
+        assert found[1].evaluations < 0.5 * found[0].evaluations
+        assert found[1].value >= found[0].value - 1e-6
+
+
+def test_pending_trials_shrink_the_rough_deviation_and_leave_the_mean():
+    belief = PointBelief(known_posterior(320), apart=True)
+    points = np.random.default_rng(2).uniform(size=(20, 6))
+    belief.put_all(points[:3], [None] * 3)
+    assert belief.spread is not belief.observed
+    mean, std = belief.predict_roughly(points)
+    np.testing.assert_allclose(mean, belief.mean(points), atol=1e-9)
+    assert (std >= belief.predict(points)[1] - 1e-7).all()

@@ -12,6 +12,7 @@ NEEDS_PEER = {"boxes.py"}  # BoTorch, which is too large for a test run
 SMALL = {
     "constraints.py": ["--rounds", "24", "--epoch", "6", "--side", "9", "--seeds", "1"],
     "constrained.py": ["--runs", "1", "--rounds", "6", "--side", "9"],
+    "asks.py": ["--searches", "1", "--sizes", "20", "--asks", "4"],
     "fit.py": ["--sizes", "30", "--repeats", "1"],
     "frames.py": ["--rounds", "60", "--timed", "100", "--repeats", "1"],
     "arms.py": ["--rounds", "8", "--seeds", "1", "--long", "2000", "--imports", "1", "--tiny", "4"],
@@ -124,6 +125,7 @@ PRINTED = {
     "pending.py": "largest ratio",
     "workers.py": "% busy",
     "late.py": "auto over window",
+    "asks.py": "log EI found less that of a long search",
     "fit.py": "log likelihood",
     "change.py": "same verdicts: yes",
     "adaptive.py": "with the bank",

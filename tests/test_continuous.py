@@ -606,6 +606,34 @@ def test_ascent_gives_up_what_cannot_win():
     np.testing.assert_array_equal(at, starts)
 
 
+def test_ascent_with_a_resolution_stops_early_and_within_it():
+    rng = np.random.default_rng(3)
+    saved = 0
+    for _ in range(20):
+        target, sides = rng.uniform(0.2, 0.8, size=4), rng.uniform(0.05, 2.0, size=4)
+
+        def values(u, target=target, sides=sides):
+            return -np.log1p(5.0 * np.sum(((u - target) / sides) ** 2, axis=1))
+
+        starts = np.clip(target + 0.3 * rng.uniform(-1, 1, size=(4, 4)) * sides, 0.0, 1.0)
+        (_, fine, many), (_, found, few) = (ascended(values, starts, resolution=size) for size in (0.0, 0.01))
+        assert found.max() >= fine.max() - 0.02
+        saved += many - few
+    assert saved > 0
+
+
+def test_ascent_is_as_quick_in_stretched_coordinates():
+    stretched = np.array([0.05, 0.3, 1.0, 5.0])
+    starts = 0.5 + 0.04 * np.random.default_rng(4).standard_normal((4, 4)) * stretched
+
+    def values(u):
+        return -np.sum(((u - 0.5) / stretched) ** 2, axis=1)
+
+    _, found, counted = ascended(values, np.clip(starts, 0.0, 1.0), unit=1.0, radius=0.05)
+    assert found.max() > -1e-6
+    assert counted <= 4 * 12
+
+
 def test_rescaling_a_kernel_is_rescaling_the_points():
     factors = np.array([2.0, 0.1])
     points = np.random.default_rng(0).uniform(0, 1, (6, 2))

@@ -7,7 +7,7 @@ of the cost of a decision.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrsm
 
 from .._utils.checks import Array
 from . import triangle
@@ -101,7 +101,8 @@ class CandidateMoments:
         for number, rows in enumerate(self._rows):
             start, end = number * ROWS, min((number + 1) * ROWS, low)
             cross -= factor[:, start:end] @ rows[: end - start]
-        new = solve_triangular(factor[:, low:high], cross, lower=True, check_finite=False)
+        # The transposed system needs no copy of the many columns.
+        new = dtrsm(1.0, factor[:, low:high], cross.T, side=1, lower=1, trans_a=1, overwrite_b=1).T
         for offset, row in enumerate(new):
             block, inside = divmod(low + offset, ROWS)
             if inside == 0 and block == len(self._rows):

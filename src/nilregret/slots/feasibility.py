@@ -106,7 +106,7 @@ def with_probability(surface: AcquisitionFunction, view: PointView) -> Acquisiti
             gradients = gradients + (hazard / std)[:, None] * (-by_mean - z[:, None] * by_std)
         return scores, gradients
 
-    return AcquisitionFunction(values, rises)
+    return AcquisitionFunction(values, rises, surface.resolution)
 
 
 def between(point: Array, anchors: Array, view: PointView) -> Array:

@@ -14,7 +14,12 @@ class AcquisitionFunction(NamedTuple):
     Attributes:
         values: maps points `(m, d)` to values `(m,)`.
         slopes: maps points `(m, d)` to values `(m,)` and gradients `(m, d)`.
+        resolution: difference of values that does not matter. With 0, a search ends at a small share of their range.
+        rough: maps points `(m, d)` to approximate values `(m,)`, by which many points are ranked before the best of
+            them are valued. None if nothing is much cheaper than `values`.
     """
 
     values: Callable[[Array], Array]
     slopes: Callable[[Array], tuple[Array, Array]]
+    resolution: float = 0.0
+    rough: Callable[[Array], Array] | None = None

@@ -24,7 +24,7 @@ from ..domain import Box, Space
 from ..parameters import Float
 from .acquisition import AcquisitionFunction
 from .designs import clipped, mutated, neighbours, sobol, within
-from .quasi_newton import ascend
+from .quasi_newton import ascend, between
 from .trust_region import climb, tops_of_parabolas
 
 MILD = (1e-100, 1e100)  # ranges of scores whose squares neither vanish nor overflow
@@ -39,7 +39,9 @@ FARTHER = 12  # one of so many of the others
 LEADING = 64  # number of candidates that are compared with the tried points at a time
 MORE = 3  # multiple of starts and steps if the candidates are not dense
 REACH = 3.0  # spacings within which the slope of a start must lead above the best so far
+VALUED = 48  # number of points tried that are valued exactly, if rough values are cheaper
 COLLINEAR = 1e-6  # relative singular value below which a part of a parabola is set to 0, as on a face
+FITS = 0.02  # largest error of a parabola that fits, as a share of the range of the scores around
 MOST_ALTERNATIONS = 5  # largest number of alternations between real columns and others
 COARSE = 1e-9  # share of the range of scores below which candidates rank by position
 SAME = 1e-9  # share of its range by which a column of a whole number or choice differs if the value differs
@@ -148,6 +150,7 @@ class PointSearch:
         around = np.concatenate([changed, leading])
         if not len(around):
             return point
+        around = _likely(surface, around)
         values = surface.values(around)
         return around[int(values.argmax())].copy() if np.isfinite(values.max()) else point
 
@@ -196,7 +199,7 @@ class PointSearch:
             tried = np.concatenate([tried, mutated(domain, incumbents, self.mutations, rng())])
         # The candidates' scores may have been computed in several ways, which round differently. From here on only
         # scores count that a replay computes in the same way.
-        points = np.concatenate([top, tried])
+        points = _likely(surface, np.concatenate([top, tried]))
         values = surface.values(points)
         first = Found(points[int(values.argmax())], float(values.max()), len(points))
         chosen = _spread(points, values, starts, domain)
@@ -215,7 +218,8 @@ class PointSearch:
         spacing = _spacing(domain, len(candidates))
         apart = APART * spacing / np.sqrt(domain.dimension)
         seen = candidates[_spread(candidates, coarse(scores), PEAKS * self.starts, domain, apart=apart)]
-        points = np.concatenate([seen, _peaks(seen, candidates, scores, domain), incumbents])
+        peaks, replaced = _peaks(seen, candidates, scores, domain)
+        points = np.concatenate([seen[~replaced], peaks, incumbents])
         values = surface.values(points)
         first = Found(points[int(values.argmax())], float(values.max()), len(points))
         starts = _spread(points, values, STARTS * self.starts, domain, apart=CLOSE)
@@ -245,19 +249,12 @@ class PointSearch:
         for _ in range(MOST_ALTERNATIONS):
             if real.any():
                 counted += self._climb(surface, domain, at, values, moving, real, best=best, spacing=spacing, unit=unit)
-            improved = []
-            for i in moving if not real.all() else ():
-                around = neighbours(domain, at[i])
-                if not len(around):
-                    continue
-                tried = surface.values(around)
-                counted += len(around)
-                if tried.max() > values[i]:
-                    at[i], values[i] = around[int(tried.argmax())], tried.max()
-                    improved.append(i)
-            if not improved:
+            if real.all():
                 break
-            moving = np.array(improved)
+            moving, tried = _step_to_neighbours(surface, domain, at, values, moving)
+            counted += tried
+            if not len(moving):
+                break
         top = int(values.argmax())
         return Found(at[top], float(values[top]), counted)
 
@@ -273,7 +270,7 @@ class PointSearch:
 
         def slopes(u: Array, which: npt.NDArray[np.intp]) -> tuple[Array, Array]:
             points = fixed[which]
-            points[:, real] = np.clip(low + u * span, low, low + span)
+            points[:, real] = between(low + u * span, low, low + span)
             found, gradients = surface.slopes(points)
             if counting is not None:  # inactive columns do not move
                 gradients = np.where(counting[which], gradients, 0.0)
@@ -282,10 +279,11 @@ class PointSearch:
         u, found, counted = ascend(
             slopes,
             np.clip((fixed[:, real] - low) / span, 0.0, 1.0),
-            radius=0.5 * spacing,
+            radius=0.3 * spacing,
             reach=REACH * spacing,
             best=max(best, float(values.max())) * factor,
             unit=unit * factor,
+            resolution=surface.resolution * factor,
             evaluations=MORE * self.evaluations,
         )
         found = found / factor
@@ -295,16 +293,43 @@ class PointSearch:
         return counted
 
 
-def _peaks(points: Array, candidates: Array, scores: Array, domain: Box | Space) -> Array:
+def _likely(surface: AcquisitionFunction, points: Array) -> Array:
+    """Returns the points `(k, d)` that are worth an exact value, which are all if there are no rough values."""
+    if surface.rough is None or len(points) <= VALUED:
+        return points
+    return points[np.sort(np.argpartition(-surface.rough(points), VALUED)[:VALUED])]
+
+
+def _step_to_neighbours(
+    surface: AcquisitionFunction, domain: Box | Space, at: Array, values: Array, who: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[np.intp], int]:
+    """Moves these starts to their best neighbours, in place, in one batch.
+
+    Returns the starts that rose, and the number of points evaluated.
+    """
+    around = [neighbours(domain, at[i]) for i in who]
+    points = np.concatenate(around)
+    if not len(points):
+        return who[:0], 0
+    risen, ends = [], np.cumsum([len(each) for each in around])
+    for i, tried, found in zip(who, around, np.split(surface.values(points), ends[:-1]), strict=True):
+        if len(found) and found.max() > values[i]:
+            at[i], values[i] = tried[int(found.argmax())], found.max()
+            risen.append(i)
+    return np.array(risen, dtype=np.intp), len(points)
+
+
+def _peaks(points: Array, candidates: Array, scores: Array, domain: Box | Space) -> tuple[Array, npt.NDArray[np.bool_]]:
     """Returns maxima of parabolas through the scores around points, within the range of these scores, `(k, d)`.
 
     The scores of the candidates are known already, and every evaluation of the score costs O(n^2). A start close to the
-    maximum saves some evaluations.
+    maximum saves some evaluations. The second result, `(k,)`, says which parabolas fit so well that the point itself
+    need not be valued.
     """
     d, span = domain.dimension, domain.upper - domain.lower
     count = (d + 1) * (d + 2)  # twice the number of coefficients of a parabola
     if not real_columns(domain).all() or count > len(candidates) // 8:
-        return points
+        return points, np.ones(len(points), dtype=bool)
     offsets = (candidates - points[:, None]) / span
     squares = np.einsum("kij,kij->ki", offsets, offsets)
     near = np.argpartition(squares, count, axis=1)[:, :count]
@@ -316,6 +341,7 @@ def _peaks(points: Array, candidates: Array, scores: Array, domain: Box | Space)
     i, j = np.triu_indices(d)
     design = np.concatenate([np.ones((len(points), count, 1)), z, z[:, :, i] * z[:, :, j]], axis=2)
     coefficients = np.einsum("kij,kj->ki", np.linalg.pinv(design, rcond=COLLINEAR), values)
+    missed = np.abs(np.einsum("kij,kj->ki", design, coefficients) - values).max(axis=1)
     hessians = np.zeros((len(points), d, d))
     hessians[:, i, j] += coefficients[:, d + 1 :]
     hessians += hessians.transpose(0, 2, 1).copy()
@@ -326,7 +352,7 @@ def _peaks(points: Array, candidates: Array, scores: Array, domain: Box | Space)
     # Rounding removes the last digits of the scores, which depend on the way in which they were computed.
     grid = 0.01 * _spacing(domain, len(candidates))
     peaks = domain.lower + np.clip(grid * np.round((unit + steps * reach) / grid), 0.0, 1.0) * span
-    return np.where(usable[:, None], peaks, points)
+    return np.where(usable[:, None], peaks, points), ~usable | (missed <= FITS * np.ptp(values, axis=1))
 
 
 def leaders(points: Array, scores: Array, count: int, domain: Box | Space) -> Array:

@@ -19,11 +19,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ..._utils.checks import Array
 
 STEP = 1e-4  # step of the differences in the unit cube, with negligible truncation and rounding
-NEWTON = 1e-8  # predicted relative gain below which one more step, which squares the error, ends the search
+NEWTON = 3e-7  # predicted relative gain below which one more step, which squares the error, ends the search
 ENOUGH = 1e-13  # predicted relative gain below which a start has arrived
 LEAST_RADIUS = 1e-6
 SINGULAR = 1e-9  # determinant, in units of the largest entry, below which a Hessian counts as singular
@@ -72,10 +73,12 @@ def climb(
                     start.at, start.value = target, float(value)
             break
         stencils = [_stencil(s.at + s.step) for s in active]
-        batch = np.concatenate(stencils)
-        evaluations += len(batch)
-        for start, stencil, found in zip(active, stencils, np.split(values(batch), len(active)), strict=True):
-            _accept(start, stencil, found)
+        fresh = [s.gain == np.inf for s in active]  # their values are known
+        tried = [stencil[known:] for stencil, known in zip(stencils, fresh, strict=True)]
+        parts = np.split(values(np.concatenate(tried)), np.cumsum([len(each) for each in tried])[:-1])
+        evaluations += sum(len(part) for part in parts)
+        for start, stencil, known, part in zip(active, stencils, fresh, parts, strict=True):
+            _accept(start, stencil, np.append(start.value, part) if known else part)
         _plan(active, least=ENOUGH * scale)
     best = max(starts, key=lambda start: start.value)
     return best.at, best.value, evaluations
@@ -162,21 +165,38 @@ def tops_of_parabolas(
     """
     k, d = gradients.shape
     best, height = np.zeros((k, d)), np.zeros(k)
-    for face in itertools.product((0, 1, 2), repeat=d):
-        ends = np.array(face)
-        free = np.flatnonzero(ends == 0)
-        step = np.where(ends == 1, low, np.where(ends == 2, high, 0.0))
-        possible = np.ones(k, dtype=bool)
-        if len(free):
-            slopes = gradients + np.einsum("kij,kj->ki", hessians, step)
-            inner = hessians[:, free[:, None], free]
-            possible = np.abs(np.linalg.det(inner)) > SINGULAR * np.abs(inner).max(axis=(1, 2)) ** len(free)
-            inner = np.where(possible[:, None, None], inner, np.eye(len(free)))
-            step[:, free] = -np.linalg.solve(inner, slopes[:, free, None])[:, :, 0]
-            possible &= ((low <= step) & (step <= high)).all(axis=1)
-        rises = np.einsum("ki,ki->k", gradients, step) + 0.5 * np.einsum("ki,kij,kj->k", step, hessians, step)
-        better = possible & (rises > height + least)
-        best[better], height[better] = step[better], rises[better]
-        if len(free) == d and possible.all() and (np.linalg.eigvalsh(hessians)[:, -1] < 0.0).all():
-            break  # All parabolas are concave and have their maxima inside.
+    inside = np.zeros(k, dtype=bool)  # concave parabolas with their maxima inside, which no face exceeds
+    for chosen in itertools.product((True, False), repeat=d):
+        free = np.array(chosen)
+        steps, possible = _tops_of_faces(gradients, hessians, low, high, free)
+        rises = np.einsum("ki,fki->fk", gradients, steps) + 0.5 * np.einsum("fki,kij,fkj->fk", steps, hessians, steps)
+        for step, allowed, rise in zip(steps, possible, rises, strict=True):
+            better = allowed & ~inside & (rise > height + least)
+            best[better], height[better] = step[better], rise[better]
+        if free.all():
+            inside = possible[0] & (np.linalg.eigvalsh(hessians)[:, -1] < 0.0)
+            if inside.all():
+                break
     return best, height
+
+
+def _tops_of_faces(
+    gradients: Array, hessians: Array, low: Array, high: Array, free: npt.NDArray[np.bool_]
+) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Returns the stationary steps of all faces with these free coordinates, `(faces, k, d)`, and which are possible.
+
+    The other coordinates are at all combinations of their ends.
+    """
+    k, d = gradients.shape
+    held, rest = np.flatnonzero(~free), np.flatnonzero(free)
+    ends = np.array(list(itertools.product((False, True), repeat=len(held)))).reshape(2 ** len(held), len(held))
+    steps = np.zeros((len(ends), k, d))
+    steps[:, :, held] = np.where(ends[:, None, :], high[:, held], low[:, held])
+    if not len(rest):
+        return steps, np.ones((len(ends), k), dtype=bool)
+    slopes = (gradients + np.einsum("kij,fkj->fki", hessians, steps))[:, :, rest]
+    inner = hessians[:, rest[:, None], rest]
+    regular = np.abs(np.linalg.det(inner)) > SINGULAR * np.abs(inner).max(axis=(1, 2)) ** len(rest)
+    inner = np.where(regular[:, None, None], inner, np.eye(len(rest)))
+    steps[:, :, rest] = -np.linalg.solve(inner, slopes[..., None])[..., 0]
+    return steps, regular & ((low <= steps) & (steps <= high)).all(axis=2)
