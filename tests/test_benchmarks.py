@@ -14,6 +14,7 @@ SMALL = {
     "constrained.py": ["--runs", "1", "--rounds", "6", "--side", "9"],
     "asks.py": ["--searches", "1", "--sizes", "20", "--asks", "4"],
     "fit.py": ["--sizes", "30", "--repeats", "1"],
+    "replicate.py": ["--seeds", "3", "--rounds", "8", "--repeats", "1"],
     "frames.py": ["--rounds", "60", "--timed", "100", "--repeats", "1"],
     "arms.py": ["--rounds", "8", "--seeds", "1", "--long", "2000", "--imports", "1", "--tiny", "4"],
     "replay.py": ["--studies", "2", "--workers", "2", "--share", "0.002", "--many", "2", "20", "--rounds", "6"],

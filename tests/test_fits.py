@@ -219,7 +219,7 @@ def test_a_decision_that_was_not_recorded_leaves_no_fit(tmp_path):
     study = played(nr.Study(POLICIES["a box"], seed=1, storage=f"sqlite:///{tmp_path}/a.db"), 5)
     straight = played(nr.Study(POLICIES["a box"], seed=1), 5)
     put = study.replica.put
-    study.replica.put = lambda trial: 1 / 0
+    study.replica.put = lambda trial, kind: 1 / 0
     with pytest.raises(ZeroDivisionError):
         study.ask()
     assert study.fits == []
