@@ -123,6 +123,7 @@ PRINTED = {
     "widths.py": "geometric mean",
     "clicks.py": "over that of independent beta distributions",
     "million.py": "largest error of the posterior",
+    "replicate.py": "equal arms in 100% of runs",
     "pending.py": "largest ratio",
     "workers.py": "% busy",
     "late.py": "auto over window",
