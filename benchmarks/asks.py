@@ -4,6 +4,8 @@
     python benchmarks/asks.py --sizes 20 60 --asks 12 --blocks 2
     python benchmarks/asks.py --searches 5
 
+The peer needs Optuna and torch.
+
 Hartmann's function of six dimensions with noise 0.05, one BLAS thread, CPU time. At each n both studies know the same
 n random observations, and are asked and told in turn, in blocks of several trials. An ask of `auto` contains what was
 told since, and a fit where one is due; what the fits took is said too. Every fifth trial of `auto` changes one

@@ -232,3 +232,16 @@ def test_an_error_of_one_world_is_that_of_the_world_alone():
     with pytest.raises(nr.errors.InvalidInput, match="below the declared minimum") as together:
         nr.replicate(lambda: censored, lambda: env(0, reward=lambda x: -5.0 * x[:, 0]), 20, seeds=range(3))
     assert str(alone.value) == str(together.value)
+
+
+def test_no_seed_of_many_is_left_alone(monkeypatch):
+    monkeypatch.setattr(batches, "MOST_SEEDS", 4)
+    policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1)
+    assert nr.replicate(lambda: policy, env, 3, seeds=range(5)).batched
+
+
+@pytest.mark.parametrize("rounds", [0, -1, 1e3, "10", 10**9])
+def test_rounds_of_many_seeds_are_checked(rounds):
+    policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1)
+    with pytest.raises(nr.errors.InvalidInput, match="rounds"):
+        nr.replicate(lambda: policy, env, rounds, seeds=SEEDS)

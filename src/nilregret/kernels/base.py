@@ -155,7 +155,7 @@ class Kernel(ABC):
                 own = np.log(factors[list(parameter.columns)])
                 if np.ptp(own) > 1e-12:
                     raise InvalidInput(
-                        "A fit needs a lengthscale for each dimension where the box has sides of different lengths: "
+                        "A fit needs a lengthscale for each dimension where columns have different ranges: "
                         f"{shown(self)} has one for several of them. Give a list.",
                         advice="Such as lengthscale=[1.0, 20.0].",
                     )

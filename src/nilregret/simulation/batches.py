@@ -39,8 +39,9 @@ def play(
         seeds: the seeds.
     """
     outcomes: list[Outcome] = []
-    for first in range(0, len(seeds), MOST_SEEDS):
-        chunk = seeds[first : first + MOST_SEEDS]
+    size = -(-len(seeds) // -(-len(seeds) // MOST_SEEDS))  # Of equal chunks, so that no seed is left alone.
+    for first in range(0, len(seeds), size):
+        chunk = seeds[first : first + size]
         outcomes += _chunk([world(seed) for seed in chunk], alone, rounds, chunk)
     return outcomes
 

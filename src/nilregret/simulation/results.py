@@ -86,7 +86,7 @@ class Run:
         multipliers: multipliers of the constraints in each round, `(T, m)`. NaN if the policy has none.
         restarts: rounds at which the policy cut its memory. With replicates one tuple for each.
         entries: runs of equal plays if the policy decides rarely, else None.
-        batched: True if the replicates advanced together, as arrays of all worlds (see `replicate`).
+        batched: True if all replicates advanced together, as arrays of all worlds (see `replicate`).
     """
 
     points: Array

@@ -105,8 +105,8 @@ def replicate(
     """Returns independent runs, one for each seed. The result does not depend on `jobs` or `executor`.
 
     On arms the seeds of equal policies advance together, many times faster, and make the choices that each makes alone.
-    Policies with windows, restarts, fits, forced rounds, constraints or parts of your own run one by one
-    (`Run.batched`).
+    Policies with windows, restarts, fits, forced rounds, constraints or parts of your own run one by one. So do kernels
+    that need more than 128 features on the arms. `Run.batched` is False if any seed was played alone.
 
     Args:
         make_policy: returns the policy of a replicate. Called with the seed, or without arguments if it needs none.
@@ -119,6 +119,7 @@ def replicate(
         executor: any `concurrent.futures.Executor` to use instead, such as `client.get_executor()` of a Dask cluster.
             The executor is not shut down. Those of the standard library need functions that can be imported.
     """
+    rounds = integer("rounds", rounds, low=1, high=MOST_ROUNDS)
     seeds = [integer("seeds", seed, low=0, high=LARGEST_SEED) for seed in listed("seeds", seeds, why=SEEDS)]
     if not seeds:
         raise InvalidInput(f"`seeds` is empty. {SEEDS}")
