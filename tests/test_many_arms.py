@@ -8,12 +8,16 @@ from nilregret.gp import DistinctArmsPosterior, LowRankPosterior
 from nilregret.gp.arms import Prior
 from nilregret.gp.choice import MAX_RANK, posterior_on_arms
 from nilregret.gp.joint_draws import MOST_JOINT
-from nilregret.kernels.factorization import MANY, factor_of_arms, pivoted_cholesky, tolerance
+from nilregret.kernels.factorization import MANY, SAMPLE, factor_of_arms, pivoted_cholesky, tolerance
 
 ROUGH, RIDGE = nr.Matern(1.5, 0.2), 0.01
 PRIOR = Prior(ROUGH, np.random.default_rng(0).uniform(size=(MOST_JOINT + 4, 2)))
 CROWD = nr.Arms(np.random.default_rng(1).uniform(size=(MANY + 8, 3)))
 SOME = np.random.default_rng(2).integers(MOST_JOINT, size=60)
+
+
+def sample_of(count):
+    return np.random.default_rng(0).choice(count, SAMPLE, replace=False)
 
 
 def learned(posterior, rounds=40, seed=0):
@@ -39,6 +43,20 @@ def test_a_factor_through_a_sample_is_within_the_tolerance_at_every_arm(kernel):
     usual = pivoted_cholesky(kernel, CROWD.points, tol=tol, max_rank=MAX_RANK)
     assert abs(len(usual.pivots) - len(factor.pivots)) <= 4
     assert isinstance(posterior_on_arms(CROWD, kernel, RIDGE), LowRankPosterior)
+
+
+def test_arms_that_a_sample_misses_are_within_the_tolerance_too():
+    """Rare arms far from all others, whose features would divide the rounding of the sample by its smallest pivots."""
+    rng, ridge, kernel = np.random.default_rng(0), 1e-6, nr.SquaredExponential(1.5)
+    points = rng.uniform(size=(MANY + 616, 2))
+    missed = np.setdiff1d(np.arange(len(points)), sample_of(len(points)))[:40]
+    points[missed] = 1.0 + rng.uniform(0.5, 1.0, size=(40, 2))
+    tol = tolerance(kernel.arm_variances(points), ridge)
+    factor = factor_of_arms(kernel, points, tol=tol, max_rank=MAX_RANK)
+    assert factor.complete
+    for some in (missed, SOME):
+        rows = factor.features[some]
+        np.testing.assert_allclose(rows @ rows.T, kernel(points[some], points[some]), rtol=0, atol=4.0 * tol)
 
 
 def test_rough_kernels_are_refused_by_the_sample_alone():

@@ -16,12 +16,16 @@ the posterior of this prior has the mean of the exact posterior, G M^{-1} ybar, 
     Phi Phi^T + diag(E) - G M^{-1} G^T = K - G M^{-1} G^T - (off-diagonal entries of the residual matrix).
 
 Mean and variance of every draw at every arm are the exact ones, whatever the pivots. What is lost is the correlation of
-the residuals of arms never played, at most sqrt(E_x E_x') between two. Where it is positive, the maximum of a draw is
-stochastically larger without it (Slepian's inequality): draws then explore more, not less.
+the residuals of arms never played, at most sqrt(E_x E_x') between two. If all these correlations are positive, the
+maximum of a draw is stochastically larger without them (Slepian's inequality).
+
+An arm played whose residual variance is below `SPANNED` counts as spanned, since dividing by less would amplify
+rounding. This neglects covariances of at most sqrt(`SPANNED`) of the prior variance, where arms nearly coincide.
 
 The proof for GP-TS (Chowdhury & Gopalan 2017, Theorem 4) uses of a draw only its distribution at single arms. At the
-best arm a draw exceeds f with at least a constant probability. No draw is far from the mean at any arm, by a union over
-the arms. Both hold as they stand, so the theorem does.
+best arm a draw exceeds f with at least a constant probability (Lemma 8). No draw is far from the mean at any arm, by a
+union over the arms (Lemma 5). Lemmas 9 and 10 follow from these events for every f that is drawn. All hold as they
+stand, so the theorem does.
 """
 
 from __future__ import annotations

@@ -38,6 +38,7 @@ ROUNDING = 16.0 * float(np.finfo(np.float64).eps)  # epsilon / max k(x, x) below
 
 MANY = 16_384  # arms beyond which pivots are chosen in a sample first
 SAMPLE = 2048  # arms of this sample
+AMPLIFIED = 4.0  # multiple of the tolerance beyond which rounding at arms unlike the sample was amplified
 ROWS = 2048  # arms whose features are computed at a time, which bounds the memory
 
 NONE: IndexArray = np.zeros(0, dtype=np.intp)
@@ -53,12 +54,14 @@ class PivotedCholesky(NamedTuple):
         residual: largest k(x, x) - |phi(x)|^2.
         complete: True if the residual is within the tolerance.
         pivots: arms whose features span all others, `(r,)`.
+        excess: largest |phi(x)|^2 - k(x, x), which is rounding alone.
     """
 
     features: Array
     residual: float
     complete: bool
     pivots: IndexArray
+    excess: float
 
 
 def tolerance(prior_variance: Array, regularization: float) -> float:
@@ -82,7 +85,7 @@ def factor_of_arms(kernel: Kernel, points: Array, *, tol: float, max_rank: int) 
     """Returns the factorisation of all arms if they have one within the tolerance, at little cost on many arms.
 
     On more than `MANY` arms the pivots are those of a sample, and the greedy choice among all arms goes on from there.
-    If the sample needs more than `max_rank` so do all arms. Then no features are computed, and the factor has no rows.
+    If the sample needs more than `max_rank`, all arms are taken to need it too, and the factor has no rows.
     """
     if len(points) <= MANY:
         return pivoted_cholesky(kernel, points, tol=tol, max_rank=max_rank)
@@ -90,7 +93,10 @@ def factor_of_arms(kernel: Kernel, points: Array, *, tol: float, max_rank: int) 
     if not sample.complete:
         return sample._replace(features=np.zeros((0, max_rank)))
     features = features_of_pivots(kernel, points, sample, room=max_rank)
-    return _continued(kernel, points, None, features, sample.pivots, tol=tol)
+    found = _continued(kernel, points, None, features, sample.pivots, tol=tol)
+    # The sample's pivots may leave its own arms almost nothing, and arms far from all of them much more. Their features
+    # then divide rounding by a small pivot. The greedy choice among all arms divides by the largest residual.
+    return found if found.excess <= AMPLIFIED * tol else pivoted_cholesky(kernel, points, tol=tol, max_rank=max_rank)
 
 
 def factor_of_sample(kernel: Kernel, points: Array, *, tol: float, max_rank: int) -> PivotedCholesky:
@@ -126,8 +132,7 @@ def _continued(
     for rank in range(begun, features.shape[1]):
         pivot = int(residual.argmax())
         if residual[pivot] <= tol:
-            left = max(float(residual[pivot]), 0.0)
-            return PivotedCholesky(features[:, :rank].copy(order="F"), left, True, np.array(pivots, dtype=np.intp))
+            return _found(features[:, :rank].copy(order="F"), residual, pivots, tol=tol)
         pivots.append(pivot if arms is None else int(arms[pivot]))
         column = kernel.between_arms(points, rows, np.array(pivots[-1:]))[:, 0]
         column = column - features[:, :rank] @ features[pivot, :rank]
@@ -135,8 +140,12 @@ def _continued(
         features[:, rank] = column
         residual -= column * column
         residual[pivot] = 0.0
-    left = max(float(residual.max()), 0.0)
-    return PivotedCholesky(features, left, left <= tol, np.array(pivots, dtype=np.intp))
+    return _found(features, residual, pivots, tol=tol)
+
+
+def _found(features: Array, residual: Array, pivots: list[int], *, tol: float) -> PivotedCholesky:
+    left, excess = max(float(residual.max()), 0.0), max(float(-residual.min()), 0.0)
+    return PivotedCholesky(features, left, left <= tol, np.array(pivots, dtype=np.intp), excess)
 
 
 def covariance_root(matrix: Array) -> Array:
