@@ -234,14 +234,73 @@ def test_an_error_of_one_world_is_that_of_the_world_alone():
     assert str(alone.value) == str(together.value)
 
 
-def test_no_seed_of_many_is_left_alone(monkeypatch):
-    monkeypatch.setattr(batches, "MOST_SEEDS", 4)
-    policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1)
-    assert nr.replicate(lambda: policy, env, 3, seeds=range(5)).batched
+def outcome(make, rounds=12, *, seeds=range(4)):
+    """Returns what `replicate` gives, or its error, and the sentences of warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = nr.replicate(lambda: BASE, make, rounds, seeds=seeds).rewards.tolist()
+        except Exception as error:
+            found = repr(error)
+    return found, [str(each.message) for each in caught]
 
 
-@pytest.mark.parametrize("rounds", [0, -1, 1e3, "10", 10**9])
-def test_rounds_of_many_seeds_are_checked(rounds):
-    policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1)
-    with pytest.raises(nr.errors.InvalidInput, match="rounds"):
-        nr.replicate(lambda: policy, env, rounds, seeds=SEEDS)
+def both(make, **more):
+    together = outcome(make, **more)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches, "_can_join", lambda *_: False)
+        return together, outcome(make, **more)
+
+
+def test_the_first_world_that_fails_says_why():
+    def failing(seed):
+        def delay(rng, point, reward):
+            if seed == 3:
+                raise ValueError("world 3")
+            return 1.0
+
+        return env(seed, reward=lambda x: 1e200 + 0.0 * x[:, 0] if seed == 1 else x[:, 0], delay=delay)
+
+    together, alone = both(failing)
+    assert together == alone
+    assert "1e+200" in together[0]
+
+
+def test_numpy_warns_in_functions_of_delays():
+    together, alone = both(lambda: env(0, delay=lambda *_: float(np.isnan(np.log(np.float64(-1.0))))))
+    assert together == alone
+    assert "invalid value" in alone[1][0]
+
+
+def test_a_function_may_fail_under_contexts_that_never_come():
+    def reward(x, z):
+        if z[0, 0] == 1.0:
+            raise RuntimeError("unknown context")
+        return x[:, 0]
+
+    policy = nr.gp_ucb(ARMS, PAIR, noise=0.1, context=CONTEXTS)
+    compare(policy, lambda seed: contextual(seed, reward=reward, context_order=[[0.0], [0.5]]), 9, batched=False)
+
+
+@pytest.mark.parametrize("rounds", [0, -1, 2.5, "3", True, None, 10**9])
+def test_numbers_of_rounds_are_checked_first(rounds):
+    with pytest.raises(nr.errors.InvalidInput, match="`rounds`"):
+        nr.replicate(lambda: BASE, env, rounds, seeds=SEEDS)
+
+
+def test_no_seed_is_left_over_alone(monkeypatch):
+    monkeypatch.setattr(runner, "START", 0.0)
+    monkeypatch.setattr(batches, "MOST_SEEDS", 8)
+    for seeds, jobs in ((range(9), 1), (range(9), 2), (range(3), 2)):
+        assert nr.replicate(lambda: BASE, env, 3, seeds=seeds, jobs=jobs).batched
+
+
+def test_warnings_come_in_the_order_of_a_study():
+    """A kind that is found later comes later, in a batch, in columns and in a study."""
+    policy = algorithms.gp_bucb(ARMS, nr.Matern(0.5, 6.7), noise=0.1)
+    said = played(lambda: policy, lambda seed: env(seed, noise=5.0), 17, [3, 0, 3])[1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches, "_can_join", lambda *_: False)
+        assert played(lambda: policy, lambda seed: env(seed, noise=5.0), 17, [3, 0, 3])[1] == said
+        patch.setattr("nilregret.policy.policy.Policy.direct", False)
+        assert played(lambda: policy, lambda seed: env(seed, noise=5.0), 17, [3, 0, 3])[1] == said

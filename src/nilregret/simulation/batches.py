@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
 
 from .._utils.blas import one_thread
-from .._utils.errors import NoRegretError
 from ..gp.arm_batches import low_rank
 from ..gp.choice import posterior_on_arms
 from ..policy.engines import table
@@ -39,11 +39,15 @@ def play(
         seeds: the seeds.
     """
     outcomes: list[Outcome] = []
-    size = -(-len(seeds) // -(-len(seeds) // MOST_SEEDS))  # Of equal chunks, so that no seed is left alone.
-    for first in range(0, len(seeds), size):
-        chunk = seeds[first : first + size]
+    for chunk in shares(seeds, -(-len(seeds) // MOST_SEEDS)):
         outcomes += _chunk([world(seed) for seed in chunk], alone, rounds, chunk)
     return outcomes
+
+
+def shares(seeds: Sequence[int], count: int) -> list[Sequence[int]]:
+    """Returns the seeds in `count` parts, whose sizes differ by one at most, so that no seed is left over alone."""
+    edges = [len(seeds) * part // count for part in range(count + 1)]
+    return [seeds[first:last] for first, last in pairwise(edges)]
 
 
 def unintended(env: Environment, said: dict[str, str]) -> dict[str, str]:
@@ -78,7 +82,10 @@ def _can_join(policy: AnyPolicy, env: Environment) -> bool:
         return False
     if env.constraint_count or policy.domain != env.domain or policy.context != env.contexts:
         return False
-    return env.table(0) is not None
+    try:
+        return env.table(0) is not None
+    except Exception:  # A function may fail under contexts that never come.
+        return False
 
 
 def _together(policy: Policy, envs: dict[int, Environment], rounds: int, seeds: Sequence[int]) -> dict[int, Outcome]:
@@ -95,9 +102,10 @@ def _together(policy: Policy, envs: dict[int, Environment], rounds: int, seeds: 
             block = places[first : first + size]
             many = [envs[place] for place in block]
             try:
+                worlds = ManyWorlds(policy, many, rounds, seeds=[seeds[p] for p in block], empty=empty)
                 with np.errstate(all="ignore"):  # Rewards are checked at the end.
-                    outcomes = ManyWorlds(policy, many, rounds, seeds=[seeds[p] for p in block], empty=empty).run()
-            except NoRegretError:  # A world alone raises the error in its words, if it is one.
+                    outcomes = worlds.run()
+            except Exception:  # The first world alone that meets it raises it, in its words.
                 continue
             for place, (run, said) in zip(block, outcomes, strict=True):
                 found[place] = run, unintended(envs[place], said)

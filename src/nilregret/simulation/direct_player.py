@@ -95,7 +95,8 @@ class DirectPlayer:
         arms, contexts = columns.arms[known].tolist(), columns.contexts[known]
         where = zip(arms, map(bytes, contexts), strict=True) if self._contexts else arms
         answered = Answered.once(columns.rewards[known], where, trials=count)
-        self.held_warnings = cautions(self._policy, answered, self.last_multipliers) | self.held_warnings
+        said = self.held_warnings  # First, so that kinds stay in their order, and last, so that sentences stay.
+        self.held_warnings = said | cautions(self._policy, answered, self.last_multipliers) | said
 
     def _trial(self, number: int) -> Trial:
         """Returns a round as a trial, as far as a direct policy reads it: without the times of its events."""

@@ -57,6 +57,7 @@ class LateAnswers:
             Deliveries(env.delay, simulation_generator(seed, "delays")) for env, seed in zip(envs, seeds, strict=True)
         ]
         self._clock = clock
+        self._floating = np.geterr()  # Of the caller. NumPy warns in functions of delays as it does in one world.
 
     def after(self, t: int, points: Array, rewards: Array) -> Told:
         """Sends the answers of a round, and returns those that arrive before the next question.
@@ -68,8 +69,10 @@ class LateAnswers:
         """
         now, following = self._clock.item(t), self._clock.item(t + 1)
         came: list[tuple[int, int, float]] = []
-        for world, (each, point, reward) in enumerate(zip(self._each, points, rewards.tolist(), strict=True)):
-            each.send(t, now, point, reward)
+        with np.errstate(**self._floating):
+            for each, point, reward in zip(self._each, points, rewards.tolist(), strict=True):
+                each.send(t, now, point, reward)
+        for world, each in enumerate(self._each):
             for when, number in each.due(t, following):
                 came.append((world, number, now if when is None else max(when, now)))
         worlds, numbers, times = zip(*came, strict=True) if came else ((), (), ())

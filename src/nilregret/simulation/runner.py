@@ -20,7 +20,7 @@ from ..policy.policy import Policy
 from ..slots.switching import Switching
 from ..study.direction import AnyPolicy
 from ..study.study import check_policy
-from .batches import Outcome, World, play, unintended
+from .batches import Outcome, World, play, shares, unintended
 from .environments import Environment
 from .lazy_simulation import simulate_lazily
 from .one_run import Simulation
@@ -140,8 +140,8 @@ def replicate(
         results = run_some(seeds)
     else:
         workers = _workers(jobs if executor is None else -1, seeds)
-        size = -(-len(seeds) // (4 * workers)) if getattr(_call(make_policy, seeds[0]), "batched", False) else 1
-        blocks = [seeds[first : first + size] for first in range(0, len(seeds), size)]
+        together = getattr(_call(make_policy, seeds[0]), "batched", False)
+        blocks = shares(seeds, max(1, min(4 * workers, len(seeds) // 2)) if together else len(seeds))
         found = _in_processes(run_some, blocks, workers) if executor is None else results_of(executor, run_some, blocks)
         results = [outcome for block in found for outcome in block]
     _warn(_of_all(results))

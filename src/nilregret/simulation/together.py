@@ -126,7 +126,8 @@ class ManyWorlds:
     def _compare(self, world: int, numbers: IndexArray, asked: int) -> None:
         where = self.truths.places(world, self.arms[world])[numbers].tolist()
         answered = Answered.once(self.rewards[world, numbers], where, trials=asked)
-        self.unsaid[world] = cautions(self.policy, answered, np.zeros(0)) | self.unsaid[world]
+        said = self.unsaid[world]  # First, so that kinds stay in their order, and last, so that sentences stay.
+        self.unsaid[world] = said | cautions(self.policy, answered, np.zeros(0)) | said
 
     # -- results -------------------------------------------------------------------------------------------------
 
