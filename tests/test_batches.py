@@ -13,6 +13,8 @@ from nilregret.simulation import batches, environments, runner
 from nilregret.simulation.results import Run
 from nilregret.slots import described, envelope, explore, scores
 
+from .marks import nightly
+
 ARMS = nr.Arms.grid(0, 1, 12)
 KERNEL = nr.SquaredExponential(0.25)
 CONTEXTS = nr.Arms([[0.0], [0.5], [1.0]])
@@ -159,15 +161,15 @@ def test_equal_policies_go_together_and_others_alone():
     compare(lambda seed: nr.gp_ucb(ARMS, KERNEL, noise=0.1, scale=0.2 + seed), env, 15, batched=False)
 
 
-def test_results_do_not_depend_on_processes_or_blocks(monkeypatch):
+@pytest.mark.parametrize("jobs", [1, *nightly(2)])
+def test_results_do_not_depend_on_processes_or_blocks(jobs, monkeypatch):
+    usual = nr.replicate(lambda: POLICIES["gp_ucb"], env, 20, seeds=range(11))
     monkeypatch.setattr(runner, "START", 0.0)
-    runs = [nr.replicate(lambda: POLICIES["gp_ucb"], env, 20, seeds=range(11), jobs=jobs) for jobs in (1, 2)]
-    monkeypatch.setattr("nilregret.simulation.batches.ROOM", 1000)
-    monkeypatch.setattr("nilregret.simulation.batches.MOST_SEEDS", 9)
-    runs.append(nr.replicate(lambda: POLICIES["gp_ucb"], env, 20, seeds=range(11)))
-    for run in runs[1:]:
-        np.testing.assert_array_equal(run.arms, runs[0].arms)
-        np.testing.assert_array_equal(run.rewards, runs[0].rewards)
+    monkeypatch.setattr(batches, "ROOM", 1000)
+    monkeypatch.setattr(batches, "MOST_SEEDS", 9)
+    run = nr.replicate(lambda: POLICIES["gp_ucb"], env, 20, seeds=range(11), jobs=jobs)
+    np.testing.assert_array_equal(run.arms, usual.arms)
+    np.testing.assert_array_equal(run.rewards, usual.rewards)
 
 
 @described

@@ -10,6 +10,8 @@ from nilregret.gp.choice import MAX_RANK, posterior_on_arms
 from nilregret.gp.joint_draws import MOST_JOINT
 from nilregret.kernels.factorization import MANY, SAMPLE, factor_of_arms, pivoted_cholesky, tolerance
 
+from .marks import nightly
+
 ROUGH, RIDGE = nr.Matern(1.5, 0.2), 0.01
 PRIOR = Prior(ROUGH, np.random.default_rng(0).uniform(size=(MOST_JOINT + 4, 2)))
 CROWD = nr.Arms(np.random.default_rng(1).uniform(size=(MANY + 8, 3)))
@@ -92,10 +94,11 @@ def test_first_observations_at_once_are_as_one_by_one(kernel):
         assert (one.count, one.plays.tolist()) == (many.count, many.plays.tolist())
 
 
-@pytest.mark.parametrize("name", ["auto", "auto, two at a time", "gp_ts"])
+@pytest.mark.parametrize("name", ["auto", "gp_ts", *nightly("auto, two at a time")])
 def test_studies_of_many_arms_are_replayed_to_the_bit(name, tmp_path):
     """With fits, and with draws whose features are made when they are first needed."""
-    policy = nr.gp_ts(CROWD, ROUGH, noise=0.1, v=1.0) if name == "gp_ts" else nr.auto(CROWD, parallel=1 + ("," in name))
+    arms = nr.Arms(PRIOR.points) if name == "gp_ts" else CROWD
+    policy = nr.gp_ts(arms, ROUGH, noise=0.1, v=1.0) if name == "gp_ts" else nr.auto(arms, parallel=1 + ("," in name))
     path, rng = f"sqlite:///{tmp_path}/study.db", np.random.default_rng(4)
     through = nr.Study(policy, seed=0)
     for _ in range(2):
@@ -107,7 +110,7 @@ def test_studies_of_many_arms_are_replayed_to_the_bit(name, tmp_path):
                 study.tell(trial, reward)
                 through.tell(trial.number, reward)
             assert bool(study.fits) == (name != "gp_ts")
-            mine, other = (each.predict(CROWD.points[:99]) for each in (study, through))
+            mine, other = (each.predict(arms.points[:99]) for each in (study, through))
             assert [each.tobytes() for each in mine] == [each.tobytes() for each in other]
 
 

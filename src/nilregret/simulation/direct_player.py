@@ -46,7 +46,8 @@ class DirectPlayer:
         self._state.reward.posterior.read_trials(self._trial)
         self._count = 0
         self._told: list[int] = []  # Numbers of rewards since the last decision.
-        self._contexts: dict[bytes, Array] = {}  # Contexts that were checked.
+        self._has_contexts = policy.context is not None
+        self._contexts: dict[bytes, Array | None] = {}  # Contexts that were checked.
         self._next_check: float = FIRST
         self.held_warnings: dict[str, str] = {}
         self.restarts: list[int] = []
@@ -65,17 +66,14 @@ class DirectPlayer:
     def _learn(self) -> None:
         arms, rewards, told = self._columns.arms, self._columns.rewards, self._told
         for number in sorted(told) if len(told) > 1 else told:
-            context = self._columns.contexts[number] if self._contexts else None
+            context = self._columns.contexts[number] if self._has_contexts else None
             self._state.learn(number, arms.item(number), context, rewards.item(number))
         told.clear()
 
     def _checked(self, context: Array) -> Array | None:
         key = context.tobytes()
         if key not in self._contexts:
-            known = self._inputs.context(context)
-            if known is None:
-                return None
-            self._contexts[key] = known
+            self._contexts[key] = self._inputs.context(context)
         return self._contexts[key]
 
     def tell(self, number: int, reward: float | None = None, *, constraints: Array | None = None) -> None:  # noqa: ARG002
@@ -93,7 +91,7 @@ class DirectPlayer:
         self._next_check = next_check(count, constrained=False)
         known = np.flatnonzero(columns.answered_by[:count] < len(columns.answered_by))
         arms, contexts = columns.arms[known].tolist(), columns.contexts[known]
-        where = zip(arms, map(bytes, contexts), strict=True) if self._contexts else arms
+        where = zip(arms, map(bytes, contexts), strict=True) if self._has_contexts else arms
         answered = Answered.once(columns.rewards[known], where, trials=count)
         said = self.held_warnings  # First, so that kinds stay in their order, and last, so that sentences stay.
         self.held_warnings = said | cautions(self._policy, answered, self.last_multipliers) | said
@@ -103,6 +101,6 @@ class DirectPlayer:
         columns = self._columns
         asked = Trial(
             number, columns.point(number), columns.arms.item(number), None, 2 * number + 1, 0.0,
-            columns.contexts[number] if self._contexts else None, columns.explored.item(number),
+            columns.contexts[number] if self._has_contexts else None, columns.explored.item(number),
         )  # fmt: skip
         return asked.answered(reward=columns.rewards.item(number), order=2 * number + 2, time=0.0)

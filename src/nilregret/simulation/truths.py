@@ -11,7 +11,6 @@ from .._utils.checks import Array, IndexArray
 from .._utils.randomness import simulation_generator
 from ..domains.domain import Arms
 from .environments import Environment
-from .environments.environment import Table
 
 
 @final
@@ -51,10 +50,10 @@ class Truths:
 
     def expected(self, t: int, arms: IndexArray) -> tuple[Array, Array]:
         """Returns the expected reward of each world's arm, and the largest one, each `(S,)`."""
-        if t == 0 or not (self._still or not any(env.changes_in(t) for env in self._envs)):
-            tables = [cast(Table, env.table(t)) for env in self._envs]
-            self._values = np.array([table.values.reshape(-1) for table in tables])
-            self._best = np.array([table.best for table in tables])
+        if t == 0 or (not self._still and any(env.changes_in(t) for env in self._envs)):
+            tables = [cast(tuple[Array, Array], env.table(t)) for env in self._envs]
+            self._values = np.array([values.reshape(-1) for values, _ in tables])
+            self._best = np.array([best for _, best in tables])
         if self.contexts == 1:
             return self._values[self._worlds, arms], self._best[:, 0]
         return self._values[self._worlds, self.cells(t, arms)], self._best[self._worlds, self.rows[:, t]]

@@ -78,7 +78,7 @@ class SqlWriter(Writer, Notes):
         if old:
             self._many(self._statements.update, old)
             if self._cursor.rowcount != len(old):
-                numbers = ", ".join(str(trial.number) for before, trial in changes if before is not None)
+                numbers = ", ".join([str(trial.number) for before, trial in changes if before is not None][:10])
                 raise StorageError(f"Trial {numbers} is no longer as it was in the storage; nothing was written.")
         known = None if self.counted is None else self.counted.after(changes, self._study.goal)
         self.stamp, self.counted = new_stamp(), known or self.summary()

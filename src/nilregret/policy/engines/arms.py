@@ -75,7 +75,7 @@ class ArmEngine(Engine[TableBelief]):
         """Returns the index in the table."""
         if trial.arm is None:
             raise InvalidInput(f"Trial {trial.number} has no arm, but the policy plays arms.")
-        return trial.arm if self.context is None else self.cell_at(trial.arm, trial.context)
+        return self.cell_at(trial.arm, trial.context)
 
     def cell_at(self, arm: int, context: Array | None) -> int:
         """Returns the index in the table."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -65,20 +65,6 @@ def _refuse_without_constraints(noise: Any, delay: Any) -> None:
         raise InvalidInput("`constraint_delay` needs `constraints`, whose values it is about.")
     if not (isinstance(noise, float | int) and noise == 0.0):
         raise InvalidInput("`constraint_noise` needs `constraints`, whose values it is about.")
-
-
-class Table(NamedTuple):
-    """The expected values of a round for each of C contexts (one without contexts) and N arms.
-
-    Attributes:
-        values: rewards, `(C, N)`.
-        best: the largest reward, `(C,)`.
-        constraints: constraint values, `(C, N, m)`.
-    """
-
-    values: Array
-    best: Array
-    constraints: Array
 
 
 class Play(Protocol):
@@ -253,10 +239,11 @@ class Environment:
         """Returns True if a round (counted from 0) may have another `table` than the round before."""
         return round_ == 0 or round_ in self.change_points or self._drifts(*self._period_and_age(round_ - 1))
 
-    def table(self, round_: int) -> Table | None:
-        """Returns the expected values of a round (counted from 0), or None unless there are finitely many.
+    def table(self, round_: int) -> tuple[Array, Array] | None:
+        """Returns the expected rewards of a round (counted from 0), `(C, N)`, and the largest of each context, `(C,)`.
 
-        With a function for `best` there is no table either.
+        C is the number of contexts, 1 without contexts. There is no table if arms or contexts are not finitely many,
+        and none with a function for `best`.
         """
         if type(self) is not Environment:  # A class of one's own may compute its values in another way.
             return None
@@ -265,10 +252,7 @@ class Environment:
         period, age = self._period_and_age(round_)
         contexts = [None] if self.contexts is None else list(self.contexts.points)
         values = np.array([self._reward.of_arms(period, age, context) for context in contexts])
-        g = np.zeros((*values.shape, 0))
-        if self._constraints is not None:
-            g = np.array([self._constraints.of_arms(period, age, context) for context in contexts])
-        return Table(values, np.array([self._best_of(period, age, context) for context in contexts]), g)
+        return values, np.array([self._best_of(period, age, context) for context in contexts])
 
     def constraint(self, trial: Play) -> Array:
         """Returns the trial's expected constraint values g, `(m,)`."""
