@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Literal, cast, final
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random.bit_generator import ISeedSequence
 
-from .checks import LARGEST_SEED, IndexArray, integer
+from .checks import LARGEST_SEED, integer
 from .errors import InvalidInput
 
 # Spawn keys of the noise of a simulated environment, which no trial of a policy shares.
@@ -19,7 +19,6 @@ _SIMULATION = {"rewards": (1,), "delays": (1, 1), "constraints": (1, 2), "constr
 _PROPENSITY = 5  # spawn key of the draws for the estimate of a propensity
 _SKETCH = 6  # spawn key of the draws of inducing points
 _WORLD = {"arms": 2, "function": 3, "changes": 4}  # spawn keys of the parts of a simulated problem
-_BLOCK = 32  # trials of a study whose seed words are made at once
 
 Words = npt.NDArray[np.uint64]
 
@@ -32,12 +31,12 @@ class Randomness:
     Args:
         seed: of the study.
         number: of the trial.
-        words: the words of its generator (see `seed_words`), `(4,)`, if they are known.
+        words: returns the words of its generator (see `seed_words`), `(4,)`. None if nobody has made them.
     """
 
     _replaced = False  # whether `again` has replaced the generator
 
-    def __init__(self, seed: int, number: int, words: Words | None = None) -> None:
+    def __init__(self, seed: int, number: int, words: Callable[[], Words] | None = None) -> None:
         self._key, self._words = [seed, number], words
 
     @property
@@ -48,11 +47,11 @@ class Randomness:
     @cached_property
     def generator(self) -> np.random.Generator:
         """Generator of the trial, which depends only on the seed and the trial number."""
-        words = self._words
-        if words is None:
-            seed, number = self._key
-            words = _block(seed, number // _BLOCK)[number % _BLOCK]
-        return np.random.Generator(np.random.PCG64(_Known(words)))
+        if self._words is None:
+            return np.random.default_rng(self._key)
+        return np.random.Generator(
+            np.random.PCG64(cast(Any, _Known(self._words())))
+        )  # Type stubs know one kind of sequence.
 
     @cached_property
     def uniform(self) -> float:
@@ -80,7 +79,7 @@ class Randomness:
 
 @final
 class _Known(ISeedSequence):
-    """A seed sequence whose words are known.
+    """A seed sequence whose words are known. Its generator cannot spawn others, so searches do not use it.
 
     Args:
         words: `(4,)`.
@@ -94,17 +93,17 @@ class _Known(ISeedSequence):
         return self._words
 
 
-def seed_words(seeds: IndexArray, numbers: IndexArray) -> Words:
+def seed_words(seeds: Sequence[int], numbers: Sequence[int]) -> Words:
     """Returns the words from which `default_rng([seed, number])` starts, `(k, 4)`.
 
-    It is the hash of `numpy.random.SeedSequence`, which NumPy never changes, for many keys at a tenth of the cost.
+    It is the hash of `numpy.random.SeedSequence`, which NumPy keeps as it is, for many keys at a tenth of the cost.
 
     Args:
-        seeds: `(k,)`.
-        numbers: `(k,)`.
+        seeds: k seeds.
+        numbers: k numbers.
     """
-    if int(max(seeds.max(), numbers.max())) > _MASK:  # Such keys have more than two numbers of 32 bits.
-        keys = zip(seeds.tolist(), numbers.tolist(), strict=True)
+    if max(*seeds, *numbers) > _MASK:  # Such keys have more than two numbers of 32 bits.
+        keys = zip(seeds, numbers, strict=True)
         return np.array([np.random.SeedSequence(key).generate_state(4, np.uint64) for key in keys])
     pool = np.zeros((4, len(seeds)), dtype=np.uint32)
     pool[0], pool[1] = seeds, numbers
@@ -132,13 +131,6 @@ def _powers(first: int, factor: int, count: int) -> npt.NDArray[np.uint32]:
 _MASK = 0xFFFFFFFF
 _POOL, _STATE = _powers(0x43B0D7E5, 0x931E8875, 17), _powers(0x8B51F9DD, 0x58F38DED, 9)
 _MIX_LEFT, _MIX_RIGHT, _HALF = np.uint32(0xCA01F9DD), np.uint32(0x4973F715), np.uint32(16)
-
-
-@lru_cache(maxsize=64)
-def _block(seed: int, block: int) -> Words:
-    """Returns the words of some trials of a study that follow each other, `(_BLOCK, 4)`."""
-    numbers = np.arange(block * _BLOCK, (block + 1) * _BLOCK)
-    return seed_words(np.full(_BLOCK, seed), numbers)
 
 
 def propensity_generator(seed: int, number: int) -> np.random.Generator:
