@@ -20,7 +20,7 @@ import numpy as np
 
 from .._utils.checks import Array, IndexArray
 from .arms import ArmPosterior
-from .low_rank_arms import LowRankPosterior
+from .low_rank_arms import NONE, LowRankPosterior
 
 ALL = slice(None)
 ROOM = 500_000  # numbers in one array when everything is computed again
@@ -52,7 +52,12 @@ class ArmBatch:
         self._root = np.tile(np.eye(empty.rank), (worlds, 1, 1))
         self._outer = np.empty((max(1, FEW // empty.rank**2), empty.rank, empty.rank))
         self._mean, self._variance = np.zeros((worlds, arms)), np.tile(empty.prior.variance, (worlds, 1))
-        self._std, self._g = np.empty_like(self._mean), np.empty_like(self._mean)  # g is cov(., a) / sqrt(lambda + s^2)
+        self._std, self._squares = np.empty_like(self._mean), np.empty_like(self._mean)
+        # The arm that each world played last, and its z, W z, s^2 and column from before the plays that followed each
+        # other. They stand for one play with noise lambda / times, which the root has not seen yet.
+        self._last, self._times, self._first = np.full(worlds, NONE), np.zeros(worlds, dtype=np.int64), np.zeros(worlds)
+        self._z, self._direction = np.zeros((worlds, empty.rank)), np.zeros((worlds, empty.rank))
+        self._g = np.zeros_like(self._mean)
         self._log_ratio = np.zeros(worlds)
         self._plays, self._sums = np.zeros((worlds, arms), dtype=np.int64), np.zeros((worlds, arms))
         self.count, self._updates = np.zeros(worlds, dtype=np.int64), np.zeros(worlds, dtype=np.int64)
@@ -60,7 +65,7 @@ class ArmBatch:
     # -- observations --------------------------------------------------------------------------------------------
 
     def append(self, arms: IndexArray, targets: Array, worlds: IndexArray | None = None) -> None:
-        """Adds one observation to each of k worlds. O(N r + r^2) each.
+        """Adds one observation to each of k worlds. O(N) each, and O(N r + r^2) if the arm is not the last one.
 
         Args:
             arms: `(k,)`.
@@ -68,31 +73,59 @@ class ArmBatch:
             worlds: `(k,)`, each once.
         """
         at: slice | IndexArray = ALL if worlds is None else worlds
-        cells = self._starts[at] + arms
-        root, mean, spread = self._root[at], self._mean[at], self._variance[at]
-        z = np.matmul(self._features[arms][:, None, :], root)
-        direction = np.matmul(root, z.transpose(0, 2, 1))
-        variance = np.matmul(z, z.transpose(0, 2, 1))[:, 0, 0]
-        total = self.regularization + variance
-        z = z[:, 0] / (total + np.sqrt(self.regularization * total))[:, None]
-        direction = direction[:, :, 0]
-        for low in range(0, len(root), len(self._outer)):
-            some, part = root[low : low + len(self._outer)], slice(low, low + len(self._outer))
-            np.subtract(some, np.einsum("si,sj->sij", direction[part], z[part], out=self._outer[: len(some)]), out=some)
-        edge = np.sqrt(total)
-        g = np.matmul(direction / edge[:, None], self._columns, out=self._g[: len(root)])
+        self._turn(arms, at)
+        cells, times, first = self._starts[at] + arms, self._times[at], self._first[at]
+        precision = self.regularization + times * first  # lambda / precision is a^2 of the plays since the last turn.
+        variance = self.regularization * first / precision
+        edge = np.sqrt(self.regularization + variance)
         surprise = (targets - self._mean.take(cells)) / edge
-        mean += np.multiply(g, surprise[:, None], out=self._std[: len(root)])
-        np.multiply(g, g, out=g)
-        spread -= g
-        if worlds is not None:  # A list of worlds has made copies.
-            self._root[worlds], self._mean[worlds], self._variance[worlds] = root, mean, spread
+        g = np.multiply(self._g[at], (self.regularization / (precision * edge))[:, None], out=self._std[: len(cells)])
+        if worlds is None:
+            self._variance -= np.multiply(g, g, out=self._squares)
+            self._mean += np.multiply(g, surprise[:, None], out=g)
+        else:
+            self._variance[worlds] -= g * g
+            self._mean[worlds] += np.multiply(g, surprise[:, None], out=g)
         self._log_ratio[at] += np.log1p(variance / self.regularization)
+        self._times[at] += 1
         self._plays.reshape(-1)[cells] += 1
         self._sums.reshape(-1)[cells] += targets
         self.count[at] += 1
         self._updates[at] += 1
         self._renew_due()
+
+    def _turn(self, arms: IndexArray, at: slice | IndexArray) -> None:
+        """Computes the columns of the arms that differ from the last ones, as most worlds play an arm many times."""
+        moved = np.flatnonzero(self._last[at] != arms)
+        if not len(moved):
+            return
+        everywhere = len(moved) == len(self._last)
+        worlds = ALL if everywhere else moved if isinstance(at, slice) else at[moved]
+        arms = arms if everywhere else arms[moved]
+        root = self._settle(worlds)
+        z = np.matmul(self._features.take(arms, axis=0)[:, None, :], root)
+        direction = np.matmul(root, z.transpose(0, 2, 1))[:, :, 0]
+        self._last[worlds], self._z[worlds], self._direction[worlds] = arms, z[:, 0], direction
+        self._first[worlds] = np.matmul(z, z.transpose(0, 2, 1))[:, 0, 0]
+        self._g[worlds] = direction @ self._columns
+
+    def _settle(self, worlds: slice | IndexArray) -> Array:
+        """Applies the plays since the last turn to the root of k worlds. Returns the root, `(k, r, r)`."""
+        root = self._root[worlds]
+        z, direction = self._z[worlds] * self._step(worlds), self._direction[worlds]
+        for low in range(0, len(root), len(self._outer)):
+            some, part = root[low : low + len(self._outer)], slice(low, low + len(self._outer))
+            np.subtract(some, np.einsum("si,sj->sij", direction[part], z[part], out=self._outer[: len(some)]), out=some)
+        if not isinstance(worlds, slice):
+            self._root[worlds] = root
+        self._last[worlds], self._times[worlds] = NONE, 0
+        return root
+
+    def _step(self, worlds: slice | IndexArray) -> Array:
+        """Returns the share of W z z^T by which the plays since the last turn lower W, `(k, 1)`."""
+        times = self._times[worlds]
+        precision = self.regularization + times * self._first[worlds]
+        return np.asarray(times / (precision + np.sqrt(self.regularization * precision)))[:, None]
 
     def revise(self, worlds: IndexArray, arms: IndexArray, changes: Array, updates: IndexArray) -> None:
         """Replaces the targets of k observations. O(N r + r^2) for each world.
@@ -106,7 +139,7 @@ class ArmBatch:
         steps = np.zeros((len(self._root), 1, self._features.shape[1]))
         np.add.at(steps[:, 0], worlds, self._features[arms] * (changes / self.regularization)[:, None])
         at = np.unique(worlds)
-        root = self._root[at]
+        root = self._settle(at)
         direction = np.matmul(root, np.matmul(steps[at], root).transpose(0, 2, 1))
         self._mean[at] += direction[:, :, 0] @ self._columns
         np.add.at(self._sums, (worlds, arms), changes)
@@ -141,7 +174,7 @@ class ArmBatch:
             gradient = misfit @ self._features / self.regularization - weights
             weights = weights + np.matmul(root, np.matmul(gradient[:, None], root).transpose(0, 2, 1))[:, :, 0]
         half = np.matmul(self._features, root)
-        self._root[worlds] = root
+        self._root[worlds], self._last[worlds], self._times[worlds] = root, NONE, 0
         self._mean[worlds] = weights @ self._columns
         self._variance[worlds] = self._empty.left_out + np.einsum("snr,snr->sn", half, half)
         self._log_ratio[worlds] = 2.0 * np.log(np.abs(np.diagonal(upper, axis1=1, axis2=2))).sum(axis=1)
@@ -190,6 +223,8 @@ class ArmBatch:
             cells: see `predict`.
         """
         weights = np.matmul(self._root, normal[:, :, None])
+        along = np.matmul(self._z[:, None, :], normal[:, :, None])[:, :, 0] * self._step(ALL)
+        weights[:, :, 0] -= along * self._direction
         if cells is None:
             return np.asarray(weights[:, :, 0] @ self._columns)
         return np.asarray(np.matmul(self._features[cells], weights)[:, :, 0])

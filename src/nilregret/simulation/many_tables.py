@@ -9,7 +9,7 @@ from typing import Any, cast, final
 import numpy as np
 
 from .._utils.checks import Array, IndexArray
-from .._utils.randomness import Randomness
+from .._utils.randomness import Randomness, Words, seed_words
 from ..gp.information_gain import GreedyDesign
 from ..policy.engines import table
 from ..slots.acquisition import TableView
@@ -38,6 +38,7 @@ class ManyTables(TableView):
         self.round, self._number = t + 1, t
         self._cells = self._truths.cells_now(t)
         self._drawn: dict[int, Randomness] = {}
+        self._words: Words | None = None
         self.width = cast(Width, self._policy.confidence).width(t + 1, self._progress(t))
 
     def _progress(self, t: int) -> Progress:
@@ -58,8 +59,14 @@ class ManyTables(TableView):
         """Returns the random numbers of a world's trial."""
         known = self._drawn.get(world)
         if known is None:
-            known = self._drawn[world] = Randomness(self._seeds[world], self._number)
+            known = self._drawn[world] = Randomness(self._seeds[world], self._number, partial(self._words_of, world))
         return known
+
+    def _words_of(self, world: int) -> Words:
+        """Returns the words of a world's trial, which are made for all worlds at once."""
+        if self._words is None:
+            self._words = seed_words(self._seeds, [self._number] * len(self._seeds))
+        return np.asarray(self._words[world])
 
     def limits(self) -> list[Envelope]:
         """Returns an empty list, since worlds whose constraints have posteriors are simulated one by one."""
