@@ -150,7 +150,8 @@ class Stationary(Spectral):
         first, second = points_pair(X, B)
         squares = self._squares(first, second)
         given = weights_array(weights, squares.shape)[None]
-        return self._moved(given, self.profile(squares)[1](), first, second)[0]
+        moved: Array = self._moved(given, self.profile(squares)[1](), first, second)[0]
+        return moved
 
     @final
     def cross_and_pullback(self, B: Array, X: Array) -> tuple[Array, Pullback]:
