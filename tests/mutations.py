@@ -38,8 +38,8 @@ class Defect(NamedTuple):
 DEFECTS = (
     Defect(
         "kernels/stationary",
-        "differences = G @ ((second - origin) / unit) - G.sum(axis=1)[:, None] * ((first - origin) / unit)",
-        "differences = G @ ((second - origin) / unit) + G.sum(axis=1)[:, None] * ((first - origin) / unit)",
+        "differences = products - rows.sum(axis=1).reshape(*G.shape[:2], 1) * ((X - origin) / unit)",
+        "differences = products + rows.sum(axis=1).reshape(*G.shape[:2], 1) * ((X - origin) / unit)",
         "conformance/test_kernels.py",
         "a sign in the gradient",
     ),
@@ -150,8 +150,8 @@ DEFECTS = (
     ),
     Defect(
         "domains/search/quasi_newton",
-        "held = ((at <= 0.0) & (gradient <= 0.0)) | ((at >= 1.0) & (gradient >= 0.0))",
-        "held = ((at <= 0.0) & (gradient >= 0.0)) | ((at >= 1.0) & (gradient <= 0.0))",
+        "held = ((at <= 0.0) & (uphill <= 0.0)) | ((at >= 1.0) & (uphill >= 0.0))",
+        "held = ((at <= 0.0) & (uphill >= 0.0)) | ((at >= 1.0) & (uphill <= 0.0))",
         "test_ascent.py",
         "a sign at the sides of a box",
     ),

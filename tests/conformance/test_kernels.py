@@ -163,6 +163,19 @@ def test_gradients_need_coordinates_and_fitting_weights(case):
             kernel.input_gradient(points, points, np.zeros(12))
 
 
+@pytest.mark.parametrize("name", sorted(set(KERNELS) - set(WITHOUT_COORDINATES)))
+def test_cross_and_pullback_are_values_and_gradients(name):
+    """Kernels that share the distances agree to the bit with those that call both methods, as one's own kernels do."""
+    kernel, points = KERNELS[name]
+    B, X = points, np.vstack([points[:2], points[:5] + 0.1])
+    weights = np.random.default_rng(0).standard_normal((2, len(X), len(B)))
+    cross, pullback = kernel.cross_and_pullback(B, X)
+    slow, slowly = nr.kernels.Kernel.cross_and_pullback(kernel, B, X)
+    np.testing.assert_array_equal(cross, kernel(B, X))
+    np.testing.assert_array_equal(slow, cross)
+    np.testing.assert_array_equal(pullback(weights), slowly(weights))
+
+
 def test_log_parameters_round_trip(case):
     kernel, points = case
     theta = kernel.log_parameters

@@ -19,6 +19,8 @@ from .coordinates import MOST_ARMS, check_count, check_size, inside_box
 from .parameters import Float, Parameter
 from .space import Arms
 
+SHARE = Float(0.0, 1.0)  # of a side of the box
+
 
 @described
 @dataclass(frozen=True, eq=False)
@@ -68,7 +70,7 @@ class Box:
 
     def columns(self) -> list[tuple[Parameter, slice]]:
         """Returns each coordinate, as a real parameter in [0, 1], with its column."""
-        return [(Float(0.0, 1.0), slice(i, i + 1)) for i in range(self.dimension)]
+        return [(SHARE, slice(i, i + 1)) for i in range(self.dimension)]
 
     def snap(self, points: Array) -> Array:
         """Returns the points `(n, d)`, since all coordinates are real."""

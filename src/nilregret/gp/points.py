@@ -230,9 +230,14 @@ class PointPosterior(AtPoints, CountingPosterior):
             rows = self._factor.solve(cross)
             # The own weights would cost another pass over the factor.
             means.append(self.half @ rows if weights is None else weights @ cross)
-            variance = self.kernel.diagonal(X[i : i + CHUNK]) - np.einsum("ij,ij->j", rows, rows)
+            variance = self._prior_variance(X[i : i + CHUNK]) - np.einsum("ij,ij->j", rows, rows)
             stds.append(np.sqrt(np.maximum(variance, 0.0)))
         return np.concatenate(means), np.concatenate(stds)
+
+    def _prior_variance(self, X: Array) -> Array | float:
+        """Returns the prior variance at points, `(m,)`, or a number if it is the same everywhere."""
+        variance = self.kernel.variance
+        return self.kernel.diagonal(X) if variance is None else variance
 
     @property
     def large(self) -> bool:
@@ -275,15 +280,14 @@ class PointPosterior(AtPoints, CountingPosterior):
         """
         X = points_array("points", points, dimension=self.dimension)
         alpha = self.weights if weights is None else weights
-        cross = self.kernel(self.points, X)
+        cross, pullback = self.kernel.cross_and_pullback(self.points, X)
         rows = self._factor.solve(cross)
-        std = np.sqrt(np.maximum(self.kernel.diagonal(X) - np.einsum("ij,ij->j", rows, rows), 0.0))
-        solved = self._factor.solve_transposed(rows)  # M^{-1} k(U, X)
-        both = self.kernel.input_gradient(  # one call, since most are small
-            np.concatenate([X, X]), self.points, np.concatenate([np.broadcast_to(alpha, (len(X), self.rank)), solved.T])
-        )
-        mean_gradient = both[: len(X)]
-        variance_gradient = self.kernel.diagonal_gradient(X) - 2.0 * both[len(X) :]
+        std = np.sqrt(np.maximum(self._prior_variance(X) - np.einsum("ij,ij->j", rows, rows), 0.0))
+        both = np.empty((2, *cross.T.shape))  # one call for both gradients, since most are small
+        both[0], both[1] = alpha, self._factor.solve_transposed(rows).T  # M^{-1} k(U, X)
+        mean_gradient, covariance_gradient = pullback(both)
+        prior_gradient = self.kernel.diagonal_gradient(X) if self.kernel.variance is None else 0.0
+        variance_gradient = prior_gradient - 2.0 * covariance_gradient
         return Gradients(alpha @ cross, std, mean_gradient, std_gradient(std, variance_gradient))
 
     def places(self, points: Array) -> IndexArray:

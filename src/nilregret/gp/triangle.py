@@ -113,7 +113,7 @@ class GrowingTriangle(Copyable):
         """Returns L^{-1} `right`, `(n, m)` or `(n,)`."""
         solution = np.empty((self.size, *right.shape[1:]))
         for low, high, left, corner in self._rows():
-            rest = right[low:high] - _times(left, solution[:low])
+            rest = right[low:high] - _times(left, solution[:low]) if low else right[:high]
             solution[low:high] = dtrsm(1.0, corner.T, rest, trans_a=1).reshape(rest.shape)
         return solution
 

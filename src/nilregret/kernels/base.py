@@ -132,6 +132,19 @@ class Kernel(ABC):
         there is one, so that a fit does not have two scales that cannot be told apart.
         """
 
+    def cross_and_pullback(self, B: Array, X: Array) -> tuple[Array, Pullback]:
+        """Returns k(B, X) `(n, m)` and its pullback by X, for posteriors, which need both at the same points.
+
+        The pullback maps k times the weights of `input_gradient`, `(k, m, n)`, to k times its rows, `(k, m, d)`. A
+        kernel that overrides it computes distances once. Here both arguments are arrays of finite points.
+        """
+
+        def pullback(weights: Array) -> Array:
+            rows = weights.reshape(-1, len(B))
+            return self.input_gradient(np.concatenate([X] * len(weights)), B, rows).reshape(len(weights), *X.shape)
+
+        return self(B, X), pullback
+
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:  # noqa: ARG002 - nothing is known here
         """Returns the largest variances of samples and their derivatives on a box (see `kernels.derivatives`).
 

@@ -149,11 +149,26 @@ class Stationary(Spectral):
         """Returns rows sum_j weights[i, j] * d k(x_i, b_j) / d x_i, `(m, d)`."""
         first, second = points_pair(X, B)
         squares = self._squares(first, second)
-        G = weights_array(weights, squares.shape) * self.profile(squares)[1]()
+        given = weights_array(weights, squares.shape)[None]
+        moved: Array = self._moved(given, self.profile(squares)[1](), first, second)[0]
+        return moved
+
+    @final
+    def cross_and_pullback(self, B: Array, X: Array) -> tuple[Array, Pullback]:
+        """Returns k(B, X) and its pullback by X, from the same distances."""
+        value, slope = self.profile(self._squares(B, X))
+        # The product is a fresh array, since the slope may need the memory of the value.
+        return self.scale * value, lambda weights: self._moved(weights, slope().T, X, B)
+
+    def _moved(self, weights: Array, slope: Array, X: Array, B: Array) -> Array:
+        """Returns sums of weighted gradients, `(k, m, d)`, by weights `(k, m, n)` and g `(m, n)`."""
+        G = np.multiply(weights, slope, order="C")
         # With an origin among the points, the terms that cancel below are no larger than distances of the points.
-        origin, unit = second[:1].sum(axis=0), self._unit(first)
-        differences = G @ ((second - origin) / unit) - G.sum(axis=1)[:, None] * ((first - origin) / unit)
-        return np.asarray(self.scale * differences / unit, dtype=np.float64)
+        origin, unit = B[:1].sum(axis=0), self._unit(X)
+        rows = G.reshape(-1, len(B))
+        products = (rows @ ((B - origin) / unit)).reshape(*G.shape[:2], -1)
+        differences = products - rows.sum(axis=1).reshape(*G.shape[:2], 1) * ((X - origin) / unit)
+        return np.asarray(self.scale * differences / unit)
 
     @property
     @final

@@ -395,13 +395,14 @@ def _log_h(z: Array) -> Array:
     """
     from scipy.special import erfcx, ndtr
 
-    log_h = np.empty_like(z)
     high = z > -1.0
-    h = np.exp(-0.5 * z[high] ** 2 - LOG_SQRT_2PI) + z[high] * ndtr(z[high])
-    log_h[high] = np.log(h)
-    low = z[~high]
+    if not high.all() and high.any():
+        log_h = np.empty_like(z)
+        log_h[high], log_h[~high] = _log_h(z[high]), _log_h(z[~high])
+        return log_h
+    if high.any():
+        return np.asarray(np.log(np.exp(-0.5 * z**2 - LOG_SQRT_2PI) + z * ndtr(z)))
     # h = phi(z) (1 - |z| R(|z|)), R(x) = sqrt(pi / 2) erfcx(x / sqrt 2); 1 - |z| R -> 1 / z^2 - 3 / z^4 + ...
-    near = np.maximum(low, FAR_OUT)
+    near = np.maximum(z, FAR_OUT)
     rest = np.log1p(near * math.sqrt(0.5 * math.pi) * erfcx(-near / math.sqrt(2.0)))
-    log_h[~high] = -0.5 * low**2 - LOG_SQRT_2PI + np.where(low > FAR_OUT, rest, -2.0 * np.log(-low))
-    return log_h
+    return np.asarray(-0.5 * z**2 - LOG_SQRT_2PI + np.where(z > FAR_OUT, rest, -2.0 * np.log(-z)))

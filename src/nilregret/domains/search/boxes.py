@@ -263,22 +263,23 @@ class PointSearch:
         real: npt.NDArray[np.bool_], *, best: float, spacing: float, unit: float,
     ) -> int:  # fmt: skip
         """Moves these starts uphill in the real columns, in place, and returns the number of points evaluated."""
-        low, span = domain.lower[real], (domain.upper - domain.lower)[real]
-        fixed = at[who].copy()
+        columns = slice(None) if real.all() else np.flatnonzero(real)
+        low, span = domain.lower[columns], (domain.upper - domain.lower)[columns]
+        high, fixed = low + span, at[who]
         counting = domain.active(fixed)
         factor = _power_of_two(unit)
 
         def slopes(u: Array, which: npt.NDArray[np.intp]) -> tuple[Array, Array]:
             points = fixed[which]
-            points[:, real] = between(low + u * span, low, low + span)
+            points[:, columns] = between(low + u * span, low, high)
             found, gradients = surface.slopes(points)
             if counting is not None:  # inactive columns do not move
                 gradients = np.where(counting[which], gradients, 0.0)
-            return found * factor, gradients[:, real] * (span * factor)
+            return found * factor, gradients[:, columns] * (span * factor)
 
         u, found, counted = ascend(
             slopes,
-            np.clip((fixed[:, real] - low) / span, 0.0, 1.0),
+            np.clip((fixed[:, columns] - low) / span, 0.0, 1.0),
             radius=0.3 * spacing,
             reach=REACH * spacing,
             best=max(best, float(values.max())) * factor,
@@ -288,7 +289,7 @@ class PointSearch:
         )
         found = found / factor
         better = found > values[who]
-        fixed[:, real] = np.clip(low + u * span, low, low + span)
+        fixed[:, columns] = np.clip(low + u * span, low, high)
         at[who[better]], values[who[better]] = fixed[better], found[better]
         return counted
 

@@ -19,7 +19,6 @@ along a coordinate need no more steps than round hills.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -39,6 +38,7 @@ PATIENCE = 3.0  # multiple of the predicted rise within which a start must come 
 STRETCHED = 1e-4  # least curvature of a coordinate at first, as a share of the largest
 
 Index = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
 Slopes = Callable[[Array, Index], tuple[Array, Array]]  # points (k, d), starts -> values (k,), gradients (k, d)
 
 
@@ -60,18 +60,22 @@ def ascend(
         resolution: difference of the score that does not matter, or 0 for a small share of `unit`.
     """
     moving = np.arange(len(starts))
-    value, gradient = _climbable(*slopes(starts, moving))
-    climbers = _Climbers(starts.copy(), value, gradient, radius)
+    climbers = _Climbers(starts, *_climbable(*slopes(starts, moving)), radius)
+    at, value = climbers.at.copy(), climbers.value.copy()
     enough = max(resolution, FINISHED * unit)
     counted = len(starts)
     for _ in range(evaluations - 1):
-        moving = climbers.promising(moving, reach=reach, best=best, enough=enough, ahead=resolution)
-        if not len(moving):
-            break
-        trial = climbers.trial(moving)
-        climbers.judge(moving, trial, *_climbable(*slopes(trial, moving)))
+        going = climbers.promising(reach=reach, best=best, enough=enough, ahead=resolution)
+        if not going.all():
+            moving = moving[going]
+            if not len(moving):
+                break
+            climbers.keep(going)
+        trial = climbers.trial()
+        climbers.judge(trial, *_climbable(*slopes(trial, moving)))
+        at[moving], value[moving] = climbers.at, climbers.value
         counted += len(moving)
-    return climbers.at, climbers.value, counted
+    return at, value, counted
 
 
 def _climbable(value: Array, gradient: Array) -> tuple[Array, Array]:
@@ -82,94 +86,105 @@ def _climbable(value: Array, gradient: Array) -> tuple[Array, Array]:
 
 
 @final
-@dataclass
 class _Climbers:
-    at: Array
-    value: Array
-    gradient: Array
-    radius: float
+    """The starts that still move, m of them."""
 
-    def __post_init__(self) -> None:
-        m, d = self.at.shape
-        shape = _shape(self.gradient)
-        lengths = np.maximum(_lengths(self.gradient / shape), 1e-300)
-        self.bend = np.multiply.outer(lengths / self.radius, np.diag(shape))  # steps of length `radius`
+    STATE = ("at", "value", "gradient", "bend", "fresh", "longest", "slope", "step", "rise")
+
+    def __init__(self, at: Array, value: Array, gradient: Array, radius: float) -> None:
+        self.at, self.value, self.gradient, self.radius = at, value, gradient, radius
+        m, d = at.shape
+        shape = _shape(gradient)
+        lengths = np.maximum(_lengths(gradient / shape), 1e-300)
+        self.bend = np.multiply.outer(lengths / radius, np.diag(shape))  # steps of length `radius`
         self.fresh = np.ones(m, dtype=bool)  # B has no curvature yet
         self.longest = np.full(m, LONGEST)  # length of the longest step that is tried
-        self.uphill = np.zeros((m, d))  # the gradient in the free coordinates
-        self.slope = np.zeros(m)  # length of `uphill`
-        self.step = np.zeros((m, d))
-        self.rise = np.zeros(m)  # predicted by g and p
-        self._aim(np.arange(m))
+        self.unit = np.eye(d)
+        self._aim()
 
-    def _aim(self, who: Index) -> None:
-        """Computes the full steps from the present points."""
-        at, gradient = self.at[who], self.gradient[who]
-        held = ((at <= 0.0) & (gradient <= 0.0)) | ((at >= 1.0) & (gradient >= 0.0))
-        uphill = np.where(held, 0.0, gradient)
-        bend = np.where(held[:, :, None] | held[:, None, :], np.eye(at.shape[1]), self.bend[who])
-        step = np.linalg.solve(bend, uphill[:, :, None])[:, :, 0]
-        step = np.where(held, 0.0, step)
+    def keep(self, going: Mask) -> None:
+        """Drops the other starts."""
+        for name in self.STATE:
+            setattr(self, name, getattr(self, name)[going])
+
+    def _aim(self) -> None:
+        """Computes the full steps from the present points, the slopes there, and the predicted rises."""
+        at, uphill, bend = self.at, self.gradient, self.bend
+        held = ((at <= 0.0) & (uphill <= 0.0)) | ((at >= 1.0) & (uphill >= 0.0))
+        if any_held := held.any():
+            uphill = np.where(held, 0.0, uphill)
+            bend = np.where(held[:, :, None] | held[:, None, :], self.unit, bend)
+        step = np.asarray(np.linalg.solve(bend, uphill[:, :, None])[:, :, 0], dtype=np.float64)
+        if any_held:
+            step = np.where(held, 0.0, step)
         # The part of the step within the sides must lead upwards, otherwise the gradient replaces the step.
         left = between(at + step, 0.0, 1.0) - at
         norms = _lengths(uphill)
-        poor = np.einsum("ij,ij->i", left, uphill) <= AWAY * norms * _lengths(left)
+        poor = _products(left, uphill) <= AWAY * norms * _lengths(left)
         if poor.any():
             step[poor] = uphill[poor] * (self.radius / np.maximum(norms[poor], 1e-300))[:, None]
-        longest = self.longest[who]
-        step *= (longest / np.maximum(_lengths(step), longest))[:, None]
-        self.step[who], self.uphill[who], self.slope[who] = step, uphill, norms
-        self.rise[who] = np.einsum("ij,ij->i", uphill, step)
+        step *= (self.longest / np.maximum(_lengths(step), self.longest))[:, None]
+        self.step, self.slope, self.rise = step, norms, _products(uphill, step)
 
-    def promising(self, who: Index, *, reach: float, best: float, enough: float, ahead: float) -> Index:
-        """Returns the starts that have not arrived and may still pass the best by `ahead`."""
-        rise = self.rise[who]
-        far = np.where(self.fresh[who], np.inf, PATIENCE * rise)  # B has no curvature at first
-        bound = self.value[who] + np.minimum(reach * self.slope[who], far)
-        going = (rise > enough) & (bound >= max(best, float(self.value.max())) + ahead) & (self.longest[who] > SHORTEST)
-        return who[going]
+    def promising(self, *, reach: float, best: float, enough: float, ahead: float) -> Mask:
+        """Returns which starts have not arrived and may still pass the best by `ahead`."""
+        far = np.where(self.fresh, np.inf, PATIENCE * self.rise)  # B has no curvature at first
+        bound = self.value + np.minimum(reach * self.slope, far)
+        least = max(best, float(self.value.max())) + ahead
+        return np.asarray((self.rise > enough) & (bound >= least) & (self.longest > SHORTEST))
 
-    def trial(self, who: Index) -> Array:
+    def trial(self) -> Array:
         """Returns the points to evaluate next."""
-        return between(self.at[who] + self.step[who], 0.0, 1.0)
+        return between(self.at + self.step, 0.0, 1.0)
 
-    def judge(self, who: Index, trial: Array, value: Array, gradient: Array) -> None:
+    def judge(self, trial: Array, value: Array, gradient: Array) -> None:
         """Accepts the points that rise enough, and shortens the steps of the others. All show the curvature."""
-        moved = trial - self.at[who]
-        promised = np.einsum("ij,ij->i", moved, self.gradient[who])
-        risen = value - self.value[who]
-        accepted = risen >= ENOUGH * promised
-        self._learn(who, moved, self.gradient[who] - gradient, known=np.isfinite(value))
-        self.longest[who] = np.where(accepted, LONGEST, SHORTER * _lengths(moved))
-        rising = who[accepted]
-        self.at[rising], self.value[rising] = trial[accepted], value[accepted]
-        self.gradient[rising] = gradient[accepted]
-        self._aim(who)
+        moved, turned = trial - self.at, self.gradient - gradient
+        accepted = value - self.value >= ENOUGH * _products(moved, self.gradient)
+        known = np.isfinite(value)
+        if known.all():
+            self.bend = _learned(self.bend, self.fresh, moved, turned)
+            self.fresh = ~known
+        else:
+            self.bend[known] = _learned(self.bend[known], self.fresh[known], moved[known], turned[known])
+            self.fresh = self.fresh & ~known
+        self.longest = np.where(accepted, LONGEST, SHORTER * _lengths(moved))
+        self.value = np.where(accepted, value, self.value)
+        self.at, self.gradient = (
+            np.where(accepted[:, None], new, old) for new, old in ((trial, self.at), (gradient, self.gradient))
+        )
+        self._aim()
 
-    def _learn(self, who: Index, s: Array, y: Array, *, known: npt.NDArray[np.bool_]) -> None:
-        """Applies damped BFGS for a move s and the change y of minus the gradient, if it is known."""
-        if not known.all():
-            who, s, y = who[known], s[known], y[known]
-        curved = np.einsum("ij,ij->i", s, y)
-        first = self.fresh[who] & (curved > 0.0)
-        if first.any():  # the first B gets the right size along s
-            who_first, s_first = who[first], s[first]
-            along = np.einsum("ij,ijk,ik->i", s_first, self.bend[who_first], s_first)
-            self.bend[who_first] *= (curved[first] / along)[:, None, None]
-        self.fresh[who] = False
-        bend = self.bend[who]
-        Bs = np.einsum("ijk,ik->ij", bend, s)
-        sBs = np.einsum("ij,ij->i", s, Bs)
-        weight = np.ones(len(who))
-        low = curved < DAMPING * sBs
+
+def _learned(bend: Array, fresh: Mask, s: Array, y: Array) -> Array:
+    """Returns B `(m, d, d)` after moves s and changes y of minus the gradient `(m, d)`, by damped BFGS."""
+    curved = _products(s, y)
+    first = fresh & (curved > 0.0)
+    if first.any():  # the first B gets the right size along s
+        bend, along = bend.copy(), np.einsum("ij,ijk,ik->i", s[first], bend[first], s[first])
+        bend[first] *= (curved[first] / along)[:, None, None]
+    Bs = np.einsum("ijk,ik->ij", bend, s)
+    sBs = _products(s, Bs)
+    low = curved < DAMPING * sBs
+    r = y
+    if low.any():
+        weight = np.ones(len(s))
         weight[low] = (1.0 - DAMPING) * sBs[low] / (sBs - curved)[low]
         r = weight[:, None] * y + (1.0 - weight)[:, None] * Bs
-        sr = np.einsum("ij,ij->i", s, r)
-        known = (sBs > 0.0) & (sr > 0.0)
-        if not known.all():
-            who, bend, Bs, sBs, r, sr = who[known], bend[known], Bs[known], sBs[known], r[known], sr[known]
-        bend += r[:, :, None] * (r / sr[:, None])[:, None, :] - Bs[:, :, None] * (Bs / sBs[:, None])[:, None, :]
-        self.bend[who] = bend
+    sr = _products(s, r)
+    sound = (sBs > 0.0) & (sr > 0.0)
+    if not sound.all():
+        result = bend.copy()
+        result[sound] += _change(r[sound], sr[sound], Bs[sound], sBs[sound])
+        return result
+    return bend + _change(r, sr, Bs, sBs)
+
+
+def _change(r: Array, sr: Array, Bs: Array, sBs: Array) -> Array:
+    """Returns what BFGS adds to B, `(m, d, d)`."""
+    added = r[:, :, None] * (r / sr[:, None])[:, None, :]
+    added -= Bs[:, :, None] * (Bs / sBs[:, None])[:, None, :]
+    return added
 
 
 def _shape(gradients: Array) -> Array:
@@ -187,5 +202,9 @@ def between(values: Array, low: Array | float, high: Array | float) -> Array:
     return np.asarray(np.minimum(np.maximum(values, low), high))
 
 
+def _products(rows: Array, others: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", rows, others))
+
+
 def _lengths(rows: Array) -> Array:
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
+    return np.asarray(np.sqrt(_products(rows, rows)))
