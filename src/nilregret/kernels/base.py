@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, finite_array, many, number, points_array, shown
 from .._utils.errors import InvalidInput
+from .._utils.overrides import take_back
 from . import differences
 from .derivatives import Derivatives, unknown
 
@@ -62,6 +63,11 @@ class Kernel(ABC):
     """
 
     __array_ufunc__: ClassVar[None] = None  # makes numpy leave `np.float64(2) * kernel` to `__rmul__`
+
+    def __init_subclass__(cls) -> None:
+        """Lets `cross_and_pullback` follow the values and gradients."""
+        super().__init_subclass__()
+        take_back(cls, "cross_and_pullback", Kernel.cross_and_pullback, ("__call__", "input_gradient"))
 
     @abstractmethod
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:

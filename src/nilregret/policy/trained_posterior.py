@@ -123,7 +123,7 @@ class TrainedPosterior:
 
     @entries.setter
     def entries(self, entries: dict[int, Entry]) -> None:
-        self._entries = entries
+        self._entries, self._unmade = entries, self._unmade[:0]
 
     @property
     def trials(self) -> Iterator[Trial]:

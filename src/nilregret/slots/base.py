@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC
 from typing import Any
 
+from .._utils.overrides import take_back
+
 Policy = Any  # The class `Policy` is made of parts, so no part imports it.
 
 
@@ -15,6 +17,12 @@ class Part(ABC):  # noqa: B024 - each slot declares abstract methods of its own
     equally. A part therefore holds numbers and other descriptions, and nothing that changes. State of a run lives in an
     object that the part creates (`Memory.watch`, `Objective.begin`, `Confidence.guess`).
     """
+
+    def __init_subclass__(cls) -> None:
+        """Takes `batched` back from a subclass of a finished class, unless it says so itself."""
+        super().__init_subclass__()
+        if any(getattr(base, "__final__", False) for base in cls.__bases__):
+            take_back(cls, "batched", False, ("__module__",))  # whatever it overrides
 
     @property
     def batched(self) -> bool:

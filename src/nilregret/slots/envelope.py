@@ -20,6 +20,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, LEAST_DELTA, Array, flag, integer, number, settle, shown
 from .._utils.errors import InvalidInput
+from .._utils.overrides import take_back
 from .._utils.serialize import described
 from ..domains.domain import count_of_points
 from ..gp import Posterior
@@ -84,6 +85,11 @@ class Bounds(ABC):
 
     pointwise: ClassVar[bool] = True  # True if the bounds at a point depend on mean and std there alone
     moves: ClassVar[bool] = False  # True if a constant added to all rewards is added to the bounds
+
+    def __init_subclass__(cls) -> None:
+        """Lets `upper` follow an overridden `__call__`."""
+        super().__init_subclass__()
+        take_back(cls, "upper", Bounds.upper, ("__call__",))
 
     @abstractmethod
     def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:

@@ -25,6 +25,7 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, one_of, settle, shown
 from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput, TrialError
+from .._utils.overrides import take_back
 from .._utils.serialize import described
 from ..kernels import Kernel
 from ..storage.record import Trial
@@ -131,6 +132,11 @@ class Objective(Part):
     charges: ClassVar[bool] = False  # True if multipliers charge for violations (`Constrained`)
     revises: ClassVar[bool] = True  # True if the target of a trial may change
     is_reward: ClassVar[bool] = False  # True if the target of every trial is its reward
+
+    def __init_subclass__(cls) -> None:
+        """Takes back `is_reward` where the target is overridden."""
+        super().__init_subclass__()
+        take_back(cls, "is_reward", False, ("target",))
 
     @property
     def proved(self) -> bool:

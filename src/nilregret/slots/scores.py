@@ -20,6 +20,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, flag, number, one_of, settle
 from .._utils.errors import InvalidInput
+from .._utils.overrides import take_back
 from .._utils.randomness import Randomness
 from .._utils.serialize import described
 from ..domains.domain import Arms
@@ -43,6 +44,11 @@ class Score(Part):
     highest_bound: ClassVar[bool] = False  # True if it is the upper bound of f, which arms are then compared by
     draws: ClassVar[bool] = False  # True if it draws f from a view (`draw`, `path`)
     widens: ClassVar[bool] = False  # True if the score has a width of its own in place of the bounds' (`drawn_width`)
+
+    def __init_subclass__(cls) -> None:
+        """Takes back `highest_bound` where the scores are overridden."""
+        super().__init_subclass__()
+        take_back(cls, "highest_bound", False, ("__call__", "on_table"))
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if a score draws f and the bounds are no multiple of the standard deviation."""
