@@ -26,7 +26,7 @@ from ..domains.domain import count_of_points
 from ..gp import Posterior
 from ..gp.information_gain import GreedyDesign
 from ..theory.change.schedules import PowerLaw, ucb_beta
-from ..theory.series import Series
+from ..theory.series import Series, checked_series
 from .base import Part, Policy
 
 LEAST_TAIL = 1e-300  # smallest tail probability of a quantile
@@ -315,16 +315,6 @@ def checked_delta(value: object) -> float:
     """Returns a valid failure probability, or raises `InvalidInput`."""
     why = "It is the probability that the bounds fail; 0.1 is a common choice."
     return number("delta", value, low=LEAST_DELTA, high=1.0, open_high=True, why=why)
-
-
-def checked_series(value: object) -> Series | None:
-    """Returns the pi_t of Lemma 5.1, or None for those of the theorem."""
-    if not isinstance(value, Series | None):
-        raise InvalidInput(
-            f"`series` must be a part that shares out delta, not {shown(value)}.",
-            advice="Such as `nr.slots.PowerSeries(1.5)`.",
-        )
-    return value
 
 
 def checked_scale(value: object) -> float:

@@ -14,7 +14,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
-from .._utils.checks import integer, number, settle
+from .._utils.checks import integer, number, settle, shown
+from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 
 
@@ -67,3 +68,13 @@ class EvenSeries(Series):
         if t <= self.rounds:
             return math.log(2.0) + math.log(self.rounds)
         return math.log(math.pi**2 / 3.0) + 2.0 * math.log(t - self.rounds)
+
+
+def checked_series(value: object) -> Series | None:
+    """Returns the pi_t of Lemma 5.1, or None for those of the theorem."""
+    if not isinstance(value, Series | None):
+        raise InvalidInput(
+            f"`series` must be a part that shares out delta, not {shown(value)}.",
+            advice="Such as `nr.slots.PowerSeries(1.5)`.",
+        )
+    return value
