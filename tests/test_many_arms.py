@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import nilregret as nr
 from nilregret.gp import DistinctArmsPosterior, LowRankPosterior
@@ -9,6 +10,7 @@ from nilregret.gp.arms import Prior
 from nilregret.gp.choice import MAX_RANK, posterior_on_arms
 from nilregret.gp.joint_draws import MOST_JOINT
 from nilregret.kernels.factorization import MANY, SAMPLE, factor_of_arms, pivoted_cholesky, tolerance
+from nilregret.policy import state
 
 from .marks import nightly
 
@@ -183,3 +185,17 @@ def test_up_to_the_limit_draws_come_from_the_whole_matrix():
     listed = learned(DistinctArmsPosterior(PRIOR, RIDGE))
     listed.sample(np.random.default_rng(0), np.arange(50))  # their own covariance
     assert listed._span is None
+
+
+@pytest.mark.parametrize(("arms", "threads"), [(CROWD, 1), (nr.Arms.grid(0, 1, 20), 2)])
+def test_decisions_on_many_arms_use_one_blas_thread(arms, threads, monkeypatch):
+    used, decide = [], state.decide
+
+    def recorded(*given, **named):
+        used.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        return decide(*given, **named)
+
+    monkeypatch.setattr(state, "decide", recorded)
+    with threadpool_limits(2, user_api="blas"):
+        nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1)).ask()
+    assert set(used) == {threads}

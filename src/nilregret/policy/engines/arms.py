@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+from ..._utils.blas import one_thread
 from ..._utils.checks import Array, IndexArray
 from ..._utils.errors import InvalidInput
 from ..._utils.randomness import Randomness
@@ -33,6 +34,8 @@ from .base import Decision, Engine, Limits, Prior, Question, Units, best_admitte
 
 OnArms = ArmPosterior | AveragedArms | OutOfSequencePosterior | RatePosterior
 
+ALONE = 10_000  # cells beyond which OpenBLAS shares even sums of vectors, whose threads cost more than they save
+
 
 @final
 class ArmEngine(Engine[TableBelief]):
@@ -44,6 +47,8 @@ class ArmEngine(Engine[TableBelief]):
         self.domain: Arms = domain
         self.context: Arms | None = context
         self._table = table(domain, context)
+        if len(self._table) > ALONE:
+            self.blas = one_thread
         self._empty: dict[Prior, OnArms] = {}
         self._failed: set[int] = set()
         self._rows: dict[bytes, int] = {}  # row numbers of contexts, which a round looks up several times

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, NamedTuple, TypeVar, final
 
 import numpy as np
@@ -220,6 +221,7 @@ class Engine(Copyable, ABC, Generic[B]):
         drifts: whether these functions change in each round.
         runs: whether a point is played many times in a row.
         now: the round of predictions, if functions drift.
+        blas: the context of a decision and its updates, which sets the number of BLAS threads where that matters.
     """
 
     domain: Domain
@@ -228,6 +230,7 @@ class Engine(Copyable, ABC, Generic[B]):
     drifts: bool = False
     runs: bool = False
     now: int = 0
+    blas: AbstractContextManager[object] = nullcontext()
 
     @abstractmethod
     def fresh(self, prior: Prior, *, apart: bool = False) -> B:
