@@ -370,8 +370,12 @@ class _Writing(AbstractContextManager[SqlWriter]):
         return self._writer
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        if error is None:
-            self._storage.remember(self._writer, self._study, self._version)
+        try:
+            if error is None:
+                self._storage.remember(self._writer, self._study, self._version)
+        except BaseException:  # An interrupt, which must not leave the file locked.
+            self._transaction.__exit__(*sys.exc_info())
+            raise
         self._transaction.__exit__(kind, error, trace)
         if error is None:
             self._storage.is_current = True
