@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -314,6 +315,19 @@ def test_of_many_at_once_all_are_recorded_or_none(stored, tmp_path):
     told = study.tell_many([{"trial": 6, "reward": 0.5}, (7, 0.25, None)])
     assert [trial.reward for trial in told] == [0.5, 0.25]
     assert study.tell_many([]) == []
+
+
+def test_an_interrupt_loses_no_lease(monkeypatch):
+    now = [0.0]
+    study = nr.Study(POLICIES["bucb"], clock=lambda: now[0])
+    trial = study.ask(lease=1.0)
+    now[0] = 2.0
+    with monkeypatch.context() as patch:
+        patch.setattr(type(trial), "as_abandoned", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            study.ask()
+    study.ask()
+    assert [each.state for each in study.trials] == ["abandoned", "pending"]
 
 
 def test_a_batch_is_the_same_as_one_after_the_other():

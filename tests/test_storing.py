@@ -264,6 +264,37 @@ def test_a_study_is_read_again_only_after_somebody_else_has_written(tmp_path, mo
         len(study.trials)
 
 
+def test_a_deleted_study_is_not_written_to_under_the_id_that_another_has_now(tmp_path):
+    storage = SqlStorage(url_of(tmp_path / "a.db"))
+    facts = {"policy": "{}", "goal": "maximize", "seed": 1, "about": "{}"}
+    old = storage.find_or_make("study", **facts)
+    storage.delete("study")
+    new = storage.find_or_make("study", **facts)
+    assert old.id == new.id
+    with storage.writing(new) as writer:  # Nobody else writes, so the next transaction reads no row of the study.
+        writer.save([], order=0)
+    with pytest.raises(nr.errors.StorageError, match="no longer holds"), storage.writing(old):
+        pass
+
+
+def test_an_interrupt_before_a_commit_leaves_no_lock(tmp_path, monkeypatch):
+    study = made(url_of(tmp_path / "a.db"))
+    known = list(study.trials)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SqlStorage, "remember", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            study.ask()
+    monkeypatch.setattr(files, "LOCK_SECONDS", 0.0)
+    other = nr.Study(POLICY, storage=url_of(tmp_path / "a.db"))
+    assert list(other.trials) == known
+    other.ask()
+    assert list(study.trials) == list(other.trials)
+
+
 @pytest.mark.parametrize("written", [False, True])
 def test_a_commit_that_fails_leaves_no_wrong_memory_of_the_file(tmp_path, monkeypatch, written):
     study, straight = (made(url_of(tmp_path / name)) for name in ("a.db", "b.db"))

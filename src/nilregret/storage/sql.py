@@ -20,7 +20,7 @@ from sqlalchemy import exc
 from .._utils.checks import new_study_name, shown, storable
 from .._utils.errors import InvalidInput, StorageError
 from .auth_tables import AuthTables, auth_tables
-from .base import KeepsNotes, News, Storage, StoredStudy, Summary, Writer
+from .base import Identity, KeepsNotes, News, Storage, StoredStudy, Summary, Writer
 from .database import Database
 from .notes import NOBODY, NoteStatements, owner
 from .sql_writer import SqlWriter, new_stamp, summary_of
@@ -73,7 +73,7 @@ class SqlStorage(Storage, KeepsNotes):
         studies = self._database.tables.studies.name
         self.auth_tables: AuthTables = auth_tables(studies.removesuffix("studies"))
         self._has_auth_tables = False
-        self._written: dict[int, _Written] = {}  # By the id of the study.
+        self._written: dict[Identity, _Written] = {}  # A new study may have the id of a deleted one.
         self._notes = NoteStatements(self._database.notes, self._database.engine.dialect.name, self._database.text)
         try:
             self.is_current = self._prepare(make=make)
@@ -209,7 +209,7 @@ class SqlStorage(Storage, KeepsNotes):
             connection.execute(sql.select(studies.c.id).where(studies.c.id == study.id).with_for_update())
             connection.execute(sql.delete(trials).where(trials.c.study == study.id))
             connection.execute(sql.delete(studies).where(studies.c.id == study.id))
-            self._written.pop(study.id, None)
+            self._written.pop(study.identity, None)
 
     def _find(self, connection: sql.Connection, name: str) -> StoredStudy | None:
         if not isinstance(name, str) or "\0" in name or not storable(name):  # No text column can hold such a name.
@@ -298,7 +298,7 @@ class SqlStorage(Storage, KeepsNotes):
 
     def news(self, study: StoredStudy, *, since: int, stamp: str) -> News:
         """Returns the changes since an event."""
-        written = self._written.get(study.id)
+        written = self._written.get(study.identity)
         if written is not None and written.stamp == stamp and written.version == self._database.version():
             return News((), stamp)
         now = self._stamp(study, self._database.rows(self._statements.head, {"sought": study.id}))
@@ -315,7 +315,7 @@ class SqlStorage(Storage, KeepsNotes):
         """Returns a study inside a write transaction, and the version of the database."""
         if not self.is_current:
             self._bring_up_to_date(connection)
-        version, written = self._database.version(), self._written.get(study.id)
+        version, written = self._database.version(), self._written.get(study.identity)
         if written is None or written.version != version:
             return self._writer(connection, study, lock=True), version
         cursor = connection.connection.cursor()  # Nobody else has written since.
@@ -324,7 +324,7 @@ class SqlStorage(Storage, KeepsNotes):
     def remember(self, writer: SqlWriter, study: StoredStudy, version: object) -> None:
         """Remembers what a transaction leaves in a study's row. It does so before its commit, under the lock."""
         if version is not None and writer.stamp != NEVER:
-            self._written[study.id] = _Written(version, writer.stamp, writer.counted)
+            self._written[study.identity] = _Written(version, writer.stamp, writer.counted)
 
     def _writer(self, connection: sql.Connection, study: StoredStudy, *, lock: bool) -> SqlWriter:
         """Returns a study inside a transaction.
@@ -370,8 +370,12 @@ class _Writing(AbstractContextManager[SqlWriter]):
         return self._writer
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        if error is None:
-            self._storage.remember(self._writer, self._study, self._version)
+        try:
+            if error is None:
+                self._storage.remember(self._writer, self._study, self._version)
+        except BaseException:  # An interrupt, which must not leave the file locked.
+            self._transaction.__exit__(*sys.exc_info())
+            raise
         self._transaction.__exit__(kind, error, trace)
         if error is None:
             self._storage.is_current = True

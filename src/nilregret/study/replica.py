@@ -294,12 +294,13 @@ class Replica:
             if count >= most:
                 return True
             count += 1
-            until, number = heapq.heappop(self._leases)
+            until, number = self._leases[0]
             trial = self.record[number]
             if trial.state == "pending":
                 lease = until - trial.asked_at
                 reason = f"its lease of {lease:g} s ran out"
                 self.put(trial.as_abandoned(reason=reason, order=self.record.order + 1, time=now), "abandoned")
+            heapq.heappop(self._leases)  # Not before: an interrupt would lose the lease.
         return False
 
     # -- reading -------------------------------------------------------------------------------------------------
