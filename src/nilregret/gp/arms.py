@@ -76,6 +76,11 @@ class Prior:
         return self._span
 
 
+def renewal(rank: int) -> int:
+    """Returns the number of updates after which everything is computed again, for a factor of this rank."""
+    return max(RECOMPUTE_EVERY, 2 * rank)
+
+
 def revise_sums(
     arms: IndexArray, old: Sequence[float], new: Sequence[float], plays: IndexArray, average: Array, scatter: Array
 ) -> Array:
@@ -225,7 +230,7 @@ class ArmPosterior(CountingPosterior):
             updates += 1
             if self.grows and not self.plays[arm]:
                 new.add(arm)
-            if updates >= RECOMPUTE_EVERY and updates >= 2 * (self.rank + len(new)):
+            if updates >= renewal(self.rank + len(new)):
                 last, updates = i, 0
         for arm, target in zip(arms[:last], targets[:last], strict=True):
             if not self.plays.item(arm):
@@ -307,13 +312,14 @@ class ArmPosterior(CountingPosterior):
     def _updated(self) -> None:
         self._spectrum = None
         self._updates += 1
+        # The first comparison saves most rounds the second, which is slower.
         if self._updates >= RECOMPUTE_EVERY and self._updates >= self.renewed_after:
             self._renew()
 
     @property
     def renewed_after(self) -> int:
         """Updates after which everything is computed again, for the present rank."""
-        return max(RECOMPUTE_EVERY, 2 * self.rank)
+        return renewal(self.rank)
 
     def _renew(self) -> None:
         """Computes everything from the sums."""
