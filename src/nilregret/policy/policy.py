@@ -163,12 +163,16 @@ class Policy(Generic[D]):
         return self.pending.proves(self.confidence.valid_for, self) if whole else "none"
 
     @property
+    def finite(self) -> bool:
+        """True if its points are arms, and there are finitely many contexts or none."""
+        return isinstance(self.domain, Arms) and isinstance(self.context, Arms | None)
+
+    @property
     def batched(self) -> bool:
         """True if many simulated worlds can advance together: their points are arms, and every part says so."""
         extras = (self.refit, self.constraints, self.sketch, self.switching)
         parts = (self.memory, self.explore, self.pending, self.objective, self.confidence, self.score)
-        finite = isinstance(self.domain, Arms) and isinstance(self.context, Arms | None)
-        return finite and extras == (None,) * 4 and all(part.batched for part in parts)
+        return self.finite and extras == (None,) * 4 and all(part.batched for part in parts)
 
     @property
     def constraint_count(self) -> int:
@@ -196,11 +200,10 @@ class Policy(Generic[D]):
 
         Such a policy is played without a `Trial` for each round.
         """
-        finite = isinstance(self.domain, Arms) and isinstance(self.context, Arms | None)
         rewards = self.plain and self.objective.is_reward and not (self.pending.moves or self.constraint_count)
         fixed = self.refit is None and self.memory.drift() is None and self.confidence.guess() is None
         alone = self.constraints is None and self.switching is None and self.window is None
-        return finite and rewards and fixed and alone and self.pending.waits() is None
+        return self.finite and rewards and fixed and alone and self.pending.waits() is None
 
     @property
     def foreseeable(self) -> bool:

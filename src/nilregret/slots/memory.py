@@ -212,8 +212,7 @@ class Memory(Part):
         drift, name = self.drift(), type(self).__name__
         if drift is None:
             return
-        finite = isinstance(policy.domain, Arms) and isinstance(policy.context, Arms | None)
-        if isinstance(drift, tuple) and not finite:
+        if isinstance(drift, tuple) and not policy.finite:
             raise InvalidInput(
                 f"`{name}` keeps a posterior for each rate, of the values of f at finitely many arms (and contexts); "
                 "on a continuous domain they are infinitely many. Take `Discount` with the likeliest rate, or arms."

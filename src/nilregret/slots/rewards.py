@@ -27,7 +27,6 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, number, one_of, settle, shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
-from ..domains.domain import Arms
 from ..storage.record import Trial
 from .base import Policy
 from .objective import Objective
@@ -114,8 +113,7 @@ class KnownReward(Objective):
         Proofs for fixed scales, fits, constraints and drifts need the plain posterior.
         """
         fixed = policy.confidence.sub_gaussian or policy.refit is not None or policy.constraints is not None
-        finite = isinstance(policy.domain, Arms) and isinstance(policy.context, Arms | None)
-        return self if finite and not fixed and policy.memory.drift() is None else None
+        return self if policy.finite and not fixed and policy.memory.drift() is None else None
 
     @final
     def turned(self) -> Self:
