@@ -7,7 +7,7 @@ noise, so that policies are compared in pairs.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -107,14 +107,10 @@ def _results(job: Job, some: Some, *, together: int) -> list[dict[str, Array]]:
     """
     count = job.trials
     job.report(0, count)
-    results: list[dict[str, Array]] = []
-    if job.executor is not None or job.jobs == 1 or count == 1:
-        length = together if job.executor is None else 1
-        batches = [range(start, min(start + length, count)) for start in range(0, count, length)]
-        for found in map(some, batches) if job.executor is None else results_of(job.executor, some, batches):
-            results.extend(found)
-            job.report(len(results), count)
-        return results
+    if job.executor is not None:
+        return _reported(results_of(job.executor, some, _batches(count, 1)), job)
+    if job.jobs == 1 or count == 1:
+        return _reported(map(some, _batches(count, together)), job)
     import loky
 
     workers = min(loky.cpu_count() if job.jobs == -1 else job.jobs, count)
@@ -122,14 +118,26 @@ def _results(job: Job, some: Some, *, together: int) -> list[dict[str, Array]]:
     length = max(1, count // (25 * workers)) if together == 1 else min(together, -(-count // (4 * workers)))
     pool, whole = loky.get_reusable_executor(max_workers=workers, timeout=IDLE), False
     try:
-        batches = [range(start, min(start + length, count)) for start in range(0, count, length)]
-        for future in [pool.submit(some, batch) for batch in batches]:
-            results.extend(future.result())
-            job.report(len(results), count)
+        futures = [pool.submit(some, batch) for batch in _batches(count, length)]
+        results = _reported((future.result() for future in futures), job)
         whole = True
     finally:
         if not whole:  # After an error or an interrupt, running trials are killed.
             pool.shutdown(wait=True, kill_workers=True)
+    return results
+
+
+def _batches(count: int, length: int) -> list[range]:
+    """Returns the trials in batches of a length, of which the last may be shorter."""
+    return [range(start, min(start + length, count)) for start in range(0, count, length)]
+
+
+def _reported(batches: Iterable[list[dict[str, Array]]], job: Job) -> list[dict[str, Array]]:
+    """Returns the results of all batches, and reports them as they arrive."""
+    results: list[dict[str, Array]] = []
+    for found in batches:
+        results.extend(found)
+        job.report(len(results), job.trials)
     return results
 
 
