@@ -22,7 +22,7 @@ class Part(ABC):  # noqa: B024 - each slot declares abstract methods of its own
         """Takes `batched` back from a subclass of a finished class, unless it says so itself."""
         super().__init_subclass__()
         if any(getattr(base, "__final__", False) for base in cls.__bases__):
-            take_back(cls, "batched", False, ("__module__",))  # whatever it overrides
+            take_back(cls, "batched", False)
 
     @property
     def batched(self) -> bool:
