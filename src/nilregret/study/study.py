@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, final, overload
 
 import numpy.typing as npt
 
-from .._utils.checks import LARGEST_SEED, Array, integer, new_study_name, number, shown, study_name
+from .._utils.checks import LARGEST_SEED, Array, flag, integer, new_study_name, number, shown, study_name
 from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning
 from .._utils.serialize import loads
 from ..domains.typed import D
@@ -26,7 +26,7 @@ from . import export
 from .answers import check_answer, parse_answers, reason_of
 from .audit import Auditor
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
-from .definition import check_facts, check_same, stored_facts
+from .definition import PROPENSITIES, check_facts, check_same, stored_facts
 from .direction import Goal, check_goal, has_channels
 from .inputs import Inputs
 from .play_rewards import Rewards
@@ -69,6 +69,8 @@ class Study(Queries[D]):
         name: of the study within the storage. If the storage has a study of this name, that study is resumed. The
             policy, goal and seed must then equal those on record.
         about: facts to store with a new study. A resumed study must have the same facts.
+        propensities: if True, each decision is recorded with its probability (`Trial.propensity`), which a log needs to
+            say what another policy would have earned. It is among the facts, so a study that is opened again keeps it.
         clock: returns the time of asking and telling in Unix seconds.
         on_change: called by `ask` once with each new cut of the memory, a `nilregret.slots.Restart`, whichever process
             told the reward that led to it. Cuts on record when the study was opened are skipped. `ask` raises an error
@@ -79,7 +81,8 @@ class Study(Queries[D]):
         goal: as given.
         seed: as given.
         name: as given.
-        about: as given.
+        about: as given, with `propensities` if these are recorded.
+        propensities: as given.
         quiet: if True, warnings go to `held_warnings` instead of Python's `warnings`.
         held_warnings: sentences of held warnings, by kind.
         inputs: checks of rewards, constraint values, contexts and points.
@@ -99,6 +102,7 @@ class Study(Queries[D]):
         storage: str | Storage | None = None,
         name: str = "study",
         about: Mapping[str, str] | None = None,
+        propensities: bool = False,
         clock: Callable[[], float] = time.time,
         on_change: Callable[[Restart], object] | None = None,
     ) -> None:
@@ -109,6 +113,9 @@ class Study(Queries[D]):
         self.seed = integer("seed", seed, low=0, high=LARGEST_SEED, why="Random streams are numbered from 0.")
         self.name = (new_study_name if storage is None else study_name)("name", name)
         self.about = check_facts(about)
+        if flag(PROPENSITIES, propensities):
+            self.about[PROPENSITIES] = True
+        self.propensities = self.about.get(PROPENSITIES) is True
         self._on_change = on_change
         if on_change is not None and not callable(on_change):
             raise InvalidInput(f"`on_change` is {shown(on_change)}: it must be a function of a restart, or None.")
@@ -118,7 +125,7 @@ class Study(Queries[D]):
         self._next_check: float = FIRST  # The number of trials at which rewards are compared with the policy's scales.
         handle = None if storage is None else self._find_or_make(storage)
         self.replica = Replica(policy, self.goal, self.seed, clock, handle)
-        self._calls = Transaction(policy, self.replica)  # Of one call each, without notes.
+        self._calls = Transaction(policy, self.replica, propensities=self.propensities)  # Each call without notes.
         charges = isinstance(policy, Policy) and policy.objective.revises
         self._remarks = charges or has_channels(policy)  # Whether a decision may lead to a warning.
         self._announced = len(self.replica.state.restarts)  # Cuts of the memory that `on_change` has seen or skips.
@@ -389,7 +396,9 @@ class Study(Queries[D]):
         Returns:
             The result of each call, or `Failed` with its error. A failed call leaves no trace.
         """
-        found = group_commit(self.policy, self.replica, acts, keys=keys, seconds=seconds)
+        found = group_commit(
+            self.policy, self.replica, acts, keys=keys, propensities=self.propensities, seconds=seconds
+        )
         self._after_ask()
         self._after_tell()
         return found
