@@ -33,6 +33,7 @@ from .waiting import LONG
 POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2), noise=0.1)
 NEW_IN_5 = [name for name, came in tables.ADDED["trials"].items() if came == 5]
 NEW_IN_7 = [(table, name) for table, new in tables.ADDED.items() for name, came in new.items() if came == 7]
+NEW_IN_8 = [(table, name) for table, new in tables.ADDED.items() for name, came in new.items() if came == 8]
 NEW_IN_6 = [name for name, came in tables.ADDED["trials"].items() if came == 6]
 
 
@@ -56,6 +57,9 @@ def execute(path, *statements):
 
 def as_format(path, number):
     """The file as the version that wrote this format left it."""
+    if number < 8:
+        execute(path, f"PRAGMA user_version = {number}", "DROP TABLE arms")
+        execute(path, *(f"ALTER TABLE {table} DROP COLUMN {name}" for table, name in NEW_IN_8))
     if number < 7:
         execute(path, f"PRAGMA user_version = {number}")
         execute(path, *(f"ALTER TABLE {table} DROP COLUMN {name}" for table, name in NEW_IN_7))
@@ -78,7 +82,7 @@ def columns(path, table="trials"):
         return [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
 
 
-@pytest.mark.parametrize("number", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("number", [2, 3, 4, 5, 6, 7])
 def test_files_of_older_versions_are_read_as_they_are_and_brought_up_to_date_by_the_first_write(tmp_path, number):
     path = tmp_path / "a.db"
     study = made(url_of(path))
@@ -97,8 +101,8 @@ def test_files_of_older_versions_are_read_as_they_are_and_brought_up_to_date_by_
     again.close()
     assert set(NEW_IN_5 + NEW_IN_6) <= set(columns(path))
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT format, events, goal FROM studies").fetchone() == (7, 12, "maximize")
-        assert connection.execute("PRAGMA user_version").fetchone() == (7,)
+        assert connection.execute("SELECT format, events, goal FROM studies").fetchone() == (8, 12, "maximize")
+        assert connection.execute("PRAGMA user_version").fetchone() == (8,)
         orders = [row[0] for row in connection.execute("SELECT last_order FROM trials ORDER BY number")]
     assert orders == [trial.last_order for trial in again.trials]
     study = nr.Study.open(storage=url_of(path))

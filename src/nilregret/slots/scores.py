@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 import numpy as np
@@ -185,6 +185,12 @@ class RandomisedBound(Score):
         """Returns zeta_t^{1/2}, or 0 if zeta_t is negative, as is possible for a single arm."""
         zeta = self.shift + self.growth * math.log(t) - 2.0 * math.log(randomness.uniform)
         return math.sqrt(max(zeta, 0.0))
+
+    def for_arms(self, before: int, after: int) -> RandomisedBound:
+        """Returns the score with log(N / 2) of more arms, as often as the shift has that of so many."""
+        known = math.log(before) - math.log(2.0)
+        multiple = self.shift / known if known else 2.0
+        return replace(self, shift=multiple * (math.log(after) - math.log(2.0)) if multiple > 0.0 else self.shift)
 
     def on_table(self, view: TableView) -> Array:
         """Returns mu + zeta_t^{1/2} sigma of all arms."""
