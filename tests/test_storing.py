@@ -60,6 +60,8 @@ def execute(path, *statements):
 def as_format(path, number):
     """The file as the version that wrote this format left it."""
     execute(path, f"PRAGMA user_version = {number}")
+    if number < 8:
+        execute(path, "DROP TABLE arms")
     for format_ in (8, 7):
         if number < format_:
             execute(path, *(f"ALTER TABLE {table} DROP COLUMN {name}" for table, name in new_in(format_)))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 import numpy as np
@@ -205,6 +205,12 @@ class RandomisedBound(Score):
         """Returns the law of the lines mu + w sigma, where P(w > x) = exp(-(x^2 - shift - growth log t) / 2)."""
         least = self._least(view.round)
         return DrawnLine(*view.moments(), lambda x: np.exp(0.5 * (least - x**2)), math.sqrt(max(least, 0.0)))
+
+    def for_arms(self, before: int, after: int) -> RandomisedBound:
+        """Returns the score with log(N / 2) of more arms, as often as the shift has that of so many."""
+        known = math.log(before) - math.log(2.0)
+        multiple = self.shift / known if known else 2.0
+        return replace(self, shift=multiple * (math.log(after) - math.log(2.0)) if multiple > 0.0 else self.shift)
 
     def on_table(self, view: TableView) -> Array:
         """Returns mu + zeta_t^{1/2} sigma of all arms."""
