@@ -17,17 +17,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
-from .._utils.checks import shown
-from .._utils.errors import NoRegretError, StorageError
+from .._utils.errors import NoRegretError
 from .._utils.garbage import no_collection
+from ..policy.fits import FitJob, LateFits
+from ..policy.state import State
 from ..storage.base import Change, KeepsNotes
 from ..storage.record import Record
-from ..storage.trial import EventKind, Trial
+from ..storage.trial import EventKind, Fit, Trial
 from .direction import AnyPolicy, AnyState, Goal, copy_of_state, initial_state, receive
 
 if TYPE_CHECKING:
     from ..storage import Storage, StoredStudy
-    from ..storage.base import Identity, Writer
+    from ..storage.base import Writer
     from .audit import Auditor
 
 P = ParamSpec("P")
@@ -116,6 +117,7 @@ class Replica:
         seed: of the study.
         clock: returns Unix seconds.
         handle: of the stored study, or None if the study is in memory alone.
+        late: fits that are made apart from decisions. None if a decision makes the fit that is due.
 
     Attributes:
         record: all trials known here.
@@ -125,14 +127,15 @@ class Replica:
     """
 
     def __init__(
-        self, policy: AnyPolicy, goal: Goal, seed: int, clock: Callable[[], float], handle: StoredStudyHandle | None
-    ) -> None:
-        self._policy, self._goal, self._seed, self.clock = policy, goal, seed, clock
+        self, policy: AnyPolicy, goal: Goal, seed: int, clock: Callable[[], float], handle: StoredStudyHandle | None,
+        late: LateFits | None = None,
+    ) -> None:  # fmt: skip
+        self._policy, self._goal, self._seed, self.clock, self._late = policy, goal, seed, clock, late
         self.handle = handle
         self._plain_lock = lock = threading.RLock()
         self.lock = _Lock(lock, weakref.proxy(self))  # A proxy avoids a cycle, so a dropped study closes its files.
         self._timed = policy.pending.in_time
-        self.record, self.state = Record(), initial_state(policy, goal, seed=seed)
+        self.record, self.state = Record(), self._initial()
         self._current: AnyState | None = None
         self._valid = handle is None  # Whether record, state and storage agree.
         self._saved_order = 0  # The order of the last event for which they agreed.
@@ -252,9 +255,12 @@ class Replica:
         self._current, self._leases = None, _leases_of(self.record)
         self._mark_saved()
 
+    def _initial(self) -> AnyState:
+        return initial_state(self._policy, self._goal, seed=self._seed, late=self._late)
+
     def _replayed(self) -> AnyState:
         """Returns a new state that has learned the whole record, with corrected answers in place of first ones."""
-        state = initial_state(self._policy, self._goal, seed=self._seed)
+        state = self._initial()
         receive(state, self._goal, self.record.corrected_events())
         return state
 
@@ -319,9 +325,28 @@ class Replica:
     def current(self) -> AnyState:
         """Returns a state for queries that has learned all trials of all processes. The caller holds `lock`."""
         self.sync()
+        return self._settled()
+
+    def _settled(self) -> AnyState:
         if self._current is None:
             self._current = self.state.settled()
         return self._current
+
+    # -- fits apart from decisions -------------------------------------------------------------------------------
+
+    def fit_jobs(self) -> list[FitJob]:
+        """Returns the fits that are due by what is known and committed here, and not in force. No storage is read."""
+        with self.lock:
+            state = self.state
+            if not isinstance(state, State) or not state.may_fit() or self._uncommitted or not self._valid:
+                return []  # the call that is being written looks again when it is done
+            return cast(State, self._settled()).fit_jobs()
+
+    def offer(self, job: FitJob, fit: Fit) -> None:
+        """Lets a fit come into force with the next decision."""
+        with self.lock:
+            cast(LateFits, self._late).ready[job.channel] = job, fit
+            self._current = None
 
     def query(self, read: Callable[[AnyState], R]) -> R:
         """Returns a function's result for a state that has learned all trials of all processes."""
@@ -347,7 +372,7 @@ class Replica:
             self._rebuild(fresh)
 
     def _rebuild(self, fresh: AnyState | None) -> None:
-        record, state = Record(), initial_state(self._policy, self._goal, seed=self._seed) if fresh is None else fresh
+        record, state = Record(), self._initial() if fresh is None else fresh
         self._changes.clear()
         handle = self.handle
         known, stamp = (self.record.as_of(self._saved_order), UNKNOWN) if handle is None else handle.news(record)
@@ -413,31 +438,3 @@ def _leases_of(record: Record) -> list[tuple[float, int]]:
     found = [(t.lease_until, t.number) for t in record if t.lease_until is not None and t.state == "pending"]
     heapq.heapify(found)
     return found
-
-
-def find_again(url: str, name: str, known: Identity | None) -> tuple[Storage, str]:
-    """Returns the storage of a pickled study and the name that the study has now.
-
-    The study may have been renamed since, and its old name given to another study.
-
-    Args:
-        url: of the storage.
-        name: that the study had.
-        known: its identity, or None in a pickle of an older version.
-
-    Raises:
-        StorageError: the storage no longer holds the study.
-    """
-    from ..storage.opening import opened
-
-    storage = opened(url, make=False)
-    if known is None:
-        return storage, name
-    for candidate in (name, *storage.names()):
-        found = storage.find(candidate)
-        if found is not None and found.identity == known:
-            return storage, candidate
-    raise StorageError(
-        f"{url} no longer holds the study {shown(name)} that was copied or pickled: it has been deleted, or the file "
-        "has been replaced by another. Open a study by its name to work with the storage as it is now."
-    )
