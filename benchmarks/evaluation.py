@@ -8,9 +8,9 @@ Each world has three contexts and five arms with click rates drawn from [.1, .9]
 Gaussian draws, whose propensities are exact by quadrature, and a floor of uniform decisions. Four policies are
 evaluated on each log: uniform, one arm, the best arm of each context, and a random one. Their true value is that over
 the contexts of the log. Coverage and mean width of 95% intervals: `nr.evaluate` without and with the floor told; the
-percentile bootstraps of IPS and SNIPS, as `obp` has them; and empirical Bernstein with the bound of the weights (Maurer
-& Pontil, 2009). The least coverage that 95% allows in so many worlds has probability .99. RMSE: of each estimator. Where
-`obp` is installed, its estimators are compared with ours in the same run.
+percentile bootstraps of IPS and SNIPS, as `obp` has them; and empirical Bernstein with the bound of the weights
+(Maurer & Pontil, 2009). The least coverage that 95% allows in so many worlds has probability .99. RMSE: of each
+estimator. Where `obp` is installed, its estimators are compared with ours in the same run.
 """
 
 from __future__ import annotations

@@ -64,6 +64,7 @@ def evaluate(
         reward_range: least and largest possible reward, not only of those that came.
         actions: names of all actions, in the order of probabilities. None for the arms of a study, else those found.
         floor: lowest propensity that the log's policy can have by design, such as 0.1 / N. Intervals become narrower.
+            None for that of a study's `explore=nr.slots.Uniform(rate)`, if it has one.
         default_reward: stands in for missing rewards. None leaves their rows out.
         most: largest weight that "switch" uses.
         seed: of a policy that learns.
@@ -129,7 +130,7 @@ def _answered(log: Log, default_reward: float | None) -> Log:
 def _least(floor: float | None, log: Log) -> float | None:
     """Returns the lowest propensity by design, or None."""
     if floor is None:
-        return None
+        return log.least if log.least is not None and log.least <= log.propensities.min() else None
     floor = number("floor", floor, low=0.0, open_low=True, high=1.0)
     least = float(log.propensities.min())
     if least < floor * (1.0 - 1e-9):

@@ -44,6 +44,7 @@ class Log:
         offered: number of actions that could be chosen in each row, `(n,)`.
         available: whether an action could be chosen, `(n, N)`, or None if all always could.
         left_out: numbers of rows that are not among the n, by reason.
+        least: lowest propensity that there can be by design, or None.
         study: where the log comes from, or None for other logs.
     """
 
@@ -54,6 +55,7 @@ class Log:
     contexts: Any
     available: npt.NDArray[np.bool_] | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
+    least: float | None = None
     study: Study | None = None
 
     def __len__(self) -> int:

@@ -45,7 +45,14 @@ def replayed(policy: Policy, log: Log, *, seed: int) -> tuple[Array, int]:
     drawn = np.random.default_rng([seed, STREAM]).random(len(log))
     for row, (arm, propensity, reward) in enumerate(zip(log.taken, log.propensities, log.rewards, strict=True)):
         context = log.context(row) if policy.context is not None else None
-        table[row] = study.probabilities(context=context)  # type: ignore[attr-defined]
+        probabilities = study.probabilities(context=context)
+        if probabilities is None:
+            raise InvalidInput(
+                "A part of this policy draws by a law that it does not say, so its probabilities are not known and it "
+                "cannot be replayed.",
+                advice="Say the law by `nilregret.slots.Score.law`.",
+            )
+        table[row] = probabilities
         if drawn[row] * propensity < factor * table[row, arm] and not np.isnan(reward):
             where = domain.points[arm] if domain.space is None else domain.parameters(int(arm))
             study.add(where, float(reward), context=context)

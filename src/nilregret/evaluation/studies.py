@@ -9,6 +9,7 @@ import numpy as np
 from .._utils.checks import Array
 from .._utils.errors import InvalidInput
 from ..domains.domain import Arms
+from ..policy.policy import Policy
 from ..storage.trial import Trial
 from ..study.study import Study
 from .log import Log, checked
@@ -38,16 +39,21 @@ def log_of_study(study: Study) -> Log:
         taken=np.array([trial.arm for trial in asked], dtype=np.intp),
         propensities=np.array([_propensity(trial) for trial in asked], dtype=np.float64),
         rewards=np.array([np.nan if trial.reward is None else trial.reward for trial in asked], dtype=np.float64),
-        contexts=_contexts(study, asked), study=study,
+        contexts=_contexts(study, asked), study=study, least=_least(study, len(domain)),
         left_out={"added without being asked for": len(trials) - len(asked)} if len(asked) < len(trials) else {},
     )  # fmt: skip
     failed = np.array([trial.state == "failed" for trial in asked], dtype=bool)
     return checked(log.only(~failed, "failed"))
 
 
+def _least(study: Study, count: int) -> float | None:
+    """Returns the lowest propensity that the policy's forced rounds allow, or None without such a floor."""
+    explore = study.policy.explore if isinstance(study.policy, Policy) else None
+    return explore.floor / count if explore is not None and explore.floor > 0.0 else None
+
+
 def _propensity(trial: Trial) -> float:
-    found: float | None = getattr(trial, "propensity", None)
-    return np.nan if found is None else found
+    return np.nan if trial.propensity is None else trial.propensity
 
 
 def _contexts(study: Study, trials: list[Trial]) -> Any:
