@@ -49,7 +49,8 @@ class State:
     def __init__(self, policy: Policy, *, seed: int, recorded: bool = True) -> None:
         self.policy, self._recorded = policy, recorded
         self.rounds = Rounds(seed, policy.confidence.recent)
-        engine = make_engine(policy.domain, policy.context, policy.search, policy.sketch, seed=seed)
+        by_rows = policy.refit is not None and policy.refit.by_rows
+        engine = make_engine(policy.domain, policy.context, policy.search, policy.sketch, seed=seed, by_rows=by_rows)
         engine.drifts, engine.runs = policy.memory.drift() is not None, policy.switching is not None
         self.outputs = Outputs(policy, engine, self.rounds, seed=seed)
         self.reward = self.outputs.reward
