@@ -142,7 +142,6 @@ def auto(
     # Until the first fit rewards vary by ten times the noise, so that neither drowns the other.
     factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
     kernel = factor * kernel_for(domain, context=context, lengthscale=0.5)
-    start = _start(domain, budget, parallel)
     kind = None if reward is None else chosen_reward(reward)
     by_models = cumulative and _by_models(domain, context, part, answers)
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
@@ -155,16 +154,12 @@ def auto(
         _score(domain, context, limited=count > 0 or (part is not None and part.by_sign), cumulative=cumulative),
         noise=std, regularization=std**2, context=context,
         memory=_memory(world),
-        explore=_explore(domain, start, limited=limited and context is None),
+        explore=_explore(domain, _start(domain, budget, parallel), limited=limited and context is None),
         pending=_pending(answers, parallel),
         constraints=_constraints(count, domain, context),
         # On the border of the feasible region candidates must be allowed to lie close together.
         search=PointSearch(mutations=256, incumbents=5, apart=0.0001 if limited else 0.001),
-        refit=Refit(
-            every=3, growth=0.1, warp="half-rank" if context is None else "none",
-            noise="given" if is_known else "unknown",
-        ),
-        reward=kind,
+        refit=_fits(context, is_known=is_known), reward=kind,
     )  # fmt: skip
     policy = _with_models(policy, world, answers) if by_models else policy
     return policy if part is None else policy.using(constraints=part)
@@ -274,6 +269,11 @@ def _constraints(count: int, domain: Domain, context: Domain | None) -> Constrai
         kernel=kernel_for(domain, context=context, lengthscale=0.5),
         rule="probability" if context is None else "optimistic",
     )
+
+
+def _fits(context: Domain | None, *, is_known: bool) -> Refit:
+    warp, noise = "half-rank" if context is None else "none", "given" if is_known else "unknown"
+    return Refit(every=3, growth=0.1, warp=warp, noise=noise)
 
 
 def _memory(world: str) -> Memory:

@@ -9,8 +9,8 @@
 | L_j | `_log_weights` | log weight of model j: its log density of each reward before it learned the reward | m |
 
 Given s^2, the weights are exact (`arm_blocks`), and shape and rate follow from the errors of one-step predictions:
-rate += (y - mu)^2 / (2 (1 + q)), where s^2 q is the variance of mu. The prior mean of the constants is the posterior
-mean under N(0, 4 s^2 / lambda), so that an arm that was not played is thought to be like the others (empirical Bayes).
+rate += (y - mu)^2 / (2 (1 + q)), where s^2 q is the variance of mu. The prior mean of the constants is learned under
+N(0, 4 s^2 / lambda) (empirical Bayes). An arm that was not played is therefore thought to be like the others.
 
 Rewards are standardised by the first of them, and contexts too. As long as these are few, all models are made afresh
 from them when their number reaches the next of `ANEW`. So the posterior is a function of the observations in their
@@ -88,7 +88,7 @@ def numbers_held(candidates: tuple[Candidate, ...], arms: int, columns: int, of_
 
 @final
 class LinearModel(Copyable):
-    """One candidate, with what it has learned, in standardised units.
+    """A candidate with what it has learned, in standardised units.
 
     Args:
         candidate: the candidate.
