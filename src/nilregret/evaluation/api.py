@@ -123,7 +123,7 @@ def _answered(log: Log, default_reward: float | None) -> Log:
         fill = number("default_reward", default_reward, low=-LARGEST_REWARD, high=LARGEST_REWARD)
         log = replace(log, rewards=np.where(np.isnan(log.rewards), fill, log.rewards))
     if np.isnan(log.rewards).all():
-        raise InvalidInput("No decision of the log has a reward yet, so nothing can be evaluated.", topic="no_rewards")
+        raise InvalidInput("No decision of the log has a reward yet, so nothing can be evaluated.")
     return log
 
 

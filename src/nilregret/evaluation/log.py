@@ -25,8 +25,11 @@ NEEDED = (
 )
 NO_PROPENSITIES = (
     "No row of the log has a propensity, the probability with which its action was chosen. Without it nothing can be "
-    "said of other policies. A study records propensities where its policy draws or has a floor, such as "
-    "`explore=nr.slots.Uniform(0.1)`."
+    "said of other policies."
+)
+RECORD = (
+    "A study records them if it is made with `nr.Study(policy, propensities=True)`. They are of use if the policy "
+    "draws or has a floor, such as `explore=nr.slots.Uniform(0.1)`."
 )
 
 
@@ -134,9 +137,9 @@ def checked(log: Log) -> Log:
         )
     known = ~np.isnan(p)
     if len(p) and not known.any():
-        raise InvalidInput(NO_PROPENSITIES, topic="no_propensities")
+        raise InvalidInput(NO_PROPENSITIES, advice=RECORD, topic="no_propensities")
     if not len(p):
-        raise InvalidInput("The log has no decisions, so nothing can be evaluated.", topic="empty_log")
+        raise InvalidInput("The log has no decisions, so nothing can be evaluated.")
     return replace(log, propensities=np.minimum(p, 1.0)).only(known, "without a propensity")
 
 

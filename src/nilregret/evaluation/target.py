@@ -123,7 +123,7 @@ def _uniform(log: Log) -> Target:
 def _best(log: Log) -> Target:
     study = log.study
     if study is None:
-        raise InvalidInput('"best" is what a study thinks best, and the log is no study. ' + FORMS)
+        raise InvalidInput('"best" is what a study thinks best, and the log is no study.', advice=FORMS)
     if log.contexts is None:
         return Target(None, np.array([means(study, None).argmax()]), from_log=True)
     known: dict[str, int] = {}
@@ -151,8 +151,8 @@ def _codes(names: Sequence[Any], log: Log) -> IndexArray:
     except (KeyError, TypeError):
         wrong = next(name for name in names if not _known(name, code))
         raise InvalidInput(
-            f"The policy chooses {shown(wrong)}, which is no action of the log. There is "
-            f"{shown(list(log.actions))}. Actions that the log never took are named by `actions=`."
+            f"The policy chooses {shown(wrong)}, which is no action of the log. There is {shown(list(log.actions))}.",
+            advice="Actions that the log never took are named by `actions=`.",
         ) from None
 
 
@@ -175,7 +175,9 @@ def _of_table(policy: Any, log: Log) -> Target:
         return Target(_checked(table.astype(np.float64), log), None)
     raise InvalidInput(
         f"`policy` is {shown(policy)}, of shape {table.shape}. The log has {many(n, 'decision')} with a propensity "
-        f"among {many(count, 'action')}. {FORMS}"
+        f"among {many(count, 'action')}.",
+        advice=FORMS,
+        topic="target",
     )
 
 

@@ -17,6 +17,7 @@ from .._utils.errors import InvalidInput
 from ..storage import MemoryStorage, SqlStorage, Storage
 from .auth.middleware import AccessMiddleware
 from .auth.tokens import Tokens
+from .evaluations import EVALUATION_OPERATIONS
 from .openapi import document
 from .operations import Endpoint, Operation
 from .problems import HANDLERS
@@ -26,7 +27,9 @@ from .settings import LEAVING, Settings
 from .write_routes import WRITE_OPERATIONS
 
 # The router tries them in order, so those that are called most come first.
-OPERATIONS: tuple[Operation, ...] = (*WRITE_OPERATIONS, *READ_OPERATIONS, *HEALTH_OPERATIONS)
+OPERATIONS: tuple[Operation, ...] = (
+    *WRITE_OPERATIONS, *READ_OPERATIONS, *EVALUATION_OPERATIONS, *HEALTH_OPERATIONS,
+)  # fmt: skip
 
 
 def create_app(
