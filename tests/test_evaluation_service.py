@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import nilregret as nr
+from nilregret.__main__ import main
 from nilregret.storage import MemoryStorage
 
 from .service import Client
@@ -90,3 +92,64 @@ def test_a_study_without_propensities_says_how_to_record_them(client):
     status, said = client.post("/v1/studies/plain/evaluations", {"policy": "uniform"})
     assert status == 422
     assert '"about": {"propensities": true}' in said["error"]["sentence"]
+
+
+# -- the command line ------------------------------------------------------------------------------------------------
+
+
+def run(*args, code=0):
+    result = CliRunner().invoke(main, ["evaluate", *(str(arg) for arg in args)])
+    assert result.exit_code == code, result.output
+    return result.stderr if code else result.stdout
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with nr.Study(POLICY, propensities=True, storage="sqlite:///shop.db", name="shop") as study:
+        filled(study, 80).export("trials.csv")
+        yield study
+
+
+@pytest.mark.filterwarnings("ignore:The estimate rests on few")
+def test_the_command_says_what_python_says(shop, tmp_path):
+    wanted = nr.evaluate(shop, "uniform")
+    for log in (["shop.db"], ["sqlite:///shop.db", "shop"]):
+        assert run(*log, "--policy", "uniform") == f"{wanted}\n"
+    said = json.loads(run("trials.csv", "--policy", "uniform", "--floor", 0.1, "--json"))
+    assert said == json.loads(json.dumps(wanted.to_dict()))
+    one = nr.evaluate(shop, 2, estimator="dr").to_dict()
+    assert json.loads(run("shop.db", "--policy", 2, "--estimator", "dr", "--json"))["estimates"] == one["estimates"]
+    assert json.loads(run("shop.db", "--policy", "[0, 0, 1, 0]", "--json"))["value"] == wanted_value(shop)
+    (tmp_path / "choices.csv").write_text("2\n" * 80)
+    (tmp_path / "shares.csv").write_text("0,0,1,0\n" * 80)
+    for file in ("choices.csv", "shares.csv"):
+        assert json.loads(run("shop.db", "--policy", file, "--json"))["value"] == wanted_value(shop)
+    (tmp_path / "learner.json").write_text(nr.gp_ucb(ARMS, nr.SquaredExponential(0.3), noise=0.5).to_json())
+    assert "it took in" in run("shop.db", "--policy", "learner.json")
+
+
+def wanted_value(study):
+    return nr.evaluate(study, 2).value
+
+
+def test_the_command_draws(shop):
+    assert "Picture: values.png" in run("shop.db", "--policy", "uniform", "--picture", "values.png")
+    assert "could not be written" in run("shop.db", "--policy", "uniform", "--picture", "no/values.png", code=1)
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (["none.csv", "--policy", "uniform"], "cannot be read"),
+        (["trials.csv", "--policy", "best"], "the log is no study"),
+        (["trials.csv", "--policy", 7], "chooses 7"),
+        (["trials.csv", "--policy", "none.json"], "cannot be read"),
+        (["trials.csv", "--policy", "none.csv"], "cannot be read"),
+        (["trials.csv", "--policy", "uniform", "--floor", 0.5], "`floor` is 0.5"),
+        (["trials.csv", "--policy", "uniform", "--reward-range", 1, 2], "lie outside"),
+        (["trials.csv", "--policy", "uniform", "--action", "0"], "is none of"),
+    ],
+)
+def test_the_command_says_what_is_wrong(shop, args, sentence):
+    assert sentence in run(*args, code=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .evaluate_command import evaluate
 from .read_commands import explain, show, studies, trials
 from .study_commands import create, delete, export, import_, rename
 from .trial_commands import abandon, add, ask, fail, tell
@@ -13,6 +14,7 @@ COMMANDS: list[click.Command] = [
     show,
     trials,
     explain,
+    evaluate,
     create,
     ask,
     tell,

@@ -38,7 +38,7 @@ async def evaluations(service: Service, request: ParsedRequest) -> ASGIApp:
         given = {name: getattr(body, name) for name in ("estimator", "delta", "floor", "default_reward", "seed")}
         with warnings.catch_warnings():  # The reply has the cautions.
             warnings.simplefilter("ignore", NoRegretWarning)
-            return _reply(evaluate(study, policy, reward_range=body.reward_range, **given))
+            return _reply(evaluate(study, policy, reward_range=tuple(body.reward_range or (0.0, 1.0)), **given))
 
     return json_of(await worker.read(seen))
 

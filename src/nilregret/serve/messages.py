@@ -386,10 +386,10 @@ class EvaluationRequest(Request, frozen=True):
     ]
     estimator: Literal["snips", "dr", "ips", "switch"] = "snips"
     delta: Annotated[float, Meta(gt=0, lt=1, description="With what probability the interval may miss.")] = 0.05
-    reward_range: Annotated[tuple[float, float], Meta(description="The least and the largest possible reward.")] = (
-        0.0,
-        1.0,
-    )
+    reward_range: (
+        Annotated[list[float], Meta(min_length=2, max_length=2, description="Least and largest possible reward.")]
+        | None
+    ) = None
     floor: (
         Annotated[float, Meta(gt=0, le=1, description="The lowest probability that an arm can have by design.")] | None
     ) = None
