@@ -148,7 +148,7 @@ def test_the_command_draws(shop):
         (["trials.csv", "--policy", "none.csv"], "cannot be read"),
         (["trials.csv", "--policy", "uniform", "--floor", 0.5], "`floor` is 0.5"),
         (["trials.csv", "--policy", "uniform", "--reward-range", 1, 2], "lie outside"),
-        (["trials.csv", "--policy", "uniform", "--action", "0"], "is none of"),
+        (["trials.csv", "--policy", "uniform", "--action", "0"], "which is none of"),
     ],
 )
 def test_the_command_says_what_is_wrong(shop, args, sentence):

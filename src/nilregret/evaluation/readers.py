@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -59,7 +60,7 @@ def read(path: str | Path, actions: Sequence[Any] | None = None) -> Log:
             first = next((line for line in file if line.strip()), "")
             file.seek(0)
             return _log_in(file, first.strip(), path, actions)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, csv.Error, UnicodeDecodeError) as error:
         raise InvalidInput(f"The log {shown(str(path))} cannot be read: {error}. {KINDS}") from error
 
 

@@ -421,6 +421,7 @@ class EvaluationResult(Reply, frozen=True):
     left_out: Annotated[dict[str, int], Meta(description="How many decisions, by reason.")]
     logged: Annotated[float, Meta(description="The mean reward of the log.")]
     logged_interval: list[float]
+    gain: Annotated[list[float], Meta(description="Interval of the value less that of the log.")]
     reward_range: list[float]
     check: PropensityCheckResult
     cautions: list[str]
