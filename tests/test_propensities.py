@@ -63,3 +63,17 @@ def test_a_floor_is_under_every_arm():
 def test_a_rate_that_is_none(rate):
     with pytest.raises(nr.errors.InvalidInput, match="rate"):
         Uniform(rate)
+
+
+def test_on_a_box_only_points_that_are_listed_have_one():
+    box = nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 4))
+    study = nr.Study(nr.auto(box).using(explore=nr.slots.InitialDesign(2)), propensities=True)
+    assert study.ask().propensity is None
+    with pytest.raises(nr.errors.InvalidInput, match="among"):
+        study.probabilities()
+    listed = [{"x": 0.2, "n": 1}, {"x": 0.4, "n": 2}, {"x": 0.2, "n": 1}]
+    study.tell(0, 0.3)
+    np.testing.assert_allclose(study.probabilities(among=listed).sum(), 1.0)
+    assert study.ask(among=listed).propensity is not None
+    script = nr.Study(nr.algorithms.bandit_oco(nr.Box([0, 0], [1, 1]), step=0.1), propensities=True)
+    assert script.ask().propensity is None

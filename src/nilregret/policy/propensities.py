@@ -22,8 +22,6 @@ from .decide import Posed, posed
 from .engines import Decision
 from .memory_runner import MemoryRunner
 
-LEAST = 1e-12  # least probability of what was chosen, which rounding or a quadrature may make 0
-
 
 class _Case(NamedTuple):
     """A case of a round, by the part that forces it or none.
@@ -65,7 +63,7 @@ def propensity(
     for chance, numbers, law, size in cases:
         for place in np.flatnonzero(np.isin(numbers, ours)).tolist():
             found += chance * law.probability(place, size)
-    return min(max(found, LEAST), 1.0)
+    return found
 
 
 @with_one_thread
@@ -88,6 +86,8 @@ def distribution(
 
 def _cases(memory: MemoryRunner, context: Array | None, now: float, available: Available | None) -> list[_Case] | None:
     """Returns the cases of the next round, or None if some law is not known."""
+    if available is None and not isinstance(memory.policy.domain, Arms):
+        return None
     explore, seed, number = memory.policy.explore, memory.rounds.seed, memory.rounds.count
     parts: Chances | None = ((None, 1.0),)
     if explore.ever:
