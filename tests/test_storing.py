@@ -60,6 +60,8 @@ def execute(path, *statements):
 def as_format(path, number):
     """The file as the version that wrote this format left it."""
     execute(path, f"PRAGMA user_version = {number}")
+    if number < 8:
+        execute(path, "DROP TABLE arms")
     for format_ in (8, 7):
         if number < format_:
             execute(path, *(f"ALTER TABLE {table} DROP COLUMN {name}" for table, name in new_in(format_)))
@@ -444,6 +446,22 @@ def test_connections_that_the_server_has_closed_are_replaced(postgres):
     study = made(postgres.url())
     postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()")
     assert study.ask().number == 5
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_a_connection_that_is_lost_within_a_transaction_is_an_error_of_the_storage(postgres, write):
+    database = server.PostgresDatabase(postgres.url())
+
+    def lost():
+        with database.transaction(write=write) as connection:
+            postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()")
+            connection.exec_driver_sql("SELECT 1")
+
+    with pytest.raises(nr.errors.StorageError, match="The server cannot be reached"):
+        lost()
+    with database.transaction(write=write) as another:
+        assert another.exec_driver_sql("SELECT 1").scalar_one() == 1
+    database.close()
 
 
 def test_a_server_that_may_not_be_written_to_is_explained(postgres):

@@ -17,7 +17,7 @@ ADDED = {
     },
     "studies": {
         "goal": 3, "events": 5, "stamp": 5, "trials": 7, "observed": 7, "failed": 7, "abandoned": 7, "best": 7,
-        "last_at": 7,
+        "last_at": 7, "arms": 8,
     },
 }  # fmt: skip
 NEVER = "never"  # The stamp of a record without a known stamp.
@@ -26,11 +26,12 @@ _Whole = sql.BigInteger().with_variant(sql.Integer, "sqlite")
 
 
 class Tables(NamedTuple):
-    """The two tables of a database."""
+    """The tables of a database."""
 
     metadata: sql.MetaData
     studies: sql.Table
     trials: sql.Table
+    arms: sql.Table
 
 
 def tables(prefix: str = "") -> Tables:
@@ -41,7 +42,7 @@ def tables(prefix: str = "") -> Tables:
     """
     metadata = sql.MetaData()
     studies = _studies(metadata, prefix)
-    return Tables(metadata, studies, _trials(metadata, prefix, studies))
+    return Tables(metadata, studies, _trials(metadata, prefix, studies), _arms(prefix))
 
 
 def _studies(metadata: sql.MetaData, prefix: str) -> sql.Table:
@@ -64,6 +65,20 @@ def _studies(metadata: sql.MetaData, prefix: str) -> sql.Table:
         sql.Column("abandoned", _Whole),
         sql.Column("best", sql.Double),  # Best reward told.
         sql.Column("last_at", sql.Double),  # Time of the last question or answer.
+        sql.Column("arms", _Whole),  # Order of the last change of arms, NULL without one. Since format 8.
+    )
+
+
+def _arms(prefix: str) -> sql.Table:
+    """Returns the table of changes of arms (`nilregret.storage.arms`), with metadata of its own. Since format 8."""
+    return sql.Table(
+        f"{prefix}arms",
+        sql.MetaData(),
+        sql.Column("study", _Whole, primary_key=True, autoincrement=False),
+        sql.Column("event", _Whole, primary_key=True, autoincrement=False),  # Its order among all events.
+        sql.Column("at", sql.Double, nullable=False),
+        sql.Column("kind", sql.Text, nullable=False),
+        sql.Column("arms", sql.Text, nullable=False),  # JSON, an object for each arm.
     )
 
 
@@ -134,6 +149,7 @@ def bring_up_to_date(connection: sql.Connection, made: Tables, known: int) -> No
         made: the tables.
         known: format of the database, 0 without tables.
     """
+    made.arms.create(connection, checkfirst=True)
     if not known:
         made.metadata.create_all(connection)
         return

@@ -19,8 +19,10 @@ from ..policy.state import State
 from ..slots.envelope import Envelope
 from ..slots.lengthscales import Lengthscales
 from ..slots.memory import Evidence
+from ..storage.arms import ArmChange
 from ..storage.trial import Trial
 from . import export
+from .arms import Arm
 from .best import best_trial
 from .direction import AnyPolicy, AnyState, Goal, has_channels, negated, told_envelope
 from .explain import DRAWS, MOST_DRAWS, explanation
@@ -40,11 +42,45 @@ if TYPE_CHECKING:
 class Queries(Generic[D]):
     """The queries of a study. Each first reads what other processes recorded."""
 
-    policy: AnyPolicy
     goal: Goal
     seed: int
-    inputs: Inputs
     replica: Replica
+
+    @property
+    def policy(self) -> AnyPolicy:
+        """The policy as given, on all arms of now: also those added since, and the retired ones."""
+        return self.replica.policy
+
+    @property
+    def inputs(self) -> Inputs:
+        """Checks of rewards, constraint values, contexts and points."""
+        return self.replica.inputs
+
+    @property
+    def arms(self) -> list[Arm]:
+        """The arms by number, with their names, and which are retired (see `nilregret.study.arms.Arm`).
+
+        Raises:
+            InvalidInput: the policy plays no `Arms`.
+        """
+        with self.replica.lock:
+            self.replica.sync()
+            return self.replica.roster.listed()
+
+    @property
+    def arm_changes(self) -> Sequence[ArmChange]:
+        """The changes of arms on record, in order (see `nilregret.storage.arms.ArmChange`)."""
+        with self.replica.lock:
+            self.replica.sync()
+            return self.replica.record.arms
+
+    def offered(self, among: Some | None, exclude: Some | None) -> Available:
+        """Returns the points that a decision may play, for programs that serve studies (see `Study.ask`).
+
+        Raises:
+            InvalidInput: nothing is left to play.
+        """
+        return self.replica.checked(lambda: available(self.policy.domain, among, exclude))
 
     @property
     def trials(self) -> Sequence[Trial[D]]:
@@ -171,7 +207,7 @@ class Queries(Generic[D]):
         Under constraints, the trial is one whose constraint values told at its point are at most 0 on average.
         The reward alone is then compared, without the penalty that is learned with it. With `context`, the points must
         also satisfy the constraints there in the posterior mean. Under multipliers, or if no point does, the trials of
-        exactly that context are compared.
+        exactly that context are compared. Trials of retired arms are left out.
 
         Args:
             context: context of the comparison, if the policy has contexts.
@@ -180,7 +216,7 @@ class Queries(Generic[D]):
             TrialError: no trial has been answered, or none satisfies the constraints.
         """
         seen = None if context is None else self.inputs.context(context)
-        return self.replica.query(lambda state: best_trial(self.policy, self.goal, state, self.replica.record, seen))
+        return self.replica.query(lambda state: best_trial(self.policy, self.goal, state, self._in_use(), seen))
 
     @property
     def valid_for(self) -> str:
@@ -326,15 +362,23 @@ class Queries(Generic[D]):
         Raises:
             TrialError: there is no such trial, or `add` recorded it.
         """
-        offered = None if among is None and exclude is None else available(self.policy.domain, among, exclude)
         draws = integer("draws", draws, low=0, high=MOST_DRAWS)
         replica = self.replica
         with replica.lock:
             replica.sync()
             number, trials = replica.record.require(trial).number, replica.record[:]
-        return explanation(self.policy, self.goal, trials, number, seed=self.seed, available=offered, draws=draws)
+            roster = replica.roster.as_of(trials[number].asked_order - 1)
+        offered = None if among is None and exclude is None else available(roster.policy.domain, among, exclude)
+        return explanation(
+            roster.policy, self.goal, trials, number, seed=self.seed, available=roster.playable(offered), draws=draws
+        )
 
     # -- helpers -------------------------------------------------------------------------------------------------
+
+    def _in_use(self) -> Sequence[Trial]:
+        """Returns all trials but those of retired arms."""
+        record, retired = self.replica.record, self.replica.roster.retired
+        return [trial for trial in record if trial.arm not in retired] if retired else record
 
     def _envelope(self, points: Any, context: Any, channel: int = 0) -> Envelope:
         most = self.policy.constraint_count if has_channels(self.policy) else 0
