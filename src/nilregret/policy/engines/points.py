@@ -10,7 +10,7 @@ from typing import Any, Self, cast, final
 import numpy as np
 import numpy.typing as npt
 
-from ..._utils.blas import with_one_thread
+from ..._utils.blas import one_thread, with_one_thread
 from ..._utils.checks import Array, frozen
 from ..._utils.copying import independent
 from ..._utils.errors import InvalidInput
@@ -55,6 +55,7 @@ class PointEngine(Engine[PointBelief]):
     """
 
     OWNED = ("_failed",)
+    blas_of_law = one_thread
 
     def __init__(
         self,
@@ -218,12 +219,23 @@ class PointEngine(Engine[PointBelief]):
     def scores(self, belief: PointBelief, question: Question, available: Available | None) -> tuple[Array, float]:
         """Returns the scores of all available points, and the size by which score differences are judged."""
         points = self.candidates() if available is None else available.points
-        view, score = PointRound(self, belief, question, points, alone=True), question.score
+        view, score = self.view(belief, question, available), question.score
         scores = checked_scores(score.on_points(view).values(points), len(points))
         if question.limits is not None:
             scores = checked_scores(question.limits.rule.judged(scores, view), len(points))
-        prior = belief.observed.size_at(self.rows(question.context, points))
-        return scores, prior * question.units.unit if score.in_rewards else 1.0
+        return scores, self.size(belief, question, available)
+
+    def view(self, belief: PointBelief, question: Question, available: Available | None) -> PointRound:
+        """Returns the view of a round on the arms, or on the available points."""
+        points = self.candidates() if available is None else available.points
+        return PointRound(self, belief, question, points, alone=True)
+
+    def size(self, belief: PointBelief, question: Question, available: Available | None) -> float:
+        """Returns the largest prior standard deviation, or 1 for a score that is not in reward units."""
+        if not question.score.in_rewards:
+            return 1.0
+        rows = self.rows(question.context, self.candidates() if available is None else available.points)
+        return belief.observed.size_at(rows) * question.units.unit
 
     def _surface(
         self, belief: PointBelief, question: Question, points: Array
