@@ -32,9 +32,11 @@ from .waiting import LONG
 
 POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2), noise=0.1)
 NEW_IN_5 = [name for name, came in tables.ADDED["trials"].items() if came == 5]
-NEW_IN_7 = [(table, name) for table, new in tables.ADDED.items() for name, came in new.items() if came == 7]
-NEW_IN_8 = [(table, name) for table, new in tables.ADDED.items() for name, came in new.items() if came == 8]
 NEW_IN_6 = [name for name, came in tables.ADDED["trials"].items() if came == 6]
+
+
+def new_in(format_):
+    return [(table, name) for table, new in tables.ADDED.items() for name, came in new.items() if came == format_]
 
 
 def url_of(path):
@@ -57,14 +59,13 @@ def execute(path, *statements):
 
 def as_format(path, number):
     """The file as the version that wrote this format left it."""
+    execute(path, f"PRAGMA user_version = {number}")
     if number < 8:
-        execute(path, f"PRAGMA user_version = {number}", "DROP TABLE arms")
-        execute(path, *(f"ALTER TABLE {table} DROP COLUMN {name}" for table, name in NEW_IN_8))
-    if number < 7:
-        execute(path, f"PRAGMA user_version = {number}")
-        execute(path, *(f"ALTER TABLE {table} DROP COLUMN {name}" for table, name in NEW_IN_7))
+        execute(path, "DROP TABLE arms")
+    for format_ in (8, 7):
+        if number < format_:
+            execute(path, *(f"ALTER TABLE {table} DROP COLUMN {name}" for table, name in new_in(format_)))
     if number < 6:
-        execute(path, f"PRAGMA user_version = {number}")
         execute(path, *(f"ALTER TABLE trials DROP COLUMN {name}" for name in NEW_IN_6))
     if number < 5:
         execute(path, "DROP INDEX trials_by_last_order", "PRAGMA user_version = 0")
@@ -445,6 +446,22 @@ def test_connections_that_the_server_has_closed_are_replaced(postgres):
     study = made(postgres.url())
     postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()")
     assert study.ask().number == 5
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_a_connection_that_is_lost_within_a_transaction_is_an_error_of_the_storage(postgres, write):
+    database = server.PostgresDatabase(postgres.url())
+
+    def lost():
+        with database.transaction(write=write) as connection:
+            postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()")
+            connection.exec_driver_sql("SELECT 1")
+
+    with pytest.raises(nr.errors.StorageError, match="The server cannot be reached"):
+        lost()
+    with database.transaction(write=write) as another:
+        assert another.exec_driver_sql("SELECT 1").scalar_one() == 1
+    database.close()
 
 
 def test_a_server_that_may_not_be_written_to_is_explained(postgres):

@@ -216,6 +216,14 @@ class Averaged(Posterior, Generic[P]):
         return np.asarray(within + (shares[:, None] * apart).T @ apart)
 
     @final
+    def parts(self, points: Any) -> list[tuple[float, Array, Array]]:
+        """Returns the law under each kernel that has a say (see `Posterior.parts`)."""
+        which, shares = self._believed()
+        apart = self._apart(which, shares, self._means(which, points), points)[1]
+        each = (self.each[int(j)].covariance(points) for j in which)
+        return list(zip(shares.tolist(), apart, each, strict=True))
+
+    @final
     def cross_covariance(self, points: Any, others: Any) -> Array:
         """Returns the covariance of f between points and others, `(n, k)`."""
         which, shares = self._believed()

@@ -33,6 +33,7 @@ from .explore import Explore as Explore
 from .explore import InitialDesign as InitialDesign
 from .explore import InTurn as InTurn
 from .explore import Situation as Situation
+from .explore import Uniform as Uniform
 from .lengthscales import LengthscaleBank as LengthscaleBank
 from .memory import Detector as Detector
 from .memory import Discount as Discount
@@ -58,6 +59,10 @@ from .pending import ImputedValue as ImputedValue
 from .pending import NearestMeans as NearestMeans
 from .pending import Pending as Pending
 from .pending import PendingInfo as PendingInfo
+from .propensities import DrawnLine as DrawnLine
+from .propensities import IndependentNormals as IndependentNormals
+from .propensities import JointNormals as JointNormals
+from .propensities import ScoreLaw as ScoreLaw
 from .refit import Refit as Refit
 from .rewards import Bernoulli as Bernoulli
 from .rewards import Bounded as Bounded

@@ -29,6 +29,7 @@ from ..domains.search.lattice import best_on_grid
 from .acquisition import AcquisitionContext, PointView, TableView
 from .base import Part, Policy
 from .envelope import Envelope
+from .propensities import DrawnLine, ScoreLaw
 
 LEAST_STD = 1e-100  # lower limit of sigma, which keeps z finite
 FAR_OUT = -1e4  # z below which 1 - |z| R(z), R the Mills ratio, is taken from its asymptotic series
@@ -46,9 +47,10 @@ class Score(Part):
     widens: ClassVar[bool] = False  # True if the score has a width of its own in place of the bounds' (`drawn_width`)
 
     def __init_subclass__(cls) -> None:
-        """Takes back `highest_bound` where the scores are overridden."""
+        """Takes back `highest_bound` and `law` where the scores are overridden."""
         super().__init_subclass__()
         take_back(cls, "highest_bound", False, ("__call__", "on_table"))
+        take_back(cls, "law", Score.law, ("on_table", "on_points", "drawn_width"))
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if a score draws f and the bounds are no multiple of the standard deviation."""
@@ -73,6 +75,17 @@ class Score(Part):
         Args:
             view: the round, with bounds and draws at any points.
         """
+
+    def law(self, view: TableView | PointView) -> ScoreLaw | None:  # noqa: ARG002
+        """Returns the joint law of the scores at the points of the view, given all but the random numbers of the trial.
+
+        None stands for a score without random numbers, whose arms of the largest score share the choice, and for a law
+        that is not known. Then nothing is said of the probability of a choice that random numbers have made.
+
+        Args:
+            view: the round on finitely many points.
+        """
+        return None
 
     def drawn_width(self, t: int, randomness: Randomness) -> float | None:  # noqa: ARG002
         """Returns the random multiplier of the standard deviation in round t, or None without one."""
@@ -183,8 +196,15 @@ class RandomisedBound(Score):
 
     def drawn_width(self, t: int, randomness: Randomness) -> float:
         """Returns zeta_t^{1/2}, or 0 if zeta_t is negative, as is possible for a single arm."""
-        zeta = self.shift + self.growth * math.log(t) - 2.0 * math.log(randomness.uniform)
-        return math.sqrt(max(zeta, 0.0))
+        return math.sqrt(max(self._least(t) - 2.0 * math.log(randomness.uniform), 0.0))
+
+    def _least(self, t: int) -> float:
+        return self.shift + self.growth * math.log(t)
+
+    def law(self, view: TableView | PointView) -> DrawnLine:
+        """Returns the law of the lines mu + w sigma, where P(w > x) = exp(-(x^2 - shift - growth log t) / 2)."""
+        least = self._least(view.round)
+        return DrawnLine(*view.moments(), lambda x: np.exp(0.5 * (least - x**2)), math.sqrt(max(least, 0.0)))
 
     def for_arms(self, before: int, after: int) -> RandomisedBound:
         """Returns the score with log(N / 2) of more arms, as often as the shift has that of so many."""
@@ -370,6 +390,10 @@ class ThompsonSample(Score):
     def on_table(self, view: TableView) -> Array:
         """Returns a draw at every arm."""
         return view.draw()
+
+    def law(self, view: TableView | PointView) -> ScoreLaw | None:
+        """Returns the law of the draw. That of a sample path is approximate, as the path is."""
+        return view.law_of_draw()
 
     def on_points(self, view: PointView) -> AcquisitionFunction:
         """Returns a sample path."""

@@ -13,7 +13,7 @@ ADDED = {
     "trials": {
         "constraints": 2, "constraints_order": 4, "last_order": 5, "lease_until": 5, "abandoned_order": 5,
         "abandoned_at": 5, "abandoned_reason": 5, "corrected": 5, "repeats": 6, "plays": 6, "scatter": 6,
-        "fits": 7,
+        "fits": 7, "propensity": 8,
     },
     "studies": {
         "goal": 3, "events": 5, "stamp": 5, "trials": 7, "observed": 7, "failed": 7, "abandoned": 7, "best": 7,
@@ -112,6 +112,7 @@ def _trials(metadata: sql.MetaData, prefix: str, studies: sql.Table) -> sql.Tabl
         sql.Column("plays", _Whole),  # Number of rewards told, if several, and their scatter.
         sql.Column("scatter", sql.Double),
         sql.Column("fits", sql.Text),  # JSON, fits that came into force. Since format 7.
+        sql.Column("propensity", sql.Double),  # Probability of the decision, NULL if unknown. Since format 8.
         sql.UniqueConstraint("study", "asked_order"),
         sql.UniqueConstraint("study", "told_order"),
         sql.Index(f"{prefix}trials_by_last_order", "study", "last_order", unique=True),

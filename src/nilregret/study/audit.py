@@ -85,6 +85,8 @@ class Auditor:
                     self._refuse(trial, f"trial {expected} is missing")
                 expected += 1
                 self._check_question(trial, before)
+                if trial.propensity is not None and not 0.0 < trial.propensity <= 1.0:
+                    self._refuse(trial, f"its propensity is {trial.propensity}")
                 if trial.fits:
                     self._check_fits(trial, trial.fits)
                 before = trial

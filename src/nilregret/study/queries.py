@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, Generic
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer
+from .._utils.errors import InvalidInput
+from ..domains.domain import Arms
 from ..domains.typed import D
 from ..policy.availability import Available, Some, available
+from ..policy.policy import Policy
 from ..policy.state import State
 from ..slots.envelope import Envelope
 from ..slots.lengthscales import Lengthscales
@@ -21,7 +24,7 @@ from ..storage.trial import Trial
 from . import export
 from .arms import Arm
 from .best import best_trial
-from .direction import AnyPolicy, Goal, has_channels, negated, told_envelope
+from .direction import AnyPolicy, AnyState, Goal, has_channels, negated, told_envelope
 from .explain import DRAWS, MOST_DRAWS, explanation
 from .explanation import Explanation
 from .fits import FitRecord, fits_of
@@ -316,6 +319,31 @@ class Queries(Generic[D]):
         """
         return self.replica.query(lambda state: state.lengthscales)
 
+    def probabilities(
+        self, context: Any = None, *, among: Some | None = None, exclude: Some | None = None
+    ) -> Array | None:
+        """Returns the probability of each arm to be the next decision, given all that is known, `(N,)`.
+
+        None if the policy draws by a law that a part of it does not say (`nilregret.slots.Score.law`). No random number
+        of the trial is used. `Trial.propensity` records the entry of the arm that was taken.
+
+        Args:
+            context: of the decision, if the policy has contexts.
+            among: as `ask` takes it. On a box or space there is a probability of each of these points.
+            exclude: as `ask` takes it.
+
+        Raises:
+            InvalidInput: the domain is continuous and `among` is None, or the policy is a script.
+        """
+        offered = None if among is None and exclude is None else available(self.policy.domain, among, exclude)
+        if not isinstance(self.policy, Policy) or (offered is None and not isinstance(self.policy.domain, Arms)):
+            raise InvalidInput(
+                "Only finitely many choices have probabilities, and this policy has infinitely many, or is a script.",
+                advice="On a box or space, pass the points that may be played as `among`.",
+            )
+        seen, now = self.inputs.context(context), self.replica.now()
+        return self.replica.query(lambda state: _distribution(state, seen, now, offered))
+
     def explain(
         self, trial: Trial | int, *, among: Some | None = None, exclude: Some | None = None, draws: int = DRAWS
     ) -> Explanation:
@@ -367,3 +395,7 @@ class Queries(Generic[D]):
         """Returns the time if a width depends on it, else infinity."""
         window = self.policy.window
         return self.replica.now() if window is not None and window.in_time else math.inf
+
+
+def _distribution(state: AnyState, context: Array | None, now: float, offered: Available | None) -> Array | None:
+    return state.distribution(context, now=now, available=offered) if isinstance(state, State) else None

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
 from .._utils.errors import InvalidInput, NoRegretError
 from .._utils.garbage import no_collection
+from ..policy.fits import FitJob, LateFits
+from ..policy.state import State
 from ..storage.arms import ArmChange
 from ..storage.base import Change, News
 from ..storage.record import Record
-from ..storage.trial import EventKind, Trial
+from ..storage.trial import EventKind, Fit, Trial
 from .arms import Roster
 from .clock import read_clock
 from .direction import AnyPolicy, AnyState, Goal, copy_of_state, initial_state, receive
@@ -79,6 +81,7 @@ class Replica:
         seed: of the study.
         clock: returns Unix seconds.
         handle: of the stored study, or None if the study is in memory alone.
+        late: fits that are made apart from decisions. None if a decision makes the fit that is due.
 
     Attributes:
         roster: the arms of the study as they are now.
@@ -90,15 +93,16 @@ class Replica:
     """
 
     def __init__(
-        self, policy: AnyPolicy, goal: Goal, seed: int, clock: Callable[[], float], handle: StoredStudyHandle | None
-    ) -> None:
-        self._made, self._goal, self._seed, self.clock = policy, goal, seed, clock
+        self, policy: AnyPolicy, goal: Goal, seed: int, clock: Callable[[], float], handle: StoredStudyHandle | None,
+        late: LateFits | None = None,
+    ) -> None:  # fmt: skip
+        self._made, self._goal, self._seed, self.clock, self._late = policy, goal, seed, clock, late
         self.roster, self.inputs = Roster(policy, ()), Inputs(policy, goal)
         self.handle = handle
         self._plain_lock = lock = threading.RLock()
         self.lock = _Lock(lock, weakref.proxy(self))  # A proxy avoids a cycle, so a dropped study closes its files.
         self._timed = policy.pending.in_time
-        self.record, self.state = Record(), initial_state(policy, goal, seed=seed)
+        self.record, self.state = Record(), self._initial()
         self._current: AnyState | None = None
         self._valid = handle is None  # Whether record, state and storage agree.
         self._saved_order = 0  # The order of the last event for which they agreed.
@@ -224,9 +228,12 @@ class Replica:
         self._current, self._leases = None, _leases_of(self.record)
         self._mark_saved()
 
+    def _initial(self) -> AnyState:
+        return initial_state(self.policy, self._goal, seed=self._seed, late=self._late)
+
     def _replayed(self) -> AnyState:
         """Returns a new state that has learned the whole record, with corrected answers in place of first ones."""
-        state = initial_state(self.policy, self._goal, seed=self._seed)
+        state = self._initial()
         receive(state, self._goal, self.record.corrected_events())
         return state
 
@@ -333,9 +340,28 @@ class Replica:
     def current(self) -> AnyState:
         """Returns a state for queries that has learned all trials of all processes. The caller holds `lock`."""
         self.sync()
+        return self._settled()
+
+    def _settled(self) -> AnyState:
         if self._current is None:
             self._current = self.state.settled()
         return self._current
+
+    # -- fits apart from decisions -------------------------------------------------------------------------------
+
+    def fit_jobs(self) -> list[FitJob]:
+        """Returns the fits that are due by what is known and committed here, and not in force. No storage is read."""
+        with self.lock:
+            state = self.state
+            if not isinstance(state, State) or not state.may_fit() or self._uncommitted or not self._valid:
+                return []  # the call that is being written looks again when it is done
+            return cast(State, self._settled()).fit_jobs()
+
+    def offer(self, job: FitJob, fit: Fit) -> None:
+        """Lets a fit come into force with the next decision."""
+        with self.lock:
+            cast(LateFits, self._late).ready[job.channel] = job, fit
+            self._current = None
 
     def query(self, read: Callable[[AnyState], R]) -> R:
         """Returns a function's result for a state that has learned all trials of all processes."""
@@ -374,7 +400,7 @@ class Replica:
             events = record.corrected_events()
         self.record = record
         if self._adopt_arms() or fresh is None:
-            fresh = initial_state(self.policy, self._goal, seed=self._seed)
+            fresh = self._initial()
         receive(fresh, self._goal, events)
         self.state, self._current, self._saved_order = fresh, None, record.order
         self._leases = _leases_of(record)

@@ -1,18 +1,16 @@
-"""A stored study, read through an auditor, and found again after a pickle."""
+"""A stored study, read through an auditor."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, final
 
-from .._utils.checks import shown
-from .._utils.errors import NoRegretError, StorageError
+from .._utils.errors import NoRegretError
 from ..storage.base import KeepsArms, KeepsNotes, News, Writer
 from ..storage.record import Record
 
 if TYPE_CHECKING:
     from ..storage import Storage, StoredStudy
-    from ..storage.base import Identity
     from .audit import Auditor
 
 UNKNOWN = ""  # The stamp of a record that was not read from a storage.
@@ -63,31 +61,3 @@ def arms_writer(writer: Writer) -> KeepsArms:
             advice="SQLite, PostgreSQL and memory keep them. A storage of your own needs `KeepsArms`.",
         )
     return writer
-
-
-def find_again(url: str, name: str, known: Identity | None) -> tuple[Storage, str]:
-    """Returns the storage of a pickled study and the name that the study has now.
-
-    The study may have been renamed since, and its old name given to another study.
-
-    Args:
-        url: of the storage.
-        name: that the study had.
-        known: its identity, or None in a pickle of an older version.
-
-    Raises:
-        StorageError: the storage no longer holds the study.
-    """
-    from ..storage.opening import opened
-
-    storage = opened(url, make=False)
-    if known is None:
-        return storage, name
-    for candidate in (name, *storage.names()):
-        found = storage.find(candidate)
-        if found is not None and found.identity == known:
-            return storage, candidate
-    raise StorageError(
-        f"{url} no longer holds the study {shown(name)} that was copied or pickled: it has been deleted, or the file "
-        "has been replaced by another. Open a study by its name to work with the storage as it is now."
-    )

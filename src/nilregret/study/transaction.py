@@ -67,11 +67,16 @@ class Transaction:
 
     Args:
         replica: of the study.
+        propensities: whether decisions are recorded with their probability.
         notes: notes that were read for this transaction, by key.
         until: time, by `time.monotonic`, after which no further call should begin.
     """
 
-    def __init__(self, replica: Replica, *, notes: Mapping[str, str] | None = None, until: float = math.inf) -> None:
+    def __init__(
+        self, replica: Replica, *, propensities: bool = False, notes: Mapping[str, str] | None = None,
+        until: float = math.inf,
+    ) -> None:  # fmt: skip
+        self._propensities = propensities
         self._replica, self._notes, self._until = replica, notes or {}, until
         self._written: dict[str, str] = {}
         self._deciding = False
@@ -136,6 +141,9 @@ class Transaction:
         now = replica.now()
         decision = replica.state.decide(context, now=now, available=offered)
         trial = self._trial(decision, context, order=replica.record.order + 1, now=now)
+        if self._propensities and isinstance(replica.state, State):
+            found = replica.state.propensity(decision, context, now=now, available=offered)
+            trial = trial if found is None else trial._replace(propensity=found)
         trial = replica.put(trial if lease is None else trial._replace(lease_until=now + lease), "asked")
         self._deciding = False
         return trial
@@ -232,7 +240,7 @@ class Transaction:
         # In the order of the fields: a call of `Trial` takes half a microsecond more in every round.
         return tuple.__new__(Trial, (
             len(self._replica.record), point, arm, settings, order, now, context, explored, "pending",
-            None, None, None, None, None, named, None, None, None, (), repeats, None, fits,
+            None, None, None, None, None, named, None, None, None, (), repeats, None, fits, None,
         ))  # fmt: skip
 
     def _tell_first(self, known: Trial, told: Told, reward: float) -> Trial:
@@ -319,6 +327,7 @@ def group_commit(
     acts: Sequence[Callable[[Transaction], R]],
     *,
     keys: Iterable[str] = (),
+    propensities: bool,
     seconds: float,
 ) -> list[R | Failed | NotYet]:
     """Runs several calls in one transaction and returns the outcome of each (see `Study.group_commit`)."""
@@ -326,7 +335,7 @@ def group_commit(
     def together(chosen: Sequence[Callable[[Transaction], R]]) -> list[R | Failed | NotYet]:
         known = {} if replica.handle is None else replica.handle.read_notes(sought)
         until = time.monotonic() + seconds
-        transaction = Transaction(replica, notes=known, until=until)
+        transaction = Transaction(replica, propensities=propensities, notes=known, until=until)
         found = in_time(transaction.run, chosen, until)
         transaction.save_notes()
         return found

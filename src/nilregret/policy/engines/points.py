@@ -209,12 +209,23 @@ class PointEngine(Engine[PointBelief]):
     def scores(self, belief: PointBelief, question: Question, available: Available | None) -> tuple[Array, float]:
         """Returns the scores of all available points, and the size by which score differences are judged."""
         points = self.candidates() if available is None else available.points
-        view, score = PointRound(self, belief, question, points, alone=True), question.score
+        view, score = self.view(belief, question, available), question.score
         scores = checked_scores(score.on_points(view).values(points), len(points))
         if question.limits is not None:
             scores = checked_scores(question.limits.rule.judged(scores, view), len(points))
-        prior = float(np.sqrt(belief.observed.kernel.diagonal(self.rows(question.context, points)).max()))
-        return scores, prior * question.units.unit if score.in_rewards else 1.0
+        return scores, self.size(belief, question, available)
+
+    def view(self, belief: PointBelief, question: Question, available: Available | None) -> PointRound:
+        """Returns the view of a round on the arms, or on the available points."""
+        points = self.candidates() if available is None else available.points
+        return PointRound(self, belief, question, points, alone=True)
+
+    def size(self, belief: PointBelief, question: Question, available: Available | None) -> float:
+        """Returns the largest prior standard deviation, or 1 for a score that is not in reward units."""
+        if not question.score.in_rewards:
+            return 1.0
+        rows = self.rows(question.context, self.candidates() if available is None else available.points)
+        return float(np.sqrt(belief.observed.kernel.diagonal(rows).max())) * question.units.unit
 
     def _surface(
         self, belief: PointBelief, question: Question, points: Array
