@@ -294,6 +294,10 @@ class AveragedPoints(Averaged[AtPoints]):
             posterior.extend(points, targets)
         self._shares = None
 
+    def size_at(self, points: Array) -> float:
+        """Returns the largest prior standard deviation at points `(m, d)`."""
+        return self.each[_nearest(self.bank)].size_at(points)
+
     @property
     def points(self) -> Array:
         """Distinct points, `(n, d)`."""

@@ -51,7 +51,8 @@ class State:
     def __init__(self, policy: Policy, *, seed: int, recorded: bool = True, late: LateFits | None = None) -> None:
         self.policy, self._recorded, self._late = policy, recorded, late is not None
         self.rounds = Rounds(seed, policy.confidence.recent)
-        engine = make_engine(policy.domain, policy.context, policy.search, policy.sketch, seed=seed)
+        by_rows = policy.refit is not None and policy.refit.by_rows
+        engine = make_engine(policy.domain, policy.context, policy.search, policy.sketch, seed=seed, by_rows=by_rows)
         engine.drifts, engine.runs = policy.memory.drift() is not None, policy.switching is not None
         self.outputs = Outputs(policy, engine, self.rounds, seed=seed, late=late)
         self.reward = self.outputs.reward

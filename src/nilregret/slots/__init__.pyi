@@ -11,6 +11,7 @@ from ..theory.series import PowerSeries as PowerSeries
 from .acquisition import AcquisitionContext as AcquisitionContext
 from .acquisition import PointView as PointView
 from .acquisition import TableView as TableView
+from .arm_models import ArmModels as ArmModels
 from .base import Part as Part
 from .change_detection import DriftBank as DriftBank
 from .change_detection import EDetector as EDetector
@@ -68,6 +69,7 @@ from .rewards import Bernoulli as Bernoulli
 from .rewards import Bounded as Bounded
 from .rewards import Poisson as Poisson
 from .safe import Safe as Safe
+from .scores import GaussianDraws as GaussianDraws
 from .scores import PointwiseScore as PointwiseScore
 from .scores import Score as Score
 from .silence import Imputed as Imputed

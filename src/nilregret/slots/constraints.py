@@ -79,6 +79,7 @@ class Constraints(Part):
 
     on_average: ClassVar[bool] = False  # True if some rounds may make up for others
     by_sign: ClassVar[bool] = False  # True if only the sign of the bounds matters
+    fitted: ClassVar[bool] = True  # False if kernel and noise must be given, since they certify
     hallucinates: ClassVar[bool] = True  # True if pending trials may shrink the variance of a constraint
 
     def __post_init__(self) -> None:

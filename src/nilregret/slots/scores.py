@@ -223,6 +223,48 @@ class RandomisedBound(Score):
 
 
 @final
+@described
+@dataclass(frozen=True, kw_only=True)
+class GaussianDraws(Score):
+    """Thompson sampling with a draw for each arm by itself: N(mu, (width sigma)^2), independent between arms.
+
+    The draws cost nothing beyond mean and deviation, and the probability of a choice follows from these by quadrature.
+    The bounds that a study shows are still those of the policy's `confidence`.
+
+    Attributes:
+        width: multiple of the posterior deviation. Below 1 there is less exploration than of Thompson sampling.
+    """
+
+    width: float = 0.3
+
+    widens: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        settle(self, width=number("width", self.width, low=0.0, high=LARGEST_REWARD, open_low=True))
+
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` on continuous domains, where independent draws have no maximum."""
+        super().check(policy)
+        if not isinstance(policy.domain, Arms):
+            raise InvalidInput(
+                "`GaussianDraws` draws a value for each of finitely many arms: elsewhere take `ThompsonSample()`."
+            )
+
+    def on_table(self, view: TableView) -> Array:
+        """Returns the draws of all arms."""
+        envelope = view.envelope()
+        return self._at(envelope, view.randomness.generator.standard_normal(len(envelope.mean)))
+
+    def on_points(self, view: PointView) -> AcquisitionFunction:
+        """Returns the draws at the arms that may be played."""
+        normal = view.randomness.generator.standard_normal(len(view.points))
+        return view.without_slopes(lambda points: self._at(view.envelope(points), normal))
+
+    def _at(self, envelope: Envelope, normal: Array) -> Array:
+        return np.asarray(envelope.mean + self.width * envelope.std * normal)
+
+
+@final
 class _Widened:
     """The score mu + width * sigma, for a width other than that of the bounds."""
 

@@ -77,7 +77,7 @@ class ArmEngine(Engine[TableBelief]):
         return TableBelief(self._empty[prior].copy(), apart=apart)
 
     def _posterior(self, prior: Prior) -> OnArms:
-        kernel, regularization, drift, known, bank, noise_variance = prior
+        kernel, regularization, drift, known, bank, noise_variance, _ = prior
         if known is not None:
             return RatePosterior(kernel, self._table.points, known, regularization=regularization)
         if bank is not None:

@@ -21,6 +21,7 @@ from ..._utils.randomness import Randomness
 from ...domains.domain import Arms, Domain
 from ...domains.search.arms import best_arm, tied
 from ...gp import Bank, Belief, RatePrior
+from ...gp.context_bank import Candidate
 from ...gp.joint_draws import MOST_JOINT
 from ...gp.warping import AnyWarp
 from ...kernels import Kernel
@@ -201,6 +202,7 @@ class Prior(NamedTuple):
         known: prior knowledge of rewards that needs another posterior, or None.
         bank: kernels to average, or None for `kernel` alone.
         noise_variance: the noise by which several rates of drift are weighed. None for lambda.
+        models: linear models of arms that take the place of the kernel, or None.
     """
 
     kernel: Kernel
@@ -209,6 +211,7 @@ class Prior(NamedTuple):
     known: RatePrior | None = None
     bank: Bank | None = None
     noise_variance: float | None = None
+    models: tuple[Candidate, ...] | None = None
 
 
 B = TypeVar("B", bound=Belief[Any])

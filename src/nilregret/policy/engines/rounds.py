@@ -77,10 +77,9 @@ class PointRound(PointView):
 
     def _prepare(self, limits: Limits) -> None:
         rows = self._engine.rows(self._question.context, self.points[:1])
-        priors = [float(each.belief.observed.kernel.diagonal(rows)[0]) for each in limits.each]
-        units = [each.units.unit for each in limits.each]
+        sizes = np.array([each.belief.observed.size_at(rows) * each.units.unit for each in limits.each])
         self.dual_state, self.context = limits.dual, self._question.context
-        self.limit_sizes = np.maximum(np.sqrt(priors) * units, 1e-100)
+        self.limit_sizes = np.maximum(sizes, 1e-100)
         self.limits_symmetric = all(each.bounds.pointwise and each.bounds.width is not None for each in limits.each)
 
     def _each(self) -> tuple[Limit, ...]:
