@@ -1,13 +1,13 @@
 """What a decision under continuous contexts costs, and whether it stays flat.
 
-    python benchmarks/contexts.py                                    # 10,000 decisions: about two minutes
+    python benchmarks/contexts.py                                    # 10,000 decisions, two minutes
     python benchmarks/contexts.py --decisions 100000 --dense 0       # last 10^4 over first 10^4
 
 10 arms, 16 context columns, rewards linear in the context for each arm, noise 0.3, upper bounds of two standard
-deviations. CPU time of one `ask` and one `tell`, one BLAS thread, methods in turn by blocks of 100 decisions on the same
-contexts and noise. Beside each kernel stands the posterior at the points observed (`dense`), which costs the square of
-the decisions before, and under all the arithmetic of LinUCB alone in 15 lines of NumPy, without checks or a record.
-Medians of the blocks next to t, and their ratios. `mean regret` is per decision, so that speed is not bought.
+deviations. CPU time of one `ask` and one `tell`, one BLAS thread, methods in turn by blocks of 100 decisions on the
+same contexts and noise. Beside each kernel stands the posterior at the points observed (`dense`), which costs the
+square of the decisions before. LinUCB is its arithmetic alone in 15 lines of NumPy, without checks or a record.
+Medians of the blocks next to t, and their ratios. `mean regret` is per decision.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Library:
         self.trial = self.study.ask(x)
         return self.trial.arm
 
-    def tell(self, x, arm, reward):
+    def tell(self, _, __, reward):
         self.study.tell(self.trial, reward)
 
 

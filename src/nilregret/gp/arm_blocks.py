@@ -74,29 +74,46 @@ class ArmBlocks(Copyable):
 
     # -- predictions ---------------------------------------------------------------------------------------------
 
-    def predict(self, z: Array) -> tuple[Array, Array]:
-        """Returns mean and variance of z^T w_k for every block k, each `(K,)`, from features `(p,)`. O(K p^2)."""
+    def predict(self, z: Array, center: float = 0.0) -> tuple[Array, Array]:
+        """Returns mean and variance of z^T w_k for every block k, each `(K,)`, from features `(p,)`. O(K p^2).
+
+        Args:
+            z: features.
+            center: prior mean of the first weight of each block.
+        """
         half = (self._factors.reshape(-1, self.size) @ z).reshape(self.count, self.size)
         variance = np.einsum("ki,ki->k", half, half) if self._rooted else half @ z
-        return self._drifted(self.mean @ z, variance, float(z @ z))
+        mean = self.mean @ z
+        first = self._first(half, self._factors) if center else variance
+        if self._keep < 1.0:
+            kept = self._keep ** (self.now - self._changed)
+            mean, variance = kept * mean, kept**2 * variance + (1.0 - kept**2) * float(z @ z)
+            first = kept**2 * first + (1.0 - kept**2) * z[0]
+        return mean + center * first if center else mean, variance
 
-    def predict_one(self, block: int, z: Array) -> tuple[float, float]:
-        """Returns mean and variance of z^T w_k for one block, from features `(p,)`. O(p^2)."""
+    def predict_one(self, block: int, z: Array, center: float = 0.0) -> tuple[float, float]:
+        """Returns mean and variance of z^T w_k for one block, from features `(p,)`, as `predict` does. O(p^2)."""
         half = self._factors[block] @ z
         mean, variance = float(self.mean[block] @ z), float(half @ half if self._rooted else half @ z)
-        if self._keep == 1.0:
-            return mean, variance
-        kept = self._kept(block)
-        return kept * mean, kept**2 * variance + (1.0 - kept**2) * float(z @ z)
+        first = float(self._first(half[None], self._factors[block][None])[0])
+        if self._keep < 1.0:
+            kept = self._kept(block)
+            mean, variance = kept * mean, kept**2 * variance + (1.0 - kept**2) * float(z @ z)
+            first = kept**2 * first + (1.0 - kept**2) * float(z[0])
+        return mean + center * first, variance
 
-    def _drifted(self, mean: Array, variance: Array, prior: float) -> tuple[Array, Array]:
-        if self._keep == 1.0:
-            return mean, variance
-        kept = self._keep ** (self.now - self._changed)
-        return kept * mean, kept**2 * variance + (1.0 - kept**2) * prior
+    def _first(self, half: Array, factors: Array) -> Array:
+        """Returns the first element of P_k z of blocks without drift, `(k,)`."""
+        return np.asarray(np.einsum("ki,ki->k", half, factors[:, :, 0]) if self._rooted else half[:, 0])
 
     def _kept(self, block: int) -> float:
         return float(self._keep ** (self.now - self._changed[block]))
+
+    def mean_now(self) -> Array:
+        """Returns m of each block with its drift since the latest addition, `(K, p)`."""
+        if self._keep == 1.0:
+            return self.mean
+        return np.asarray((self._keep ** (self.now - self._changed))[:, None] * self.mean)
 
     def moved(self, z: Array) -> Array:
         """Returns P_k z of every block, `(K, p)`. The mean of z^T w_k under a prior mean b gains b^T P_k z."""
