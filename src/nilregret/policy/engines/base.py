@@ -413,7 +413,9 @@ def rows_of(context: Array | None, points: Array) -> Array:
     """Returns the rows of points `(n, d)` under a context for a kernel: (context, point), `(n, c + d)`."""
     if context is None:
         return points
-    return np.asarray(np.concatenate([np.broadcast_to(context, (len(points), len(context))), points], axis=1))
+    rows = np.empty((len(points), len(context) + points.shape[1]))
+    rows[:, : len(context)], rows[:, len(context) :] = context, points
+    return rows
 
 
 def table(domain: Domain, context: Domain | None) -> Arms:
