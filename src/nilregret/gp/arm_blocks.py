@@ -173,16 +173,21 @@ class ArmBlocks(Copyable):
 
     def add(self, block: int, z: Array, target: float) -> float:
         """Adds an observation and returns its variance before that. O(p^2)."""
+        return self.predict_and_add(block, z, target, 0.0)[1]
+
+    def predict_and_add(self, block: int, z: Array, target: float, center: float) -> tuple[float, float]:
+        """Adds an observation and returns mean and variance of `predict` before that. O(p^2)."""
         if self._keep < 1.0:
             self._drift(block)
         half, direction, variance = self._response(block, z)
         total, mean = self.regularization + variance, self.mean[block]
-        mean += direction * ((target - float(z.dot(mean))) / total)
+        before = float(z.dot(mean))
+        mean += direction * ((target - before) / total)
         # W (I - c v v^T) with v = W^T z: the square of the bracket is I - v v^T / (lambda + |v|^2).
         root = total + math.sqrt(self.regularization * total)
         self._add_outer(block, -1.0 / (root if self._rooted else total), direction, half)
         self._log_ratios[block] += math.log1p(variance / self.regularization)
-        return variance
+        return before + center * float(direction[0]), variance
 
     def revise(self, block: int, z: Array, change: float) -> None:
         """Adds `change` to the target of one observation. O(p^2)."""

@@ -25,7 +25,7 @@ from ..gp.arms import Prior
 from ..gp.bank import TOLERANCE
 from ..gp.binomial_counts import MOST_FEATURES as RATES
 from ..gp.choice import MAX_RANK, features_at_points
-from ..gp.context_bank import numbers_held
+from ..gp.context_bank import Candidate, numbers_held
 from ..gp.distinct_arms import FEW
 from ..gp.joint_draws import MOST_JOINT, PIVOTS
 from ..gp.out_of_sequence import FEWEST
@@ -54,14 +54,8 @@ def check_posterior(policy: AnyPolicy, limits: Limits) -> None:
     if not isinstance(policy, Policy):
         return
     models = None if policy.refit is None else policy.refit.models(policy)
-    if models is not None and policy.context is not None and isinstance(policy.domain, Arms):
-        held = numbers_held(models, len(policy.domain), policy.context.dimension, policy.domain.dimension)
-        if BYTES * held * (1 + policy.constraint_count) > limits.posterior_bytes:
-            raise InvalidInput(
-                f"The models of this policy on {len(policy.domain):,} arms would hold more than the "
-                f"{limits.posterior_bytes / 2**20:,.0f} MB that this service takes: take fewer arms, or fewer columns "
-                "of the context."
-            )
+    if models is not None:
+        _check_models(models, policy, limits)
         return
     room = limits.posterior_bytes / BYTES
     if not policy.finite:
@@ -97,6 +91,19 @@ def _check_features(policy: Policy, room: float) -> None:
             f"The posterior of this policy would hold {known * BYTES / 2**20:,.0f} MB for the features of its kernels, "
             f"more than the {room * BYTES / 2**20:,.0f} MB that this service takes. Take fewer features "
             "(`RandomFeatures`, products of `Linear`), or fewer kernels (those of a bank, constraints)."
+        )
+
+
+def _check_models(models: tuple[Candidate, ...], policy: Policy, limits: Limits) -> None:
+    """Raises an error if linear models of arms under contexts would be too large."""
+    columns = 0 if policy.context is None else policy.context.dimension
+    arms = len(policy.domain) if isinstance(policy.domain, Arms) else 0
+    held = numbers_held(models, arms, columns, policy.domain.dimension)
+    if BYTES * held * (1 + policy.constraint_count) > limits.posterior_bytes:
+        raise InvalidInput(
+            f"The models of this policy on {arms:,} arms would hold more than the "
+            f"{limits.posterior_bytes / 2**20:,.0f} MB that this service takes: take fewer arms, or fewer columns of "
+            "the context."
         )
 
 

@@ -229,7 +229,6 @@ class Engine(Copyable, ABC, Generic[B]):
         runs: whether a point is played many times in a row.
         now: the round of predictions, if functions drift.
         blas: the context of a decision and its updates, which sets the number of BLAS threads where that matters.
-        blas_of_law: the same of `law`.
     """
 
     domain: Domain
@@ -239,7 +238,6 @@ class Engine(Copyable, ABC, Generic[B]):
     runs: bool = False
     now: int = 0
     blas: AbstractContextManager[object] = nullcontext()
-    blas_of_law: AbstractContextManager[object] = nullcontext()
 
     @abstractmethod
     def fresh(self, prior: Prior, *, apart: bool = False) -> B:

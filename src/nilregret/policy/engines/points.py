@@ -55,7 +55,6 @@ class PointEngine(Engine[PointBelief]):
     """
 
     OWNED = ("_failed",)
-    blas_of_law = one_thread
     blas = one_thread
 
     def __init__(
