@@ -37,7 +37,7 @@ FIRST_NOISE = 0.1  # The noise until the first fit, reward units.
 WIDTH = 2.0  # The standard deviations that are shown as bounds.
 DRAWN = 0.6  # The standard deviations by which draws deviate, for clicks and counts.
 RELATED = 0.3  # The lengthscale for clicks and counts, in sides of the domain.
-UNDER_CONTEXTS = {1: (64, 4), 2: (256, 5)}  # Candidates and steps of a search, by the number of real columns.
+UNDER_CONTEXTS = {1: (64, 1, 3), 2: (256, 2, 5)}  # Candidates, starts and steps of a search, by real columns.
 OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
 
@@ -150,8 +150,8 @@ def _search(domain: Domain, context: Domain | None, *, limited: bool) -> PointSe
     columns there are no more than show every peak (docs/choosing.md, "Searches").
     """
     if context is not None and not limited and domain.dimension in UNDER_CONTEXTS:
-        candidates, steps = UNDER_CONTEXTS[domain.dimension]
-        search = PointSearch(candidates=candidates, starts=2, evaluations=steps, incumbents=5, apart=0.001)
+        candidates, starts, steps = UNDER_CONTEXTS[domain.dimension]
+        search = PointSearch(candidates=candidates, starts=starts, evaluations=steps, incumbents=5, apart=0.001)
         if isinstance(domain, Box | Space) and search.dense(domain):
             return search
     # On the border of the feasible region candidates must be allowed to lie close together.
