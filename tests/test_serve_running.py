@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import sys
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -158,18 +157,6 @@ def test_several_processes_on_postgresql(folder, places):
         served.wait()
         served.process.kill()  # nobody tells its processes to stop
         until(lambda: refused(served.port))
-
-
-def test_a_process_that_starts_slowly_is_not_taken_for_a_dead_one(monkeypatch):
-    """Importing the library takes seconds where the machine is busy; uvicorn kills after 5 unless told otherwise."""
-    began = []
-    monkeypatch.setattr(
-        running, "Multiprocess", lambda config, sockets: SimpleNamespace(run=lambda: began.append(config))
-    )
-    with running.listening("127.0.0.1", 0) as listener:
-        running.run(running.Service("postgresql:///none", "127.0.0.1"), listener, workers=2)
-    (config,) = began
-    assert (config.workers, config.timeout_worker_healthcheck) == (2, running.HUNG_SECONDS)
 
 
 def test_what_is_no_address_no_name_and_no_proxy_is_refused_before_anything_is_begun(folder):

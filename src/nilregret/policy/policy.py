@@ -234,6 +234,20 @@ class Policy(Generic[D]):
         parts = {name: plain[name]() if part is None and name in plain else part for name, part in parts.items()}
         return replace(self, **chosen(parts))
 
+    def with_arms(self, domain: Arms) -> Policy:
+        """Returns this policy for more arms (`Arms.with_more`). Kernel and other hyperparameters stay.
+
+        Bounds and scores whose theorem counts the arms count these (`Part.for_arms`).
+
+        Raises:
+            InvalidInput: if a part cannot have more arms, such as a kernel with a row for each arm.
+        """
+        if not isinstance(self.domain, Arms):
+            raise InvalidInput("Arms can be added to a policy on `Arms` only: other domains have all their points.")
+        before, after = len(self.domain), len(domain)
+        confidence, score = self.confidence.for_arms(before, after), self.score.for_arms(before, after)
+        return replace(self, domain=domain, confidence=confidence, score=score)  # type: ignore[arg-type]  # D is Arms
+
     def detecting_changes(
         self,
         *,

@@ -23,6 +23,7 @@ from .fits import NOW, FitJob, LateFits, When
 from .memory_runner import MemoryRunner
 from .outputs import BY_NUMBER, Outputs
 from .policy import Policy
+from .propensities import distribution, propensity
 from .rounds import Rounds
 
 
@@ -50,7 +51,8 @@ class State:
     def __init__(self, policy: Policy, *, seed: int, recorded: bool = True, late: LateFits | None = None) -> None:
         self.policy, self._recorded, self._late = policy, recorded, late is not None
         self.rounds = Rounds(seed, policy.confidence.recent)
-        engine = make_engine(policy.domain, policy.context, policy.search, policy.sketch, seed=seed)
+        by_rows = policy.refit is not None and policy.refit.by_rows
+        engine = make_engine(policy.domain, policy.context, policy.search, policy.sketch, seed=seed, by_rows=by_rows)
         engine.drifts, engine.runs = policy.memory.drift() is not None, policy.switching is not None
         self.outputs = Outputs(policy, engine, self.rounds, seed=seed, late=late)
         self.reward = self.outputs.reward
@@ -183,6 +185,23 @@ class State:
             randomness = Randomness(self.rounds.seed, self.rounds.count)
             decision = decide(self.memory, context, randomness, now=now, available=available)
         return decision._replace(fits=self.outputs.unrecorded_fits) if self._fitted else decision
+
+    def propensity(
+        self, decision: Decision, context: Array | None, *, now: float, available: Available | None
+    ) -> float | None:
+        """Returns the probability with which `decide` has just made a decision, or None if it is not known."""
+        with self.outputs.engine.blas:
+            return propensity(self.memory, decision, context, now=now, available=available)
+
+    def distribution(
+        self, context: Array | None = None, *, now: float = math.inf, available: Available | None = None
+    ) -> Array | None:
+        """Returns the probability of each point that may be played to be the next decision, `(n,)`, or None.
+
+        The arguments are those of `decide`. Nothing is learned before.
+        """
+        with self.outputs.engine.blas:
+            return distribution(self.memory, context, now=now, available=available)
 
     def settled(self) -> State:
         """Returns a state that has learned all outcomes. It is a copy if an update is due."""

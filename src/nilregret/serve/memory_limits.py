@@ -23,6 +23,7 @@ from ..gp.arms import Prior
 from ..gp.bank import TOLERANCE
 from ..gp.binomial_counts import MOST_FEATURES as RATES
 from ..gp.choice import MAX_RANK
+from ..gp.context_bank import numbers_held
 from ..gp.distinct_arms import FEW
 from ..gp.joint_draws import MOST_JOINT, PIVOTS
 from ..gp.out_of_sequence import FEWEST
@@ -48,6 +49,16 @@ def check_posterior(policy: AnyPolicy, limits: Limits) -> None:
         InvalidInput: the posterior would be too large.
     """
     if not isinstance(policy, Policy) or not isinstance(policy.domain, Arms):
+        return
+    models = None if policy.refit is None else policy.refit.models(policy)
+    if models is not None and policy.context is not None:
+        held = numbers_held(models, len(policy.domain), policy.context.dimension, policy.domain.dimension)
+        if BYTES * held * (1 + policy.constraint_count) > limits.posterior_bytes:
+            raise InvalidInput(
+                f"The models of this policy on {len(policy.domain):,} arms would hold more than the "
+                f"{limits.posterior_bytes / 2**20:,.0f} MB that this service takes: take fewer arms, or fewer columns "
+                "of the context."
+            )
         return
     if not isinstance(policy.context, Arms | None):
         return  # with infinitely many contexts the memory grows with the answers only

@@ -17,68 +17,32 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
-from .._utils.errors import NoRegretError
+from .._utils.errors import InvalidInput, NoRegretError
 from .._utils.garbage import no_collection
 from ..policy.fits import FitJob, LateFits
 from ..policy.state import State
-from ..storage.base import Change, KeepsNotes
+from ..storage.arms import ArmChange
+from ..storage.base import Change, News
 from ..storage.record import Record
 from ..storage.trial import EventKind, Fit, Trial
+from .arms import Roster
+from .clock import read_clock
 from .direction import AnyPolicy, AnyState, Goal, copy_of_state, initial_state, receive
+from .inputs import Inputs
+from .stored import UNKNOWN, StoredStudyHandle, arms_writer
 
 if TYPE_CHECKING:
-    from ..storage import Storage, StoredStudy
     from ..storage.base import Writer
-    from .audit import Auditor
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-UNKNOWN = ""  # The stamp of a record that was not read from a storage.
 BATCH = 1000  # Trials that one transaction abandons at most.
 ATTEMPTS = 4  # Attempts at one call. The last one runs inside the transaction.
 QUICK = 0.01  # Seconds: a faster call may run inside the transaction if other processes write to the same study.
 FADING = 0.9  # Share of the duration of earlier calls that stays: a slow call is remembered for some calls.
 CONTENTION = 100  # Calls for which other writers are expected after they were last seen.
 PATIENCE = 0.25  # Seconds that a reader waits for a call that waits for the storage.
-
-
-@final
-class StoredStudyHandle:
-    """A stored study, read through an auditor.
-
-    Args:
-        storage: that holds the study.
-        study: as the storage knows it.
-        auditor: checks every trial that is read.
-    """
-
-    def __init__(self, storage: Storage, study: StoredStudy, auditor: Auditor) -> None:
-        self.storage, self.study, self._auditor = storage, study, auditor
-        self.keeps_notes = isinstance(storage, KeepsNotes)
-        self.stamp = UNKNOWN
-
-    def stamp_of(self, record: Record) -> str:
-        """Returns the stamp that the storage gave to this record."""
-        return self.stamp if record.order else UNKNOWN
-
-    def news(self, known: Record) -> tuple[Sequence[Trial], str]:
-        """Returns trials that the record lacks, and the stamp of the stored record."""
-        return self.audited(self.storage.news(self.study, since=known.order, stamp=self.stamp_of(known)), known)
-
-    def audited(self, found: tuple[Sequence[Trial], str], known: Record) -> tuple[Sequence[Trial], str]:
-        """Returns the news after the auditor has checked them."""
-        trials, stamp = found
-        same = known.order > 0 and stamp == self.stamp
-        return (() if same else self._auditor.news(trials, known)), stamp
-
-    def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
-        """Returns the notes of the study under these keys. A storage without notes has none."""
-        if not keys or not self.keeps_notes:
-            return {}
-        storage: Any = self.storage
-        found: dict[str, str] = storage.read_notes(self.study, keys)
-        return found
 
 
 class _NotBegun:
@@ -112,7 +76,7 @@ class Replica:
     rebuilds it from the record. `lock` guards record and state, and no call holds it while it waits for the storage.
 
     Args:
-        policy: of the study.
+        policy: with which the study was made.
         goal: of the study.
         seed: of the study.
         clock: returns Unix seconds.
@@ -120,6 +84,8 @@ class Replica:
         late: fits that are made apart from decisions. None if a decision makes the fit that is due.
 
     Attributes:
+        roster: the arms of the study as they are now.
+        inputs: checks of what users pass, for these arms.
         record: all trials known here.
         state: the policy's state after them.
         lock: of record and state.
@@ -130,7 +96,8 @@ class Replica:
         self, policy: AnyPolicy, goal: Goal, seed: int, clock: Callable[[], float], handle: StoredStudyHandle | None,
         late: LateFits | None = None,
     ) -> None:  # fmt: skip
-        self._policy, self._goal, self._seed, self.clock, self._late = policy, goal, seed, clock, late
+        self._made, self._goal, self._seed, self.clock, self._late = policy, goal, seed, clock, late
+        self.roster, self.inputs = Roster(policy, ()), Inputs(policy, goal)
         self.handle = handle
         self._plain_lock = lock = threading.RLock()
         self.lock = _Lock(lock, weakref.proxy(self))  # A proxy avoids a cycle, so a dropped study closes its files.
@@ -140,6 +107,7 @@ class Replica:
         self._valid = handle is None  # Whether record, state and storage agree.
         self._saved_order = 0  # The order of the last event for which they agreed.
         self._changes: dict[int, Trial | None] = {}  # Trials before this call, None for new ones.
+        self._arms: list[ArmChange] = []  # Changes of arms of this call.
         self._leases: list[tuple[float, int]] = []  # A heap of (end of the lease, trial).
         self.notes: dict[str, str] = {}
         self._writing = threading.RLock()  # One thread of this process writes at a time.
@@ -213,16 +181,16 @@ class Replica:
         return result
 
     def _has_changes(self) -> bool:
-        return bool(self._changes or self.notes)
+        return bool(self._changes or self._arms or self.notes)
 
     def _catch_up(self, handle: StoredStudyHandle, writer: Writer) -> None:
         """Reads what other processes wrote, inside a transaction."""
         if not self._valid:
             self.rebuild()
         record = self.record
-        changed, stamp = handle.audited(writer.news(since=record.order, stamp=handle.stamp_of(record)), record)
-        self._contention = CONTENTION if changed else self._contention - 1
-        self.apply(changed, stamp)
+        news = handle.audited(writer.news(since=record.order, stamp=handle.stamp_of(record)), record)
+        self._contention = CONTENTION if news.trials else self._contention - 1
+        self.apply(news)
 
     def _save(self, handle: StoredStudyHandle, writer: Writer) -> str | None:
         """Writes the call and returns the new stamp, or None if the call was rolled back."""
@@ -233,6 +201,8 @@ class Replica:
             self._roll_back()
             return None
         stamp = handle.stamp
+        if self._arms:
+            arms_writer(writer).save_arms(self._arms)
         if self._has_changes():
             changes = [Change(before, self.record[number]) for number, before in self._changes.items()]
             stamp = writer.save(changes, order=self.record.order)
@@ -246,23 +216,68 @@ class Replica:
             self.handle.stamp = stamp
         self._saved_order, self._valid, self._uncommitted = self.record.order, True, False
         self._changes.clear()
+        self._arms.clear()
 
     def _roll_back(self) -> None:
         """Restores record and state to before the call that is not in the storage yet."""
         self.record.roll_back(self._saved_order, self._changes)
+        if self._arms:
+            self._adopt_arms()
         state, self._backup = self._backup, None
         self.state = self._replayed() if state is None else state
         self._current, self._leases = None, _leases_of(self.record)
         self._mark_saved()
 
     def _initial(self) -> AnyState:
-        return initial_state(self._policy, self._goal, seed=self._seed, late=self._late)
+        return initial_state(self.policy, self._goal, seed=self._seed, late=self._late)
 
     def _replayed(self) -> AnyState:
         """Returns a new state that has learned the whole record, with corrected answers in place of first ones."""
         state = self._initial()
         receive(state, self._goal, self.record.corrected_events())
         return state
+
+    @property
+    def policy(self) -> AnyPolicy:
+        """The policy on the arms of now."""
+        return self.roster.policy
+
+    def _adopt_arms(self) -> bool:
+        """Takes over the arms on record. Returns whether the state is of other arms."""
+        before = self.policy
+        self.roster = Roster(self._made, self.record.arms)
+        if self.roster.policy.domain == before.domain:
+            self.roster.policy = before
+            return False
+        self.inputs = Inputs(self.policy, self._goal)
+        return True
+
+    def change_arms(self, change: ArmChange) -> None:
+        """Records a change of arms that has just happened. The state of other arms is made from the record."""
+        self._valid = False  # Until the call is over.
+        if self.handle is not None:
+            self._arms.append(change)
+        self.record.change_arms(change)
+        if self._adopt_arms():
+            with no_collection:
+                self.state = self._replayed()
+        self._current = None
+
+    def checked(self, check: Callable[[], R]) -> R:
+        """Returns the result of a check that depends on the arms. Another process may have added some.
+
+        Raises:
+            InvalidInput: the check fails, with the arms of all processes.
+        """
+        before = self.policy
+        try:
+            return check()
+        except InvalidInput:
+            with self.lock:
+                self.sync()
+            if self.policy is before:
+                raise
+            return check()
 
     def put(self, trial: Trial, kind: EventKind) -> Trial:
         """Records a trial to which an event has just happened, and returns it."""
@@ -320,7 +335,7 @@ class Replica:
         if not self._valid:
             self.rebuild()
         if self.handle is not None:
-            self.apply(*self.handle.news(self.record))
+            self.apply(self.handle.news(self.record))
 
     def current(self) -> AnyState:
         """Returns a state for queries that has learned all trials of all processes. The caller holds `lock`."""
@@ -372,31 +387,35 @@ class Replica:
             self._rebuild(fresh)
 
     def _rebuild(self, fresh: AnyState | None) -> None:
-        record, state = Record(), self._initial() if fresh is None else fresh
+        record, handle = Record(), self.handle
         self._changes.clear()
-        handle = self.handle
-        known, stamp = (self.record.as_of(self._saved_order), UNKNOWN) if handle is None else handle.news(record)
-        events = record.apply(known)
+        self._arms.clear()
+        if handle is None:
+            earlier = self.record.as_of(self._saved_order)
+            known, stamp, arms = News(earlier, UNKNOWN, earlier.arms)
+        else:
+            known, stamp, arms = handle.news(record)
+        events = record.apply(known, arms)
         if any(trial.corrected for trial in record):  # As if the right answer had come first.
             events = record.corrected_events()
-        receive(state, self._goal, events)
-        self.record, self.state, self._current, self._saved_order = record, state, None, record.order
+        self.record = record
+        if self._adopt_arms() or fresh is None:
+            fresh = self._initial()
+        receive(fresh, self._goal, events)
+        self.state, self._current, self._saved_order = fresh, None, record.order
         self._leases = _leases_of(record)
         if handle is not None:
             handle.stamp = stamp
         self._valid = True  # This comes last: after an earlier interrupt the next call rebuilds again.
 
-    def apply(self, changed: Sequence[Trial], stamp: str = UNKNOWN) -> None:
-        """Adds trials that other processes wrote.
-
-        Args:
-            changed: new and changed trials, by number.
-            stamp: of the stored record with them.
-        """
-        if changed:
+    def apply(self, news: News) -> None:
+        """Adds trials and changes of arms that other processes wrote."""
+        changed, stamp, arms = news
+        if changed or arms:
             self._valid = False  # Until record and state agree again.
-            events = self.record.apply(changed)
-            if any(event.kind == "corrected" for event in events):
+            events = self.record.apply(changed, arms)
+            other = bool(arms) and self._adopt_arms()
+            if other or any(event.kind == "corrected" for event in events):
                 self.state = self._replayed()
             else:
                 receive(self.state, self._goal, events)
@@ -406,31 +425,15 @@ class Replica:
             self._current = None
         if self.handle is not None:
             self.handle.stamp = stamp
-        if changed:
+        if changed or arms:
             self._saved_order, self._valid = self.record.order, True
 
     # -- time ----------------------------------------------------------------------------------------------------
 
     def now(self) -> float:
-        """Returns the time in Unix seconds.
-
-        Raises:
-            NoRegretError: the clock gives no finite number, or has gone back while the policy measures waiting times.
-        """
-        now = float(self.clock())
-        if not math.isfinite(now):
-            raise NoRegretError(f"The clock says {now}, which is no time in seconds; nothing was recorded.")
-        if not self._timed:
-            return now
-        if len(self.record):
-            last = self.record[-1].asked_at
-            if now < last:
-                raise NoRegretError(
-                    f"The clock has gone back by {last - now:g} s since the last question, and this policy measures "
-                    "how long it waits for answers. Set the clock right and try again; nothing was recorded.",
-                    advice="Or pass `clock=` to the study.",
-                )
-        return now
+        """Returns the time in Unix seconds (see `read_clock`)."""
+        last = self.record[-1].asked_at if self._timed and len(self.record) else None
+        return read_clock(self.clock, last)
 
 
 def _leases_of(record: Record) -> list[tuple[float, int]]:

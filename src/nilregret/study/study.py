@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, final, overload
 
 import numpy.typing as npt
 
-from .._utils.checks import LARGEST_SEED, Array, integer, new_study_name, number, shown, study_name
+from .._utils.checks import LARGEST_SEED, Array, flag, integer, new_study_name, number, shown, study_name
 from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning
 from .._utils.serialize import loads
 from ..domains.typed import D
-from ..policy.availability import Some, available
+from ..policy.availability import Some
 from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy
 from ..slots.memory import Restart
@@ -24,15 +24,16 @@ from ..slots.objective import SATURATED
 from ..storage.trial import Trial
 from . import export
 from .answers import check_answer, parse_answers, reason_of
+from .arms import Arm
 from .audit import Auditor
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
-from .definition import check_facts, check_same, stored_facts
-from .direction import Goal, check_goal, has_channels
-from .inputs import Inputs
+from .definition import PROPENSITIES, check_facts, check_same, stored_facts
+from .direction import AnyPolicy, Goal, check_goal, has_channels
 from .late_fits import FitMode, FitRunner, check_fits
 from .play_rewards import Rewards
 from .queries import Queries
-from .replica import Replica, StoredStudyHandle
+from .replica import Replica
+from .stored import StoredStudyHandle
 from .transaction import Failed, NotYet, Transaction, group_commit
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class Study(Queries[D]):
         name: of the study within the storage. If the storage has a study of this name, that study is resumed. The
             policy, goal and seed must then equal those on record.
         about: facts to store with a new study. A resumed study must have the same facts.
+        propensities: if True, each decision is recorded with its probability (`Trial.propensity`), which a log needs to
+            say what another policy would have earned. It is among the facts, so a study that is opened again keeps it.
         clock: returns the time of asking and telling in Unix seconds.
         on_change: called by `ask` once with each new cut of the memory, a `nilregret.slots.Restart`, whichever process
             told the reward that led to it. Cuts on record when the study was opened are skipped. `ask` raises an error
@@ -86,14 +89,13 @@ class Study(Queries[D]):
             first decision after that.
 
     Attributes:
-        policy: as given.
         goal: as given.
         seed: as given.
         name: as given.
-        about: as given.
+        about: as given, with `propensities` if these are recorded.
+        propensities: as given.
         quiet: if True, warnings go to `held_warnings` instead of Python's `warnings`.
         held_warnings: sentences of held warnings, by kind.
-        inputs: checks of rewards, constraint values, contexts and points.
         replica: record, state and storage, for programs that serve or test studies.
         late_fits: fits that are made apart from decisions, with counts, or None if decisions make them.
 
@@ -111,17 +113,19 @@ class Study(Queries[D]):
         storage: str | Storage | None = None,
         name: str = "study",
         about: Mapping[str, str] | None = None,
+        propensities: bool = False,
         clock: Callable[[], float] = time.time,
         on_change: Callable[[Restart], object] | None = None,
         fits: FitMode = "inline",
     ) -> None:
         check_policy(policy)
-        self.policy = policy
         self.goal: Goal = check_goal(goal)
-        self.inputs = Inputs(policy, self.goal)
         self.seed = integer("seed", seed, low=0, high=LARGEST_SEED, why="Random streams are numbered from 0.")
         self.name = (new_study_name if storage is None else study_name)("name", name)
         self.about = check_facts(about)
+        if flag(PROPENSITIES, propensities):
+            self.about[PROPENSITIES] = True
+        self.propensities = self.about.get(PROPENSITIES) is True
         self._on_change = on_change
         if on_change is not None and not callable(on_change):
             raise InvalidInput(f"`on_change` is {shown(on_change)}: it must be a function of a restart, or None.")
@@ -129,12 +133,12 @@ class Study(Queries[D]):
         self.held_warnings: dict[str, str] = {}
         self._warned: set[str] = set()  # Kinds of warnings: each is given once.
         self._next_check: float = FIRST  # The number of trials at which rewards are compared with the policy's scales.
-        handle = None if storage is None else self._find_or_make(storage)
+        handle = None if storage is None else self._find_or_make(policy, storage)
         late = check_fits(fits)
         self.replica = Replica(policy, self.goal, self.seed, clock, handle, late)
         executor = None if isinstance(fits, str) else fits
         self.late_fits = None if late is None else FitRunner(self.replica, executor)
-        self._calls = Transaction(policy, self.replica)  # Of one call each, without notes.
+        self._calls = Transaction(self.replica, propensities=self.propensities)  # Each call without notes.
         charges = isinstance(policy, Policy) and policy.objective.revises
         self._remarks = charges or has_channels(policy)  # Whether a decision may lead to a warning.
         self._announced = len(self.replica.state.restarts)  # Cuts of the memory that `on_change` has seen or skips.
@@ -174,7 +178,7 @@ class Study(Queries[D]):
             clock=clock, on_change=on_change, fits=fits,
         )  # fmt: skip
 
-    def _find_or_make(self, given: str | Storage) -> StoredStudyHandle:
+    def _find_or_make(self, of: AnyPolicy, given: str | Storage) -> StoredStudyHandle:
         from ..storage.opening import opened
 
         storage, where = opened(given), _words(given)
@@ -183,10 +187,10 @@ class Study(Queries[D]):
         except InvalidInput:
             if storage.find(self.name) is None:  # A study of such a name may be resumed, but not made.
                 raise
-        policy, about = self.policy.to_json(), json.dumps(self.about, sort_keys=True)
+        policy, about = of.to_json(), json.dumps(self.about, sort_keys=True)
         stored = storage.find_or_make(self.name, policy=policy, goal=self.goal, seed=self.seed, about=about)
         check_same(stored, policy, self.goal, self.seed, about, where)
-        return StoredStudyHandle(storage, stored, Auditor(self.policy, self.goal, f"study {self.name!r} in {where}"))
+        return StoredStudyHandle(storage, stored, Auditor(of, self.goal, f"study {self.name!r} in {where}"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the way to open a stored study again, so that both copies share its record."""
@@ -275,7 +279,7 @@ class Study(Queries[D]):
         """
         seen = None if context is None and self.policy.context is None else self.inputs.context(context)
         whole = among is None and exclude is None
-        offered = None if whole else available(self.policy.domain, among, exclude)
+        offered = None if whole else self.offered(among, exclude)
         seconds = None if lease is None else _seconds(lease)
         if count is None:
             trial = self._write(self._calls.ask, seen, offered, seconds)
@@ -382,7 +386,9 @@ class Study(Queries[D]):
         """
         (value, plays), seen = self.inputs.rewards(reward), self.inputs.context(context)
         g = None if constraints is None else self.inputs.constraints(constraints)
-        decision = self.inputs.point(point_or_parameters)._replace(repeats=1 if plays is None else plays.times)
+        decision = self.replica.checked(lambda: self.inputs.point(point_or_parameters))._replace(
+            repeats=1 if plays is None else plays.times
+        )
         added = self._write(self._calls.add, decision, seen, value, g, plays)
         self._after_tell()
         return added
@@ -394,6 +400,59 @@ class Study(Queries[D]):
             The new trials. If one trial of the file cannot be added, none is.
         """
         return export.add_from(self.add, self.inputs, self.policy, path)
+
+    # -- arms ----------------------------------------------------------------------------------------------------
+
+    def add_arms(
+        self,
+        points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        names: Sequence[str | None] | None = None,
+        about: Sequence[Mapping[str, Any] | None] | None = None,
+    ) -> list[Arm]:
+        """Adds arms to the running study, and returns them. They get the next numbers.
+
+        The kernel stays as it is, and so do its lengthscales. What is known of similar arms is known of a new arm at
+        once. The next decision may play it. Each call makes the posterior anew from the whole record.
+
+        Args:
+            points: coordinates `(k, d)`, or dicts of parameters if the arms have named ones.
+            names: of the new arms, one or None each.
+            about: facts about each new arm that JSON can hold, or None.
+
+        Raises:
+            InvalidInput: the policy plays no `Arms`, or a part of it cannot have more of them.
+        """
+        return self.replica.write(self._calls.add_arms, points, names, about)
+
+    def retire_arm(self, arm: int) -> Arm:
+        """Retires an arm, and returns it: no later decision plays it.
+
+        It keeps its number, its trials still teach about similar arms, and its pending trials may be told. To retire
+        it again records nothing.
+
+        Args:
+            arm: its number.
+        """
+        return self.replica.write(self._calls.move_arm, arm, "retired")
+
+    def restore_arm(self, arm: int) -> Arm:
+        """Brings a retired arm back, and returns it. Decisions may play it again, and nothing of it was forgotten.
+
+        Args:
+            arm: its number.
+        """
+        return self.replica.write(self._calls.move_arm, arm, "restored")
+
+    def describe_arm(self, arm: int, *, name: str | None = None, about: Mapping[str, Any] | None = None) -> Arm:
+        """Records a name of an arm, facts about it, or both, and returns the arm. Decisions do not depend on them.
+
+        Args:
+            arm: its number.
+            name: the new name, or None to leave it.
+            about: the new facts, which JSON can hold, or None to leave them.
+        """
+        return self.replica.write(self._calls.describe_arm, arm, name, about)
 
     def group_commit(
         self, acts: Sequence[Callable[[Transaction], R]], *, keys: Iterable[str] = (), seconds: float
@@ -409,7 +468,7 @@ class Study(Queries[D]):
         Returns:
             The result of each call, or `Failed` with its error. A failed call leaves no trace.
         """
-        found = group_commit(self.policy, self.replica, acts, keys=keys, seconds=seconds)
+        found = group_commit(self.replica, acts, keys=keys, propensities=self.propensities, seconds=seconds)
         self._begin_fits()
         self._after_ask()
         self._after_tell()

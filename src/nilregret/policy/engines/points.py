@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any, Self, final
+from typing import Any, Self, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from ...domains.search.arms import best_arm, checked_scores
 from ...domains.search.boxes import Found, PointSearch, real_columns
 from ...gp import AtPoints, AveragedPoints, CandidateMoments, PointBelief, PointPosterior, RepeatedPlays, Terms
 from ...gp.choice import posterior_at_points
+from ...gp.context_bank import ContextPosterior
 from ...kernels import Kernel, Matern
 from ...slots.envelope import Bounds, Envelope
 from ...storage.record import Trial
@@ -73,7 +74,10 @@ class PointEngine(Engine[PointBelief]):
 
     def fresh(self, prior: Prior, *, apart: bool = False) -> PointBelief:
         """Returns an empty belief over (context, point)."""
-        kernel, regularization, drift, _, bank, _ = prior
+        kernel, regularization, drift, _, bank, _, models = prior
+        if models is not None and isinstance(self.domain, Arms):
+            of_arms = ContextPosterior(kernel, self.domain, self.before, models, regularization=regularization)
+            return PointBelief(cast(Any, of_arms))  # On arms nobody asks for gradients or landmarks.
         columns = self.domain.dimension + (0 if self.context is None else self.context.dimension)
         if bank is not None:
             pairs = itertools.product(bank.variances(regularization), bank.kernels)
@@ -209,12 +213,23 @@ class PointEngine(Engine[PointBelief]):
     def scores(self, belief: PointBelief, question: Question, available: Available | None) -> tuple[Array, float]:
         """Returns the scores of all available points, and the size by which score differences are judged."""
         points = self.candidates() if available is None else available.points
-        view, score = PointRound(self, belief, question, points, alone=True), question.score
+        view, score = self.view(belief, question, available), question.score
         scores = checked_scores(score.on_points(view).values(points), len(points))
         if question.limits is not None:
             scores = checked_scores(question.limits.rule.judged(scores, view), len(points))
-        prior = float(np.sqrt(belief.observed.kernel.diagonal(self.rows(question.context, points)).max()))
-        return scores, prior * question.units.unit if score.in_rewards else 1.0
+        return scores, self.size(belief, question, available)
+
+    def view(self, belief: PointBelief, question: Question, available: Available | None) -> PointRound:
+        """Returns the view of a round on the arms, or on the available points."""
+        points = self.candidates() if available is None else available.points
+        return PointRound(self, belief, question, points, alone=True)
+
+    def size(self, belief: PointBelief, question: Question, available: Available | None) -> float:
+        """Returns the largest prior standard deviation, or 1 for a score that is not in reward units."""
+        if not question.score.in_rewards:
+            return 1.0
+        rows = self.rows(question.context, self.candidates() if available is None else available.points)
+        return belief.observed.size_at(rows) * question.units.unit
 
     def _surface(
         self, belief: PointBelief, question: Question, points: Array

@@ -14,7 +14,8 @@ from ...domains.search.boxes import coarse
 from ...gp import PointBelief
 from ...slots.acquisition import PointView, Pointwise
 from ...slots.envelope import Envelope
-from .base import Limit, Limits, Question, best_admitted, moved, multiple
+from ...slots.propensities import ScoreLaw
+from .base import Limit, Limits, Question, best_admitted, law_of_draw, moved, multiple
 
 LOG_RESOLUTION = 0.003  # nats: a third of a percent of an expected improvement is not worth another step
 STEP = 1e-5  # step of numerical derivatives, as a share of a standard deviation or of a side of the domain
@@ -76,10 +77,9 @@ class PointRound(PointView):
 
     def _prepare(self, limits: Limits) -> None:
         rows = self._engine.rows(self._question.context, self.points[:1])
-        priors = [float(each.belief.observed.kernel.diagonal(rows)[0]) for each in limits.each]
-        units = [each.units.unit for each in limits.each]
+        sizes = np.array([each.belief.observed.size_at(rows) * each.units.unit for each in limits.each])
         self.dual_state, self.context = limits.dual, self._question.context
-        self.limit_sizes = np.maximum(np.sqrt(priors) * units, 1e-100)
+        self.limit_sizes = np.maximum(sizes, 1e-100)
         self.limits_symmetric = all(each.bounds.pointwise and each.bounds.width is not None for each in limits.each)
 
     def _each(self) -> tuple[Limit, ...]:
@@ -243,6 +243,11 @@ class PointRound(PointView):
             return engine.without_failed(points, unit * heights), unit * gradients[:, -points.shape[1] :]
 
         return AcquisitionFunction(values, slopes)
+
+    def law_of_draw(self) -> ScoreLaw | None:
+        """Returns the law of a draw at the points of the view."""
+        rows = self._engine.rows(self._question.context, self.points)
+        return law_of_draw(self._belief, rows, self.width, self._question.units.unit)
 
     def without_slopes(self, values: Callable[[Array], Array]) -> AcquisitionFunction:
         """Returns the acquisition function of any function `(m, d)` -> `(m,)`, with numerical gradients."""
