@@ -50,7 +50,9 @@ def _event(order: int, kind: str, trial: Trial) -> m.Event:
     if kind == "abandoned" and trial.abandoned is not None:
         at, reason = trial.abandoned.time, trial.abandoned.reason
     named: m.EventKind = kind  # type: ignore[assignment]  # both have the same words
-    return m.Event(order, named, trial.number, at, then.reward if kind in ("told", "corrected") else None, reason)
+    reward = then.reward if kind in ("told", "corrected") else None
+    chance = trial.propensity if kind == "asked" else None
+    return m.Event(order, named, trial.number, at, reward, reason, chance)
 
 
 @final

@@ -14,6 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
+from ..._utils.blas import with_one_thread
 from ..._utils.checks import Array, IndexArray, frozen, many
 from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput, NoRegretError
@@ -228,6 +229,7 @@ class Engine(Copyable, ABC, Generic[B]):
         runs: whether a point is played many times in a row.
         now: the round of predictions, if functions drift.
         blas: the context of a decision and its updates, which sets the number of BLAS threads where that matters.
+        blas_of_law: the same of `law`.
     """
 
     domain: Domain
@@ -237,6 +239,7 @@ class Engine(Copyable, ABC, Generic[B]):
     runs: bool = False
     now: int = 0
     blas: AbstractContextManager[object] = nullcontext()
+    blas_of_law: AbstractContextManager[object] = nullcontext()
 
     @abstractmethod
     def fresh(self, prior: Prior, *, apart: bool = False) -> B:
@@ -456,6 +459,7 @@ def multiple(width: float | None) -> float:
     return width
 
 
+@with_one_thread
 def law_of_draw(belief: Belief[Any], cells: Any, width: float | None, unit: float) -> ScoreLaw | None:
     """Returns the law of a draw at n cells, reward units, or None if n is above `MOST_JOINT`.
 

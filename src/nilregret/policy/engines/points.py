@@ -10,7 +10,7 @@ from typing import Any, Self, cast, final
 import numpy as np
 import numpy.typing as npt
 
-from ..._utils.blas import with_one_thread
+from ..._utils.blas import one_thread, with_one_thread
 from ..._utils.checks import Array, frozen
 from ..._utils.copying import independent
 from ..._utils.errors import InvalidInput
@@ -54,6 +54,7 @@ class PointEngine(Engine[PointBelief]):
     """
 
     OWNED = ("_failed",)
+    blas_of_law = one_thread
 
     def __init__(
         self,
