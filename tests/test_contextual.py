@@ -202,6 +202,17 @@ def test_failures_teach_nothing():
     assert study.best(context=[0.5, 0.5]).arm != 1
 
 
+def test_probabilities_of_choices_are_those_of_the_draws():
+    study = play(nr.auto(ARMS, context=SQUARE), 60, curved)
+    at = np.array([0.4, 0.6])
+    mean, std = study.predict(context=at)
+    draws = mean + 0.3 * std * np.random.default_rng(0).standard_normal((20_000, 4))
+    shares = np.bincount(draws.argmax(axis=1), minlength=4) / len(draws)
+    for number in range(60, 64):
+        trial = study.ask(at)
+        assert study.explain(trial.number).propensity == pytest.approx(shares[trial.arm], abs=0.02)
+
+
 # -- which policy ------------------------------------------------------------------------------------------------------
 
 MODELS = (ArmModels, GaussianDraws)

@@ -187,7 +187,8 @@ class ArmBlocks(Copyable):
         root = total + math.sqrt(self.regularization * total)
         self._add_outer(block, -1.0 / (root if self._rooted else total), direction, half)
         self._log_ratios[block] += math.log1p(variance / self.regularization)
-        return before + center * float(direction[0]) if center else before, variance
+        shift = center * float(direction[0]) if center else 0.0  # A sketch begins without features.
+        return before + shift, variance
 
     def revise(self, block: int, z: Array, change: float) -> None:
         """Adds `change` to the target of one observation. O(p^2)."""

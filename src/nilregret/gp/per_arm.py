@@ -33,7 +33,7 @@ class ArmColumns(NamedTuple):
 
     Attributes:
         columns: these columns.
-        rows: all distinct arms as points whose other columns are 0, `(K, d)`.
+        rows: all distinct arms, in their order, as points whose other columns are 0, `(K, d)`.
     """
 
     columns: frozenset[int]
@@ -42,7 +42,7 @@ class ArmColumns(NamedTuple):
     @staticmethod
     def of(arms: Array, columns: range, dimension: int) -> ArmColumns:
         """Returns the columns of arms `(K, c)` in points with `dimension` columns."""
-        distinct = np.unique(arms + 0.0, axis=0)
+        distinct = (arms + 0.0)[np.sort(np.unique(arms + 0.0, axis=0, return_index=True)[1])]
         rows = np.zeros((len(distinct), dimension))
         rows[:, columns] = distinct
         return ArmColumns(frozenset(columns), rows)
@@ -147,7 +147,9 @@ class ArmFeatures(FeatureMap):
         self._outside, self.size, self.blocks = split.outside, size, len(arms.rows)
         self._columns = np.array(sorted(arms.columns))
         self._others = np.setdiff1d(np.arange(arms.rows.shape[1]), self._columns)
-        self._block = {row.tobytes(): block for block, row in enumerate(arms.rows[:, self._columns])}
+        self._arms, self._every = arms.rows[:, self._columns], np.arange(len(arms.rows))
+        self._block = {row.tobytes(): block for block, row in enumerate(self._arms)}
+        self._last: tuple[bytes, Array] = b"", np.zeros((0, size))  # one context and its features
         self._scales = np.sqrt(split.gram.diagonal())
         self._plain = bool((self._scales == 1.0).all())
 
@@ -158,6 +160,8 @@ class ArmFeatures(FeatureMap):
             InvalidInput: if a row is none of the arms.
         """
         own = points[:, self._columns] + 0.0
+        if own.shape == self._arms.shape and (own == self._arms).all():  # as in every decision
+            return self._every
         try:
             return np.array([self._block[row.tobytes()] for row in own], dtype=np.intp)
         except KeyError:
@@ -168,14 +172,18 @@ class ArmFeatures(FeatureMap):
 
     def features(self, points: Array) -> Array:
         """Returns the features of the contexts, times the root of the prior variance of each arm."""
-        # A decision asks for all arms under one context, whose features are then computed once.
-        alike = len(points) > 1 and bool((points[1:, self._others] == points[0, self._others]).all())
-        found = self._outside.features(points[:1] if alike else points)
-        if found is None:
-            return np.zeros((len(points), 0))
-        if alike:
-            found = np.repeat(found, len(points), axis=0)
+        contexts = points[:, self._others]
+        if len(points) and (contexts[1:] == contexts[0]).all():
+            found = np.repeat(self._of_one(points[:1], contexts[0].tobytes()), len(points), axis=0)
+        else:
+            found = np.asarray(self._outside.features(points))
         return found if self._plain else found * self._scales[self.blocks_of(points), None]
+
+    def _of_one(self, point: Array, context: bytes) -> Array:
+        """Returns the features of one context, `(1, r)`. A decision and its reward ask for the same ones."""
+        if self._last[0] != context:
+            self._last = context, np.asarray(self._outside.features(point))
+        return self._last[1]
 
     def left_out(self, points: Array, features: Array) -> Array:  # noqa: ARG002 - nothing is
         """Returns zeros, since nothing is outside of the span."""

@@ -55,7 +55,7 @@ class PointEngine(Engine[PointBelief]):
     """
 
     OWNED = ("_failed",)
-    blas_of_law = one_thread
+    blas = one_thread
 
     def __init__(
         self,
