@@ -21,6 +21,7 @@ SMALL = {
     "service.py": ["--count", "6", "--clients", "2"],
     "storage.py": ["--count", "8", "--long", "150", "--box", "0", "--crowd", "16", "--repeats", "1"],
     "dashboard.py": ["--trials", "60", "--repeats", "1"],
+    "evaluation.py": ["--worlds", "2", "--rounds", "40", "--floors", "0", "0.2", "--large", "1000"],
     "explain.py": ["--trials", "60", "--rounds", "8"],
     "propensities.py": ["--arms", "2", "12", "--rounds", "4", "--blocks", "1", "--draws", "100"],
     "coverage.py": ["--runs", "2", "--rounds", "5", "--jobs", "1"],
