@@ -112,6 +112,6 @@ def _case(memory: MemoryRunner, posed_: Posed, chance: float) -> _Case | None:
     if question is None:
         among = engine.remaining(left)
         return None if among is None else _Case(chance, among.numbers, KnownScores(np.zeros(len(among.points))))
-    with engine.blas_of_law:
+    with engine.blas:
         law = engine.law(belief, question, left)
         return None if law is None else _Case(chance, *law, engine.size(belief, question, left))

@@ -51,7 +51,7 @@ def events(study: Study, after: int, most: int) -> m.Events:
 
 def _change(change: ArmChange) -> m.Event:
     kind: m.EventKind = f"arms_{change.kind}"  # type: ignore[assignment]  # each of these is a word of `EventKind`
-    return m.Event(change.order, kind, None, change.time, None, None, [each.arm for each in change.arms])
+    return m.Event(change.order, kind, None, change.time, None, None, None, [each.arm for each in change.arms])
 
 
 def _event(order: int, kind: str, trial: Trial) -> m.Event:

@@ -229,7 +229,6 @@ class Engine(Copyable, ABC, Generic[B]):
         runs: whether a point is played many times in a row.
         now: the round of predictions, if functions drift.
         blas: the context of a decision and its updates, which sets the number of BLAS threads where that matters.
-        blas_of_law: the same of `law`.
     """
 
     domain: Domain
@@ -239,7 +238,6 @@ class Engine(Copyable, ABC, Generic[B]):
     runs: bool = False
     now: int = 0
     blas: AbstractContextManager[object] = nullcontext()
-    blas_of_law: AbstractContextManager[object] = nullcontext()
 
     @abstractmethod
     def fresh(self, prior: Prior, *, apart: bool = False) -> B:
@@ -413,7 +411,9 @@ def rows_of(context: Array | None, points: Array) -> Array:
     """Returns the rows of points `(n, d)` under a context for a kernel: (context, point), `(n, c + d)`."""
     if context is None:
         return points
-    return np.asarray(np.concatenate([np.broadcast_to(context, (len(points), len(context))), points], axis=1))
+    rows = np.empty((len(points), len(context) + points.shape[1]))
+    rows[:, : len(context)], rows[:, len(context) :] = context, points
+    return rows
 
 
 def table(domain: Domain, context: Domain | None) -> Arms:
