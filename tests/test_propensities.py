@@ -9,6 +9,7 @@ from scipy.stats import binomtest
 import nilregret as nr
 from nilregret.policy.availability import available
 from nilregret.slots import Uniform
+from nilregret.slots.scores import GaussianDraws, ThompsonSample
 
 ARMS, KERNEL = nr.Arms.grid(0, 1, 5), nr.SquaredExponential(0.3)
 REWARDS = (0.3, -0.2, 0.5, 0.4)
@@ -96,7 +97,12 @@ CASES = {
     "draws less prices": (ts(constraints=nr.OnAverage(step=0.5)), {}),
     "draws of several kernels": (ts(refit=nr.slots.LengthscaleBank()), {}),
     "draws of drifting functions": (ts(memory=nr.slots.Discount(0.05)), {}),
-    "clicks": (nr.auto(ARMS, reward="bernoulli").using(score=nr.slots.scores.ThompsonSample()), {}),
+    "clicks": (nr.auto(ARMS, reward="bernoulli").using(score=ThompsonSample()), {}),
+    "draws of each arm": (nr.gp_ucb(ARMS, KERNEL, noise=0.3).using(score=GaussianDraws(width=0.8)), {}),
+    "draws of each arm under contexts": (
+        nr.gp_ucb(ARMS, KERNEL, noise=0.3, context=CONTEXTS).using(score=GaussianDraws(width=0.8)),
+        {"context": [0.4]},
+    ),
     "widths": (nr.irgp_ucb(ARMS, KERNEL, noise=0.3), {}),
     "widths among some": (nr.irgp_ucb(ARMS, KERNEL, noise=0.3), {"exclude": [4]}),
     "widths under contexts": (nr.irgp_ucb(ARMS, KERNEL, noise=0.3, context=CONTEXTS), {"context": [0.4]}),
@@ -150,6 +156,22 @@ def test_a_batch_has_those_of_decisions_one_by_one():
     together, alone = (nr.Study(ts(pending="hallucinate"), seed=2, propensities=True) for _ in range(2))
     several = together.ask(count=5)
     assert [trial.propensity for trial in several] == [alone.ask().propensity for _ in several]
+
+
+def test_an_arm_that_is_retired_or_new_is_counted_so():
+    study = nr.Study(nr.irgp_ucb(ARMS, KERNEL, noise=0.3).using(explore=Uniform(0.5)), propensities=True)
+    study.retire_arm(2)
+    assert study.probabilities()[2] == 0.0
+    assert study.probabilities().min() == 0.0
+    for reward in REWARDS:
+        expected = study.probabilities()
+        trial = study.ask()
+        assert trial.propensity == pytest.approx(expected[trial.arm])
+        study.tell(trial, reward)
+    study.add_arms([[0.77]])
+    assert study.probabilities().shape == (6,)
+    np.testing.assert_allclose(study.probabilities().sum(), 1.0)
+    assert study.probabilities()[5] >= 0.1
 
 
 def test_nothing_uncertified_has_a_floor():
