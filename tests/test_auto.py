@@ -31,7 +31,7 @@ LINE = nr.Box([0.0], [1.0])
 def quick(policy):
     return policy.using(
         search=dataclasses.replace(policy.search, candidates=64, mutations=32, around=8, starts=1),
-        refit=dataclasses.replace(policy.refit, restarts=0),
+        refit=policy.refit if policy.fitting is None else dataclasses.replace(policy.refit, restarts=0),
     )
 
 

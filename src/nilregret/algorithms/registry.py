@@ -21,6 +21,7 @@ from ..domains.search.boxes import PointSearch
 from ..domains.typed import D
 from ..kernels import (
     Active,
+    Constant,
     Kernel,
     Linear,
     Matern,
@@ -28,6 +29,7 @@ from ..kernels import (
     Overlap,
     Periodic,
     Product,
+    RandomFeatures,
     RationalQuadratic,
     Rounded,
     SquaredExponential,
@@ -135,6 +137,7 @@ def _scaled(factor: float, kernel: Kernel) -> Kernel:
 
 KERNELS = _named(
     SquaredExponential, Matern, RationalQuadratic, Periodic, Linear, Sum, Product, Tied, Overlap, Mixture,
+    Constant, RandomFeatures,
     scaled=_scaled,
     active=Schema(Active, {"parameters": list[str]}, without=["dimensions"]),
     rounded=Schema(Rounded, without=["space"]),

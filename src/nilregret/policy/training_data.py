@@ -242,17 +242,17 @@ class TrainingData:
         Args:
             lowered: whether the smallest reward has changed.
         """
-        pending, entries = self.pending, self.posterior.entries
+        pending = self.pending
         recharged = self._constraint_means is not None and self._constraint_means.take_changed()
         if pending.waits is not None:
             self.posterior.revise_all(self._due(pending.waits, everything=recharged))
             if recharged or lowered:
-                self._update_targets(sorted(number for number in pending.dropped if number in entries))
+                self._update_targets(sorted(number for number in pending.dropped if number in self.posterior.entries))
         elif self._part.moves or (lowered and (pending.dropped or pending.open)):
             self.retarget()
         elif recharged:
             numbers = (*pending.open, *sorted(pending.dropped))
-            self._update_targets([number for number in numbers if number in entries])
+            self._update_targets([number for number in numbers if number in self.posterior.entries])
 
     def _due(self, waits: Waits, *, everything: bool) -> list[tuple[Trial, float | None]]:
         """Returns the open trials whose target changes, with the new targets.
@@ -333,7 +333,9 @@ class TrainingData:
         if value is None:
             return None
         center, unit, warp = self.posterior.units
-        return (value - center) / unit if warp is None else self.posterior.units.scaled(value)
+        if warp is not None:
+            return self.posterior.units.scaled(value)
+        return value if unit == 1.0 and center == 0.0 else (value - center) / unit  # the number that the trial keeps
 
     def _target_now(self, trial: Trial) -> float | None:
         if self.pending.is_answer(trial.number):

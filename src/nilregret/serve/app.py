@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from .._utils.errors import InvalidInput
 from ..storage import MemoryStorage, SqlStorage, Storage
+from .arm_routes import ARM_OPERATIONS
 from .auth.middleware import AccessMiddleware
 from .auth.tokens import Tokens
 from .openapi import document
@@ -26,7 +27,9 @@ from .settings import LEAVING, Settings
 from .write_routes import WRITE_OPERATIONS
 
 # The router tries them in order, so those that are called most come first.
-OPERATIONS: tuple[Operation, ...] = (*WRITE_OPERATIONS, *READ_OPERATIONS, *HEALTH_OPERATIONS)
+OPERATIONS: tuple[Operation, ...] = (
+    *WRITE_OPERATIONS, *ARM_OPERATIONS, *READ_OPERATIONS, *HEALTH_OPERATIONS,
+)  # fmt: skip
 
 
 def create_app(

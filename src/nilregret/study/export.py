@@ -34,6 +34,8 @@ Columns = Callable[[Trial], Row]
 def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = None) -> list[Row]:
     """Returns a row for each trial, all with the same columns. An empty cell is None.
 
+    The column `propensity` is there if some decision is recorded with its probability.
+
     Args:
         policy: of the study.
         trials: of the study.
@@ -43,6 +45,8 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
     records = [trial_json(trial) for trial in trials]
     widest = max([policy.constraint_count, *(len(each["constraints"] or ()) for each in records)])
     told = [_row(record, policy, widest) for record in records]
+    if any(trial.propensity is not None for trial in trials):
+        told = [row | {"propensity": trial.propensity} for row, trial in zip(told, trials, strict=True)]
     return told if extra is None else [row | extra(trial) for row, trial in zip(told, trials, strict=True)]
 
 

@@ -1,0 +1,1 @@
+"""The parts of `benchmarks/live.py`: problems, peers, plays, and the table."""

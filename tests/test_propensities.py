@@ -1,0 +1,159 @@
+"""The probability of a decision is recorded with it, and is the share of other seeds that decide so."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+import nilregret as nr
+from nilregret.policy.availability import available
+from nilregret.slots import Uniform
+
+ARMS, KERNEL = nr.Arms.grid(0, 1, 5), nr.SquaredExponential(0.3)
+REWARDS = (0.3, -0.2, 0.5, 0.4)
+
+
+def ts(**more):
+    return nr.gp_ts(ARMS, KERNEL, noise=0.3, norm_bound=1.0, **more)
+
+
+def test_it_is_on_record_and_comes_back(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    study = nr.Study(ts(), storage=url, propensities=True, about={"units": "kg"})
+    for reward in REWARDS:
+        expected = study.probabilities()
+        trial = study.ask()
+        assert trial.propensity == pytest.approx(expected[trial.arm], abs=0.01)
+        assert study.tell(trial, reward).propensity == trial.propensity
+    again = nr.Study.open(storage=url)
+    assert again.propensities
+    assert list(again.trials) == list(study.trials)
+    assert again.ask().propensity is not None
+    assert again.about == {"units": "kg", "propensities": True}
+    assert json.loads(json.dumps(again.about)) == again.about
+    with pytest.raises(nr.errors.InvalidInput, match="propensities"):
+        nr.Study(ts(), storage=url, about={"units": "kg"})
+    assert study.to_pandas()["propensity"].tolist() == [trial.propensity for trial in study.trials]
+
+
+def test_it_changes_no_decision_and_is_none_unless_asked_for():
+    plain, recorded = nr.Study(ts(), seed=3), nr.Study(ts(), seed=3, propensities=True)
+    for reward in REWARDS:
+        one, other = plain.ask(), recorded.ask()
+        assert one.propensity is None
+        assert one == other._replace(propensity=None, asked_at=one.asked_at)
+        plain.tell(one, reward)
+        recorded.tell(other, reward)
+    assert plain.add([0.5], 1.0).propensity is None
+    assert "propensity" not in plain.to_pandas()
+
+
+def test_a_floor_is_under_every_arm():
+    study = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=0.1).using(explore=Uniform(0.2)), propensities=True)
+    for number in range(12):
+        found = study.probabilities()
+        assert found.min() >= 0.2 / 5 - 1e-15
+        assert found.sum() == pytest.approx(1.0)
+        trial = study.ask()
+        assert trial.propensity == pytest.approx(found[trial.arm])
+        study.tell(trial, np.sin(9.0 * number))
+    assert {trial.explored for trial in study.trials} == {True, False}
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.1, -1.0, "often"])
+def test_a_rate_that_is_none(rate):
+    with pytest.raises(nr.errors.InvalidInput, match="rate"):
+        Uniform(rate)
+
+
+def test_on_a_box_only_points_that_are_listed_have_one():
+    box = nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 4))
+    study = nr.Study(nr.auto(box).using(explore=nr.slots.InitialDesign(2)), propensities=True)
+    assert study.ask().propensity is None
+    with pytest.raises(nr.errors.InvalidInput, match="among"):
+        study.probabilities()
+    listed = [{"x": 0.2, "n": 1}, {"x": 0.4, "n": 2}, {"x": 0.2, "n": 1}]
+    study.tell(0, 0.3)
+    np.testing.assert_allclose(study.probabilities(among=listed).sum(), 1.0)
+    assert study.ask(among=listed).propensity is not None
+    script = nr.Study(nr.algorithms.bandit_oco(nr.Box([0, 0], [1, 1]), step=0.1), propensities=True)
+    assert script.ask().propensity is None
+
+
+# -- against the shares of other random numbers -----------------------------------------------------------------------
+
+CONTEXTS = nr.Box([0.0], [1.0])
+SIX = nr.Arms(np.array([[0.0], [0.2], [0.2], [0.5], [0.7], [1.0]]))  # two of them at one point
+CASES = {
+    "draws": (ts(), {}),
+    "draws at one point": (nr.gp_ts(SIX, KERNEL, noise=0.3, norm_bound=1.0), {}),
+    "draws among some": (ts(), {"among": [0, 2, 3]}),
+    "draws with pending trials": (ts(pending="hallucinate"), {}),
+    "draws under contexts": (ts(context=CONTEXTS), {"context": [0.4]}),
+    "draws under finite contexts": (ts(context=nr.Arms.grid(0, 1, 3)), {"context": [0.5]}),
+    "draws within constraints": (ts(constraints=nr.EveryRound()), {}),
+    "draws less prices": (ts(constraints=nr.OnAverage(step=0.5)), {}),
+    "draws of several kernels": (ts(refit=nr.slots.LengthscaleBank()), {}),
+    "draws of drifting functions": (ts(memory=nr.slots.Discount(0.05)), {}),
+    "clicks": (nr.auto(ARMS, reward="bernoulli").using(score=nr.slots.scores.ThompsonSample()), {}),
+    "widths": (nr.irgp_ucb(ARMS, KERNEL, noise=0.3), {}),
+    "widths among some": (nr.irgp_ucb(ARMS, KERNEL, noise=0.3), {"exclude": [4]}),
+    "widths under contexts": (nr.irgp_ucb(ARMS, KERNEL, noise=0.3, context=CONTEXTS), {"context": [0.4]}),
+    "a floor": (nr.irgp_ucb(ARMS, KERNEL, noise=0.3).using(explore=Uniform(0.3)), {}),
+    "a floor among some": (ts().using(explore=Uniform(0.3)), {"among": [1, 4]}),
+    "a floor after a design": (
+        nr.gp_ucb(ARMS, KERNEL, noise=0.3).using(explore=nr.slots.InTurn((nr.slots.InitialDesign(3), Uniform(0.5)))),
+        {},
+    ),
+    "a design": (nr.gp_ucb(nr.Arms.grid(0, 1, 30), KERNEL, noise=0.3).using(explore=nr.slots.InitialDesign(9)), {}),
+    "uniform rounds": (ts().detecting_changes(exploration=5.0, threshold=3.0), {}),
+    "a floor within constraints": (ts(constraints=nr.EveryRound()).using(explore=Uniform(0.3)), {}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_the_share_of_other_random_numbers(name):
+    """Each comparison fails with probability 1e-11 for other seeds, 1e-9 all together, where laws are exact."""
+    policy, asked = CASES[name]
+    context = asked.get("context")
+    study = nr.Study(policy, seed=1, propensities=True)
+    study.quiet = True
+    for reward in REWARDS:
+        trial = study.ask(context)
+        limit = {"constraints": [reward - 0.3]} if policy.constraint_count else {}
+        study.tell(trial, float(reward > 0.0) if name == "clicks" else reward, **limit)
+    study.fail(study.ask(context), "broken")
+    study.ask(context)
+    found = study.probabilities(**asked)
+    assert found.sum() == pytest.approx(1.0, abs=1e-9)
+    offered = (
+        available(policy.domain, asked.get("among"), asked.get("exclude"))
+        if len(asked) - ("context" in asked)
+        else None
+    )
+    state, seen = study.replica.state, study.inputs.context(context)
+    draws, counts = 1500, np.zeros(len(found), dtype=int)
+    for seed in range(draws):
+        if name != "a design":  # which is drawn by the seed
+            state.rounds.seed = seed
+        counts[state.decide(seen, available=offered).arm] += 1
+    for share, count in zip(found, counts, strict=True):
+        error = 0.01 if name.startswith(("draws", "clicks")) else 0.0
+        near = min(max(count / draws, share - error), share + error)
+        assert binomtest(int(count), draws, min(max(near, 0.0), 1.0)).pvalue > 1e-11
+    chosen = study.ask(**asked)
+    assert chosen.propensity == pytest.approx(found[chosen.arm], abs=0.01)
+
+
+def test_a_batch_has_those_of_decisions_one_by_one():
+    together, alone = (nr.Study(ts(pending="hallucinate"), seed=2, propensities=True) for _ in range(2))
+    several = together.ask(count=5)
+    assert [trial.propensity for trial in several] == [alone.ask().propensity for _ in several]
+
+
+def test_nothing_uncertified_has_a_floor():
+    with pytest.raises(nr.errors.InvalidInput, match="certified"):
+        nr.gp_ucb(ARMS, KERNEL, noise=0.1, constraints=nr.Safe(start=[[0.5]], scale=1.0)).using(explore=Uniform(0.1))
+    certified = nr.gp_ucb(ARMS, KERNEL, noise=0.1, constraints=nr.Safe(start=[[0.5]], scale=1.0))
+    assert nr.Study(certified, propensities=True).ask().propensity == 1.0
