@@ -682,9 +682,12 @@ def test_what_deciders_may_do_is_what_the_operations_of_the_api_say(service):
     from nilregret.serve.app import OPERATIONS
 
     changing = {(each.method, each.path) for each in OPERATIONS if each.method not in ("GET", "HEAD")}
-    least = {(method, path): roles.needed(method, path.replace("{name}", "x")) for method, path in changing}
+    least = {
+        (method, path): roles.needed(method, path.replace("{name}", "x").replace("{arm:int}", "3"))
+        for method, path in changing
+    }
     admin = {pair for pair, role in least.items() if role == "admin"}
-    assert admin == {pair for pair in changing if pair[1] == "/v1/studies/{name}"}
+    assert admin == {pair for pair in changing if pair[1] == "/v1/studies/{name}" or "/arms" in pair[1]}
     assert {pair for pair, role in least.items() if role == "reader"} == {("POST", "/v1/studies/{name}/evaluations")}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .arm_commands import add_arm, arms, describe_arm, restore_arm, retire_arm
 from .evaluate_command import evaluate
 from .read_commands import explain, show, studies, trials
 from .study_commands import create, delete, export, import_, rename
@@ -21,6 +22,11 @@ COMMANDS: list[click.Command] = [
     add,
     fail,
     abandon,
+    arms,
+    add_arm,
+    retire_arm,
+    restore_arm,
+    describe_arm,
     export,
     import_,
     rename,

@@ -35,6 +35,8 @@ ADVICE = {
     "among": "--among takes a list of points, or of objects of parameters.",
     "all_failed": "`nilregret trials --state failed` has the reasons.",
     "added": "That was `nilregret add` or `nilregret import`. Ask about another trial.",
+    "retired": "`nilregret add-arm` adds one, and `nilregret restore-arm` brings one back.",
+    "no_arm": "`nilregret arms` lists them.",
     "channels": "A file of a study with `constraints` makes one that has.",
     "minimum": "`nilregret import` takes over to another study what was told to this one.",
     "bounded": 'They are reward = {type = "bounded", low = ..., high = ...} in [policy].',

@@ -206,7 +206,8 @@ class Roster:
         count = len(self.domain)
         number = integer("arm", arm, low=0)
         if number >= count:
-            raise InvalidInput(f"There is no arm {number}: this study has {many(count, 'arm')}, 0 .. {count - 1}.")
+            words = f"There is no arm {number}: this study has {many(count, 'arm')}, 0 .. {count - 1}."
+            raise InvalidInput(words, advice="`study.arms` lists them.", topic="no_arm")
         return number
 
 

@@ -48,7 +48,8 @@ class Auditor:
 
     def __init__(self, policy: AnyPolicy, goal: Goal, where: str) -> None:
         self._made = self._policy = policy
-        self._times: ArmTimes | None = None  # Of arms that came or went.
+        self._changes: tuple[ArmChange, ...] = ()  # Of arms, and the times when each could be played.
+        self._times: ArmTimes | None = None
         self._checked = reward_check(policy, goal)
         self._where = where
         self._explores = isinstance(policy, Policy) and policy.explore.ever
@@ -106,15 +107,13 @@ class Auditor:
             : len(stored) - len(fresh)
         ]:
             self._fail("has other changes of arms than it had")
-        if fresh:
-            changes = (*known.arms, *fresh)
-            if not all(math.isfinite(change.time) for change in fresh):
-                self._fail("has a change of arms at no time")
+        changes = (*known.arms, *fresh)
+        if changes != self._changes:
             try:
                 self._policy = Roster(self._made, changes).policy
             except (InvalidInput, ValueError) as error:
                 raise StorageError(f"The arms of {self._where} have been damaged: {error} Restore a copy.") from error
-            self._times = ArmTimes(changes)
+            self._changes, self._times = changes, ArmTimes(changes)
         return fresh
 
     # -- one trial -----------------------------------------------------------------------------------------------

@@ -31,6 +31,14 @@ AnyPolicy = Policy | ScriptedPolicy
 AnyState = State | ScriptedState
 
 
+def check_policy(policy: object) -> None:
+    """Raises `InvalidInput` unless an algorithm made the policy."""
+    if not isinstance(policy, Policy | ScriptedPolicy):
+        raise InvalidInput(
+            f"`policy` must be made by an algorithm, not {shown(policy)}.", advice="Such as `gp_ucb(...)`."
+        )
+
+
 def check_goal(goal: object) -> Goal:
     """Returns the goal, or raises an error with the goal that was probably meant."""
     for known in GOALS:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, final, overload
 
 import numpy.typing as npt
 
-from .._utils.checks import LARGEST_SEED, Array, flag, integer, new_study_name, number, shown, study_name
+from .._utils.checks import LARGEST_SEED, Array, flag, integer, new_study_name, shown, study_name
 from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning
 from .._utils.serialize import loads
 from ..domains.typed import D
@@ -28,19 +28,20 @@ from .arms import Arm
 from .audit import Auditor
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
 from .definition import PROPENSITIES, check_facts, check_same, stored_facts
-from .direction import AnyPolicy, Goal, check_goal, has_channels
+from .direction import AnyPolicy, Goal, check_goal, check_policy, has_channels
 from .late_fits import FitMode, FitRunner, check_fits
+from .leases import lease_seconds
 from .play_rewards import Rewards
 from .queries import Queries
 from .replica import Replica
-from .stored import StoredStudyHandle
+from .stored import StoredStudyHandle, words_of
+from .stored import reopened as _reopened  # Old pickles look for it here.
 from .transaction import Failed, NotYet, Transaction, group_commit
 
 if TYPE_CHECKING:
-    from ..storage.base import Identity, Storage
+    from ..storage.base import Storage
 
 MOST_AT_ONCE = 10_000  # Trials of one `ask` or `tell_many`, which is one transaction.
-LONGEST_LEASE = 1e9  # Seconds, some thirty years.
 
 FIT_FAILED = (
     "A fit of the hyperparameters has failed ({}). Decisions go on with those in force, and the next fit is made when "
@@ -171,8 +172,8 @@ class Study(Queries[D]):
         stored = database.find(name)
         if stored is None:
             names = ", ".join(map(repr, database.names())) or "none"
-            raise InvalidInput(f"There is no study {shown(name)} in {_words(storage)}; it has: {names}.")
-        policy, about = loads(stored.policy), stored_facts(stored.about, f"Study {name!r} in {_words(storage)}")
+            raise InvalidInput(f"There is no study {shown(name)} in {words_of(storage)}; it has: {names}.")
+        policy, about = loads(stored.policy), stored_facts(stored.about, f"Study {name!r} in {words_of(storage)}")
         return cls(
             policy, goal=check_goal(stored.goal), seed=stored.seed, storage=database, name=name, about=about,
             clock=clock, on_change=on_change, fits=fits,
@@ -181,7 +182,7 @@ class Study(Queries[D]):
     def _find_or_make(self, of: AnyPolicy, given: str | Storage) -> StoredStudyHandle:
         from ..storage.opening import opened
 
-        storage, where = opened(given), _words(given)
+        storage, where = opened(given), words_of(given)
         try:
             new_study_name("name", self.name)
         except InvalidInput:
@@ -280,7 +281,7 @@ class Study(Queries[D]):
         seen = None if context is None and self.policy.context is None else self.inputs.context(context)
         whole = among is None and exclude is None
         offered = None if whole else self.offered(among, exclude)
-        seconds = None if lease is None else _seconds(lease)
+        seconds = None if lease is None else lease_seconds(lease)
         if count is None:
             trial = self._write(self._calls.ask, seen, offered, seconds)
             if self._remarks or self._on_change is not None:
@@ -544,28 +545,3 @@ class Study(Queries[D]):
                 self.held_warnings[kind] = sentence
             else:
                 warnings.warn(NoRegretWarning(sentence), stacklevel=stacklevel)
-
-
-def check_policy(policy: object) -> None:
-    """Raises `InvalidInput` unless an algorithm made the policy."""
-    if not isinstance(policy, Policy | ScriptedPolicy):
-        raise InvalidInput(
-            f"`policy` must be made by an algorithm, not {shown(policy)}.", advice="Such as `gp_ucb(...)`."
-        )
-
-
-def _seconds(lease: float | timedelta) -> float:
-    seconds = lease.total_seconds() if isinstance(lease, timedelta) else lease
-    why = "It is how long an answer is waited for, in seconds."
-    return number("lease", seconds, low=0.0, open_low=True, high=LONGEST_LEASE, why=why)
-
-
-def _words(storage: str | Storage) -> str:
-    return storage if isinstance(storage, str) else str(getattr(storage, "url", storage.place))
-
-
-def _reopened(cls: type[Study], url: str, name: str, given: dict[str, Any], known: Identity | None = None) -> Study:
-    from ..storage.opening import find_again
-
-    storage, name = find_again(url, name, known)
-    return cls.open(storage=storage, name=name, **given)
