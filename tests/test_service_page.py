@@ -66,7 +66,7 @@ def test_every_reference_leads_to_a_structure():
         assert name.partition('"')[0] in schemas
 
 
-@pytest.mark.parametrize("kind", messages.REQUESTS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", (*messages.REQUESTS, EvaluationRequest), ids=lambda kind: kind.__name__)
 def test_what_is_sent_has_no_entries_but_those_described(kind):
     schema = json.loads(document(OPERATIONS))["components"]["schemas"][kind.__name__]
     assert schema["additionalProperties"] is False
