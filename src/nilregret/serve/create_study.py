@@ -13,8 +13,8 @@ from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Choice
 from ..policy.policy import Policy
 from ..study.definition import differences
-from ..study.direction import AnyPolicy
-from ..study.study import Study, check_policy
+from ..study.direction import AnyPolicy, check_policy
+from ..study.study import Study
 from . import messages
 from . import size_limits as sizes
 from .auth.caller import OPERATOR, Caller

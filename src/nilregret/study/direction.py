@@ -41,6 +41,14 @@ def check_goal(goal: object) -> Goal:
     raise InvalidInput(f"`goal` is {shown(goal)}: it must be 'maximize' or 'minimize', what is told.{hint}")
 
 
+def check_policy(policy: object) -> None:
+    """Raises `InvalidInput` unless an algorithm made the policy."""
+    if not isinstance(policy, Policy | ScriptedPolicy):
+        raise InvalidInput(
+            f"`policy` must be made by an algorithm, not {shown(policy)}.", advice="Such as `gp_ucb(...)`."
+        )
+
+
 def has_channels(policy: AnyPolicy) -> bool:
     """Returns whether each constraint has a posterior of its own."""
     return isinstance(policy, Policy) and policy.constraints is not None

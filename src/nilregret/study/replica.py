@@ -8,7 +8,6 @@ where no other process can be faster.
 
 from __future__ import annotations
 
-import heapq
 import math
 import threading
 import time
@@ -17,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
-from .._utils.errors import InvalidInput, NoRegretError
+from .._utils.errors import InvalidInput
 from .._utils.garbage import no_collection
 from ..policy.fits import FitJob, LateFits
 from ..policy.state import State
@@ -29,6 +28,8 @@ from .arms import Roster
 from .clock import read_clock
 from .direction import AnyPolicy, AnyState, Goal, copy_of_state, initial_state, receive
 from .inputs import Inputs
+from .leases import Leases
+from .lock import StateLock
 from .stored import UNKNOWN, StoredStudyHandle, arms_writer
 
 if TYPE_CHECKING:
@@ -47,25 +48,6 @@ PATIENCE = 0.25  # Seconds that a reader waits for a call that waits for the sto
 
 class _NotBegun:
     """The result of a call that did not begin, because expired leases filled the transaction."""
-
-
-@final
-class _Lock:
-    """The lock of record and state. If an interrupt ends its block, the replica is invalidated.
-
-    A state learns when it is read, so even a query may leave the state half changed.
-    """
-
-    def __init__(self, lock: threading.RLock, replica: Replica) -> None:
-        self._lock, self._replica = lock, replica
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and not issubclass(kind, NoRegretError):
-            self._replica.invalidate()
-        self._lock.release()
 
 
 @final
@@ -100,7 +82,7 @@ class Replica:
         self.roster, self.inputs = Roster(policy, ()), Inputs(policy, goal)
         self.handle = handle
         self._plain_lock = lock = threading.RLock()
-        self.lock = _Lock(lock, weakref.proxy(self))  # A proxy avoids a cycle, so a dropped study closes its files.
+        self.lock = StateLock(lock, weakref.proxy(self))  # A proxy avoids a cycle, so a dropped study closes its files.
         self._timed = policy.pending.in_time
         self.record, self.state = Record(), self._initial()
         self._current: AnyState | None = None
@@ -108,7 +90,7 @@ class Replica:
         self._saved_order = 0  # The order of the last event for which they agreed.
         self._changes: dict[int, Trial | None] = {}  # Trials before this call, None for new ones.
         self._arms: list[ArmChange] = []  # Changes of arms of this call.
-        self._leases: list[tuple[float, int]] = []  # A heap of (end of the lease, trial).
+        self._leases = Leases()
         self.notes: dict[str, str] = {}
         self._writing = threading.RLock()  # One thread of this process writes at a time.
         self._committed = threading.Condition(lock)
@@ -225,7 +207,7 @@ class Replica:
             self._adopt_arms()
         state, self._backup = self._backup, None
         self.state = self._replayed() if state is None else state
-        self._current, self._leases = None, _leases_of(self.record)
+        self._current, self._leases = None, Leases(self.record)
         self._mark_saved()
 
     def _initial(self) -> AnyState:
@@ -291,13 +273,9 @@ class Replica:
         else:
             receive(self.state, self._goal, (event,))
             if trial.lease_until is not None and kind == "asked":
-                self._add_lease(trial)
+                self._leases.add(trial)
         self._current = None
         return trial
-
-    def _add_lease(self, trial: Trial) -> None:
-        if trial.lease_until is not None:
-            heapq.heappush(self._leases, (trial.lease_until, trial.number))
 
     def invalidate(self) -> None:
         """Marks record and state as possibly wrong: unless a write ends well, the next call rebuilds them."""
@@ -311,17 +289,15 @@ class Replica:
         if not self._leases:
             return False
         now, count = self.now(), 0
-        while self._leases and self._leases[0][0] <= now:
+        while (due := self._leases.first_over(now)) is not None:
             if count >= most:
                 return True
             count += 1
-            until, number = self._leases[0]
-            trial = self.record[number]
+            trial = self.record[due.number]
             if trial.state == "pending":
-                lease = until - trial.asked_at
-                reason = f"its lease of {lease:g} s ran out"
+                reason = f"its lease of {due.until - trial.asked_at:g} s ran out"
                 self.put(trial.as_abandoned(reason=reason, order=self.record.order + 1, time=now), "abandoned")
-            heapq.heappop(self._leases)  # Not before: an interrupt would lose the lease.
+            self._leases.remove_first()  # Not before: an interrupt would lose the lease.
         return False
 
     # -- reading -------------------------------------------------------------------------------------------------
@@ -403,7 +379,7 @@ class Replica:
             fresh = self._initial()
         receive(fresh, self._goal, events)
         self.state, self._current, self._saved_order = fresh, None, record.order
-        self._leases = _leases_of(record)
+        self._leases = Leases(record)
         if handle is not None:
             handle.stamp = stamp
         self._valid = True  # This comes last: after an earlier interrupt the next call rebuilds again.
@@ -421,7 +397,7 @@ class Replica:
                 receive(self.state, self._goal, events)
             for trial in changed:
                 if trial.state == "pending":
-                    self._add_lease(trial)
+                    self._leases.add(trial)
             self._current = None
         if self.handle is not None:
             self.handle.stamp = stamp
@@ -434,10 +410,3 @@ class Replica:
         """Returns the time in Unix seconds (see `read_clock`)."""
         last = self.record[-1].asked_at if self._timed and len(self.record) else None
         return read_clock(self.clock, last)
-
-
-def _leases_of(record: Record) -> list[tuple[float, int]]:
-    """Returns a heap of (end of the lease, trial) of all pending trials with a lease."""
-    found = [(t.lease_until, t.number) for t in record if t.lease_until is not None and t.state == "pending"]
-    heapq.heapify(found)
-    return found

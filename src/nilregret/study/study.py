@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, final, overload
 
 import numpy.typing as npt
 
-from .._utils.checks import LARGEST_SEED, Array, flag, integer, new_study_name, number, shown, study_name
+from .._utils.checks import LARGEST_SEED, Array, flag, integer, new_study_name, shown, study_name
 from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning
 from .._utils.serialize import loads
 from ..domains.typed import D
@@ -28,8 +28,9 @@ from .arms import Arm
 from .audit import Auditor
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
 from .definition import PROPENSITIES, check_facts, check_same, stored_facts
-from .direction import AnyPolicy, Goal, check_goal, has_channels
+from .direction import AnyPolicy, Goal, check_goal, check_policy, has_channels
 from .late_fits import FitMode, FitRunner, check_fits
+from .leases import lease_seconds
 from .play_rewards import Rewards
 from .queries import Queries
 from .replica import Replica
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from ..storage.base import Identity, Storage
 
 MOST_AT_ONCE = 10_000  # Trials of one `ask` or `tell_many`, which is one transaction.
-LONGEST_LEASE = 1e9  # Seconds, some thirty years.
 
 FIT_FAILED = (
     "A fit of the hyperparameters has failed ({}). Decisions go on with those in force, and the next fit is made when "
@@ -129,8 +129,7 @@ class Study(Queries[D]):
         self._on_change = on_change
         if on_change is not None and not callable(on_change):
             raise InvalidInput(f"`on_change` is {shown(on_change)}: it must be a function of a restart, or None.")
-        self.quiet = False
-        self.held_warnings: dict[str, str] = {}
+        self.quiet, self.held_warnings = False, dict[str, str]()
         self._warned: set[str] = set()  # Kinds of warnings: each is given once.
         self._next_check: float = FIRST  # The number of trials at which rewards are compared with the policy's scales.
         handle = None if storage is None else self._find_or_make(policy, storage)
@@ -280,7 +279,7 @@ class Study(Queries[D]):
         seen = None if context is None and self.policy.context is None else self.inputs.context(context)
         whole = among is None and exclude is None
         offered = None if whole else self.offered(among, exclude)
-        seconds = None if lease is None else _seconds(lease)
+        seconds = None if lease is None else lease_seconds(lease)
         if count is None:
             trial = self._write(self._calls.ask, seen, offered, seconds)
             if self._remarks or self._on_change is not None:
@@ -404,12 +403,9 @@ class Study(Queries[D]):
     # -- arms ----------------------------------------------------------------------------------------------------
 
     def add_arms(
-        self,
-        points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]],
-        *,
-        names: Sequence[str | None] | None = None,
-        about: Sequence[Mapping[str, Any] | None] | None = None,
-    ) -> list[Arm]:
+        self, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]], *,
+        names: Sequence[str | None] | None = None, about: Sequence[Mapping[str, Any] | None] | None = None,
+    ) -> list[Arm]:  # fmt: skip
         """Adds arms to the running study, and returns them. They get the next numbers.
 
         The kernel stays as it is, and so do its lengthscales. What is known of similar arms is known of a new arm at
@@ -544,20 +540,6 @@ class Study(Queries[D]):
                 self.held_warnings[kind] = sentence
             else:
                 warnings.warn(NoRegretWarning(sentence), stacklevel=stacklevel)
-
-
-def check_policy(policy: object) -> None:
-    """Raises `InvalidInput` unless an algorithm made the policy."""
-    if not isinstance(policy, Policy | ScriptedPolicy):
-        raise InvalidInput(
-            f"`policy` must be made by an algorithm, not {shown(policy)}.", advice="Such as `gp_ucb(...)`."
-        )
-
-
-def _seconds(lease: float | timedelta) -> float:
-    seconds = lease.total_seconds() if isinstance(lease, timedelta) else lease
-    why = "It is how long an answer is waited for, in seconds."
-    return number("lease", seconds, low=0.0, open_low=True, high=LONGEST_LEASE, why=why)
 
 
 def _words(storage: str | Storage) -> str:

@@ -1,0 +1,30 @@
+"""The lock of record and state."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, final
+
+from .._utils.errors import NoRegretError
+
+if TYPE_CHECKING:
+    from .replica import Replica
+
+
+@final
+class StateLock:
+    """The lock of record and state. If an interrupt ends its block, the replica is invalidated.
+
+    A state learns when it is read, so even a query may leave the state half changed.
+    """
+
+    def __init__(self, lock: threading.RLock, replica: Replica) -> None:
+        self._lock, self._replica = lock, replica
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and not issubclass(kind, NoRegretError):
+            self._replica.invalidate()
+        self._lock.release()
