@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, final
+from typing import Protocol, final
 
 from .._utils.errors import NoRegretError
 
-if TYPE_CHECKING:
-    from .replica import Replica
+
+class Invalidated(Protocol):
+    """A holder of record and state, which rebuilds them after they were invalidated."""
+
+    def invalidate(self) -> None:
+        """Marks record and state as possibly wrong."""
 
 
 @final
@@ -18,7 +22,7 @@ class StateLock:
     A state learns when it is read, so even a query may leave the state half changed.
     """
 
-    def __init__(self, lock: threading.RLock, replica: Replica) -> None:
+    def __init__(self, lock: threading.RLock, replica: Invalidated) -> None:
         self._lock, self._replica = lock, replica
 
     def __enter__(self) -> None:
