@@ -120,7 +120,8 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
     elif wanted:
         rows = [
             [
-                trial.number, trial.state, where(trial), None if trial.arm is None else names.get(trial.arm), context_json(trial),
+                trial.number, trial.state, where(trial), None if trial.arm is None else names.get(trial.arm),
+                context_json(trial),
                 trial.times if trial.repeats > 1 else None, trial.reward,
                 None if trial.constraints is None else trial.constraints.tolist(), with_history(trial)["reason"],
                 moment(trial.asked_at), moment(trial.told_at),
