@@ -79,7 +79,9 @@ def test_losses_of_a_study_that_minimises():
     assert 0.2 < nr.evaluate(made, "uniform").value < 0.6
 
 
-def test_studies_that_say_nothing():
+def test_studies_that_say_nothing(clicks):
+    with pytest.raises(nr.errors.InvalidInput, match="are its arms: leave out `actions`"):
+        nr.evaluate(clicks, "uniform", actions=range(4))
     with pytest.raises(nr.errors.InvalidInput, match="No row of the log has a propensity"):
         nr.evaluate(study(5, propensities=False), "uniform")
     box = nr.Study(nr.gp_ucb(nr.Box(0, 1), nr.SquaredExponential(0.3), noise=0.1))

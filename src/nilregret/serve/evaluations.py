@@ -21,7 +21,7 @@ from .service import Service
 from .write_routes import STUDY
 
 PYTHON, INSTEAD = UNIFORM, "a policy with `Uniform` in its slot `explore`, as Python's `policy.to_json()` writes it"
-MOST_REPLAYED = 5000  # decisions on which a policy that learns is replayed, about a millisecond each
+MOST_REPLAYED = 1000  # decisions on which a policy is asked one by one, which may take milliseconds each
 
 
 async def evaluations(service: Service, request: ParsedRequest) -> ASGIApp:
@@ -30,10 +30,12 @@ async def evaluations(service: Service, request: ParsedRequest) -> ASGIApp:
     policy = about("policy", _policy, service, body.policy)
 
     def seen(study: Study) -> m.EvaluationResult:
-        if not isinstance(policy, int | str | dict | list) and len(study.replica.snapshot()) > MOST_REPLAYED:
+        asked = policy == "best" and study.policy.context is not None
+        asked = asked or not isinstance(policy, int | str | dict | list)
+        if asked and len(study.replica.snapshot()) > MOST_REPLAYED:
             raise InvalidInput(
-                f"`policy` learns on the way, and is replayed on at most {MOST_REPLAYED} decisions here: export the "
-                "study and run `nilregret evaluate`."
+                f"`policy` is asked at each decision of the log, and here of at most {MOST_REPLAYED}: export the study "
+                "and run `nilregret evaluate`."
             )
         given = {name: getattr(body, name) for name in ("estimator", "delta", "floor", "default_reward", "seed")}
         with warnings.catch_warnings():  # The reply has the cautions.
