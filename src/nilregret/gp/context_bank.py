@@ -41,7 +41,7 @@ EARLY = ANEW[-1]
 LEAST = 1e-3  # weight below which a model has no say in predictions
 CONSTANTS = 0.25  # precision of the common prior mean of the constants, in units of lambda
 POOLED = 20  # observations between two estimates of this mean
-NUMBERS = 7e5  # of the covariances of one model, which bound the number of waves
+NUMBERS = 4e5  # of the covariances of one model, which bound the number of waves
 FEWEST_WAVES, MOST_WAVES = 16, 128
 
 
