@@ -169,7 +169,7 @@ def on_a_box(url, points):
 
         def play():
             kept = study.replica
-            transaction = Transaction(study.policy, kept)
+            transaction = Transaction(kept)
             for point, reward in zip(points, rewards.tolist(), strict=True):
                 order = kept.record.order + 1
                 decision = study.inputs.point(point)

@@ -93,7 +93,7 @@ def test_a_study_on_a_box_opens_again_as_it_was(hallucinates, tmp_path):
     def play():
         """One question and one answer at a time, in one transaction."""
         kept = study.replica
-        transaction = Transaction(study.policy, kept)
+        transaction = Transaction(kept)
         for point in rng.random((560, 2)):
             order = kept.record.order + 1
             decision = study.inputs.point(point)

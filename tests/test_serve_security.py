@@ -164,6 +164,7 @@ def test_roles():
         ("GET", "/v1/studies/a/best"): "reader", ("HEAD", "/v1/studies"): "reader",
         ("POST", "/v1/studies/a/decisions"): "decider", ("PUT", "/v1/studies/a/decisions/x/reward"): "decider",
         ("POST", "/v1/studies/a/decisions/x/failure"): "decider", ("POST", "/v1/studies/a/rewards"): "decider",
+        ("POST", "/v1/studies/a/evaluations"): "reader", ("POST", "/v1/studies/a/evaluations/x"): "admin",
         ("POST", "/v1/studies/a/observations"): "decider", ("PUT", "/v1/studies/a"): "admin",
         ("DELETE", "/v1/studies/a"): "admin", ("POST", "/v1/studies"): "admin", ("POST", "/nowhere"): "admin",
         ("PATCH", "/v1/studies/a"): "admin", ("POST", "/v1/studies/a/b/decisions"): "admin",
@@ -681,10 +682,13 @@ def test_what_deciders_may_do_is_what_the_operations_of_the_api_say(service):
     from nilregret.serve.app import OPERATIONS
 
     changing = {(each.method, each.path) for each in OPERATIONS if each.method not in ("GET", "HEAD")}
-    least = {(method, path): roles.needed(method, path.replace("{name}", "x")) for method, path in changing}
+    least = {
+        (method, path): roles.needed(method, path.replace("{name}", "x").replace("{arm:int}", "3"))
+        for method, path in changing
+    }
     admin = {pair for pair, role in least.items() if role == "admin"}
-    assert admin == {pair for pair in changing if pair[1] == "/v1/studies/{name}"}
-    assert set(least.values()) == {"admin", "decider"}
+    assert admin == {pair for pair in changing if pair[1] == "/v1/studies/{name}" or "/arms" in pair[1]}
+    assert {pair for pair, role in least.items() if role == "reader"} == {("POST", "/v1/studies/{name}/evaluations")}
 
 
 STUDY = b'{"space": {"x": {"type": "float", "low": 0, "high": 1}}, "grid": 5}'

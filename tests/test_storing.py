@@ -32,8 +32,11 @@ from .waiting import LONG
 
 POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2), noise=0.1)
 NEW_IN_5 = [name for name, came in tables.ADDED["trials"].items() if came == 5]
-NEW_IN_7 = [(table, name) for table, new in tables.ADDED.items() for name, came in new.items() if came == 7]
 NEW_IN_6 = [name for name, came in tables.ADDED["trials"].items() if came == 6]
+
+
+def new_in(format_):
+    return [(table, name) for table, new in tables.ADDED.items() for name, came in new.items() if came == format_]
 
 
 def url_of(path):
@@ -56,11 +59,13 @@ def execute(path, *statements):
 
 def as_format(path, number):
     """The file as the version that wrote this format left it."""
-    if number < 7:
-        execute(path, f"PRAGMA user_version = {number}")
-        execute(path, *(f"ALTER TABLE {table} DROP COLUMN {name}" for table, name in NEW_IN_7))
+    execute(path, f"PRAGMA user_version = {number}")
+    if number < 8:
+        execute(path, "DROP TABLE arms")
+    for format_ in (8, 7):
+        if number < format_:
+            execute(path, *(f"ALTER TABLE {table} DROP COLUMN {name}" for table, name in new_in(format_)))
     if number < 6:
-        execute(path, f"PRAGMA user_version = {number}")
         execute(path, *(f"ALTER TABLE trials DROP COLUMN {name}" for name in NEW_IN_6))
     if number < 5:
         execute(path, "DROP INDEX trials_by_last_order", "PRAGMA user_version = 0")
@@ -78,7 +83,7 @@ def columns(path, table="trials"):
         return [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
 
 
-@pytest.mark.parametrize("number", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("number", [2, 3, 4, 5, 6, 7])
 def test_files_of_older_versions_are_read_as_they_are_and_brought_up_to_date_by_the_first_write(tmp_path, number):
     path = tmp_path / "a.db"
     study = made(url_of(path))
@@ -97,8 +102,8 @@ def test_files_of_older_versions_are_read_as_they_are_and_brought_up_to_date_by_
     again.close()
     assert set(NEW_IN_5 + NEW_IN_6) <= set(columns(path))
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT format, events, goal FROM studies").fetchone() == (7, 12, "maximize")
-        assert connection.execute("PRAGMA user_version").fetchone() == (7,)
+        assert connection.execute("SELECT format, events, goal FROM studies").fetchone() == (8, 12, "maximize")
+        assert connection.execute("PRAGMA user_version").fetchone() == (8,)
         orders = [row[0] for row in connection.execute("SELECT last_order FROM trials ORDER BY number")]
     assert orders == [trial.last_order for trial in again.trials]
     study = nr.Study.open(storage=url_of(path))
@@ -441,6 +446,22 @@ def test_connections_that_the_server_has_closed_are_replaced(postgres):
     study = made(postgres.url())
     postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()")
     assert study.ask().number == 5
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_a_connection_that_is_lost_within_a_transaction_is_an_error_of_the_storage(postgres, write):
+    database = server.PostgresDatabase(postgres.url())
+
+    def lost():
+        with database.transaction(write=write) as connection:
+            postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()")
+            connection.exec_driver_sql("SELECT 1")
+
+    with pytest.raises(nr.errors.StorageError, match="The server cannot be reached"):
+        lost()
+    with database.transaction(write=write) as another:
+        assert another.exec_driver_sql("SELECT 1").scalar_one() == 1
+    database.close()
 
 
 def test_a_server_that_may_not_be_written_to_is_explained(postgres):

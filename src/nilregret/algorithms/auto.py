@@ -6,12 +6,13 @@ from typing import Literal
 
 from .._utils.checks import LARGEST_REWARD, integer, number, one_of
 from .._utils.errors import InvalidInput
-from ..domains.domain import Arms, Domain, Space, check_domain
+from ..domains.domain import Arms, Box, Domain, Space, check_domain
 from ..domains.parameters import Choice
 from ..domains.search.boxes import PointSearch
 from ..domains.typed import D
 from ..kernels import kernel_for
 from ..policy.policy import Policy
+from ..slots.arm_models import ArmModels
 from ..slots.change_detection import DriftBank, EDetector
 from ..slots.check import part_of
 from ..slots.combined_memory import AllOf
@@ -22,11 +23,19 @@ from ..slots.memory import Forever, Memory
 from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
 from ..slots.rewards import KnownReward, chosen_reward
-from ..slots.scores import ExpectedImprovement, Score, ThompsonSample, UpperConfidenceBound
+from ..slots.scores import (
+    ExpectedImprovement,
+    GaussianDraws,
+    RandomisedBound,
+    Score,
+    ThompsonSample,
+    UpperConfidenceBound,
+)
 from ..slots.silence import Imputed, LateOrNever
 from .definition import build
 from .takeno import half_shift
 
+REGRETS = ("simple", "cumulative")
 WORLDS = ("stationary", "drifting", "switching")
 ANSWERS = ("prompt", "late", "silent no", "unknown")
 FEWEST = 10  # The least points of an initial design.
@@ -37,6 +46,8 @@ FIRST_NOISE = 0.1  # The noise until the first fit, reward units.
 WIDTH = 2.0  # The standard deviations that are shown as bounds.
 DRAWN = 0.6  # The standard deviations by which draws deviate, for clicks and counts.
 RELATED = 0.3  # The lengthscale for clicks and counts, in sides of the domain.
+UNDER_CONTEXTS = {1: (64, 1, 3), 2: (256, 2, 5)}  # Candidates, starts and steps of a search, by real columns.
+FEW_CELLS = 64  # The cells, an arm under a context each, up to which there is a table and no linear models.
 OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
 
@@ -44,6 +55,7 @@ def auto(
     domain: D,
     *,
     context: Domain | None = None,
+    regret: Literal["simple", "cumulative"] | None = None,
     noise: float | None = None,
     budget: int | None = None,
     parallel: int = 1,
@@ -69,11 +81,23 @@ def auto(
     | constraints | each with a posterior of its own, and fits of its own | docs/constraints.md |
     | pending | a failed trial counts as the worst; of several open ones each shrinks the variance alone | "Workers" |
 
+    Where every reward counts (`regret="cumulative"`), on arms under contexts, there is a linear model for each arm:
+
+    | part | filling | what decided |
+    |---|---|---|
+    | refit | `ArmModels`: linear models with random waves, averaged by their predictions | "Live decisions" |
+    | score | `GaussianDraws`: a draw for each arm, 0.3 deviations wide | |
+    | explore | nothing is forced | |
+
     Nothing is proved for this policy: its bounds are two posterior standard deviations (`valid_for` is "none").
 
     Args:
         domain: arms, a box, or a space of parameters.
         context: domain of the contexts given to `ask`, or None.
+        regret: what counts. None for "cumulative" with `context` or `reward`, and "simple" elsewhere.
+
+            - "simple": the best point in the end.
+            - "cumulative": every reward on the way.
         noise: standard deviation of the reward noise, reward units. None or 0 if unknown, then it is learned.
         budget: number of trials, if known. A short run has a shorter initial design.
         parallel: number of trials that are evaluated at a time.
@@ -113,34 +137,61 @@ def auto(
     ['C', 'kernel']
     """
     std, is_known, parallel = _checked(domain, context, noise, parallel, world, answers)
-    part: Constraints | None = part_of("constraints", constraints)
-    why = "It counts constraint values, or is a part such as `nr.OnAverage()`. Texts are for `nr.minimize`."
-    count = 0 if part is not None else integer("constraints", constraints, low=0, why=why)
+    cumulative = _counts_all(regret, context, reward)
+    count, part = _limits(constraints)
     limited = count > 0 or part is not None
     # Until the first fit rewards vary by ten times the noise, so that neither drowns the other.
     factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
     kernel = factor * kernel_for(domain, context=context, lengthscale=0.5)
-    start = _start(domain, budget, parallel)
     kind = None if reward is None else chosen_reward(reward)
+    by_models = cumulative and _by_models(domain, context, part, answers)
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
-        return _of_rates(kind, domain, context, noise, world, pending=_pending(answers, parallel))
+        if noise is not None:
+            raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
+        if not by_models:
+            return _of_rates(kind, domain, context, world, pending=_pending(answers, parallel))
     policy = build(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
-        _score(domain, context, limited=count > 0 or (part is not None and part.by_sign)),
+        _score(domain, context, limited=count > 0 or (part is not None and part.by_sign), cumulative=cumulative),
         noise=std, regularization=std**2, context=context,
         memory=_memory(world),
-        explore=_explore(domain, start, limited=limited and context is None),
+        explore=_explore(domain, _start(domain, budget, parallel), limited=limited and context is None),
         pending=_pending(answers, parallel),
         constraints=_constraints(count, domain, context),
-        # On the border of the feasible region candidates must be allowed to lie close together.
-        search=PointSearch(mutations=256, incumbents=5, apart=0.0001 if limited else 0.001),
-        refit=Refit(
-            every=3, growth=0.1, warp="half-rank" if context is None else "none",
-            noise="given" if is_known else "unknown",
-        ),
-        reward=kind,
+        search=_search(domain, context, limited=limited),
+        refit=_fits(context, is_known=is_known), reward=kind,
     )  # fmt: skip
+    policy = _with_models(policy, world, answers) if by_models else policy
     return policy if part is None else policy.using(constraints=part)
+
+
+def _search(domain: Domain, context: Domain | None, *, limited: bool) -> PointSearch:
+    """Returns the search of a box or space.
+
+    Under contexts the candidates are predicted anew in each round, which costs O(n^2) for each. So in one and two real
+    columns there are no more than show every peak (docs/choosing.md, "Searches").
+    """
+    if context is not None and not limited and domain.dimension in UNDER_CONTEXTS:
+        candidates, starts, steps = UNDER_CONTEXTS[domain.dimension]
+        search = PointSearch(candidates=candidates, starts=starts, evaluations=steps, incumbents=5, apart=0.001)
+        if isinstance(domain, Box | Space) and search.dense(domain):
+            return search
+    # On the border of the feasible region candidates must be allowed to lie close together.
+    return PointSearch(mutations=256, incumbents=5, apart=0.0001 if limited else 0.001)
+
+
+def _limits(constraints: int | Constraints) -> tuple[int, Constraints | None]:
+    """Returns the number of constraints, and the part if one is given, whose number is its own."""
+    part: Constraints | None = part_of("constraints", constraints)
+    why = "It counts constraint values, or is a part such as `nr.OnAverage()`. Texts are for `nr.minimize`."
+    return 0 if part is not None else integer("constraints", constraints, low=0, why=why), part
+
+
+def _counts_all(regret: str | None, context: Domain | None, reward: object) -> bool:
+    """Returns whether every reward counts, and not only the best point in the end."""
+    if regret is None:
+        return context is not None or reward is not None
+    return one_of("regret", regret, REGRETS) == "cumulative"
 
 
 def _checked(
@@ -159,12 +210,29 @@ def _checked(
     return max(known, LEAST_NOISE) if known else FIRST_NOISE, bool(known), parallel
 
 
-def _of_rates(
-    reward: KnownReward, domain: Arms, context: Arms | None, noise: float | None, world: str, *, pending: Pending
-) -> Policy:
+def _by_models(domain: Domain, context: Domain | None, part: Constraints | None, answers: str) -> bool:
+    """Returns whether linear models of arms learn the rewards, and not a posterior with a kernel.
+
+    A table of few cells is learned better. Models need a value for each trial that counts, and certify nothing.
+    """
+    if context is None or not isinstance(domain, Arms) or answers == "unknown" or (part and not part.fitted):
+        return False
+    return not isinstance(context, Arms) or len(domain) * len(context) > FEW_CELLS
+
+
+def _with_models(policy: Policy[D], world: str, answers: str) -> Policy[D]:
+    """Returns the policy with linear models of arms under contexts in place of a posterior with a kernel."""
+    return policy.using(
+        memory=None,  # The models that drift serve worlds that change.
+        explore=None,
+        pending=_pending(answers, 1) if answers == "silent no" else None,  # Draws differ with the same answers.
+        score=GaussianDraws(),
+        refit=ArmModels(changing=world != "stationary"),
+    )
+
+
+def _of_rates(reward: KnownReward, domain: Arms, context: Arms | None, world: str, *, pending: Pending) -> Policy:
     """Returns the policy for clicks, counts and bounded rewards on finitely many arms."""
-    if noise is not None:
-        raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
     kernel = kernel_for(domain, context=context, lengthscale=RELATED)
     memory, prior_mean, ridge = _memory(world), None, reward.noise**2
     if world == "drifting":  # The similarity of arms is not learned then: half of the variance is an arm's own.
@@ -197,9 +265,11 @@ def _explore(domain: Domain, start: int, *, limited: bool) -> Explore:
     return InTurn((InitialDesign(start), CoordinateSearch(after=start + 5)))
 
 
-def _score(domain: Domain, context: Domain | None, *, limited: bool) -> Score:
+def _score(domain: Domain, context: Domain | None, *, limited: bool, cumulative: bool) -> Score:
     if context is not None:
         return UpperConfidenceBound()
+    if cumulative and not limited:
+        return RandomisedBound(shift=0.0)
     if isinstance(domain, Arms) and not limited:  # Expected improvement settles on an arm too soon.
         return half_shift(len(domain))
     return ExpectedImprovement()
@@ -214,6 +284,11 @@ def _constraints(count: int, domain: Domain, context: Domain | None) -> Constrai
         kernel=kernel_for(domain, context=context, lengthscale=0.5),
         rule="probability" if context is None else "optimistic",
     )
+
+
+def _fits(context: Domain | None, *, is_known: bool) -> Refit:
+    warp, noise = "half-rank" if context is None else "none", "given" if is_known else "unknown"
+    return Refit(every=3, growth=0.1, warp=warp, noise=noise)
 
 
 def _memory(world: str) -> Memory:

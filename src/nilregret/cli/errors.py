@@ -35,6 +35,8 @@ ADVICE = {
     "among": "--among takes a list of points, or of objects of parameters.",
     "all_failed": "`nilregret trials --state failed` has the reasons.",
     "added": "That was `nilregret add` or `nilregret import`. Ask about another trial.",
+    "retired": "`nilregret add-arm` adds one, and `nilregret restore-arm` brings one back.",
+    "no_arm": "`nilregret arms` lists them.",
     "channels": "A file of a study with `constraints` makes one that has.",
     "minimum": "`nilregret import` takes over to another study what was told to this one.",
     "bounded": 'They are reward = {type = "bounded", low = ..., high = ...} in [policy].',
@@ -43,6 +45,10 @@ ADVICE = {
     "no_trial": (
         "`nilregret trials` lists those there are. A point that was never asked for is told by `nilregret add`."
     ),
+    "reward_range": "Give it with --reward-range LOW HIGH.",
+    "target": '--policy takes "uniform", "best", an action, JSON of probabilities, or a file.',
+    "no_propensities": 'A study with `"propensities": true` among its facts records them.',
+    "no_arms": "A file with a `grid` makes a study that has.",
     "made": "`nilregret show` says what it is.",
     "by_yourself": "That is `nilregret ask` and `nilregret tell`.",
 }

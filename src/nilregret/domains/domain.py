@@ -69,9 +69,11 @@ def enclosing_box(domain: Domain, context: Domain | None = None) -> Box:
 def sides(domain: Domain, context: Domain | None = None) -> Array:
     """Returns the unit of length of each column of a (context, point) row, `(c + d,)`.
 
-    The unit is 1 for parameters of a space, and otherwise a side of the enclosing box.
+    The unit is 1 for parameters of a space, and otherwise a side of the enclosing box. Arms that were added
+    (`Arms.with_more`) do not change it.
     """
-    box = enclosing_box(domain, context)
+    founding = domain.founding if isinstance(domain, Arms) else domain
+    box = enclosing_box(founding, context)
     parts = [domain] if context is None else [context, domain]
     encoded = [isinstance(part, Space) or (isinstance(part, Arms) and part.space is not None) for part in parts]
     unit = np.repeat(encoded, [part.dimension for part in parts])

@@ -229,13 +229,17 @@ def _count_of_values(parameter: Parameter, count: int) -> int:
 def _encode_arms(arms: Arms) -> dict[str, Any]:
     if arms.space is not None and arms.counts is not None:  # counts are short, however large the grid
         return {"space": to_plain(arms.space), "counts": to_plain(arms.counts)}
-    return {"points": to_plain(arms.points), "space": to_plain(arms.space)}
+    added = {} if arms.first is None else {"first": arms.first}
+    return {"points": to_plain(arms.points), "space": to_plain(arms.space)} | added
 
 
 def _decode_arms(data: dict[str, Any]) -> Arms:
     if "counts" in data:
         space, counts = entries(data, space=Space, counts=list)
         return cast("Arms", space.grid(_named(counts)))
+    if "first" in data:
+        points, space, first = entries(data, points=list, space=Space | None, first=int)
+        return Arms(points, space=space, first=first)
     points, space = entries(data, points=list, space=Space | None)
     return Arms(points, space=space)
 
@@ -252,6 +256,8 @@ class Arms:
     space: Space | None = field(default=None, kw_only=True)
     # Of a grid, the number of values of each parameter.
     counts: tuple[tuple[str, int], ...] | None = field(default=None, kw_only=True)
+    # Number of the first arms, whose extent stays the unit of length when others are added. None for all.
+    first: int | None = field(default=None, kw_only=True)
 
     if TYPE_CHECKING:  # arguments are converted
 
@@ -261,6 +267,7 @@ class Arms:
             *,
             space: Space | None = None,
             counts: tuple[tuple[str, int], ...] | None = None,
+            first: int | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -270,6 +277,8 @@ class Arms:
         if points.shape[0] == 0 or points.shape[1] == 0:
             raise InvalidInput(f"Arms needs at least one arm of at least one dimension; `points` is {points.shape}.")
         check_size("points", points)
+        if self.first is not None:
+            integer("first", self.first, low=1, high=len(points), why="It is the number of the first arms.")
         object.__setattr__(self, "points", frozen(points + 0.0))  # turns -0.0 into 0.0, for equal bytes
 
     @staticmethod
@@ -298,6 +307,29 @@ class Arms:
     def dimension(self) -> int:
         """Number of coordinates of a point."""
         return int(self.points.shape[1])
+
+    @property
+    def founding(self) -> Arms:
+        """The arms without those that `with_more` added."""
+        return self if self.first is None else Arms(self.points[: self.first], space=self.space)
+
+    def with_more(self, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Arms:
+        """Returns these arms and more of them, which get the next numbers. Units of length stay as they are.
+
+        Args:
+            points: `(k, d)`, or dicts of parameters if the arms have a `space`.
+        """
+        if self.space is not None:
+            rows = self.space.inside("points", points)
+        elif named_points(points, columns=False) is not None:
+            raise InvalidInput("These arms have no named parameters: give points `(k, d)`, not dicts.")
+        else:
+            rows = as_rows("points", cast("npt.ArrayLike", points), self.dimension)
+        if not len(rows):
+            raise InvalidInput("`points` is empty: it must have a row for each new arm.")
+        check_count(len(self) + len(rows))
+        first = len(self) if self.first is None else self.first
+        return Arms(np.concatenate([self.points, rows]), space=self.space, first=first)
 
     def parameters(self, arm: int) -> dict[str, Any]:
         """Returns the named parameters of an arm, or raises an error if the arms have no `space`."""

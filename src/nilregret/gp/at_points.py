@@ -69,6 +69,10 @@ class AtPoints(RevisablePosterior):
         """Returns one point as `(d,)`."""
         return np.asarray(points_array("point", np.reshape(point, (1, -1)), dimension=self.dimension)[0] + 0.0)
 
+    def size_at(self, points: Array) -> float:
+        """Returns the largest prior standard deviation at points `(m, d)`."""
+        return float(np.sqrt(self.kernel.diagonal(points).max()))
+
     @property
     def points(self) -> Array:
         """Distinct points observed, `(n, d)`."""

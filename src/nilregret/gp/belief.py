@@ -193,6 +193,18 @@ class Belief(ABC, Generic[P]):
     def mean(self, cells: Any) -> Array:
         """Returns the mean, `(n,)`."""
 
+    @final
+    def laws_of_draw(self, cells: Any, *, width: float) -> list[tuple[float, Array, Array]]:
+        """Returns the normal laws that a draw from GP(mu, width^2 cov) at these cells is a mixture of.
+
+        Each has its share, its mean `(n,)`, and its covariance `(n, n)`.
+        """
+        mean = self.mean(cells)
+        return [
+            (share, mean + width * apart, width**2 * covariance)
+            for share, apart, covariance in self.spread.parts(cells)
+        ]
+
     @abstractmethod
     def pull(self, cells: Any, others: Sequence[Any]) -> Array:
         """Returns the derivatives of the mean at cells by the targets at others, `(n, k)`.

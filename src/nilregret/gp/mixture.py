@@ -216,6 +216,14 @@ class Averaged(Posterior, Generic[P]):
         return np.asarray(within + (shares[:, None] * apart).T @ apart)
 
     @final
+    def parts(self, points: Any) -> list[tuple[float, Array, Array]]:
+        """Returns the law under each kernel that has a say (see `Posterior.parts`)."""
+        which, shares = self._believed()
+        apart = self._apart(which, shares, self._means(which, points), points)[1]
+        each = (self.each[int(j)].covariance(points) for j in which)
+        return list(zip(shares.tolist(), apart, each, strict=True))
+
+    @final
     def cross_covariance(self, points: Any, others: Any) -> Array:
         """Returns the covariance of f between points and others, `(n, k)`."""
         which, shares = self._believed()
@@ -285,6 +293,10 @@ class AveragedPoints(Averaged[AtPoints]):
         for posterior in self.each:
             posterior.extend(points, targets)
         self._shares = None
+
+    def size_at(self, points: Array) -> float:
+        """Returns the largest prior standard deviation at points `(m, d)`."""
+        return self.each[_nearest(self.bank)].size_at(points)
 
     @property
     def points(self) -> Array:

@@ -69,6 +69,14 @@ class Posterior(Copyable, ABC):
     def covariance(self, points: Any) -> Array:
         """Returns the joint posterior covariance of f at `n` points, `(n, n)`."""
 
+    def parts(self, points: Any) -> list[tuple[float, Array, Array]]:
+        """Returns the normal laws that f at `n` points is a mixture of.
+
+        Each has its share, its mean less that of the mixture, `(n,)`, and its covariance, `(n, n)`.
+        """
+        covariance = self.covariance(points)
+        return [(1.0, np.zeros(len(covariance)), covariance)]
+
     def cross_covariance(self, points: Any, others: Any) -> Array:
         """Returns the posterior covariance of f between `n` points and `k` others, `(n, k)`."""
         return self.covariance(np.concatenate([points, others]))[: len(points), len(points) :]

@@ -20,7 +20,11 @@ LENGTHSCALE = 0.2  # times sqrt(m), the mode exp(sqrt(2) - 3) = 0.205 of the pri
 
 
 def prior_std(domain: Domain, context: Domain | None, kernel: Kernel) -> float:
-    """Returns the largest prior standard deviation, over the arms or the corners of the box."""
+    """Returns the largest prior standard deviation, over the arms or the corners of the box.
+
+    Arms that were added to a running study do not change it.
+    """
+    domain = domain.founding if isinstance(domain, Arms) else domain
     if isinstance(domain, Arms) and context is None:
         return math.sqrt(float(kernel.arm_variances(domain.points).max()))
     box = enclosing_box(domain, context)

@@ -28,6 +28,11 @@ class Available(NamedTuple):
     points: Array
     arms: IndexArray | None
 
+    @property
+    def numbers(self) -> IndexArray:
+        """The arms, or the places of points on other domains, `(n,)`."""
+        return np.arange(len(self.points)) if self.arms is None else self.arms
+
 
 def without(available: Available, gone: npt.NDArray[np.bool_]) -> Available:
     """Returns the available points without those marked in `gone`, `(n,)`."""

@@ -45,11 +45,20 @@ def pose(
     memory: MemoryRunner, context: Array | None, randomness: Randomness, *, now: float, available: Available | None
 ) -> Posed:
     """Returns the question of the next round with what belongs to it (see `decide` for the arguments)."""
+    forcing = due_forcing(memory, randomness) if memory.policy.explore.ever else None
+    return posed(memory, forcing, context, randomness, now=now, available=available)
+
+
+def posed(
+    memory: MemoryRunner, forcing: Explore | None, context: Array | None, randomness: Randomness, *, now: float,
+    available: Available | None,
+) -> Posed:  # fmt: skip
+    """Returns the question of the next round if this part forces it, or none does (see `pose`)."""
     policy, rounds, outputs = memory.policy, memory.rounds, memory.outputs
     reward, score = outputs.reward, policy.score
-    forcing, places = None, None
-    if policy.explore.ever:
-        forcing, places, available = _forced(memory, context, randomness, available)
+    places = None
+    if forcing is not None:
+        forcing, places, available = _forced(memory, forcing, context, randomness, available)
         if forcing is not None and forcing.score is not None:
             score = forcing.score
         elif forcing is not None and places is None:
@@ -72,15 +81,12 @@ def pose(
 
 
 def _forced(
-    memory: MemoryRunner, context: Array | None, randomness: Randomness, available: Available | None
+    memory: MemoryRunner, forcing: Explore, context: Array | None, randomness: Randomness, available: Available | None
 ) -> tuple[Explore | None, Array | None, Available | None]:
     """Returns the part that forces the next round, the places that it names, and what may be played.
 
     A round is not forced if none of the places may be played.
     """
-    forcing = due_forcing(memory, randomness)
-    if forcing is None:
-        return None, None, available
     policy = memory.policy
     places = forcing.places(_situation(memory, context, randomness))
     if places is None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, final
 
 import numpy as np
@@ -34,6 +37,47 @@ NOW = When()
 
 
 @final
+@dataclass(frozen=True)
+class FitJob:
+    """A fit that is due, with a copy of the data that it sees.
+
+    A call makes the fit, in any thread or process.
+
+    Attributes:
+        channel: 0 for the reward, j for constraint j.
+        number: 1, 2, ... since the memory was last cut.
+        restarts: number of restarts of the memory before it.
+        multipliers: those by which rewards are charged, as bytes.
+        answers: rewards of the trials that the fit sees, by number, None for an imputed one.
+        fitted: makes the fit.
+    """
+
+    channel: int
+    number: int
+    restarts: int
+    multipliers: bytes
+    answers: dict[int, float | None]
+    fitted: Callable[[], Refitted]
+
+    def __call__(self) -> Fit:
+        """Makes the fit."""
+        return Fit(self.channel, self.number, self.fitted().plain())
+
+
+class LateFits:
+    """Fits that are made apart from decisions. Each comes into force with the first decision after it is ready.
+
+    All states of a study in a process share it: a state that is rebuilt finds the same fits.
+
+    Attributes:
+        ready: the last fit that was made for each output, with its job, by channel.
+    """
+
+    def __init__(self) -> None:
+        self.ready: dict[int, tuple[FitJob, Fit]] = {}
+
+
+@final
 class Fits(Copyable):
     """The fits of one output in a run, for a policy that learns its kernel.
 
@@ -44,16 +88,17 @@ class Fits(Copyable):
         refit: the schedule of fits.
         seed: the seed of the run.
         index: 0 for the reward, j for constraint j.
+        late: fits that are made apart from decisions. None if a decision makes the fit that is due.
 
     Attributes:
         made: fits by the numbers of the trials that they saw and the multipliers then. Copies share them.
         count: number of the last fit that was due since the last restart.
     """
 
-    def __init__(self, policy: Policy, refit: Refit, *, seed: int, index: int) -> None:
-        self._policy, self._refit, self._seed, self._index = policy, refit, seed, index
+    def __init__(self, policy: Policy, refit: Refit, *, seed: int, index: int, late: LateFits | None = None) -> None:
+        self._policy, self._refit, self._seed, self._index, self._late = policy, refit, seed, index, late
         self.made: dict[tuple[tuple[int, ...], bytes], Refitted] = {}
-        self.count = 0
+        self.count = self._restarts = 0
         self._forgotten = 0  # answers that the memory forgot since the last restart
         self._wanted = 0  # number of outcomes before which no fit is due, so that rounds need not count answers
         self._last = 0  # earlier fits are neither made nor read, because the same replay brings a later one
@@ -94,6 +139,7 @@ class Fits(Copyable):
     def restart(self) -> None:
         """Forgets all answers."""
         self.count = self._forgotten = self._wanted = 0
+        self._restarts += 1
         self._new = None
 
     def forget_before(self, first: int, data: TrainingData) -> None:
@@ -106,7 +152,10 @@ class Fits(Copyable):
         if when.fits is not None:
             self._read(data, when.fits)
         else:
-            self._make(data)
+            if self._late is None or when.past:
+                self._make(data)
+            else:
+                self._take(data, self._late)
             self._new_is_past = self._new_is_past or when.past
             if self._new is not None and self._new_is_past and not when.past:
                 # The fit was made in the replay of an older record. It goes on record with this decision.
@@ -124,20 +173,77 @@ class Fits(Copyable):
                     data.rebuild(*Refitted.of(fit.values))
 
     def _make(self, data: TrainingData) -> None:
-        if data.outcomes.count < self._wanted:
-            return
-        refit, seen = self._refit, self._seen(data)
-        answers = self._forgotten + len(seen)
-        due = max(refit.fits(answers), self.count)
-        self._wanted = data.outcomes.count + (0 if refit.outputs == "own" else refit.seen_by(due + 1) - answers)
-        if due == self.count:
+        due = self._due(data)
+        if due is None:
             return
         self.count = due
-        first = seen[: max(refit.seen_by(due) - self._forgotten, 0)]
-        if due < self._last or due <= self._recorded or not first:
+        if due < self._last or due <= self._recorded or not (trials := self._first(due, data)):
             return
-        self._new, self._new_is_past = Fit(self._index, due, self._fitted(first, data).plain()), False
-        data.rebuild(*Refitted.of(self._new.values))  # from plain values, as every reader of the record does
+        key = tuple(trial.number for trial in trials), data.multipliers.tobytes()
+        if self._refit.outputs == "own" or key not in self.made:
+            self.made[key] = self._job(due, trials, data).fitted()
+        self._enforce(Fit(self._index, self.count, self.made[key].plain()), data)
+
+    def _enforce(self, fit: Fit, data: TrainingData) -> None:
+        self._new, self._new_is_past = fit, False
+        data.rebuild(*Refitted.of(fit.values))  # from plain values, as every reader of the record does
+
+    def _take(self, data: TrainingData, late: LateFits) -> None:
+        """Lets a fit come into force that is ready, unless its data have been dropped or corrected since."""
+        if self._due(data) is None or self._index not in late.ready:
+            return
+        job, fit = late.ready[self._index]
+        if job.number <= self.count or job.restarts != self._restarts:
+            return
+        entries = data.posterior.entries
+        known = {number: entries[number].trial.reward for number in job.answers if number in entries}
+        same = all(job.answers[number] in (None, reward) for number, reward in known.items())
+        if known and same and job.multipliers == data.multipliers.tobytes():
+            self.count = fit.number
+            self._enforce(fit, data)
+
+    def may_be_due(self, data: TrainingData, more: int) -> bool:
+        """Returns whether a fit may be due after `more` outcomes that the data have not learned."""
+        return data.outcomes.count + more >= self._wanted
+
+    def job(self, data: TrainingData) -> FitJob | None:
+        """Returns the fit that is due and not in force, or None."""
+        due = self._due(data)
+        trials = [] if due is None else self._first(due, data)
+        return self._job(due, trials, data) if due is not None and trials else None
+
+    def _due(self, data: TrainingData) -> int | None:
+        """Returns the number of the last fit that is due, or None if it is in force."""
+        if data.outcomes.count < self._wanted:
+            return None
+        refit, pending = self._refit, data.pending
+        all_count = refit.outputs != "own" and not (pending.open or pending.dropped)
+        answers = self._forgotten + len(data.posterior.entries if all_count else self._seen(data))
+        due = max(refit.fits(answers), self.count)
+        if due == self.count:
+            more = 0 if refit.outputs == "own" else refit.seen_by(due + 1) - answers
+            self._wanted = data.outcomes.count + more
+            return None
+        return due
+
+    def _first(self, number: int, data: TrainingData) -> list[Trial]:
+        """Returns the trials that the fit of this number sees, which may be none."""
+        return self._seen(data)[: max(self._refit.seen_by(number) - self._forgotten, 0)]
+
+    def _job(self, number: int, trials: list[Trial], data: TrainingData) -> FitJob:
+        policy = self._policy
+        fitted = partial(
+            self._refit,
+            policy.kernel,
+            np.array([row_of(trial) for trial in trials]),
+            np.array([data.value(trial) for trial in trials]),
+            policy.sides,
+            noise=math.sqrt(policy.regularization),
+            seed=self._seed,
+            prior_mean=policy.prior_mean,
+        )
+        answers = {trial.number: trial.reward for trial in trials}
+        return FitJob(self._index, number, self._restarts, data.multipliers.tobytes(), answers, fitted)
 
     def _seen(self, data: TrainingData) -> list[Trial]:
         """Returns the trials that a fit may see."""
@@ -146,21 +252,6 @@ class Fits(Copyable):
             everything = {number: entry.trial for number, entry in entries.items()} | data.pending.open
             return [everything[number] for number in sorted(everything)]
         return [entry.trial for number, entry in entries.items() if self._sees(number, data)]
-
-    def _fitted(self, trials: list[Trial], data: TrainingData) -> Refitted:
-        policy = self._policy
-        key = (tuple(trial.number for trial in trials), data.multipliers.tobytes())
-        if self._refit.outputs == "own" or key not in self.made:
-            self.made[key] = self._refit(
-                policy.kernel,
-                np.array([row_of(trial) for trial in trials]),
-                np.array([data.value(trial) for trial in trials]),
-                policy.sides,
-                noise=math.sqrt(policy.regularization),
-                seed=self._seed,
-                prior_mean=policy.prior_mean,
-            )
-        return self.made[key]
 
     def _sees(self, number: int, data: TrainingData) -> bool:
         return self._refit.outputs == "own" or data.pending.is_answer(number)

@@ -21,7 +21,7 @@ from ..slots.memory import Model
 from ..storage.record import Event, Trial
 from .constraint_sizes import SizeLearner
 from .engines import Engine, Limit, table
-from .fits import Fits, FitsOnRecord, When
+from .fits import FitJob, Fits, FitsOnRecord, LateFits, When
 from .lengthscale_balance import Balance
 from .policy import Policy
 from .rounds import Rounds
@@ -39,6 +39,7 @@ class OutputModel:
         seed: the seed of the run.
         index: 0 for the reward, j for constraint j.
         learns_size: whether the size of the constraint is learned with caution.
+        late: fits that are made apart from decisions, or None.
 
     Attributes:
         data: the trials that count, with their targets.
@@ -51,13 +52,15 @@ class OutputModel:
     """
 
     def __init__(
-        self, policy: Policy, engine: Engine[Any], rounds: Rounds, *, seed: int, index: int, learns_size: bool = False
-    ) -> None:
+        self, policy: Policy, engine: Engine[Any], rounds: Rounds, *, seed: int, index: int, learns_size: bool = False,
+        late: LateFits | None = None,
+    ) -> None:  # fmt: skip
         self.policy, self._engine, self._rounds, self._index = policy, engine, rounds, index
         self.size = SizeLearner(policy) if learns_size else None
         self.data = TrainingData(policy, engine, rounds, of_reward=index == 0)
         self.posterior = self.data.posterior
-        self.fits = None if policy.fitting is None else Fits(policy, policy.fitting, seed=seed, index=index)
+        refit = policy.fitting
+        self.fits = None if refit is None else Fits(policy, refit, seed=seed, index=index, late=late)
         balances = policy.refit is not None and policy.refit.balances
         self.balance = Balance(policy, cast(RegretBalancing, policy.refit)) if balances else None
         self.guess = policy.confidence.guess()
@@ -126,6 +129,14 @@ class OutputModel:
     def unrecorded_fits(self) -> FitsOnRecord:
         """Fits in force for the next decision that are not on record."""
         return () if self.fits is None else self.fits.unrecorded
+
+    def may_fit(self, more: int) -> bool:
+        """Returns whether a fit may be due after `more` outcomes that the data have not learned."""
+        return self.fits is not None and self.fits.may_be_due(self.data, more)
+
+    def fit_job(self) -> FitJob | None:
+        """Returns the fit that is due and not in force, or None."""
+        return None if self.fits is None else self.fits.job(self.data)
 
     def restart(self, first: int) -> None:
         """Forgets trials before number `first`, and all fits."""

@@ -20,7 +20,7 @@ from ..slots.feasibility import Mask, hopeless
 from ..slots.memory import Model, ModelInfo
 from ..storage.record import Event, Trial
 from .engines import Engine, Limits, Prior
-from .fits import NOW, FitsOnRecord, When
+from .fits import NOW, FitJob, FitsOnRecord, LateFits, When
 from .output_model import OutputModel
 from .policy import Policy
 from .rounds import Rounds
@@ -37,6 +37,7 @@ class Outputs:
         engine: the engine of the policy.
         rounds: the rounds of the run.
         seed: the seed of the run.
+        late: fits that are made apart from decisions, or None.
 
     Attributes:
         reward: the model of the reward, output 0.
@@ -45,18 +46,20 @@ class Outputs:
         dual: the run-time state of the rule, such as prices.
     """
 
-    def __init__(self, policy: Policy, engine: Engine[Any], rounds: Rounds, *, seed: int) -> None:
+    def __init__(
+        self, policy: Policy, engine: Engine[Any], rounds: Rounds, *, seed: int, late: LateFits | None = None
+    ) -> None:
         self.policy, self.engine, self.rounds, self.rule = policy, engine, rounds, policy.constraints
         count = 0 if self.rule is None else self.rule.count
         engine.outputs += count
         self.constraints = [
             OutputModel(
                 policy.of_channel(j + 1), engine, rounds, seed=seed, index=j + 1,
-                learns_size=self.rule is not None and self.rule.learns(j),
+                learns_size=self.rule is not None and self.rule.learns(j), late=late,
             )
             for j in range(count)
         ]  # fmt: skip
-        self.reward = OutputModel(policy, engine, rounds, seed=seed, index=0)
+        self.reward = OutputModel(policy, engine, rounds, seed=seed, index=0, late=late)
         self.each = [self.reward, *self.constraints]
         self.dual = DualState() if self.rule is None else self.rule.begin()
         self._waiting: list[Trial] = []  # trials whose constraint values came in, or that failed, since the last update
@@ -128,6 +131,14 @@ class Outputs:
     def unrecorded_fits(self) -> FitsOnRecord:
         """Fits in force for the next decision that are not on record."""
         return tuple(fit for output in self.each for fit in output.unrecorded_fits)
+
+    def may_fit(self, outcomes: int) -> bool:
+        """Returns whether a fit may be due after so many outcomes that the reward has not learned."""
+        return self.reward.may_fit(outcomes) or any(each.may_fit(len(self._waiting)) for each in self.constraints)
+
+    def fit_jobs(self) -> list[FitJob]:
+        """Returns the fits that are due and not in force."""
+        return [job for output in self.each if (job := output.fit_job()) is not None]
 
     # -- memory --------------------------------------------------------------------------------------------------
 

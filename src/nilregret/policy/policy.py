@@ -148,6 +148,7 @@ class Policy(Generic[D]):
         """The claim for which the bounds are proved (see `Envelope`).
 
         Nothing is proved if the kernel, the memory or f itself changes, since a restart spends delta anew. Nothing is
+        proved under a kernel that stands for another (`Kernel.approximates`), since f is not of its space. Nothing is
         proved if unanswered trials are imputed either, since the theorems are for rewards. Exceptions are the width
         for censored rewards and the inflated width for a hallucinated variance.
 
@@ -158,7 +159,7 @@ class Policy(Generic[D]):
         about_f = not self.objective.looks_back or self.confidence.for_all_at_once
         about_f = about_f and self.objective.proved and self.objective.admits(self.confidence)
         about_f = about_f and self.confidence.suits(self)
-        exact = self.sketch is None or self.confidence.sketched
+        exact = (self.sketch is None or self.confidence.sketched) and not self.kernel.approximates
         whole = self.refit is None and self.memory.keeps_all and about_f and exact
         return self.pending.proves(self.confidence.valid_for, self) if whole else "none"
 
@@ -233,6 +234,20 @@ class Policy(Generic[D]):
         plain = {item.name: item.default_factory for item in fields(self) if item.default_factory is not MISSING}
         parts = {name: plain[name]() if part is None and name in plain else part for name, part in parts.items()}
         return replace(self, **chosen(parts))
+
+    def with_arms(self, domain: Arms) -> Policy:
+        """Returns this policy for more arms (`Arms.with_more`). Kernel and other hyperparameters stay.
+
+        Bounds and scores whose theorem counts the arms count these (`Part.for_arms`).
+
+        Raises:
+            InvalidInput: if a part cannot have more arms, such as a kernel with a row for each arm.
+        """
+        if not isinstance(self.domain, Arms):
+            raise InvalidInput("Arms can be added to a policy on `Arms` only: other domains have all their points.")
+        before, after = len(self.domain), len(domain)
+        confidence, score = self.confidence.for_arms(before, after), self.score.for_arms(before, after)
+        return replace(self, domain=domain, confidence=confidence, score=score)  # type: ignore[arg-type]  # D is Arms
 
     def detecting_changes(
         self,

@@ -19,11 +19,14 @@ from ..storage.record import Event, Trial
 from .availability import Available
 from .decide import decide, due_forcing
 from .engines import Decision, make_engine
-from .fits import NOW, When
+from .fits import NOW, FitJob, LateFits, When
 from .memory_runner import MemoryRunner
 from .outputs import BY_NUMBER, Outputs
 from .policy import Policy
+from .propensities import distribution, propensity
 from .rounds import Rounds
+
+LEAST = 1e-12  # least probability of a decision that was made, which rounding may make 0
 
 
 @final
@@ -38,6 +41,7 @@ class State:
         policy: the policy of the run.
         seed: the seed of its random choices.
         recorded: whether fits go on record with the decisions for which they are made.
+        late: fits that are made apart from decisions. None if a decision makes the fit that is due.
 
     Attributes:
         rounds: the rounds so far.
@@ -46,12 +50,13 @@ class State:
         memory: the memory of the run, which lets the outputs learn.
     """
 
-    def __init__(self, policy: Policy, *, seed: int, recorded: bool = True) -> None:
-        self.policy, self._recorded = policy, recorded
+    def __init__(self, policy: Policy, *, seed: int, recorded: bool = True, late: LateFits | None = None) -> None:
+        self.policy, self._recorded, self._late = policy, recorded, late is not None
         self.rounds = Rounds(seed, policy.confidence.recent)
-        engine = make_engine(policy.domain, policy.context, policy.search, policy.sketch, seed=seed)
+        by_rows = policy.refit is not None and policy.refit.by_rows
+        engine = make_engine(policy.domain, policy.context, policy.search, policy.sketch, seed=seed, by_rows=by_rows)
         engine.drifts, engine.runs = policy.memory.drift() is not None, policy.switching is not None
-        self.outputs = Outputs(policy, engine, self.rounds, seed=seed)
+        self.outputs = Outputs(policy, engine, self.rounds, seed=seed, late=late)
         self.reward = self.outputs.reward
         self.memory = MemoryRunner(policy, self.rounds, self.outputs)
         self._outcomes: list[Trial] = []  # outcomes since the last decision
@@ -183,16 +188,43 @@ class State:
             decision = decide(self.memory, context, randomness, now=now, available=available)
         return decision._replace(fits=self.outputs.unrecorded_fits) if self._fitted else decision
 
+    def propensity(
+        self, decision: Decision, context: Array | None, *, now: float, available: Available | None
+    ) -> float | None:
+        """Returns the probability with which `decide` has just made a decision, or None if it is not known."""
+        with self.outputs.engine.blas:
+            found = propensity(self.memory, decision, context, now=now, available=available)
+        return None if found is None else min(max(found, LEAST), 1.0)
+
+    def distribution(
+        self, context: Array | None = None, *, now: float = math.inf, available: Available | None = None
+    ) -> Array | None:
+        """Returns the probability of each point that may be played to be the next decision, `(n,)`, or None.
+
+        The arguments are those of `decide`. Nothing is learned before.
+        """
+        with self.outputs.engine.blas:
+            return distribution(self.memory, context, now=now, available=available)
+
     def settled(self) -> State:
         """Returns a state that has learned all outcomes. It is a copy if an update is due."""
         outputs = self.outputs
         waits = bool(self._outcomes) or self.memory.waits or bool(self.reward.data.pending.fresh)
         waits = waits or outputs.constraints_wait or outputs.dual.due(self.rounds.count)
+        waits = waits or (self._late and self.may_fit())  # a fit may be ready
         if not (waits or self.policy.by_round):
             return self
         other = self.copy()
         other._update()
         return other
+
+    def may_fit(self) -> bool:
+        """Returns whether a fit may be due now. It never errs when it says no, and is quick."""
+        return self._fitted and self.outputs.may_fit(len(self._outcomes))
+
+    def fit_jobs(self) -> list[FitJob]:
+        """Returns the fits that are due and not in force. The state must be `settled`."""
+        return self.outputs.fit_jobs()
 
     def copy(self) -> State:
         """Returns an independent copy."""

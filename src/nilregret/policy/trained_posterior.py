@@ -61,6 +61,7 @@ class TrainedPosterior:
         ridge: lambda of the belief.
         units: the units of the belief.
         known: prior knowledge of rewards beyond their size, or None.
+        models: the linear models that take the place of the kernel, or None.
         bank: the kernels that are compared, or None.
         added: number of kernels that were added to the bank in this run.
         begun: number of beliefs so far.
@@ -71,6 +72,7 @@ class TrainedPosterior:
         self._drift, self._learning = policy.memory.drift(), policy.refit
         rates = policy.objective.learned(policy)
         self.known = None if rates is None else RatePrior(rates, policy.prior_mean)
+        self.models = None if self._learning is None else self._learning.models(policy)
         self._of_rewards = policy.objective.is_reward
         self.kernel = policy.kernel
         self.added = self.begun = 0
@@ -93,7 +95,7 @@ class TrainedPosterior:
     def empty(self, *, apart: bool = False, bank: Bank | None = None) -> Belief[Any]:
         """Returns an empty belief under the kernel in use (see `Engine.fresh` and `Prior`)."""
         noise = noise_told(self.policy, self.ridge)
-        prior = Prior(self.in_use, self.ridge, self._drift, self.known, bank, noise)
+        prior = Prior(self.in_use, self.ridge, self._drift, self.known, bank, noise, self.models)
         belief: Belief[Any] = self.engine.fresh(prior, apart=apart)
         belief.advance(self.engine.now)
         return belief
@@ -140,6 +142,9 @@ class TrainedPosterior:
         """Adds entries to the belief."""
         entry_of = self.engine.entry
         self._batches.append(([entry_of(trial) for trial, _ in entries], [target for _, target in entries]))
+        if self._of_rewards and all(trial.reward is not None for trial, _ in entries):
+            self._unmade += [trial for trial, _ in entries]
+            return
         for entry in entries:
             self.entries[entry.trial.number] = entry
 
@@ -237,5 +242,5 @@ class TrainedPosterior:
 
     def copy(self, engine: Engine[Any]) -> TrainedPosterior:
         """Returns an independent copy."""
-        fresh = {"engine": engine, "_belief": self.belief.copy(), "_entries": self.entries.copy()}
-        return independent(self, ("_batches",), fresh={**fresh, "_unmade": self._unmade[:0]})
+        fresh = {"engine": engine, "_belief": self.belief.copy(), "_entries": self._entries.copy()}
+        return independent(self, ("_batches",), fresh={**fresh, "_unmade": self._unmade[:]})

@@ -12,7 +12,7 @@ import msgspec
 from .._utils.checks import number
 from .._utils.errors import InvalidInput, TrialError
 from ..domains.domain import Arms
-from ..policy.availability import Available, available
+from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.explain import Propensity
 from ..policy.state import State
@@ -81,7 +81,7 @@ class Decide(NamedTuple):
         offered = None
         if body.among is not None or body.exclude is not None:
             entry = "exclude" if body.among is None else "among"
-            offered = about(entry, available, study.policy.domain, body.among, body.exclude)
+            offered = about(entry, study.offered, body.among, body.exclude)
         lease = worker.deadlines.lease(body.deadline)
 
         def action(transaction: Transaction, before: Sequence[_NewTrial] = ()) -> DecideResult | Going:
@@ -92,9 +92,9 @@ class Decide(NamedTuple):
             worker.counts.check(transaction, self.most_pending, count - len(made))
             begun = len(made)
             while len(made) < count and (len(made) == begun or not transaction.expired):
-                state = transaction.copy_state() if body.propensity else None
+                state = transaction.copy_state() if body.propensity and not study.propensities else None
                 trial = transaction.ask(context, offered, lease)
-                made.append(_NewTrial(trial, partial(_propensity, state, available=offered)))
+                made.append(_NewTrial(trial, partial(_propensity, state, available=transaction.playable(offered))))
             self._write_notes(transaction, [each.trial for each in made], count - len(made))
             if len(made) < count:
                 return Going(partial(action, before=made))
@@ -293,8 +293,10 @@ class Observe(NamedTuple):
         body, inputs = self.body, worker.study.inputs
         context = about("context", inputs.context, body.context)
         value, plays = about("reward", inputs.rewards, _rewards(body.reward))
-        entry, place = self._place(worker)
-        decision = about(entry, inputs.point, place)._replace(repeats=1 if plays is None else plays.times)
+        checked = worker.study.replica.checked
+        entry, place = checked(lambda: self._place(worker))
+        decision: Decision = about(entry, checked, lambda: worker.study.inputs.point(place))
+        decision = decision._replace(repeats=1 if plays is None else plays.times)
         g = None if body.constraints is None else about("constraints", inputs.constraints, body.constraints)
 
         def action(transaction: Transaction) -> ObserveResult:

@@ -29,7 +29,7 @@ from ..storage.record import Trial
 from ..study.answers import Told
 from ..study.direction import AnyPolicy, Goal
 from ..study.inputs import Inputs
-from ..study.study import LONGEST_LEASE
+from ..study.leases import LONGEST_LEASE
 from ..study.transaction import Going, Transaction
 
 OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]

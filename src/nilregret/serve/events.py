@@ -16,6 +16,7 @@ import msgspec
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from ..storage.arms import ArmChange
 from ..storage.record import Trial
 from ..study.study import Study
 from . import messages as m
@@ -30,17 +31,27 @@ QUIET = 15.0  # seconds without an event after which a stream sends a comment
 def events(study: Study, after: int, most: int) -> m.Events:
     """Returns at most `most` events after the event number `after`, in order."""
     # A snapshot: reading the growing record, one could see a late event and miss an earlier one of a trial read before.
-    trials = study.replica.snapshot()
-    found = [
+    with study.replica.lock:
+        trials, changes = study.replica.snapshot(), study.replica.record.arms
+    found: list[tuple[int, str, Trial | ArmChange]] = [
         (order, kind, trial)
         for trial in trials
         if trial.last_order > after
         for kind, order in trial.events()
         if order > after
     ]
+    found += [(change.order, change.kind, change) for change in changes if change.order > after]
     found.sort(key=lambda each: each[0])
-    listed = [_event(order, kind, trial) for order, kind, trial in found[:most]]
+    listed = [
+        _change(each) if isinstance(each, ArmChange) else _event(order, kind, each)
+        for order, kind, each in found[:most]
+    ]
     return m.Events(listed, listed[-1].order if listed else after, more=len(found) > most)
+
+
+def _change(change: ArmChange) -> m.Event:
+    kind: m.EventKind = f"arms_{change.kind}"  # type: ignore[assignment]  # each of these is a word of `EventKind`
+    return m.Event(change.order, kind, None, change.time, None, None, None, [each.arm for each in change.arms])
 
 
 def _event(order: int, kind: str, trial: Trial) -> m.Event:
@@ -50,7 +61,9 @@ def _event(order: int, kind: str, trial: Trial) -> m.Event:
     if kind == "abandoned" and trial.abandoned is not None:
         at, reason = trial.abandoned.time, trial.abandoned.reason
     named: m.EventKind = kind  # type: ignore[assignment]  # both have the same words
-    return m.Event(order, named, trial.number, at, then.reward if kind in ("told", "corrected") else None, reason)
+    reward = then.reward if kind in ("told", "corrected") else None
+    chance = trial.propensity if kind == "asked" else None
+    return m.Event(order, named, trial.number, at, reward, reason, chance)
 
 
 @final

@@ -36,7 +36,10 @@ Context = Annotated[
 ]
 Deadline = Annotated[float, Meta(gt=0, le=1e9, description="Seconds for which a reward is waited for.")]
 OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
-EventKind = Literal["asked", "told", "limited", "abandoned", "corrected"]
+EventKind = Literal[
+    "asked", "told", "limited", "abandoned", "corrected", "arms_added", "arms_retired", "arms_restored",
+    "arms_described",
+]  # fmt: skip
 Steps = Annotated[int, Meta(ge=2, le=10_000)]
 Key = Annotated[str, Meta(min_length=1, max_length=200)]
 Reason = Annotated[str, Meta(min_length=1, max_length=2000, description="In words.")]
@@ -86,6 +89,9 @@ class StudyRequest(Request, frozen=True):
     on_deadline: Annotated[OnDeadline, Meta(description="What the absence of a reward means.")] = "abandon"
     default_reward: Annotated[float | None, Meta(description="What stands in for a reward that does not come.")] = None
     late: Annotated[Literal["drop", "count"], Meta(description="Of a reward after the deadline.")] = "drop"
+    propensities: Annotated[
+        bool, Meta(description="Whether each decision is recorded with its probability, for `evaluations`.")
+    ] = False
 
 
 class StudySaid(Reply, frozen=True):
@@ -100,6 +106,7 @@ class StudySaid(Reply, frozen=True):
     on_deadline: OnDeadline
     default_reward: float | None
     late: str
+    propensities: bool
     created_at: float
 
 
@@ -325,6 +332,54 @@ class Apprentice(Reply, frozen=True):
     explored: Annotated[int, Meta(description="Of those compared, forced uniform rounds: mere chance.")]
 
 
+# -- arms ----------------------------------------------------------------------------------------------------------
+
+ArmName = Annotated[str, Meta(min_length=1, max_length=200)]
+About = Annotated[dict[str, Any] | None, Meta(description="Facts to keep with it.")]
+
+
+class NewArm(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
+    """An arm to add. Exactly one of `point` and `parameters` is given."""
+
+    point: list[float] | None = None
+    parameters: dict[str, Any] | None = None
+    name: ArmName | None = None
+    about: About = None
+
+
+class ArmsRequest(Request, frozen=True):
+    """Arms to add to a study. They get the next numbers."""
+
+    arms: Annotated[list[NewArm], Meta(min_length=1, max_length=1000)]
+
+
+class ArmRequest(Request, frozen=True):
+    """Changes of an arm. Entries that are left out stay as they are."""
+
+    name: ArmName | None = None
+    about: About = None
+    retired: Annotated[bool | None, Meta(description="True: no decision plays it. False: decisions may again.")] = None
+
+
+class ArmSaid(Reply, frozen=True):
+    """An arm of a study."""
+
+    arm: Annotated[int, Meta(description="Its number, which never changes.")]
+    point: list[float]
+    parameters: dict[str, Any] | None
+    name: str | None
+    about: dict[str, Any]
+    retired: bool
+    since: Annotated[float | None, Meta(description="Since when it is so; null: since the study was made.")]
+    added_at: Annotated[float | None, Meta(description="Null for an arm that the study was made with.")]
+
+
+class ArmsSaid(Reply, frozen=True):
+    """Arms of a study, by number."""
+
+    arms: list[ArmSaid]
+
+
 # -- looking -------------------------------------------------------------------------------------------------------
 
 
@@ -352,14 +407,16 @@ class Feasibility(Reply, frozen=True):
 
 
 class Event(Reply, frozen=True):
-    """An event of a trial."""
+    """An event of a trial, or a change of arms."""
 
     order: int
     kind: EventKind
-    number: int
+    number: Annotated[int | None, Meta(description="Of the decision; null for a change of arms.")]
     at: float | None
     reward: float | None
     reason: str | None
+    propensity: Annotated[float | None, Meta(description="Of a decision, in a study with `propensities`.")]
+    arms: Annotated[list[int] | None, Meta(description="That a change of arms is of.")] = None
 
 
 class Events(Reply, frozen=True):
@@ -370,6 +427,65 @@ class Events(Reply, frozen=True):
     more: bool
 
 
+# -- evaluations ---------------------------------------------------------------------------------------------------
+
+
+class EvaluationRequest(Request, frozen=True):
+    """A policy to evaluate on the decisions of a study."""
+
+    policy: Annotated[
+        int | str | list[float] | dict[str, Any],
+        Meta(
+            description='"uniform"; "best", the arm that the study thinks best; the number of an arm; the probability '
+            'of each arm, as a list or by arm ({"3": 1}); or a whole policy as Python\'s `policy.to_json()` writes it, '
+            "which learns on the way."
+        ),
+    ]
+    estimator: Literal["snips", "dr", "ips", "switch"] = "snips"
+    delta: Annotated[float, Meta(gt=0, lt=1, description="With what probability the interval may miss.")] = 0.05
+    reward_range: (
+        Annotated[list[float], Meta(min_length=2, max_length=2, description="Least and largest possible reward.")]
+        | None
+    ) = None
+    floor: (
+        Annotated[float, Meta(gt=0, le=1, description="The lowest probability that an arm can have by design.")] | None
+    ) = None
+    default_reward: Annotated[float | None, Meta(description="What stands in for a reward that did not come.")] = None
+    seed: Annotated[int, Meta(ge=0, description="Of a policy that learns.")] = 0
+
+
+class PropensityCheckResult(Reply, frozen=True):
+    """The means of inverse propensities, which are 1 if these are right: an interval for each arm and for all."""
+
+    passed: bool
+    uniform: list[float]
+    actions: dict[str, list[float]]
+
+
+class EvaluationResult(Reply, frozen=True):
+    """The value of a policy, its mean reward for each decision, with an interval."""
+
+    estimator: str
+    value: Annotated[float | None, Meta(description="null where the log says nothing.")]
+    lower: float
+    upper: float
+    delta: float
+    estimates: dict[str, float | None]
+    effective_sample_size: float
+    overlap: Annotated[float, Meta(description="Share of the policy's choices that the log could have made.")]
+    largest_weight: float
+    rows: int
+    left_out: Annotated[dict[str, int], Meta(description="How many decisions, by reason.")]
+    logged: Annotated[float, Meta(description="The mean reward of the log.")]
+    logged_interval: list[float]
+    gain: Annotated[list[float], Meta(description="Interval of the value less that of the log.")]
+    reward_range: list[float]
+    check: PropensityCheckResult
+    cautions: list[str]
+    learned: Annotated[int | None, Meta(description="From how many decisions a policy that learns has learned.")]
+    text: Annotated[str, Meta(description="The same in sentences.")]
+
+
 class Health(Reply, frozen=True):
     """The health of the service."""
 
@@ -378,5 +494,5 @@ class Health(Reply, frozen=True):
 
 REQUESTS: tuple[type[Struct], ...] = (
     StudyRequest, DecisionRequest, RewardRequest, FailureRequest, AbandonmentRequest, RewardsRequest,
-    ObservationRequest,
+    ObservationRequest, ArmsRequest, ArmRequest, EvaluationRequest,
 )  # fmt: skip

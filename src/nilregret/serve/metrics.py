@@ -51,6 +51,7 @@ class Metrics:
         self._observations = counter("observations", "Observations taken by this process.")
         self._late = counter("late_answers", "Answers after their deadline, by whether they counted.", "counted")
         self._open = Gauge("nilregret_open_studies", "Studies held in memory by this process.", registry=registry)
+        registry.register(_FitMetrics(workers))
 
     def seconds(self, operation: str) -> Histogram:
         """Returns the latencies of an operation. `observe` adds one."""
@@ -84,6 +85,30 @@ class Metrics:
         of_record.register(_RecordMetrics(workers, self._workers.storage))
         own = generate_latest(self._own) if tenant is None else b""
         return own + generate_latest(of_record)
+
+
+@final
+class _FitMetrics:
+    """Metrics of the fits that this process makes apart from decisions."""
+
+    def __init__(self, workers: StudyWorkers) -> None:
+        self._workers = workers
+
+    def collect(self) -> Iterable[Metric]:
+        """Returns the metrics (see `prometheus_client.registry.Collector`)."""
+        of_process = "nilregret_process"
+        running = GaugeMetricFamily(f"{of_process}_fits_under_way", "Fits that wait or run.", labels=OF_STUDY)
+        made = CounterMetricFamily(f"{of_process}_fits", "Fits made apart from decisions.", labels=OF_STUDY)
+        late = CounterMetricFamily(
+            f"{of_process}_trials_before_fit", "Trials recorded while a fit was under way.", labels=OF_STUDY
+        )
+        for worker in self._workers.open:
+            of, fits = (worker.tenant, worker.name), worker.study.late_fits
+            if fits is not None:
+                running.add_metric(of, fits.under_way)
+                made.add_metric(of, fits.made)
+                late.add_metric(of, fits.late)
+        return [running, made, late]
 
 
 @final

@@ -23,6 +23,7 @@ KEY = {
 PLACES: dict[str, dict[str, Any]] = {
     "name": {"schema": {"type": "string"}, "description": "Of the study."},
     "id": {"schema": {"type": "string"}, "description": "Of the decision, as it was given."},
+    "arm": {"schema": {"type": "integer", "minimum": 0}, "description": "The number of an arm."},
     "number": {"schema": {"type": "integer", "minimum": 0}, "description": "Of the decision, as it was given."},
 }
 

@@ -41,6 +41,7 @@ KINDS = {  # words for programs
     "not_found": "There is nothing at this address.",
     "no_study": "There is no such study for this caller.",
     "no_decision": "There is no such decision in this study.",
+    "no_arm": "There is no such arm in this study.",
     "no_trial": "Likewise, on a page of the dashboard.",
     "method": "The address does not take this method.",
     "conflict": "It contradicts what is on record.",
@@ -165,10 +166,11 @@ HANDLERS: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = dict.
 
 
 def _refused(error: NoRegretError, sentence: str) -> Problem:
+    if error.topic in MISSING:
+        kind, field = MISSING[error.topic]
+        return Problem(404, kind, sentence, field=field)
     if isinstance(error, InvalidInput):
         return Problem(422, "invalid", sentence, field=_field(error))
-    if isinstance(error, TrialError) and error.topic in MISSING:
-        return Problem(404, MISSING[error.topic], sentence, field="number")
     return Problem(409, "conflict", sentence) if isinstance(error, TrialError) else Problem(422, "refused", sentence)
 
 

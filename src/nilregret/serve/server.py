@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import logging
-import os
-import signal
 import socket
-import threading
 from dataclasses import dataclass, field
-from multiprocessing import parent_process
+from functools import partial
 from typing import Any
 
 import uvicorn
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp
-from uvicorn.supervisors import Multiprocess
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput, StorageError
@@ -27,6 +23,7 @@ from .connections import LimitedConnections
 from .dashboard import ROUTES
 from .dashboard.files import address
 from .settings import Settings
+from .supervisor import supervise
 
 LOG = logging.getLogger("nilregret.serve")
 AWAY = 4  # exit code without a storage, the same as that of commands
@@ -57,7 +54,6 @@ class Service:
             SystemExit: the storage cannot be used now, which the log says in a sentence. The parent process then begins
                 another process.
         """
-        _end_with_parent()
         try:
             storage = SqlStorage(self.storage, private=True)
         except StorageError as error:
@@ -68,18 +64,6 @@ class Service:
             local=is_own(self.host), limits=self.settings.limits, style=address("dashboard.css"),
         )  # fmt: skip
         return create_app(storage, self.settings, access=access, routes=ROUTES)
-
-
-def _end_with_parent() -> None:
-    """Ends this process when its parent is gone, which would otherwise leave a process that holds the port."""
-    parent = parent_process()
-    if parent is not None:
-
-        def wait() -> None:
-            parent.join()
-            os.kill(os.getpid(), signal.SIGTERM)
-
-        threading.Thread(target=wait, name="nilregret-parent", daemon=True).start()
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -114,16 +98,20 @@ def run(
         proxies: addresses, with commas, of the reverse proxies whose headers about the client are trusted.
         log: whether each request gets a line in the log.
     """
-    limits = service.settings.limits
-    http: Any = LimitedConnections(limits.header_seconds, limits.connections)  # any callable that makes a protocol
+    serve = partial(_serve, service, listener, proxies=proxies, log=log)
+    if workers > 1:
+        supervise(serve, workers, hung_seconds=HUNG_SECONDS)
+    else:
+        serve()
+
+
+def _serve(service: Service, listener: socket.socket, *, proxies: str | None, log: bool) -> None:
+    """Serves in this process (see `run`)."""
+    http: Any = LimitedConnections(service.settings.limits)  # any callable that makes a protocol
     config = uvicorn.Config(
-        service, factory=True, http=http, ws="none", workers=workers, h11_max_incomplete_event_size=limits.header_bytes,
-        limit_concurrency=2 * limits.connections,  # twice, since connections that are closing count, too
-        timeout_graceful_shutdown=LEAVING_SECONDS, timeout_worker_healthcheck=HUNG_SECONDS, server_header=False,
+        service, factory=True, http=http, ws="none",
+        timeout_graceful_shutdown=LEAVING_SECONDS, server_header=False,
         proxy_headers=proxies is not None, forwarded_allow_ips=proxies, access_log=log,
         log_level="info" if log else "error", use_colors=False,
     )  # fmt: skip
-    if workers > 1:
-        Multiprocess(config, sockets=[listener]).run()
-    else:
-        uvicorn.Server(config).run(sockets=[listener])
+    uvicorn.Server(config).run(sockets=[listener])

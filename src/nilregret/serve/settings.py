@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from .._utils.checks import integer, number, settle
 from .limits import Limits
 
+EXCHANGE = "nilregret.exchange"  # extension of our server, with `whole` and `writable`: what needs no time limit
 LEAVING = "leaving"  # key in the state of the application: a function to call when the server begins to stop
 
 
@@ -20,6 +21,8 @@ class Settings:
         writers: threads that decide and commit, for all studies together. A study uses one at a time. Four keep two
             cores busy, because one waits for the disk while another decides.
         readers: threads for queries (predictions, explanations, exports, pages), which must not delay decisions.
+        fitters: threads that fit hyperparameters, so that no decision waits for a fit. With 0 each decision makes the
+            fit that is due, and does not depend on the speed of fits.
         turn_seconds: after which a transaction begins no further command, so that the next study gets its turn.
         turn_calls: commands in one transaction.
         waiting: commands that may wait for one study. Further ones are refused and may be retried.
@@ -34,6 +37,7 @@ class Settings:
     public_hosts: tuple[str, ...] = ()
     writers: int = 4
     readers: int = 4
+    fitters: int = 1
     turn_seconds: float = 0.05
     turn_calls: int = 256
     waiting: int = 2000
@@ -46,5 +50,6 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("writers", "readers", "turn_calls", "waiting", "open_studies", "streams", "streams_each"):
             settle(self, **{name: integer(name, getattr(self, name), low=1)})
+        settle(self, fitters=integer("fitters", self.fitters, low=0))
         for name in ("turn_seconds", "recheck_seconds", "poll_seconds"):
             settle(self, **{name: number(name, getattr(self, name), low=0.0, open_low=True)})

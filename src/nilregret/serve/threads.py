@@ -13,7 +13,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import Any, TypeVar, final
+from typing import Any, NamedTuple, TypeVar, final
 
 R = TypeVar("R")
 Work = Callable[[], object]
@@ -74,6 +74,7 @@ class TenantThreads:
         with self._idle:
             if drop:
                 self._waiting.clear()
+                self._closed = True  # work that ends may not bring more
             while self._held:
                 self._idle.wait()
             self._closed = True
@@ -115,6 +116,17 @@ class TenantThreads:
                 self._start()
                 if not self._held:
                     self._idle.notify_all()
+
+
+class TenantExecutor(NamedTuple):
+    """The part of a pool of threads that is one tenant's, with the `submit` of an executor."""
+
+    threads: TenantThreads
+    tenant: str
+
+    def submit(self, do: Callable[[], R], /) -> Future[R]:
+        """Returns the future result of `do()`."""
+        return self.threads.future(self.tenant, do)
 
 
 def deliver(answers: list[tuple[asyncio.Future[Any], Any, BaseException | None]]) -> None:

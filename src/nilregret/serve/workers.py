@@ -12,11 +12,12 @@ from typing import Any, TypeVar, final
 
 from .._utils.errors import InvalidInput, StorageError
 from ..storage import MemoryStorage, SqlStorage, StoredStudy, Summary
+from ..study.late_fits import FitMode
 from ..study.study import Study
 from .auth.caller import OPERATOR
 from .auth.tenants import BETWEEN, missing, stored_name
 from .settings import Settings
-from .threads import TenantThreads
+from .threads import TenantExecutor, TenantThreads
 from .worker import StudyWorker
 
 R = TypeVar("R")
@@ -38,6 +39,7 @@ class StudyWorkers:
         self.storage, self._settings, self._clock = storage, settings, clock
         self._writers = TenantThreads(settings.writers, "nilregret-writer", most=max(1, settings.writers - 1))
         self._readers = TenantThreads(settings.readers, "nilregret-reader", most=max(1, settings.readers - 1))
+        self._fitters = TenantThreads(settings.fitters, "nilregret-fitter") if settings.fitters else None
         self._lookups = TenantThreads(LOOKUP_THREADS, "nilregret-lookup")
         self._lock = threading.Lock()
         self._workers: OrderedDict[str, StudyWorker] = OrderedDict()  # by name in the storage, longest unused first
@@ -92,6 +94,8 @@ class StudyWorkers:
         self._writers.close(drop=False)
         self._readers.close(drop=True)
         self._lookups.close(drop=True)
+        if self._fitters is not None:
+            self._fitters.close(drop=True)
         self.storage.close()
 
     async def _stored_as(self, tenant: str, name: str) -> str:
@@ -131,7 +135,8 @@ class StudyWorkers:
             self.storage.keep_notes()
             self._ready = True
         try:
-            study = Study.open(storage=self.storage, name=stored_as, clock=self._clock)
+            fits: FitMode = "inline" if self._fitters is None else TenantExecutor(self._fitters, tenant)
+            study = Study.open(storage=self.storage, name=stored_as, clock=self._clock, fits=fits)
         except InvalidInput as error:
             if self.storage.find(stored_as) is None:  # the study was deleted a moment ago
                 raise missing(name) from None

@@ -18,8 +18,7 @@ from .._utils.errors import InvalidInput, NoRegretWarning
 from .._utils.executors import check_executor, results_of
 from ..policy.policy import Policy
 from ..slots.switching import Switching
-from ..study.direction import AnyPolicy
-from ..study.study import check_policy
+from ..study.direction import AnyPolicy, check_policy
 from .batches import Outcome, World, play, shares, unintended
 from .environments import Environment
 from .lazy_simulation import simulate_lazily

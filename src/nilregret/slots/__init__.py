@@ -9,7 +9,7 @@ Worked examples are in docs/extending.md. Kernels derive from `nilregret.kernels
 |---|---|---|---|
 | `memory` | `Memory` | - | `cut`, `first_counted`, `watch`, `drift`, `regularization`, `keeping_ridge`, `keeps_all` |
 | | `Detector` | `see`, `reset`, `copy` | `predicts`, `cut`, `refitted`, `evidence` |
-| `explore` | `Explore` | `due` | `score`, `places`, `forcing`, `uniform`, `ever` |
+| `explore` | `Explore` | `due` | `score`, `places`, `forcing`, `chances`, `uniform`, `ever` |
 | `pending` | `Pending` | `count_as` | `hallucinates`, `moves`, `in_time`, `counts`, `lowest`, `stand_in`, `revises` |
 | | | | `check_reward`, `proves`, `waits` |
 | | `Waits` | `ask`, `hear`, `forget`, `moving`, `ages`, `values`, `copy` | |
@@ -23,8 +23,8 @@ Worked examples are in docs/extending.md. Kernels derive from `nilregret.kernels
 | `constraints` | `Constraints` | `judged`, `on_points` | `begin`, `placed`, `beside`, `certain`, `of_channel` |
 | | | | `hallucinates`, `pending_of` |
 | | `DualState` | - | `hear`, `asked`, `forget_before`, `copy`, `prices` |
-| `score` | `PointwiseScore` | `__call__` | `partials`, `incumbent_in`, `in_rewards`, `placed` |
-| | `Score` | `on_table`, `on_points` | `draws`, `widens`, `drawn_width`, `in_rewards`, `placed` |
+| `score` | `PointwiseScore` | `__call__` | `partials`, `incumbent_in`, `in_rewards`, `placed`, `law` |
+| | `Score` | `on_table`, `on_points` | `draws`, `widens`, `drawn_width`, `law`, `in_rewards`, `placed` |
 
 Every part may have `check(policy)`. It raises `InvalidInput` for policies that the part does not fit, and calls
 `super().check(policy)`.
@@ -43,6 +43,7 @@ The methods receive and return these objects:
 | `Progress`, `Window` | the state that a width may depend on, and the trials it depends on |
 | `AcquisitionContext`, `TableView`, `PointView` | a round as a score sees it |
 | `AcquisitionFunction` | the function that is maximised |
+| `ScoreLaw`, `DrawnLine`, `IndependentNormals`, `JointNormals` | the law of the scores of a round |
 """
 
 from __future__ import annotations

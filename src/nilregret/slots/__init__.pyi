@@ -11,6 +11,7 @@ from ..theory.series import PowerSeries as PowerSeries
 from .acquisition import AcquisitionContext as AcquisitionContext
 from .acquisition import PointView as PointView
 from .acquisition import TableView as TableView
+from .arm_models import ArmModels as ArmModels
 from .base import Part as Part
 from .change_detection import DriftBank as DriftBank
 from .change_detection import EDetector as EDetector
@@ -33,6 +34,7 @@ from .explore import Explore as Explore
 from .explore import InitialDesign as InitialDesign
 from .explore import InTurn as InTurn
 from .explore import Situation as Situation
+from .explore import Uniform as Uniform
 from .lengthscales import LengthscaleBank as LengthscaleBank
 from .memory import Detector as Detector
 from .memory import Discount as Discount
@@ -58,11 +60,16 @@ from .pending import ImputedValue as ImputedValue
 from .pending import NearestMeans as NearestMeans
 from .pending import Pending as Pending
 from .pending import PendingInfo as PendingInfo
+from .propensities import DrawnLine as DrawnLine
+from .propensities import IndependentNormals as IndependentNormals
+from .propensities import JointNormals as JointNormals
+from .propensities import ScoreLaw as ScoreLaw
 from .refit import Refit as Refit
 from .rewards import Bernoulli as Bernoulli
 from .rewards import Bounded as Bounded
 from .rewards import Poisson as Poisson
 from .safe import Safe as Safe
+from .scores import GaussianDraws as GaussianDraws
 from .scores import PointwiseScore as PointwiseScore
 from .scores import Score as Score
 from .silence import Imputed as Imputed

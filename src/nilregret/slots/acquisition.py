@@ -14,6 +14,7 @@ from ..domains.domain import Domain
 from ..domains.search.acquisition import AcquisitionFunction
 from .constraint_state import DualState
 from .envelope import Envelope
+from .propensities import ScoreLaw
 
 
 class Pointwise(Protocol):
@@ -68,6 +69,14 @@ class AcquisitionContext(ABC):
             goals: indices of the g points whose constraints would move.
         """
 
+    @abstractmethod
+    def moments(self) -> tuple[Array, Array]:
+        """Returns posterior mean and standard deviation of f at the points that may be played, `(n,)` each."""
+
+    def law_of_draw(self) -> ScoreLaw | None:
+        """Returns the law of a draw from GP(mu, width^2 cov) at these points, or None if it is not known."""
+        return None
+
     def drawn(self, width: Callable[[int, Randomness], float]) -> float:
         """Returns a random width of the round. `width` is a function of the round and its randomness."""
         return width(self.round, self.randomness)
@@ -87,6 +96,11 @@ class TableView(AcquisitionContext):
     @abstractmethod
     def envelope(self) -> Envelope:
         """Returns the bounds of every arm that may be played, as fresh arrays `(n,)`."""
+
+    def moments(self) -> tuple[Array, Array]:
+        """Returns posterior mean and standard deviation of f at these arms, `(n,)` each."""
+        found = self.envelope()
+        return found.mean, found.std
 
     @abstractmethod
     def draw(self) -> Array:
@@ -135,6 +149,11 @@ class PointView(AcquisitionContext):
     @abstractmethod
     def envelope(self, points: Array) -> Envelope:
         """Returns the bounds at points `(m, d)`, as fresh arrays `(m,)`."""
+
+    def moments(self) -> tuple[Array, Array]:
+        """Returns posterior mean and standard deviation of f at the points of the view, `(n,)` each."""
+        found = self.envelope(self.points)
+        return found.mean, found.std
 
     @abstractmethod
     def surface(self, score: Pointwise, incumbent: float | None) -> AcquisitionFunction:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from typing import Any
+from typing import Any, Self
 
 from .._utils.overrides import take_back
 
@@ -31,6 +31,15 @@ class Part(ABC):  # noqa: B024 - each slot declares abstract methods of its own
         Numbers of each world have the shape `(worlds, 1)`. Otherwise worlds are simulated one by one.
         """
         return False
+
+    def for_arms(self, before: int, after: int) -> Self:  # noqa: ARG002
+        """Returns this part for more arms than it was made for, if arms are added to a running study.
+
+        Args:
+            before: number of arms for which it was made.
+            after: number of arms from now on.
+        """
+        return self
 
     def check(self, policy: Policy) -> None:  # noqa: B027 - most parts fit every policy
         """Raises `InvalidInput` if this part makes no sense in the policy. Called when a policy is made."""

@@ -31,7 +31,10 @@ SLOTS: dict[str, tuple[type, str]] = {
     ),
     "score": (Score, "a part of `nilregret.slots.scores`"),
     "search": (PointSearch, "made by `nr.slots.PointSearch(...)`"),
-    "refit": (Learning, "made by `nr.slots.Refit(...)` or `nr.slots.LengthscaleBank(...)`, or None"),
+    "refit": (
+        Learning,
+        "made by `nr.slots.Refit(...)`, `nr.slots.LengthscaleBank(...)` or `nr.slots.ArmModels(...)`, or None",
+    ),
     "constraints": (Constraints, "a part such as `nr.EveryRound(count=1)`, or None"),
     "switching": (Switching, "made by `nr.slots.Lazy(...)`, or None"),
 }

@@ -79,6 +79,7 @@ class Constraints(Part):
 
     on_average: ClassVar[bool] = False  # True if some rounds may make up for others
     by_sign: ClassVar[bool] = False  # True if only the sign of the bounds matters
+    fitted: ClassVar[bool] = True  # False if kernel and noise must be given, since they certify
     hallucinates: ClassVar[bool] = True  # True if pending trials may shrink the variance of a constraint
 
     def __post_init__(self) -> None:
@@ -225,6 +226,10 @@ class Constraints(Part):
             view: the round, in which only these candidates may be played.
         """
 
+    def added(self, view: TableView | PointView) -> Array | None:  # noqa: ARG002
+        """Returns what `judged` adds to scores, `(n,)`, -inf if a point is ruled out, or None if it is no such sum."""
+        return None
+
     @abstractmethod
     def on_points(self, surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:
         """Returns the acquisition function under the constraints, which is maximised over a continuous domain.
@@ -314,14 +319,17 @@ class EveryRound(Constraints):
 
     def judged(self, scores: Array, view: TableView | PointView) -> Array:
         """Returns the scores of the points that may be feasible, or minus the violations if there are none."""
+        added = self.added(view)
+        if self.rule == "probability" or np.isfinite(scores + added).any():
+            return np.asarray(scores + added)
+        return np.where(np.isneginf(scores), -np.inf, -violation(view.limits(), view.limit_sizes))
+
+    def added(self, view: TableView | PointView) -> Array:
+        """Returns the log probability of all constraints, or 0 for points that may be feasible and -inf for others."""
         limits = view.limits()
         if self.rule == "probability":
-            return np.asarray(scores + log_probability(limits))
-        worst = violation(limits, view.limit_sizes)
-        inside = np.where(worst <= 0.0, scores, -np.inf)
-        if np.isfinite(inside).any():
-            return inside
-        return np.where(np.isneginf(scores), -np.inf, -worst)
+            return log_probability(limits)
+        return np.where(violation(limits, view.limit_sizes) <= 0.0, 0.0, -np.inf)
 
     def on_points(self, surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:
         """Returns the score minus an exact penalty for lower bounds above 0.
@@ -406,8 +414,11 @@ class OnAverage(Constraints):
 
     def judged(self, scores: Array, view: TableView | PointView) -> Array:
         """Returns the scores minus the prices of the lower bounds."""
-        lower = np.array([limit.lower for limit in view.limits()])
-        return np.asarray(scores - view.dual_state.prices @ lower)
+        return np.asarray(scores + self.added(view))
+
+    def added(self, view: TableView | PointView) -> Array:
+        """Returns minus the prices of the lower bounds."""
+        return np.asarray(-view.dual_state.prices @ np.array([limit.lower for limit in view.limits()]))
 
     def on_points(self, surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:
         """Returns the score minus the prices of the lower bounds."""

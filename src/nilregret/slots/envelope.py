@@ -363,6 +363,13 @@ class FiniteBayes(Width):
         finite = [count for count in counts if count is not None]
         return is_matched(policy) and len(finite) == len(counts) and math.prod(finite) <= self.size
 
+    def for_arms(self, before: int, after: int) -> FiniteBayes:
+        """Returns these bounds for more arms.
+
+        The union bound of Lemma 5.1 is over rounds, and in each round over the arms of then. So beta_t may follow |D|.
+        """
+        return replace(self, size=-(-self.size * after // before))
+
     def width(self, t: int, progress: Progress | None = None) -> float:  # noqa: ARG002
         """Returns beta_t^{1/2} of Theorem 1, or of Lemma 5.1."""
         if self.series is not None:

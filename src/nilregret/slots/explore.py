@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, NamedTuple, final
@@ -13,6 +13,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, frozen, integer, many, number, settle, shown
 from .._utils.errors import InvalidInput
+from .._utils.overrides import take_back
 from .._utils.randomness import Randomness
 from .._utils.serialize import described
 from ..domains.domain import Arms, Domain
@@ -20,6 +21,8 @@ from ..domains.search.designs import coordinates, design, one_changed
 from .base import Part, Policy
 from .combined_memory import most_held
 from .scores import PointwiseScore, PosteriorDeviation, UpperConfidenceBound
+
+Chances = Sequence[tuple["Explore | None", float]]
 
 MOST_ROUNDS = 10_000  # largest number of rounds in a setting
 COUNTED = "It counts rounds."
@@ -64,6 +67,11 @@ class Explore(Part):
     seeks_changes: ClassVar[bool] = False  # True if its rounds feed a change test (`UniformExploration`)
     ever: ClassVar[bool] = True  # False if no round is ever forced
 
+    def __init_subclass__(cls) -> None:
+        """Takes back `chances` where the rounds are overridden."""
+        super().__init_subclass__()
+        take_back(cls, "chances", Explore.chances, ("due", "forcing"))
+
     @abstractmethod
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:
         """Returns True if the next round is forced.
@@ -73,6 +81,11 @@ class Explore(Part):
             history: number of rounds that count, since the last restart or in the window.
             randomness: random numbers of the trial. `randomness.generator` is made at its first use.
         """
+
+    @property
+    def floor(self) -> float:
+        """Least probability, in every round, that the round is uniform: 0 unless a part promises more."""
+        return 0.0
 
     @property
     def score(self) -> PointwiseScore | None:
@@ -96,6 +109,15 @@ class Explore(Part):
         The arguments are those of `due`.
         """
         return self if self.due(uniform, history, randomness) else None
+
+    def chances(self, uniform: int, history: int, randomness: Randomness) -> Chances | None:
+        """Returns each part that may force the next round, with its probability, and None for an unforced round.
+
+        A part whose `due` draws random numbers overrides it. Otherwise nothing is said of the probability of a choice.
+        The arguments are those of `due`.
+        """
+        found = self.forcing(uniform, history, randomness)
+        return None if randomness.used else ((found, 1.0),)
 
     @property
     def uniform(self) -> bool:
@@ -154,6 +176,36 @@ class UniformExploration(Explore):
     def uniform(self) -> bool:
         """True unless xi = 0."""
         return self.xi > 0.0
+
+
+@final
+@described
+@dataclass(frozen=True)
+class Uniform(Explore):
+    """A floor under the probability of every arm: each round is uniform with probability `rate`, 0 < rate <= 1.
+
+    Each of N arms that may be played has at least the probability rate / N. A log with a floor says what another policy
+    would have earned. Its cost is that share of the rounds. Under `nr.Safe` no policy takes it.
+    """
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        why = "It is the probability with which a round is uniform."
+        settle(self, rate=number("rate", self.rate, low=0.0, high=1.0, open_low=True, why=why))
+
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
+        """Returns True with probability `rate`."""
+        return float(randomness.generator.random()) < self.rate
+
+    @property
+    def floor(self) -> float:
+        """The rate."""
+        return self.rate
+
+    def chances(self, uniform: int, history: int, randomness: Randomness) -> Chances:  # noqa: ARG002
+        """Returns this part with `rate`, and None with the rest."""
+        return ((self, self.rate), (None, 1.0 - self.rate))
 
 
 @final
@@ -311,6 +363,18 @@ class InTurn(Explore):
             if (found := part.forcing(uniform, history, randomness)) is not None:
                 return found
         return None
+
+    def chances(self, uniform: int, history: int, randomness: Randomness) -> Chances | None:
+        """Returns the chances of each part, if no part before it is due."""
+        found: list[tuple[Explore | None, float]] = []
+        left = 1.0
+        for part in self.parts:
+            of_part = part.chances(uniform, history, randomness)
+            if of_part is None:
+                return None
+            found += [(forcing, left * chance) for forcing, chance in of_part if forcing is not None]
+            left *= sum(chance for forcing, chance in of_part if forcing is None)
+        return (*found, (None, left))
 
     @property
     def uniform(self) -> bool:

@@ -18,6 +18,7 @@ from .._utils.errors import InvalidInput, NoRegretWarning
 from .._utils.serialize import described, entries, from_plain, to_plain
 from ..domains.domain import sides
 from ..gp import Bank
+from ..gp.context_bank import Candidate
 from ..gp.fitting import FEWEST, MOST_RESTARTS, Standardization, fit
 from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log
 from ..kernels import Kernel
@@ -35,6 +36,7 @@ class Learning(ABC):
     """A way to learn the kernel from the record: the slot `refit`. It is not for parts of your own."""
 
     balances: ClassVar[bool] = False  # True if candidates decide rounds in turn (`RegretBalancing`)
+    by_rows: ClassVar[bool] = False  # True if arms under finitely many contexts are learned by their coordinates, too
 
     @property
     @abstractmethod
@@ -55,6 +57,10 @@ class Learning(ABC):
             more: number of candidates added in the run.
             noise_variance: noise variance as in `Bank`.
         """
+
+    def models(self, policy: Policy) -> tuple[Candidate, ...] | None:  # noqa: ARG002
+        """Returns linear models of arms that take the place of the kernel, or None."""
+        return None
 
     @abstractmethod
     def of_constraint(self, *, warp: str, given: bool) -> Learning:

@@ -89,6 +89,7 @@ class Safe(Constraints):
     certificate: Literal["posterior", "bounds"] = "posterior"
     delta: float = 0.05
 
+    fitted: ClassVar[bool] = False
     hallucinates: ClassVar[bool] = False  # A variance that counts missing rewards as observed certifies nothing.
     # The meaning of stored descriptions without this field.
     BEFORE: ClassVar[Mapping[str, object]] = {"scale": "kernel"}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Self
 
+from .arms import ArmChange
 from .trial import Trial
 
 Identity = tuple[int, int, float]  # Of a study, under any name.
@@ -46,10 +47,12 @@ class News(NamedTuple):
         trials: every trial with an event not earlier than the last known one, by number. Empty if the known stamp is
             still right.
         stamp: identifies the record. Each change gives a new stamp, and two different records have different ones.
+        arms: every change of arms not earlier than the last known event, in order. Empty likewise.
     """
 
     trials: Sequence[Trial]
     stamp: str
+    arms: Sequence[ArmChange] = ()
 
 
 class Change(NamedTuple):
@@ -148,6 +151,14 @@ class Writer(ABC):
             changes: each trial at most once. Empty if only notes are written, which need a new stamp too.
             order: of the last event after the changes.
         """
+
+
+class KeepsArms(ABC):
+    """A writer that also keeps changes of arms. A study on a storage without such writers keeps its arms."""
+
+    @abstractmethod
+    def save_arms(self, changes: Sequence[ArmChange]) -> None:
+        """Writes new changes of arms. A transaction calls it at most once, before `save`."""
 
 
 class Notes(ABC):

@@ -11,7 +11,8 @@ from typing import final
 
 from .._utils.checks import new_study_name, shown
 from .._utils.errors import InvalidInput, StorageError
-from .base import Change, KeepsNotes, News, Notes, Storage, StoredStudy, Writer
+from .arms import ArmChange
+from .base import Change, KeepsArms, KeepsNotes, News, Notes, Storage, StoredStudy, Writer
 from .trial import Trial
 
 
@@ -19,6 +20,7 @@ from .trial import Trial
 class _StoredRecord:
     study: StoredStudy
     trials: list[Trial] = field(default_factory=list)
+    arms: tuple[ArmChange, ...] = ()
     order: int = 0
     saved: int = 0  # The number of saves.
     notes: dict[str, str] = field(default_factory=dict)
@@ -133,11 +135,11 @@ class MemoryStorage(Storage, KeepsNotes):
 
 
 @final
-class _Writer(Writer, Notes):
+class _Writer(Writer, Notes, KeepsArms):
     def __init__(self, stored: _StoredRecord) -> None:
         self._stored = stored
         self._before: list[tuple[int, list[Trial]]] = []  # Trials before their changes, none if they are new.
-        self._known = stored.order, stored.saved, stored.notes
+        self._known = stored.order, stored.saved, stored.notes, stored.arms
 
     def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
         return {key: self._stored.notes[key] for key in keys if key in self._stored.notes}
@@ -150,7 +152,11 @@ class _Writer(Writer, Notes):
         now = str(stored.saved)
         if now == stamp:
             return News((), now)
-        return News([trial for trial in stored.trials if trial.last_order >= since], now)
+        changed = [trial for trial in stored.trials if trial.last_order >= since]
+        return News(changed, now, [change for change in stored.arms if change.order >= since])
+
+    def save_arms(self, changes: Sequence[ArmChange]) -> None:
+        self._stored.arms += tuple(changes)
 
     def save(self, changes: Sequence[Change], *, order: int) -> str:
         stored = self._stored
@@ -167,4 +173,4 @@ class _Writer(Writer, Notes):
         stored = self._stored
         for number, trials in reversed(self._before):
             stored.trials[number : number + 1] = trials
-        stored.order, stored.saved, stored.notes = self._known
+        stored.order, stored.saved, stored.notes, stored.arms = self._known

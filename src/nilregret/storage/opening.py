@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .base import Storage
+from .._utils.checks import shown
+from .._utils.errors import StorageError
+from .base import Identity, Storage
 from .sql import SqlStorage
 
 
@@ -14,3 +16,29 @@ def opened(storage: str | Storage, *, make: bool = True) -> Storage:
         make: if False, a missing file is an error.
     """
     return storage if isinstance(storage, Storage) else SqlStorage(storage, make=make)
+
+
+def find_again(url: str, name: str, known: Identity | None) -> tuple[Storage, str]:
+    """Returns the storage of a pickled study and the name that the study has now.
+
+    The study may have been renamed since, and its old name given to another study.
+
+    Args:
+        url: of the storage.
+        name: that the study had.
+        known: its identity, or None in a pickle of an older version.
+
+    Raises:
+        StorageError: the storage no longer holds the study.
+    """
+    storage = opened(url, make=False)
+    if known is None:
+        return storage, name
+    for candidate in (name, *storage.names()):
+        found = storage.find(candidate)
+        if found is not None and found.identity == known:
+            return storage, candidate
+    raise StorageError(
+        f"{url} no longer holds the study {shown(name)} that was copied or pickled: it has been deleted, or the file "
+        "has been replaced by another. Open a study by its name to work with the storage as it is now."
+    )

@@ -88,7 +88,8 @@ class PostgresDatabase(Database):
                     cursor.execute("ROLLBACK")
                 raise
             finally:
-                if connection.connection.dbapi_connection.closed:
+                # SQLAlchemy itself invalidates a connection that was lost in the middle.
+                if not connection.invalidated and connection.connection.dbapi_connection.closed:
                     connection.invalidate()
                 connection.close()
 

@@ -13,6 +13,7 @@ from typing import NamedTuple, overload
 
 from .._utils.checks import Array, many, shown
 from .._utils.errors import StorageError, TrialError
+from .arms import ArmChange
 from .trial import EventKind, Trial
 
 __all__ = ["Event", "Record", "Trial", "describe_answer"]
@@ -33,10 +34,16 @@ class Event(NamedTuple):
 
 
 class Record(Sequence[Trial]):
-    """The trials of a study by number. Trials are only appended and updated."""
+    """The trials of a study by number. Trials are only appended and updated.
+
+    Attributes:
+        order: the order of the last event.
+        arms: the changes of arms, in order.
+    """
 
     def __init__(self) -> None:
         self._trials: list[Trial] = []
+        self.arms: tuple[ArmChange, ...] = ()
         self.order = 0  # The order of the last event.
 
     def __len__(self) -> int:
@@ -67,8 +74,16 @@ class Record(Sequence[Trial]):
         self._trials[trial.number : trial.number + 1] = (trial,)
         return Event(self.order, kind, trial)
 
-    def apply(self, changed: Iterable[Trial]) -> list[Event]:
-        """Adds and updates trials, and returns their events in order.
+    def change_arms(self, change: ArmChange) -> None:
+        """Adds a change of arms that has just happened."""
+        self.order, self.arms = change.order, (*self.arms, change)
+
+    def apply(self, changed: Iterable[Trial], arms: Sequence[ArmChange] = ()) -> list[Event]:
+        """Adds and updates trials, and returns their events in order. Changes of arms are no events of trials.
+
+        Args:
+            changed: new and changed trials, by number.
+            arms: new changes of arms.
 
         Raises:
             StorageError: a trial is missing.
@@ -96,7 +111,9 @@ class Record(Sequence[Trial]):
                 events.append(Event(trial.told_order, "told", trial))
         if len(events) > 1:
             events.sort(key=_order)
-        self.order = events[-1].order if events else known
+        self.order, self.arms = events[-1].order if events else known, (*self.arms, *arms)
+        if arms and arms[-1].order > self.order:
+            self.order = arms[-1].order
         return events
 
     def roll_back(self, order: int, before: Mapping[int, Trial | None]) -> None:
@@ -112,7 +129,7 @@ class Record(Sequence[Trial]):
                 del self._trials[number:]
             else:
                 self._trials[number] = known
-        self.order = order
+        self.order, self.arms = order, _until(self.arms, order)
 
     def corrected_events(self) -> list[Event]:
         """Returns all events in order, as if every corrected answer had been right from the start."""
@@ -122,7 +139,7 @@ class Record(Sequence[Trial]):
         """Returns the record as it was after the event of this order."""
         earlier = Record()
         earlier._trials = [trial.as_of(order) for trial in self._trials if trial.asked_order <= order]
-        earlier.order = order
+        earlier.order, earlier.arms = order, _until(self.arms, order)
         return earlier
 
     # -- finding -------------------------------------------------------------------------------------------------
@@ -213,3 +230,7 @@ def describe_answer(reward: float | None, constraints: Array | None, reason: str
 
 def _order(event: Event) -> int:
     return event.order
+
+
+def _until(changes: tuple[ArmChange, ...], order: int) -> tuple[ArmChange, ...]:
+    return tuple(change for change in changes if change.order <= order)

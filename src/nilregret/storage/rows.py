@@ -44,10 +44,11 @@ KINDS: dict[str, tuple[type, ...]] = {
     "plays": _WHOLE + _OR_NULL,
     "scatter": _REAL + _OR_NULL,
     "fits": _TEXT + _OR_NULL,
+    "propensity": _REAL + _OR_NULL,
 }
 FIXED = (  # Columns that never change.
     "number", "arm", "point", "parameters", "context", "explored", "asked_order", "asked_at", "lease_until", "repeats",
-    "fits",
+    "fits", "propensity",
 )  # fmt: skip
 OUTCOME = (  # Columns that may change.
     "state", "reward", "reason", "told_order", "told_at", "constraints", "constraints_order", "abandoned_order",
@@ -73,6 +74,7 @@ def question(trial: Trial) -> tuple[Any, ...]:
         trial.lease_until,
         None if trial.repeats == 1 else trial.repeats,
         None if trial.fits is None else NONE if trial.fits == () else _listed_fits(trial.fits),
+        trial.propensity,
     )
 
 
@@ -126,7 +128,7 @@ class RowReader:
             (
                 number, state, arm, text, parameters, context, explored, reward, reason, asked_order, asked_at,
                 told_order, told_at, constraints, constraints_order, lease_until, left_order, left_at, left_reason,
-                corrected, repeats, plays, scatter, fits,
+                corrected, repeats, plays, scatter, fits, propensity,
             ) = row  # fmt: skip
             if explored not in (0, 1):
                 raise ValueError(f"`explored` is {explored}")
@@ -146,7 +148,7 @@ class RowReader:
                 _values("constraints", constraints), None, constraints_order, lease_until, left,
                 () if corrected is None else _corrected(corrected), 1 if repeats is None else repeats,
                 None if plays is None and scatter is None else _plays(plays, scatter),
-                None if fits is None else () if fits == NONE else _fits(fits),
+                None if fits is None else () if fits == NONE else _fits(fits), propensity,
             )  # fmt: skip
         except ValueError as error:
             raise StorageError(

@@ -25,7 +25,7 @@ from .database import Database
 from .notes import NOBODY, NoteStatements, owner
 from .sql_writer import SqlWriter, new_stamp, summary_of
 from .sqlite import SCHEME, SqliteDatabase
-from .statements import SUMMARY, Statements
+from .statements import HEAD, SUMMARY, Statements
 from .tables import ADDED, FORMAT, NEVER, READABLE, bring_up_to_date
 
 STUDY = {"format": int, "created_at": float, "policy": str, "seed": str, "about": str}  # Types in a row.
@@ -38,11 +38,13 @@ class _Written(NamedTuple):
         version: of the database. While it is the same, nobody else has written.
         stamp: of the record.
         counted: the summary in the study's row.
+        arms: order of the last change of arms, or None without one.
     """
 
     version: object
     stamp: str
     counted: Summary | None
+    arms: int | None
 
 
 @final
@@ -207,7 +209,10 @@ class SqlStorage(Storage, KeepsNotes):
             if study is None:
                 raise InvalidInput(f"There is no study {shown(name)} in {self.url}.")
             connection.execute(sql.select(studies.c.id).where(studies.c.id == study.id).with_for_update())
-            connection.execute(sql.delete(trials).where(trials.c.study == study.id))
+            if not self.is_current:
+                self._bring_up_to_date(connection)
+            for table in (trials, self._database.tables.arms):
+                connection.execute(sql.delete(table).where(table.c.study == study.id))
             connection.execute(sql.delete(studies).where(studies.c.id == study.id))
             self._written.pop(study.identity, None)
 
@@ -319,12 +324,13 @@ class SqlStorage(Storage, KeepsNotes):
         if written is None or written.version != version:
             return self._writer(connection, study, lock=True), version
         cursor = connection.connection.cursor()  # Nobody else has written since.
-        return SqlWriter(cursor, self._statements, self._notes, study, written.stamp, written.counted), version
+        known = written.stamp, written.counted, written.arms
+        return SqlWriter(cursor, self._statements, self._notes, study, *known), version
 
     def remember(self, writer: SqlWriter, study: StoredStudy, version: object) -> None:
         """Remembers what a transaction leaves in a study's row. It does so before its commit, under the lock."""
         if version is not None and writer.stamp != NEVER:
-            self._written[study.identity] = _Written(version, writer.stamp, writer.counted)
+            self._written[study.identity] = _Written(version, writer.stamp, writer.counted, writer.arms)
 
     def _writer(self, connection: sql.Connection, study: StoredStudy, *, lock: bool) -> SqlWriter:
         """Returns a study inside a transaction.
@@ -335,7 +341,9 @@ class SqlStorage(Storage, KeepsNotes):
         cursor.execute(self._statements.lock if lock else self._statements.head, {"sought": study.id})
         heads = cursor.fetchall()
         stamp = self._stamp(study, heads)
-        return SqlWriter(cursor, self._statements, self._notes, study, stamp, summary_of(tuple(heads[0])[3:]))
+        arms, *summary = tuple(heads[0])[len(HEAD) - 1 :]
+        arms = arms if type(arms) is int else None
+        return SqlWriter(cursor, self._statements, self._notes, study, stamp, summary_of(summary), arms)
 
     def _stamp(self, study: StoredStudy, heads: Sequence[Any]) -> str:
         """Returns the stamp of a record from the study's row."""

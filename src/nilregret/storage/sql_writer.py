@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 from .._utils.errors import StorageError
-from .base import Change, News, Notes, StoredStudy, Summary, Writer
+from .arms import ArmChange, arm_change, arms_text
+from .base import Change, KeepsArms, News, Notes, StoredStudy, Summary, Writer
 from .notes import NoteStatements, note_rows, owner
 from .rows import RowReader, outcome, question
 from .statements import Statements
@@ -16,7 +17,7 @@ from .trial import Trial
 
 
 @final
-class SqlWriter(Writer, Notes):
+class SqlWriter(Writer, Notes, KeepsArms):
     """A study inside a transaction.
 
     Args:
@@ -26,14 +27,15 @@ class SqlWriter(Writer, Notes):
         study: as the storage knows it.
         stamp: of the record.
         counted: the summary in the study's row, or None if it has none.
+        arms: order of the last change of arms, or None without one.
     """
 
     def __init__(
         self, cursor: Any, statements: Statements, notes: NoteStatements, study: StoredStudy, stamp: str,
-        counted: Summary | None,
+        counted: Summary | None, arms: int | None,
     ) -> None:  # fmt: skip
         self._cursor, self._statements, self._notes = cursor, statements, notes
-        self._study, self.stamp, self.counted = study, stamp, counted
+        self._study, self.stamp, self.counted, self.arms = study, stamp, counted, arms
 
     def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
         """Returns the notes on record under these keys."""
@@ -51,8 +53,21 @@ class SqlWriter(Writer, Notes):
             return News((), stamp)
         if since > 0:
             self._cursor.execute(self._statements.changed, {"sought": self._study.id, "since": since})
-            return News(RowReader().trials(self._cursor.fetchall()), self.stamp)
-        return News(self._trials(), self.stamp)
+            return News(RowReader().trials(self._cursor.fetchall()), self.stamp, self._arms(since))
+        return News(self._trials(), self.stamp, self._arms(since))
+
+    def _arms(self, since: int) -> list[ArmChange]:
+        if self.arms is None or self.arms < since:
+            return []
+        self._cursor.execute(self._statements.arms, {"sought": self._study.id, "since": since})
+        return [arm_change(tuple(row)) for row in self._cursor.fetchall()]
+
+    def save_arms(self, changes: Sequence[ArmChange]) -> None:
+        """Writes new changes of arms. A transaction calls it at most once, before `save`."""
+        study, self.arms = self._study.id, changes[-1].order
+        rows = [(study, change.order, change.time, change.kind, arms_text(change)) for change in changes]
+        self._many(self._statements.insert_arms, rows)
+        self._cursor.execute(self._statements.last_arms, (self.arms, study))
 
     def _trials(self) -> list[Trial]:
         self._cursor.execute(self._statements.all, {"sought": self._study.id})

@@ -11,7 +11,8 @@ from .base import Summary
 from .database import Database
 from .rows import FIXED, KINDS, OUTCOME
 
-SUMMARY = Summary._fields  # Columns of a study's row.
+HEAD = ("seed", "created_at", "stamp", "arms")  # Columns of a study's row, as the next.
+SUMMARY = Summary._fields
 
 
 class Statements:
@@ -36,7 +37,7 @@ class Statements:
         self.names = sql.select(studies.c.name).order_by(studies.c.id)
         whole_row = sql.select(*there(studies, [c.name for c in studies.c]))
         self.find, self.every = whole_row.where(studies.c.name == sought), whole_row.order_by(studies.c.id)
-        head = sql.select(*there(studies, ["seed", "created_at", "stamp", *SUMMARY])).where(studies.c.id == sought)
+        head = sql.select(*there(studies, [*HEAD, *SUMMARY])).where(studies.c.id == sought)
         self.head, self.lock = database.text(head), database.text(head.with_for_update())
         # In SQLite the column `explored` may hold any number, which the checks must see unchanged.
         whole = sql.type_coerce(trials.c.explored, sql.Integer).label("explored")
@@ -56,4 +57,9 @@ class Statements:
             f"WHERE study = {mark} AND number = {mark} AND last_order = {mark}"
         )
         events = f"events = {mark}, stamp = {mark}"
+        arms = database.tables.arms
+        changes = sql.select(arms.c.event, arms.c.at, arms.c.kind, arms.c.arms).where(arms.c.study == sought)
+        self.arms = database.text(changes.where(arms.c.event >= since).order_by(arms.c.event))
+        self.insert_arms = f"INSERT INTO {arms.name} (study, event, at, kind, arms) VALUES ({', '.join([mark] * 5)})"
+        self.last_arms = f"UPDATE {studies.name} SET arms = {mark} WHERE id = {mark}"
         self.count = f"UPDATE {studies.name} SET {events}, {', '.join(counted)} WHERE id = {mark}"

@@ -6,18 +6,18 @@ from typing import NamedTuple
 
 import sqlalchemy as sql
 
-FORMAT = 7  # Of the tables. A database of a newer format is refused.
+FORMAT = 8  # Of the tables. A database of a newer format is refused.
 READABLE = 2  # The oldest format that is read unchanged, even without write access.
 # Columns added since format 1, with the format that added them.
 ADDED = {
     "trials": {
         "constraints": 2, "constraints_order": 4, "last_order": 5, "lease_until": 5, "abandoned_order": 5,
         "abandoned_at": 5, "abandoned_reason": 5, "corrected": 5, "repeats": 6, "plays": 6, "scatter": 6,
-        "fits": 7,
+        "fits": 7, "propensity": 8,
     },
     "studies": {
         "goal": 3, "events": 5, "stamp": 5, "trials": 7, "observed": 7, "failed": 7, "abandoned": 7, "best": 7,
-        "last_at": 7,
+        "last_at": 7, "arms": 8,
     },
 }  # fmt: skip
 NEVER = "never"  # The stamp of a record without a known stamp.
@@ -26,11 +26,12 @@ _Whole = sql.BigInteger().with_variant(sql.Integer, "sqlite")
 
 
 class Tables(NamedTuple):
-    """The two tables of a database."""
+    """The tables of a database."""
 
     metadata: sql.MetaData
     studies: sql.Table
     trials: sql.Table
+    arms: sql.Table
 
 
 def tables(prefix: str = "") -> Tables:
@@ -41,7 +42,7 @@ def tables(prefix: str = "") -> Tables:
     """
     metadata = sql.MetaData()
     studies = _studies(metadata, prefix)
-    return Tables(metadata, studies, _trials(metadata, prefix, studies))
+    return Tables(metadata, studies, _trials(metadata, prefix, studies), _arms(prefix))
 
 
 def _studies(metadata: sql.MetaData, prefix: str) -> sql.Table:
@@ -64,6 +65,20 @@ def _studies(metadata: sql.MetaData, prefix: str) -> sql.Table:
         sql.Column("abandoned", _Whole),
         sql.Column("best", sql.Double),  # Best reward told.
         sql.Column("last_at", sql.Double),  # Time of the last question or answer.
+        sql.Column("arms", _Whole),  # Order of the last change of arms, NULL without one. Since format 8.
+    )
+
+
+def _arms(prefix: str) -> sql.Table:
+    """Returns the table of changes of arms (`nilregret.storage.arms`), with metadata of its own. Since format 8."""
+    return sql.Table(
+        f"{prefix}arms",
+        sql.MetaData(),
+        sql.Column("study", _Whole, primary_key=True, autoincrement=False),
+        sql.Column("event", _Whole, primary_key=True, autoincrement=False),  # Its order among all events.
+        sql.Column("at", sql.Double, nullable=False),
+        sql.Column("kind", sql.Text, nullable=False),
+        sql.Column("arms", sql.Text, nullable=False),  # JSON, an object for each arm.
     )
 
 
@@ -97,6 +112,7 @@ def _trials(metadata: sql.MetaData, prefix: str, studies: sql.Table) -> sql.Tabl
         sql.Column("plays", _Whole),  # Number of rewards told, if several, and their scatter.
         sql.Column("scatter", sql.Double),
         sql.Column("fits", sql.Text),  # JSON, fits that came into force. Since format 7.
+        sql.Column("propensity", sql.Double),  # Probability of the decision, NULL if unknown. Since format 8.
         sql.UniqueConstraint("study", "asked_order"),
         sql.UniqueConstraint("study", "told_order"),
         sql.Index(f"{prefix}trials_by_last_order", "study", "last_order", unique=True),
@@ -133,6 +149,7 @@ def bring_up_to_date(connection: sql.Connection, made: Tables, known: int) -> No
         made: the tables.
         known: format of the database, 0 without tables.
     """
+    made.arms.create(connection, checkfirst=True)
     if not known:
         made.metadata.create_all(connection)
         return

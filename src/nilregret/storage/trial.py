@@ -104,6 +104,7 @@ class _Fields(NamedTuple):
     repeats: int = 1
     plays: Plays | None = None
     fits: tuple[Fit, ...] | None = None
+    propensity: float | None = None
 
 
 ASKED = _Fields._fields.index("state")  # The number of fields that never change.
@@ -153,6 +154,8 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         plays: number and scatter of several rewards, a `nilregret.storage.trial.Plays`, or None.
         fits: hyperparameters that came into force with the decision, each a `nilregret.storage.trial.Fit`. None if the
             policy fits nothing, and in records of older versions. See `Study.fits`.
+        propensity: probability with which this decision took this arm, given what was known. None where it was not
+            recorded (`Study(propensities=True)`), and on continuous domains.
     """
 
     __slots__ = ()
@@ -217,7 +220,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             self.number, self.point.tobytes(), self.arm, self.explored, self.state, self.reward, self.reason,
             self.asked_order, self.asked_at, self.told_order, self.told_at, _bytes(self.context),
             _bytes(self.constraints), self.constraints_order, self.lease_until, self.abandoned,
-            self.repeats, self.plays, self.fits,
+            self.repeats, self.plays, self.fits, self.propensity,
             tuple(answer._replace(constraints=_bytes(answer.constraints)) for answer in self.corrected),  # type: ignore[arg-type]  # to compare
         )  # fmt: skip
 
@@ -233,7 +236,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             return self
         unknown = ("pending", None, None, None, None, None, None, None, self.lease_until, None, (), self.repeats, None)
         return tuple.__new__(
-            Trial, (*self[:ASKED], *unknown, self.fits)
+            Trial, (*self[:ASKED], *unknown, self.fits, self.propensity)
         )  # This is fast, because a replay calls it for each trial.
 
     def as_of(self, order: int) -> Trial:
@@ -301,7 +304,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         """
         told = ("observed", reward, None, order, time, self.constraints if constraints is None else constraints)
         kept = (self.context_settings, self.constraints_order, self.lease_until, self.abandoned, (), self.repeats)
-        return tuple.__new__(Trial, (*self[:ASKED], *told, *kept, plays, self.fits))  # as in `asked`
+        return tuple.__new__(Trial, (*self[:ASKED], *told, *kept, plays, self.fits, self.propensity))  # as in `asked`
 
     def with_constraints(self, *, constraints: Array, order: int) -> Trial:
         """Returns this trial with constraint values that were told without a reward."""

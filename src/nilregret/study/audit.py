@@ -22,8 +22,11 @@ from ..policy.engines import row_of
 from ..policy.policy import Policy
 from ..slots.refit import Refitted
 from ..slots.switching import MOST_REPEATS
+from ..storage.arms import ArmChange
+from ..storage.base import News
 from ..storage.record import Record
 from ..storage.trial import Fit, Trial
+from .arms import ArmTimes, Roster
 from .axes import settings_at, space_of
 from .direction import AnyPolicy, Goal, has_channels, reward_check
 from .play_rewards import is_possible
@@ -44,25 +47,29 @@ class Auditor:
     """
 
     def __init__(self, policy: AnyPolicy, goal: Goal, where: str) -> None:
-        self._policy = policy
+        self._made = self._policy = policy
+        self._changes: tuple[ArmChange, ...] = ()  # Of arms, and the times when each could be played.
+        self._times: ArmTimes | None = None
         self._checked = reward_check(policy, goal)
         self._where = where
         self._explores = isinstance(policy, Policy) and policy.explore.ever
         self._timed = policy.pending.in_time
         self._seen: dict[int | None, Array] = {}  # Points by arm: a storage may share their arrays.
 
-    def news(self, stored: Sequence[Trial], known: Record) -> list[Trial]:
-        """Returns the stored trials that the record lacks or has in an older version, with their parameters.
+    def news(self, found: News, known: Record) -> News:
+        """Returns what the record lacks or has in an older version: trials, with their parameters, and changes of arms.
 
         Args:
-            stored: every trial with an event not earlier than the last known one, by number.
+            found: every trial and change of arms with an event not earlier than the last known one, by number.
             known: the record so far, checked before.
 
         Raises:
-            StorageError: a trial cannot be right, or the storage lost known events.
+            StorageError: a trial or change cannot be right, or the storage lost known events.
         """
-        fresh: list[Trial] = []
+        stored, fresh = found.trials, list[Trial]()
+        changes = self._check_arms(found.arms, known)
         reached = known.order == 0  # Whether the last known event is still in the storage.
+        reached = reached or len(changes) < len(found.arms)
         count = expected = len(known)
         before = known[-1] if count else None
         for trial in stored:
@@ -79,6 +86,8 @@ class Auditor:
                     self._refuse(trial, f"trial {expected} is missing")
                 expected += 1
                 self._check_question(trial, before)
+                if trial.propensity is not None and not 0.0 < trial.propensity <= 1.0:
+                    self._refuse(trial, f"its propensity is {trial.propensity}")
                 if trial.fits:
                     self._check_fits(trial, trial.fits)
                 before = trial
@@ -86,8 +95,26 @@ class Auditor:
             fresh.append(trial)
         if not reached:
             self._fail(f"no longer holds event {known.order} of its record: the file has been replaced by another")
-        self._check_orders(fresh, known)
-        return self._decoded(fresh)
+        self._check_orders(fresh, changes, known)
+        return News(self._decoded(fresh), found.stamp, changes)
+
+    # -- arms ----------------------------------------------------------------------------------------------------
+
+    def _check_arms(self, stored: Sequence[ArmChange], known: Record) -> list[ArmChange]:
+        """Returns the changes of arms that the record lacks, and reads the arms after them."""
+        fresh = [change for change in stored if change.order > known.order]
+        if [change for change in stored if change.order <= known.order] != list(known.arms[-1:])[
+            : len(stored) - len(fresh)
+        ]:
+            self._fail("has other changes of arms than it had")
+        changes = (*known.arms, *fresh)
+        if changes != self._changes:
+            try:
+                self._policy = Roster(self._made, changes).policy
+            except (InvalidInput, ValueError) as error:
+                raise StorageError(f"The arms of {self._where} have been damaged: {error} Restore a copy.") from error
+            self._changes, self._times = changes, ArmTimes(changes)
+        return fresh
 
     # -- one trial -----------------------------------------------------------------------------------------------
 
@@ -102,6 +129,9 @@ class Auditor:
         if isinstance(domain, Arms):
             placed = self._seen.get(trial.arm) is trial.point or _is_arm(domain, trial)
             self._seen[trial.arm] = trial.point
+            if self._times is not None and trial.arm is not None:
+                added = trial.asked_order == trial.as_corrected().told_order
+                placed = placed and self._times.allow(trial.arm, trial.asked_order, retired=added)
         else:
             placed = trial.arm is None and _inside(domain, trial.point)
         if not placed:
@@ -234,18 +264,19 @@ class Auditor:
 
     # -- together ------------------------------------------------------------------------------------------------
 
-    def _check_orders(self, fresh: list[Trial], known: Record) -> None:
+    def _check_orders(self, fresh: list[Trial], changes: list[ArmChange], known: Record) -> None:
         """Refuses events that are not numbered 1, 2, ... without gaps or repeats."""
-        if _are_plain(fresh, known):
+        if not changes and _are_plain(fresh, known):
             return
-        events: list[tuple[int, Trial]] = []
+        events: list[tuple[int, Trial | None]] = [(change.order, None) for change in changes]
         for trial in fresh:
             old = {at for _, at in known[trial.number].events()} if trial.number < len(known) else set()
             events += [(order, trial) for _, order in trial.events() if order not in old]
         events.sort(key=lambda event: event[0])
-        for expected, (found, trial) in enumerate(events, start=known.order + 1):
+        for expected, (found, changed) in enumerate(events, start=known.order + 1):
             if found != expected:
-                self._refuse(trial, f"it is in event {found}, where event {expected} is due")
+                why = f"in event {found}, where event {expected} is due"
+                self._fail(f"has a change of arms {why}") if changed is None else self._refuse(changed, f"it is {why}")
 
     def _decoded(self, trials: list[Trial]) -> list[Trial]:
         """Returns the trials with the parameters of their points, which must equal the stored ones."""

@@ -12,6 +12,7 @@ from ..policy.policy import Policy
 from ..storage.base import StoredStudy
 from .direction import Goal
 
+PROPENSITIES = "propensities"  # The fact that decisions are recorded with their probability.
 SHORT = 60  # Characters of a value that an error still shows.
 
 

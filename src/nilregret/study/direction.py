@@ -14,6 +14,7 @@ from typing import Literal
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput
+from ..policy.fits import LateFits
 from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy, ScriptedState
 from ..policy.state import State
@@ -28,6 +29,14 @@ LIKE = 0.4  # Similarity from which a misspelt goal is suggested: "min" has 0.55
 
 AnyPolicy = Policy | ScriptedPolicy
 AnyState = State | ScriptedState
+
+
+def check_policy(policy: object) -> None:
+    """Raises `InvalidInput` unless an algorithm made the policy."""
+    if not isinstance(policy, Policy | ScriptedPolicy):
+        raise InvalidInput(
+            f"`policy` must be made by an algorithm, not {shown(policy)}.", advice="Such as `gp_ucb(...)`."
+        )
 
 
 def check_goal(goal: object) -> Goal:
@@ -79,17 +88,18 @@ def reward_check(policy: AnyPolicy, goal: Goal) -> Callable[[float], None] | Non
     return check
 
 
-def initial_state(policy: AnyPolicy, goal: Goal, *, seed: int) -> AnyState:
+def initial_state(policy: AnyPolicy, goal: Goal, *, seed: int, late: LateFits | None = None) -> AnyState:
     """Returns the state of a policy before any event.
 
     Args:
         policy: in the units told.
         goal: of the study.
         seed: of the study.
+        late: fits that are made apart from decisions. None if a decision makes the fit that is due.
     """
     if not isinstance(policy, Policy):
         return ScriptedState(policy, seed=seed)
-    return State(policy_of_rewards(policy, goal), seed=seed)
+    return State(policy_of_rewards(policy, goal), seed=seed, late=late)
 
 
 def policy_of_rewards(policy: Policy, goal: Goal) -> Policy:

@@ -34,6 +34,8 @@ Columns = Callable[[Trial], Row]
 def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = None) -> list[Row]:
     """Returns a row for each trial, all with the same columns. An empty cell is None.
 
+    The column `propensity` is there if some decision is recorded with its probability.
+
     Args:
         policy: of the study.
         trials: of the study.
@@ -43,6 +45,8 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
     records = [trial_json(trial) for trial in trials]
     widest = max([policy.constraint_count, *(len(each["constraints"] or ()) for each in records)])
     told = [_row(record, policy, widest) for record in records]
+    if any(trial.propensity is not None for trial in trials):
+        told = [row | {"propensity": trial.propensity} for row, trial in zip(told, trials, strict=True)]
     return told if extra is None else [row | extra(trial) for row, trial in zip(told, trials, strict=True)]
 
 
@@ -73,8 +77,8 @@ def _names(domain: Domain) -> list[str] | None:
     return None if space is None else list(space.parameters)
 
 
-def to_pandas(policy: AnyPolicy, trials: Iterable[Trial]) -> pd.DataFrame:
-    """Returns the rows as a table.
+def to_pandas(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = None) -> pd.DataFrame:
+    """Returns the rows as a table (see `rows`).
 
     Raises:
         MissingExtra: pandas is not installed.
@@ -86,7 +90,7 @@ def to_pandas(policy: AnyPolicy, trials: Iterable[Trial]) -> pd.DataFrame:
             "`to_pandas` needs pandas, which is not installed: pip install 'nilregret[export]'. "
             "`study.export('trials.csv')` writes the same table and needs nothing."
         ) from error
-    return pd.DataFrame(rows(policy, trials))
+    return pd.DataFrame(rows(policy, trials, extra))
 
 
 def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path, *, extra: Columns | None = None) -> Path:

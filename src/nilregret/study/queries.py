@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING, Any, Generic
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer
+from .._utils.errors import InvalidInput
+from ..domains.domain import Arms
 from ..domains.typed import D
-from ..policy.availability import Some, available
+from ..policy.availability import Available, Some, available
+from ..policy.policy import Policy
 from ..policy.state import State
 from ..slots.envelope import Envelope
 from ..slots.lengthscales import Lengthscales
 from ..slots.memory import Evidence
+from ..storage.arms import ArmChange
 from ..storage.trial import Trial
 from . import export
+from .arms import Arm
 from .best import best_trial
-from .direction import AnyPolicy, Goal, has_channels, negated, told_envelope
+from .direction import AnyPolicy, AnyState, Goal, has_channels, negated, told_envelope
 from .explain import DRAWS, MOST_DRAWS, explanation
 from .explanation import Explanation
 from .fits import FitRecord, fits_of
@@ -37,11 +42,45 @@ if TYPE_CHECKING:
 class Queries(Generic[D]):
     """The queries of a study. Each first reads what other processes recorded."""
 
-    policy: AnyPolicy
     goal: Goal
     seed: int
-    inputs: Inputs
     replica: Replica
+
+    @property
+    def policy(self) -> AnyPolicy:
+        """The policy as given, on all arms of now: also those added since, and the retired ones."""
+        return self.replica.policy
+
+    @property
+    def inputs(self) -> Inputs:
+        """Checks of rewards, constraint values, contexts and points."""
+        return self.replica.inputs
+
+    @property
+    def arms(self) -> list[Arm]:
+        """The arms by number, with their names, and which are retired (see `nilregret.study.arms.Arm`).
+
+        Raises:
+            InvalidInput: the policy plays no `Arms`.
+        """
+        with self.replica.lock:
+            self.replica.sync()
+            return self.replica.roster.listed()
+
+    @property
+    def arm_changes(self) -> Sequence[ArmChange]:
+        """The changes of arms on record, in order (see `nilregret.storage.arms.ArmChange`)."""
+        with self.replica.lock:
+            self.replica.sync()
+            return self.replica.record.arms
+
+    def offered(self, among: Some | None, exclude: Some | None) -> Available:
+        """Returns the points that a decision may play, for programs that serve studies (see `Study.ask`).
+
+        Raises:
+            InvalidInput: nothing is left to play.
+        """
+        return self.replica.checked(lambda: available(self.policy.domain, among, exclude))
 
     @property
     def trials(self) -> Sequence[Trial[D]]:
@@ -66,7 +105,7 @@ class Queries(Generic[D]):
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns all trials as a table, a row each: columns "parameters.NAME" or "point.0", "reward", and so on."""
-        return export.to_pandas(self.policy, self.trials)
+        return export.to_pandas(self.policy, self.trials, self.replica.roster.columns)
 
     def export(self, path: str | Path) -> Path:
         """Writes all trials to a file and returns its path.
@@ -74,7 +113,7 @@ class Queries(Generic[D]):
         Args:
             path: of a new file that ends in .csv, .jsonl (an object each), .parquet or .arrow.
         """
-        return export.write(self.policy, self.trials, path)
+        return export.write(self.policy, self.trials, path, extra=self.replica.roster.columns)
 
     def predict(
         self,
@@ -168,7 +207,7 @@ class Queries(Generic[D]):
         Under constraints, the trial is one whose constraint values told at its point are at most 0 on average.
         The reward alone is then compared, without the penalty that is learned with it. With `context`, the points must
         also satisfy the constraints there in the posterior mean. Under multipliers, or if no point does, the trials of
-        exactly that context are compared.
+        exactly that context are compared. Trials of retired arms are left out.
 
         Args:
             context: context of the comparison, if the policy has contexts.
@@ -177,7 +216,7 @@ class Queries(Generic[D]):
             TrialError: no trial has been answered, or none satisfies the constraints.
         """
         seen = None if context is None else self.inputs.context(context)
-        return self.replica.query(lambda state: best_trial(self.policy, self.goal, state, self.replica.record, seen))
+        return self.replica.query(lambda state: best_trial(self.policy, self.goal, state, self._in_use(), seen))
 
     @property
     def valid_for(self) -> str:
@@ -280,6 +319,37 @@ class Queries(Generic[D]):
         """
         return self.replica.query(lambda state: state.lengthscales)
 
+    def probabilities(
+        self, context: Any = None, *, among: Some | None = None, exclude: Some | None = None
+    ) -> Array | None:
+        """Returns the probability of each arm to be the next decision, given all that is known, `(N,)`.
+
+        None if the policy draws by a law that a part of it does not say (`nilregret.slots.Score.law`). No random number
+        of the trial is used. `Trial.propensity` records the entry of the arm that was taken. Hyperparameters are those
+        in force, so a fit that the decision itself would make is not in it.
+
+        Args:
+            context: of the decision, if the policy has contexts.
+            among: as `ask` takes it. On a box or space there is a probability of each of these points.
+            exclude: as `ask` takes it.
+
+        Raises:
+            InvalidInput: the domain is continuous and `among` is None, or the policy is a script.
+        """
+        offered = None if among is None and exclude is None else self.offered(among, exclude)
+        if not isinstance(self.policy, Policy) or (offered is None and not isinstance(self.policy.domain, Arms)):
+            raise InvalidInput(
+                "Only finitely many choices have probabilities, and this policy has infinitely many, or is a script.",
+                advice="On a box or space, pass the points that may be played as `among`.",
+            )
+        seen, now = self.inputs.context(context), self.replica.now()
+
+        def read(state: AnyState) -> Array | None:
+            left = self.replica.roster.playable(offered)
+            return state.distribution(seen, now=now, available=left) if isinstance(state, State) else None
+
+        return self.replica.query(read)
+
     def explain(
         self, trial: Trial | int, *, among: Some | None = None, exclude: Some | None = None, draws: int = DRAWS
     ) -> Explanation:
@@ -298,15 +368,23 @@ class Queries(Generic[D]):
         Raises:
             TrialError: there is no such trial, or `add` recorded it.
         """
-        offered = None if among is None and exclude is None else available(self.policy.domain, among, exclude)
         draws = integer("draws", draws, low=0, high=MOST_DRAWS)
         replica = self.replica
         with replica.lock:
             replica.sync()
             number, trials = replica.record.require(trial).number, replica.record[:]
-        return explanation(self.policy, self.goal, trials, number, seed=self.seed, available=offered, draws=draws)
+            roster = replica.roster.as_of(trials[number].asked_order - 1)
+        offered = None if among is None and exclude is None else available(roster.policy.domain, among, exclude)
+        return explanation(
+            roster.policy, self.goal, trials, number, seed=self.seed, available=roster.playable(offered), draws=draws
+        )
 
     # -- helpers -------------------------------------------------------------------------------------------------
+
+    def _in_use(self) -> Sequence[Trial]:
+        """Returns all trials but those of retired arms."""
+        record, retired = self.replica.record, self.replica.roster.retired
+        return [trial for trial in record if trial.arm not in retired] if retired else record
 
     def _envelope(self, points: Any, context: Any, channel: int = 0) -> Envelope:
         most = self.policy.constraint_count if has_channels(self.policy) else 0

@@ -8,7 +8,6 @@ where no other process can be faster.
 
 from __future__ import annotations
 
-import heapq
 import math
 import threading
 import time
@@ -17,23 +16,28 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
-from .._utils.checks import shown
-from .._utils.errors import NoRegretError, StorageError
+from .._utils.errors import InvalidInput
 from .._utils.garbage import no_collection
-from ..storage.base import Change, KeepsNotes
+from ..policy.fits import FitJob, LateFits
+from ..policy.state import State
+from ..storage.arms import ArmChange
+from ..storage.base import Change, News
 from ..storage.record import Record
-from ..storage.trial import EventKind, Trial
+from ..storage.trial import EventKind, Fit, Trial
+from .arms import Roster
+from .clock import read_clock
 from .direction import AnyPolicy, AnyState, Goal, copy_of_state, initial_state, receive
+from .inputs import Inputs
+from .leases import Leases
+from .replica_lock import ReplicaLock
+from .stored import UNKNOWN, StoredStudyHandle, arms_writer
 
 if TYPE_CHECKING:
-    from ..storage import Storage, StoredStudy
-    from ..storage.base import Identity, Writer
-    from .audit import Auditor
+    from ..storage.base import Writer
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-UNKNOWN = ""  # The stamp of a record that was not read from a storage.
 BATCH = 1000  # Trials that one transaction abandons at most.
 ATTEMPTS = 4  # Attempts at one call. The last one runs inside the transaction.
 QUICK = 0.01  # Seconds: a faster call may run inside the transaction if other processes write to the same study.
@@ -42,65 +46,8 @@ CONTENTION = 100  # Calls for which other writers are expected after they were l
 PATIENCE = 0.25  # Seconds that a reader waits for a call that waits for the storage.
 
 
-@final
-class StoredStudyHandle:
-    """A stored study, read through an auditor.
-
-    Args:
-        storage: that holds the study.
-        study: as the storage knows it.
-        auditor: checks every trial that is read.
-    """
-
-    def __init__(self, storage: Storage, study: StoredStudy, auditor: Auditor) -> None:
-        self.storage, self.study, self._auditor = storage, study, auditor
-        self.keeps_notes = isinstance(storage, KeepsNotes)
-        self.stamp = UNKNOWN
-
-    def stamp_of(self, record: Record) -> str:
-        """Returns the stamp that the storage gave to this record."""
-        return self.stamp if record.order else UNKNOWN
-
-    def news(self, known: Record) -> tuple[Sequence[Trial], str]:
-        """Returns trials that the record lacks, and the stamp of the stored record."""
-        return self.audited(self.storage.news(self.study, since=known.order, stamp=self.stamp_of(known)), known)
-
-    def audited(self, found: tuple[Sequence[Trial], str], known: Record) -> tuple[Sequence[Trial], str]:
-        """Returns the news after the auditor has checked them."""
-        trials, stamp = found
-        same = known.order > 0 and stamp == self.stamp
-        return (() if same else self._auditor.news(trials, known)), stamp
-
-    def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
-        """Returns the notes of the study under these keys. A storage without notes has none."""
-        if not keys or not self.keeps_notes:
-            return {}
-        storage: Any = self.storage
-        found: dict[str, str] = storage.read_notes(self.study, keys)
-        return found
-
-
 class _NotBegun:
     """The result of a call that did not begin, because expired leases filled the transaction."""
-
-
-@final
-class _Lock:
-    """The lock of record and state. If an interrupt ends its block, the replica is invalidated.
-
-    A state learns when it is read, so even a query may leave the state half changed.
-    """
-
-    def __init__(self, lock: threading.RLock, replica: Replica) -> None:
-        self._lock, self._replica = lock, replica
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and not issubclass(kind, NoRegretError):
-            self._replica.invalidate()
-        self._lock.release()
 
 
 @final
@@ -111,13 +58,16 @@ class Replica:
     rebuilds it from the record. `lock` guards record and state, and no call holds it while it waits for the storage.
 
     Args:
-        policy: of the study.
+        policy: with which the study was made.
         goal: of the study.
         seed: of the study.
         clock: returns Unix seconds.
         handle: of the stored study, or None if the study is in memory alone.
+        late: fits that are made apart from decisions. None if a decision makes the fit that is due.
 
     Attributes:
+        roster: the arms of the study as they are now.
+        inputs: checks of what users pass, for these arms.
         record: all trials known here.
         state: the policy's state after them.
         lock: of record and state.
@@ -125,19 +75,23 @@ class Replica:
     """
 
     def __init__(
-        self, policy: AnyPolicy, goal: Goal, seed: int, clock: Callable[[], float], handle: StoredStudyHandle | None
-    ) -> None:
-        self._policy, self._goal, self._seed, self.clock = policy, goal, seed, clock
+        self, policy: AnyPolicy, goal: Goal, seed: int, clock: Callable[[], float], handle: StoredStudyHandle | None,
+        late: LateFits | None = None,
+    ) -> None:  # fmt: skip
+        self._made, self._goal, self._seed, self.clock, self._late = policy, goal, seed, clock, late
+        self.roster, self.inputs = Roster(policy, ()), Inputs(policy, goal)
         self.handle = handle
         self._plain_lock = lock = threading.RLock()
-        self.lock = _Lock(lock, weakref.proxy(self))  # A proxy avoids a cycle, so a dropped study closes its files.
+        # A proxy avoids a cycle, so that a dropped study closes its files.
+        self.lock = ReplicaLock(lock, weakref.proxy(self))
         self._timed = policy.pending.in_time
-        self.record, self.state = Record(), initial_state(policy, goal, seed=seed)
+        self.record, self.state = Record(), self._initial()
         self._current: AnyState | None = None
         self._valid = handle is None  # Whether record, state and storage agree.
         self._saved_order = 0  # The order of the last event for which they agreed.
         self._changes: dict[int, Trial | None] = {}  # Trials before this call, None for new ones.
-        self._leases: list[tuple[float, int]] = []  # A heap of (end of the lease, trial).
+        self._arms: list[ArmChange] = []  # Changes of arms of this call.
+        self._leases = Leases()
         self.notes: dict[str, str] = {}
         self._writing = threading.RLock()  # One thread of this process writes at a time.
         self._committed = threading.Condition(lock)
@@ -210,16 +164,16 @@ class Replica:
         return result
 
     def _has_changes(self) -> bool:
-        return bool(self._changes or self.notes)
+        return bool(self._changes or self._arms or self.notes)
 
     def _catch_up(self, handle: StoredStudyHandle, writer: Writer) -> None:
         """Reads what other processes wrote, inside a transaction."""
         if not self._valid:
             self.rebuild()
         record = self.record
-        changed, stamp = handle.audited(writer.news(since=record.order, stamp=handle.stamp_of(record)), record)
-        self._contention = CONTENTION if changed else self._contention - 1
-        self.apply(changed, stamp)
+        news = handle.audited(writer.news(since=record.order, stamp=handle.stamp_of(record)), record)
+        self._contention = CONTENTION if news.trials else self._contention - 1
+        self.apply(news)
 
     def _save(self, handle: StoredStudyHandle, writer: Writer) -> str | None:
         """Writes the call and returns the new stamp, or None if the call was rolled back."""
@@ -230,6 +184,8 @@ class Replica:
             self._roll_back()
             return None
         stamp = handle.stamp
+        if self._arms:
+            arms_writer(writer).save_arms(self._arms)
         if self._has_changes():
             changes = [Change(before, self.record[number]) for number, before in self._changes.items()]
             stamp = writer.save(changes, order=self.record.order)
@@ -243,20 +199,68 @@ class Replica:
             self.handle.stamp = stamp
         self._saved_order, self._valid, self._uncommitted = self.record.order, True, False
         self._changes.clear()
+        self._arms.clear()
 
     def _roll_back(self) -> None:
         """Restores record and state to before the call that is not in the storage yet."""
         self.record.roll_back(self._saved_order, self._changes)
+        if self._arms:
+            self._adopt_arms()
         state, self._backup = self._backup, None
         self.state = self._replayed() if state is None else state
-        self._current, self._leases = None, _leases_of(self.record)
+        self._current, self._leases = None, Leases(self.record)
         self._mark_saved()
+
+    def _initial(self) -> AnyState:
+        return initial_state(self.policy, self._goal, seed=self._seed, late=self._late)
 
     def _replayed(self) -> AnyState:
         """Returns a new state that has learned the whole record, with corrected answers in place of first ones."""
-        state = initial_state(self._policy, self._goal, seed=self._seed)
+        state = self._initial()
         receive(state, self._goal, self.record.corrected_events())
         return state
+
+    @property
+    def policy(self) -> AnyPolicy:
+        """The policy on the arms of now."""
+        return self.roster.policy
+
+    def _adopt_arms(self) -> bool:
+        """Takes over the arms on record. Returns whether the state is of other arms."""
+        before = self.policy
+        self.roster = Roster(self._made, self.record.arms)
+        if self.roster.policy.domain == before.domain:
+            self.roster.policy = before
+            return False
+        self.inputs = Inputs(self.policy, self._goal)
+        return True
+
+    def change_arms(self, change: ArmChange) -> None:
+        """Records a change of arms that has just happened. The state of other arms is made from the record."""
+        self._valid = False  # Until the call is over.
+        if self.handle is not None:
+            self._arms.append(change)
+        self.record.change_arms(change)
+        if self._adopt_arms():
+            with no_collection:
+                self.state = self._replayed()
+        self._current = None
+
+    def checked(self, check: Callable[[], R]) -> R:
+        """Returns the result of a check that depends on the arms. Another process may have added some.
+
+        Raises:
+            InvalidInput: the check fails, with the arms of all processes.
+        """
+        before = self.policy
+        try:
+            return check()
+        except InvalidInput:
+            with self.lock:
+                self.sync()
+            if self.policy is before:
+                raise
+            return check()
 
     def put(self, trial: Trial, kind: EventKind) -> Trial:
         """Records a trial to which an event has just happened, and returns it."""
@@ -270,13 +274,9 @@ class Replica:
         else:
             receive(self.state, self._goal, (event,))
             if trial.lease_until is not None and kind == "asked":
-                self._add_lease(trial)
+                self._leases.add(trial)
         self._current = None
         return trial
-
-    def _add_lease(self, trial: Trial) -> None:
-        if trial.lease_until is not None:
-            heapq.heappush(self._leases, (trial.lease_until, trial.number))
 
     def invalidate(self) -> None:
         """Marks record and state as possibly wrong: unless a write ends well, the next call rebuilds them."""
@@ -289,18 +289,14 @@ class Replica:
         """
         if not self._leases:
             return False
-        now, count = self.now(), 0
-        while self._leases and self._leases[0][0] <= now:
+        now = self.now()
+        for count, (until, number) in enumerate(self._leases.ended(now)):
             if count >= most:
                 return True
-            count += 1
-            until, number = self._leases[0]
             trial = self.record[number]
             if trial.state == "pending":
-                lease = until - trial.asked_at
-                reason = f"its lease of {lease:g} s ran out"
+                reason = f"its lease of {until - trial.asked_at:g} s ran out"
                 self.put(trial.as_abandoned(reason=reason, order=self.record.order + 1, time=now), "abandoned")
-            heapq.heappop(self._leases)  # Not before: an interrupt would lose the lease.
         return False
 
     # -- reading -------------------------------------------------------------------------------------------------
@@ -314,14 +310,33 @@ class Replica:
         if not self._valid:
             self.rebuild()
         if self.handle is not None:
-            self.apply(*self.handle.news(self.record))
+            self.apply(self.handle.news(self.record))
 
     def current(self) -> AnyState:
         """Returns a state for queries that has learned all trials of all processes. The caller holds `lock`."""
         self.sync()
+        return self._settled()
+
+    def _settled(self) -> AnyState:
         if self._current is None:
             self._current = self.state.settled()
         return self._current
+
+    # -- fits apart from decisions -------------------------------------------------------------------------------
+
+    def fit_jobs(self) -> list[FitJob]:
+        """Returns the fits that are due by what is known and committed here, and not in force. No storage is read."""
+        with self.lock:
+            state = self.state
+            if not isinstance(state, State) or not state.may_fit() or self._uncommitted or not self._valid:
+                return []  # the call that is being written looks again when it is done
+            return cast(State, self._settled()).fit_jobs()
+
+    def offer(self, job: FitJob, fit: Fit) -> None:
+        """Lets a fit come into force with the next decision."""
+        with self.lock:
+            cast(LateFits, self._late).ready[job.channel] = job, fit
+            self._current = None
 
     def query(self, read: Callable[[AnyState], R]) -> R:
         """Returns a function's result for a state that has learned all trials of all processes."""
@@ -347,97 +362,50 @@ class Replica:
             self._rebuild(fresh)
 
     def _rebuild(self, fresh: AnyState | None) -> None:
-        record, state = Record(), initial_state(self._policy, self._goal, seed=self._seed) if fresh is None else fresh
+        record, handle = Record(), self.handle
         self._changes.clear()
-        handle = self.handle
-        known, stamp = (self.record.as_of(self._saved_order), UNKNOWN) if handle is None else handle.news(record)
-        events = record.apply(known)
+        self._arms.clear()
+        if handle is None:
+            earlier = self.record.as_of(self._saved_order)
+            known, stamp, arms = News(earlier, UNKNOWN, earlier.arms)
+        else:
+            known, stamp, arms = handle.news(record)
+        events = record.apply(known, arms)
         if any(trial.corrected for trial in record):  # As if the right answer had come first.
             events = record.corrected_events()
-        receive(state, self._goal, events)
-        self.record, self.state, self._current, self._saved_order = record, state, None, record.order
-        self._leases = _leases_of(record)
+        self.record = record
+        if self._adopt_arms() or fresh is None:
+            fresh = self._initial()
+        receive(fresh, self._goal, events)
+        self.state, self._current, self._saved_order = fresh, None, record.order
+        self._leases = Leases(record)
         if handle is not None:
             handle.stamp = stamp
         self._valid = True  # This comes last: after an earlier interrupt the next call rebuilds again.
 
-    def apply(self, changed: Sequence[Trial], stamp: str = UNKNOWN) -> None:
-        """Adds trials that other processes wrote.
-
-        Args:
-            changed: new and changed trials, by number.
-            stamp: of the stored record with them.
-        """
-        if changed:
+    def apply(self, news: News) -> None:
+        """Adds trials and changes of arms that other processes wrote."""
+        changed, stamp, arms = news
+        if changed or arms:
             self._valid = False  # Until record and state agree again.
-            events = self.record.apply(changed)
-            if any(event.kind == "corrected" for event in events):
+            events = self.record.apply(changed, arms)
+            other = bool(arms) and self._adopt_arms()
+            if other or any(event.kind == "corrected" for event in events):
                 self.state = self._replayed()
             else:
                 receive(self.state, self._goal, events)
             for trial in changed:
                 if trial.state == "pending":
-                    self._add_lease(trial)
+                    self._leases.add(trial)
             self._current = None
         if self.handle is not None:
             self.handle.stamp = stamp
-        if changed:
+        if changed or arms:
             self._saved_order, self._valid = self.record.order, True
 
     # -- time ----------------------------------------------------------------------------------------------------
 
     def now(self) -> float:
-        """Returns the time in Unix seconds.
-
-        Raises:
-            NoRegretError: the clock gives no finite number, or has gone back while the policy measures waiting times.
-        """
-        now = float(self.clock())
-        if not math.isfinite(now):
-            raise NoRegretError(f"The clock says {now}, which is no time in seconds; nothing was recorded.")
-        if not self._timed:
-            return now
-        if len(self.record):
-            last = self.record[-1].asked_at
-            if now < last:
-                raise NoRegretError(
-                    f"The clock has gone back by {last - now:g} s since the last question, and this policy measures "
-                    "how long it waits for answers. Set the clock right and try again; nothing was recorded.",
-                    advice="Or pass `clock=` to the study.",
-                )
-        return now
-
-
-def _leases_of(record: Record) -> list[tuple[float, int]]:
-    """Returns a heap of (end of the lease, trial) of all pending trials with a lease."""
-    found = [(t.lease_until, t.number) for t in record if t.lease_until is not None and t.state == "pending"]
-    heapq.heapify(found)
-    return found
-
-
-def find_again(url: str, name: str, known: Identity | None) -> tuple[Storage, str]:
-    """Returns the storage of a pickled study and the name that the study has now.
-
-    The study may have been renamed since, and its old name given to another study.
-
-    Args:
-        url: of the storage.
-        name: that the study had.
-        known: its identity, or None in a pickle of an older version.
-
-    Raises:
-        StorageError: the storage no longer holds the study.
-    """
-    from ..storage.opening import opened
-
-    storage = opened(url, make=False)
-    if known is None:
-        return storage, name
-    for candidate in (name, *storage.names()):
-        found = storage.find(candidate)
-        if found is not None and found.identity == known:
-            return storage, candidate
-    raise StorageError(
-        f"{url} no longer holds the study {shown(name)} that was copied or pickled: it has been deleted, or the file "
-        "has been replaced by another. Open a study by its name to work with the storage as it is now."
-    )
+        """Returns the time in Unix seconds (see `read_clock`)."""
+        last = self.record[-1].asked_at if self._timed and len(self.record) else None
+        return read_clock(self.clock, last)

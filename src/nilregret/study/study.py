@@ -8,15 +8,15 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, final, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, final, overload
 
 import numpy.typing as npt
 
-from .._utils.checks import LARGEST_SEED, Array, integer, new_study_name, number, shown, study_name
+from .._utils.checks import LARGEST_SEED, Array, flag, integer, new_study_name, shown, study_name
 from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning
 from .._utils.serialize import loads
 from ..domains.typed import D
-from ..policy.availability import Some, available
+from ..policy.availability import Some
 from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy
 from ..slots.memory import Restart
@@ -24,22 +24,31 @@ from ..slots.objective import SATURATED
 from ..storage.trial import Trial
 from . import export
 from .answers import check_answer, parse_answers, reason_of
+from .arms import Arm
 from .audit import Auditor
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
-from .definition import check_facts, check_same, stored_facts
-from .direction import Goal, check_goal, has_channels
-from .inputs import Inputs
+from .definition import PROPENSITIES, check_facts, check_same, stored_facts
+from .direction import AnyPolicy, Goal, check_goal, check_policy, has_channels
+from .late_fits import FitMode, FitRunner, check_fits
+from .leases import lease_seconds
 from .play_rewards import Rewards
 from .queries import Queries
-from .replica import Replica, StoredStudyHandle, find_again
+from .replica import Replica
+from .stored import StoredStudyHandle, words_of
+from .stored import reopened as _reopened  # Old pickles look for it here.
 from .transaction import Failed, NotYet, Transaction, group_commit
 
 if TYPE_CHECKING:
-    from ..storage.base import Identity, Storage
+    from ..storage.base import Storage
 
 MOST_AT_ONCE = 10_000  # Trials of one `ask` or `tell_many`, which is one transaction.
-LONGEST_LEASE = 1e9  # Seconds, some thirty years.
 
+FIT_FAILED = (
+    "A fit of the hyperparameters has failed ({}). Decisions go on with those in force, and the next fit is made when "
+    "more rewards are there."
+)
+
+P = ParamSpec("P")
 R = TypeVar("R")
 
 
@@ -69,21 +78,27 @@ class Study(Queries[D]):
         name: of the study within the storage. If the storage has a study of this name, that study is resumed. The
             policy, goal and seed must then equal those on record.
         about: facts to store with a new study. A resumed study must have the same facts.
+        propensities: if True, each decision is recorded with its probability (`Trial.propensity`), which a log needs to
+            say what another policy would have earned. It is among the facts, so a study that is opened again keeps it.
         clock: returns the time of asking and telling in Unix seconds.
         on_change: called by `ask` once with each new cut of the memory, a `nilregret.slots.Restart`, whichever process
             told the reward that led to it. Cuts on record when the study was opened are skipped. `ask` raises an error
             of this function after its trial was recorded as pending.
+        fits: "inline" makes a fit of hyperparameters in the `ask` for which it is due. "pending" leaves it to
+            `fit_pending`. An executor, such as a `concurrent.futures.ThreadPoolExecutor(1)`, makes it meanwhile. Until
+            it is ready, decisions go on with the hyperparameters in force. It comes into force, and on record, with the
+            first decision after that.
 
     Attributes:
-        policy: as given.
         goal: as given.
         seed: as given.
         name: as given.
-        about: as given.
+        about: as given, with `propensities` if these are recorded.
+        propensities: as given.
         quiet: if True, warnings go to `held_warnings` instead of Python's `warnings`.
         held_warnings: sentences of held warnings, by kind.
-        inputs: checks of rewards, constraint values, contexts and points.
         replica: record, state and storage, for programs that serve or test studies.
+        late_fits: fits that are made apart from decisions, with counts, or None if decisions make them.
 
     Raises:
         InvalidInput: an argument cannot be used, or the stored study was made with other ones.
@@ -99,26 +114,31 @@ class Study(Queries[D]):
         storage: str | Storage | None = None,
         name: str = "study",
         about: Mapping[str, str] | None = None,
+        propensities: bool = False,
         clock: Callable[[], float] = time.time,
         on_change: Callable[[Restart], object] | None = None,
+        fits: FitMode = "inline",
     ) -> None:
         check_policy(policy)
-        self.policy = policy
         self.goal: Goal = check_goal(goal)
-        self.inputs = Inputs(policy, self.goal)
         self.seed = integer("seed", seed, low=0, high=LARGEST_SEED, why="Random streams are numbered from 0.")
         self.name = (new_study_name if storage is None else study_name)("name", name)
         self.about = check_facts(about)
+        if flag(PROPENSITIES, propensities):
+            self.about[PROPENSITIES] = True
+        self.propensities = self.about.get(PROPENSITIES) is True
         self._on_change = on_change
         if on_change is not None and not callable(on_change):
             raise InvalidInput(f"`on_change` is {shown(on_change)}: it must be a function of a restart, or None.")
-        self.quiet = False
-        self.held_warnings: dict[str, str] = {}
+        self.quiet, self.held_warnings = False, dict[str, str]()
         self._warned: set[str] = set()  # Kinds of warnings: each is given once.
         self._next_check: float = FIRST  # The number of trials at which rewards are compared with the policy's scales.
-        handle = None if storage is None else self._find_or_make(storage)
-        self.replica = Replica(policy, self.goal, self.seed, clock, handle)
-        self._calls = Transaction(policy, self.replica)  # Of one call each, without notes.
+        handle = None if storage is None else self._find_or_make(policy, storage)
+        late = check_fits(fits)
+        self.replica = Replica(policy, self.goal, self.seed, clock, handle, late)
+        executor = None if isinstance(fits, str) else fits
+        self.late_fits = None if late is None else FitRunner(self.replica, executor)
+        self._calls = Transaction(self.replica, propensities=self.propensities)  # Each call without notes.
         charges = isinstance(policy, Policy) and policy.objective.revises
         self._remarks = charges or has_channels(policy)  # Whether a decision may lead to a warning.
         self._announced = len(self.replica.state.restarts)  # Cuts of the memory that `on_change` has seen or skips.
@@ -131,6 +151,7 @@ class Study(Queries[D]):
         name: str = "study",
         clock: Callable[[], float] = time.time,
         on_change: Callable[[Restart], object] | None = None,
+        fits: FitMode = "inline",
     ) -> Self:
         """Resumes a stored study by name: its policy, goal and seed come from the storage.
 
@@ -139,6 +160,7 @@ class Study(Queries[D]):
             name: of the study within the storage.
             clock: see `Study`.
             on_change: see `Study`.
+            fits: see `Study`.
 
         Raises:
             InvalidInput: the storage has no study of this name.
@@ -149,26 +171,26 @@ class Study(Queries[D]):
         stored = database.find(name)
         if stored is None:
             names = ", ".join(map(repr, database.names())) or "none"
-            raise InvalidInput(f"There is no study {shown(name)} in {_words(storage)}; it has: {names}.")
-        policy, about = loads(stored.policy), stored_facts(stored.about, f"Study {name!r} in {_words(storage)}")
+            raise InvalidInput(f"There is no study {shown(name)} in {words_of(storage)}; it has: {names}.")
+        policy, about = loads(stored.policy), stored_facts(stored.about, f"Study {name!r} in {words_of(storage)}")
         return cls(
             policy, goal=check_goal(stored.goal), seed=stored.seed, storage=database, name=name, about=about,
-            clock=clock, on_change=on_change,
+            clock=clock, on_change=on_change, fits=fits,
         )  # fmt: skip
 
-    def _find_or_make(self, given: str | Storage) -> StoredStudyHandle:
+    def _find_or_make(self, of: AnyPolicy, given: str | Storage) -> StoredStudyHandle:
         from ..storage.opening import opened
 
-        storage, where = opened(given), _words(given)
+        storage, where = opened(given), words_of(given)
         try:
             new_study_name("name", self.name)
         except InvalidInput:
             if storage.find(self.name) is None:  # A study of such a name may be resumed, but not made.
                 raise
-        policy, about = self.policy.to_json(), json.dumps(self.about, sort_keys=True)
+        policy, about = of.to_json(), json.dumps(self.about, sort_keys=True)
         stored = storage.find_or_make(self.name, policy=policy, goal=self.goal, seed=self.seed, about=about)
         check_same(stored, policy, self.goal, self.seed, about, where)
-        return StoredStudyHandle(storage, stored, Auditor(self.policy, self.goal, f"study {self.name!r} in {where}"))
+        return StoredStudyHandle(storage, stored, Auditor(of, self.goal, f"study {self.name!r} in {where}"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the way to open a stored study again, so that both copies share its record."""
@@ -181,6 +203,8 @@ class Study(Queries[D]):
             )
         clock = self.replica.clock
         given: dict[str, Any] = {} if clock is time.time else {"clock": clock}
+        if self.late_fits is not None:
+            given["fits"] = "pending"  # an executor stays with its process
         if self._on_change is not None:
             given["on_change"] = self._on_change
         return _reopened, (type(self), handle.storage.place, handle.study.name, given, handle.study.identity)
@@ -255,15 +279,15 @@ class Study(Queries[D]):
         """
         seen = None if context is None and self.policy.context is None else self.inputs.context(context)
         whole = among is None and exclude is None
-        offered = None if whole else available(self.policy.domain, among, exclude)
-        seconds = None if lease is None else _seconds(lease)
+        offered = None if whole else self.offered(among, exclude)
+        seconds = None if lease is None else lease_seconds(lease)
         if count is None:
-            trial = self.replica.write(self._calls.ask, seen, offered, seconds)
+            trial = self._write(self._calls.ask, seen, offered, seconds)
             if self._remarks or self._on_change is not None:
                 self._after_ask()
             return trial
         wanted = integer("count", count, low=1, high=MOST_AT_ONCE)
-        trials = self.replica.write(lambda: [self._calls.ask(seen, offered, seconds) for _ in range(wanted)])
+        trials = self._write(lambda: [self._calls.ask(seen, offered, seconds) for _ in range(wanted)])
         self._after_ask()
         return trials
 
@@ -298,7 +322,7 @@ class Study(Queries[D]):
             StorageError: the reward could not be recorded.
         """
         told = check_answer(self.inputs, trial, reward, constraints)
-        answered = self.replica.write(self._calls.tell, told, revise)
+        answered = self._write(self._calls.tell, told, revise)
         self._after_tell()
         return answered
 
@@ -312,7 +336,7 @@ class Study(Queries[D]):
         """
         told = parse_answers(self.inputs, answers)
         integer("len(answers)", len(told), low=0, high=MOST_AT_ONCE)
-        answered = self.replica.write(self._calls.tell_all, told, revise=revise)
+        answered = self._write(self._calls.tell_all, told, revise=revise)
         self._after_tell()
         return answered
 
@@ -328,7 +352,7 @@ class Study(Queries[D]):
             revise: if True, the failure replaces a reward on record, which `trial.corrected` keeps.
         """
         reason = reason_of("failed", reason)
-        return self.replica.write(self._calls.fail, trial, reason, revise=revise)
+        return self._write(self._calls.fail, trial, reason, revise=revise)
 
     def abandon(self, trial: Trial | int, reason: str = "its worker is gone") -> Trial[D]:
         """Records that nobody works on a trial any more, and returns the trial.
@@ -341,7 +365,7 @@ class Study(Queries[D]):
             reason: in words.
         """
         reason = reason_of("was abandoned", reason)
-        return self.replica.write(self._calls.abandon, trial, reason)
+        return self._write(self._calls.abandon, trial, reason)
 
     def add(
         self,
@@ -362,8 +386,10 @@ class Study(Queries[D]):
         """
         (value, plays), seen = self.inputs.rewards(reward), self.inputs.context(context)
         g = None if constraints is None else self.inputs.constraints(constraints)
-        decision = self.inputs.point(point_or_parameters)._replace(repeats=1 if plays is None else plays.times)
-        added = self.replica.write(self._calls.add, decision, seen, value, g, plays)
+        decision = self.replica.checked(lambda: self.inputs.point(point_or_parameters))._replace(
+            repeats=1 if plays is None else plays.times
+        )
+        added = self._write(self._calls.add, decision, seen, value, g, plays)
         self._after_tell()
         return added
 
@@ -374,6 +400,56 @@ class Study(Queries[D]):
             The new trials. If one trial of the file cannot be added, none is.
         """
         return export.add_from(self.add, self.inputs, self.policy, path)
+
+    # -- arms ----------------------------------------------------------------------------------------------------
+
+    def add_arms(
+        self, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]], *,
+        names: Sequence[str | None] | None = None, about: Sequence[Mapping[str, Any] | None] | None = None,
+    ) -> list[Arm]:  # fmt: skip
+        """Adds arms to the running study, and returns them. They get the next numbers.
+
+        The kernel stays as it is, and so do its lengthscales. What is known of similar arms is known of a new arm at
+        once. The next decision may play it. Each call makes the posterior anew from the whole record.
+
+        Args:
+            points: coordinates `(k, d)`, or dicts of parameters if the arms have named ones.
+            names: of the new arms, one or None each.
+            about: facts about each new arm that JSON can hold, or None.
+
+        Raises:
+            InvalidInput: the policy plays no `Arms`, or a part of it cannot have more of them.
+        """
+        return self.replica.write(self._calls.add_arms, points, names, about)
+
+    def retire_arm(self, arm: int) -> Arm:
+        """Retires an arm, and returns it: no later decision plays it.
+
+        It keeps its number, its trials still teach about similar arms, and its pending trials may be told. To retire
+        it again records nothing.
+
+        Args:
+            arm: its number.
+        """
+        return self.replica.write(self._calls.move_arm, arm, "retired")
+
+    def restore_arm(self, arm: int) -> Arm:
+        """Brings a retired arm back, and returns it. Decisions may play it again, and nothing of it was forgotten.
+
+        Args:
+            arm: its number.
+        """
+        return self.replica.write(self._calls.move_arm, arm, "restored")
+
+    def describe_arm(self, arm: int, *, name: str | None = None, about: Mapping[str, Any] | None = None) -> Arm:
+        """Records a name of an arm, facts about it, or both, and returns the arm. Decisions do not depend on them.
+
+        Args:
+            arm: its number.
+            name: the new name, or None to leave it.
+            about: the new facts, which JSON can hold, or None to leave them.
+        """
+        return self.replica.write(self._calls.describe_arm, arm, name, about)
 
     def group_commit(
         self, acts: Sequence[Callable[[Transaction], R]], *, keys: Iterable[str] = (), seconds: float
@@ -389,10 +465,40 @@ class Study(Queries[D]):
         Returns:
             The result of each call, or `Failed` with its error. A failed call leaves no trace.
         """
-        found = group_commit(self.policy, self.replica, acts, keys=keys, seconds=seconds)
+        found = group_commit(self.replica, acts, keys=keys, propensities=self.propensities, seconds=seconds)
+        self._begin_fits()
         self._after_ask()
         self._after_tell()
         return found
+
+    # -- fits apart from decisions -------------------------------------------------------------------------------
+
+    def fit_pending(self) -> int:
+        """Makes the fits of hyperparameters that are due, and returns how many it made.
+
+        They come into force with the next decision. Other threads may ask and tell meanwhile. If the study was made
+        with `fits="inline"`, decisions make all fits and none is made here. If it has an executor, the fits that the
+        executor has begun are left to it.
+        """
+        if self.late_fits is None:
+            return 0
+        with self.replica.lock:
+            self.replica.sync()
+        return self.late_fits.make()
+
+    def _write(self, act: Callable[P, R], *args: P.args, **more: P.kwargs) -> R:
+        result = self.replica.write(act, *args, **more)
+        self._begin_fits()
+        return result
+
+    def _begin_fits(self) -> None:
+        fits = self.late_fits
+        if fits is None:
+            return
+        fits.begin()
+        error, fits.error = fits.error, None
+        if error is not None:
+            self._warn({"fit": FIT_FAILED.format(f"{type(error).__name__}: {error}")}, stacklevel=5)
 
     # -- warnings ------------------------------------------------------------------------------------------------
 
@@ -435,26 +541,3 @@ class Study(Queries[D]):
                 self.held_warnings[kind] = sentence
             else:
                 warnings.warn(NoRegretWarning(sentence), stacklevel=stacklevel)
-
-
-def check_policy(policy: object) -> None:
-    """Raises `InvalidInput` unless an algorithm made the policy."""
-    if not isinstance(policy, Policy | ScriptedPolicy):
-        raise InvalidInput(
-            f"`policy` must be made by an algorithm, not {shown(policy)}.", advice="Such as `gp_ucb(...)`."
-        )
-
-
-def _seconds(lease: float | timedelta) -> float:
-    seconds = lease.total_seconds() if isinstance(lease, timedelta) else lease
-    why = "It is how long an answer is waited for, in seconds."
-    return number("lease", seconds, low=0.0, open_low=True, high=LONGEST_LEASE, why=why)
-
-
-def _words(storage: str | Storage) -> str:
-    return storage if isinstance(storage, str) else str(getattr(storage, "url", storage.place))
-
-
-def _reopened(cls: type[Study], url: str, name: str, given: dict[str, Any], known: Identity | None = None) -> Study:
-    storage, name = find_again(url, name, known)
-    return cls.open(storage=storage, name=name, **given)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, final
+from typing import Any, Literal, NamedTuple, TypeVar, final
 
 import numpy as np
 
@@ -19,11 +19,13 @@ from .._utils.errors import TrialError
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.state import State
+from ..storage.arms import ArmChange, ArmChangeKind, ChangedArm
 from ..storage.record import describe_answer
 from ..storage.trial import Plays, Trial
 from .answers import Told
+from .arms import Arm
 from .axes import settings_at, space_of
-from .direction import AnyPolicy, copy_of_state, has_channels
+from .direction import copy_of_state, has_channels
 from .play_rewards import check_plays
 from .replica import Replica
 
@@ -64,19 +66,21 @@ class Transaction:
     idempotent: if the same answer is on record already, they return the trial and record nothing.
 
     Args:
-        policy: of the study.
         replica: of the study.
+        propensities: whether decisions are recorded with their probability.
         notes: notes that were read for this transaction, by key.
         until: time, by `time.monotonic`, after which no further call should begin.
     """
 
     def __init__(
-        self, policy: AnyPolicy, replica: Replica, *, notes: Mapping[str, str] | None = None, until: float = math.inf
-    ) -> None:
-        self._policy, self._replica, self._notes, self._until = policy, replica, notes or {}, until
+        self, replica: Replica, *, propensities: bool = False, notes: Mapping[str, str] | None = None,
+        until: float = math.inf,
+    ) -> None:  # fmt: skip
+        self._propensities = propensities
+        self._replica, self._notes, self._until = replica, notes or {}, until
         self._written: dict[str, str] = {}
         self._deciding = False
-        self._names = space_of(policy.domain) is not None
+        self._names = space_of(replica.policy.domain) is not None
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -110,7 +114,15 @@ class Transaction:
     def preview(self, context: Array | None) -> Decision:
         """Returns the decision that `ask` would make now, and records nothing."""
         state = self._replica.state  # A copy decides, because a decision may first fit hyperparameters.
-        return (copy_of_state(state) or state).decide(context, now=self.now)
+        return (copy_of_state(state) or state).decide(context, now=self.now, available=self.playable(None))
+
+    def playable(self, offered: Available | None) -> Available | None:
+        """Returns what may be played of what is offered, without retired arms. None stands for everything.
+
+        Raises:
+            InvalidInput: nothing is left to play.
+        """
+        return self._replica.roster.playable(offered)
 
     # -- writing -------------------------------------------------------------------------------------------------
 
@@ -122,12 +134,16 @@ class Transaction:
             offered: points that may be played, or None for all.
             lease: seconds, or None for no limit.
         """
+        offered = self.playable(offered)
         self._deciding = True
         replica = self._replica
         replica.invalidate()  # If the decision is not recorded, the state has learned rewards too early for a replay.
         now = replica.now()
         decision = replica.state.decide(context, now=now, available=offered)
         trial = self._trial(decision, context, order=replica.record.order + 1, now=now)
+        if self._propensities and isinstance(replica.state, State):
+            found = replica.state.propensity(decision, context, now=now, available=offered)
+            trial = trial if found is None else trial._replace(propensity=found)
         trial = replica.put(trial if lease is None else trial._replace(lease_until=now + lease), "asked")
         self._deciding = False
         return trial
@@ -190,15 +206,41 @@ class Transaction:
         left = known.as_abandoned(reason=reason, order=record.order + 1, time=self.now)
         return self._replica.put(left, "abandoned")
 
+    # -- arms ----------------------------------------------------------------------------------------------------
+
+    def add_arms(self, points: Any, names: Any, about: Any) -> list[Arm]:
+        """Adds arms and returns them (see `Study.add_arms`)."""
+        roster = self._replica.roster
+        return self._change_arms("added", roster.adding(points, names, about))
+
+    def describe_arm(self, arm: int, name: str | None, about: Mapping[str, Any] | None) -> Arm:
+        """Records another name or other facts of an arm, and returns the arm (see `Study.describe_arm`)."""
+        changed = self._replica.roster.describing(arm, name, about)
+        self._change_arms("described", () if changed is None else (changed,))
+        return self._replica.roster.listed()[arm]
+
+    def move_arm(self, arm: int, kind: Literal["retired", "restored"]) -> Arm:
+        """Retires or restores an arm, and returns it. If it is so already, nothing is recorded."""
+        changed = self._replica.roster.moving(arm, kind)
+        self._change_arms(kind, () if changed is None else (changed,))
+        return self._replica.roster.listed()[arm]
+
+    def _change_arms(self, kind: ArmChangeKind, arms: tuple[ChangedArm, ...]) -> list[Arm]:
+        if not arms:
+            return []
+        self._replica.change_arms(ArmChange(self.order + 1, self.now, kind, arms))
+        listed = self._replica.roster.listed()
+        return [listed[each.arm] for each in arms]
+
     def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
-        policy = self._policy
+        policy = self._replica.policy
         point, arm, explored, repeats, fits = decision
         settings = settings_at(policy.domain, point) if self._names else None
         named = None if context is None or policy.context is None else settings_at(policy.context, context)
         # In the order of the fields: a call of `Trial` takes half a microsecond more in every round.
         return tuple.__new__(Trial, (
             len(self._replica.record), point, arm, settings, order, now, context, explored, "pending",
-            None, None, None, None, None, named, None, None, None, (), repeats, None, fits,
+            None, None, None, None, None, named, None, None, None, (), repeats, None, fits, None,
         ))  # fmt: skip
 
     def _tell_first(self, known: Trial, told: Told, reward: float) -> Trial:
@@ -221,7 +263,7 @@ class Transaction:
         if revise and not known.open and known.constraints is not None:
             return self._correct(known, known.reward, g, known.reason, known.plays)
         known = self._replica.record.require_no_constraints(known)
-        policy = self._policy
+        policy = self._replica.policy
         if known.state == "observed" and policy.constraint_count and not has_channels(policy):
             raise TrialError(
                 f"The reward of trial {known.number} was told without constraint values, and {policy.algorithm} learns "
@@ -281,11 +323,11 @@ class Transaction:
 
 
 def group_commit(
-    policy: AnyPolicy,
     replica: Replica,
     acts: Sequence[Callable[[Transaction], R]],
     *,
     keys: Iterable[str] = (),
+    propensities: bool,
     seconds: float,
 ) -> list[R | Failed | NotYet]:
     """Runs several calls in one transaction and returns the outcome of each (see `Study.group_commit`)."""
@@ -293,7 +335,7 @@ def group_commit(
     def together(chosen: Sequence[Callable[[Transaction], R]]) -> list[R | Failed | NotYet]:
         known = {} if replica.handle is None else replica.handle.read_notes(sought)
         until = time.monotonic() + seconds
-        transaction = Transaction(policy, replica, notes=known, until=until)
+        transaction = Transaction(replica, propensities=propensities, notes=known, until=until)
         found = in_time(transaction.run, chosen, until)
         transaction.save_notes()
         return found

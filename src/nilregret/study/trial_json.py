@@ -31,6 +31,8 @@ def trial_json(trial: Trial) -> Json:
         "asked_at": trial.asked_at,
         "told_at": trial.told_at,
     }
+    if trial.propensity is not None:
+        record["propensity"] = trial.propensity
     if trial.repeats > 1:
         told = trial.reward is not None
         record |= {

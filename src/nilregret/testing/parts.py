@@ -197,7 +197,12 @@ def _counts(trial: Trial, data: TrainingData, study: Study) -> bool:
 def _check_predictions(study: Study, data: TrainingData, engine: Engine[Any]) -> None:
     """Checks that a new posterior of the same data predicts the same."""
     posterior = data.posterior
-    prior = Prior(posterior.in_use, posterior.ridge, known=posterior.known, bank=posterior.bank)
+    policy: Any = study.policy
+    if posterior.models is not None and not (policy.memory.keeps_all and not policy.pending.revises):
+        return  # The units were learned from early trials, of which some may be forgotten.
+    prior = Prior(
+        posterior.in_use, posterior.ridge, known=posterior.known, bank=posterior.bank, models=posterior.models
+    )
     fresh = engine.fresh(prior, apart=posterior.belief.apart)
     if isinstance(fresh.observed, Averaged):
         fresh.observed.leader = data.posterior.belief.observed.leader

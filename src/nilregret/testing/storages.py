@@ -103,7 +103,8 @@ def _check_comes_back(storage: Any) -> None:
 
 def _check_runs(storage: Any) -> None:
     """Checks trials with several plays, and their corrected rewards."""
-    study = Study(_arms().using(switching="lazy", pending="hallucinate"), storage=storage, name="runs")
+    lazy = _arms().using(switching="lazy", pending="hallucinate")
+    study = Study(lazy, storage=storage, name="runs", propensities=True)
     trial = study.ask()
     for _ in range(12):
         trial = study.ask()
@@ -112,8 +113,8 @@ def _check_runs(storage: Any) -> None:
     study.ask()
     promise(
         _keys(Study.open(storage=storage, name="runs").trials) == _keys(study.trials),
-        "Trials that are to be played several times do not come out of the storage as they went in: `repeats`, and "
-        "`plays` of answers and of those that were corrected.",
+        "Trials that are to be played several times do not come out of the storage as they went in: `repeats`, "
+        "`propensity`, and `plays` of answers and of those that were corrected.",
     )
 
 

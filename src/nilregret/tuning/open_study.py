@@ -10,8 +10,8 @@ from .._utils.errors import InvalidInput
 from .._utils.serialize import loads
 from ..algorithms.auto import auto
 from ..domains.domain import Domain, Space
-from ..study.direction import AnyPolicy, Goal
-from ..study.study import Study, check_policy
+from ..study.direction import AnyPolicy, Goal, check_policy
+from ..study.study import Study
 from .constraints import UNLIMITED, ConstraintReader
 
 if TYPE_CHECKING:

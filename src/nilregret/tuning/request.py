@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Box, Domain, Space, check_domain
-from ..study.direction import AnyPolicy, Goal
-from ..study.study import check_policy
+from ..study.direction import AnyPolicy, Goal, check_policy
 from .constraints import ConstraintReader
 from .objective import Objective
 from .open_study import check_constraint_count, open_study

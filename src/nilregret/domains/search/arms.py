@@ -37,7 +37,7 @@ def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
             "finite number.",
             advice="See `nilregret.testing.check_policy`.",
         )
-    least = _least(top, size)
+    least = least_tied(top, size)
     scores[best] = -math.inf
     if scores.item(scores.argmax()) < least:  # usual, at a fifth of the time of `tied`
         return best
@@ -58,21 +58,21 @@ def best_arms(scores: Array, size: float, randomness: Callable[[int], Randomness
     places = best + np.arange(0, scores.size, scores.shape[1])
     top = flat[places]
     flat[places] = -math.inf
-    clear = (scores.max(axis=1) < _least(top, size)) & (top < math.inf)
+    clear = (scores.max(axis=1) < least_tied(top, size)) & (top < math.inf)
     flat[places] = top
     for world in () if clear.all() else np.flatnonzero(~clear).tolist():
         best[world] = best_arm(scores[world].copy(), size, randomness(world))
     return np.asarray(best)
 
 
-def _least(top: Any, size: float) -> Any:
+def least_tied(top: Any, size: float) -> Any:
     """Returns the smallest score that ties with the best, or that of each world."""
     return top - (TIE * size + ROUNDING * abs(top))
 
 
 def tied(scores: Array, size: float) -> IndexArray:
     """Returns the arms that tie for the best, ascending, `(k,)`, and leaves the arguments of `best_arm` unchanged."""
-    return np.flatnonzero(scores >= _least(float(scores.max()), size))
+    return np.flatnonzero(scores >= least_tied(float(scores.max()), size))
 
 
 def checked_scores(scores: object, count: int) -> Array:

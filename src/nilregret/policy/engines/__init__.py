@@ -30,9 +30,15 @@ __all__ = [
 
 
 def make_engine(
-    domain: Domain, context: Domain | None, search: PointSearch, sketch: Sketch | None = None, *, seed: int
+    domain: Domain,
+    context: Domain | None,
+    search: PointSearch,
+    sketch: Sketch | None = None,
+    *,
+    seed: int,
+    by_rows: bool = False,
 ) -> Engine[Any]:
-    """Returns the engine for a domain and contexts."""
-    if isinstance(domain, Arms) and isinstance(context, Arms | None):
+    """Returns the engine for a domain and contexts. If `by_rows`, cells are rows of coordinates on every domain."""
+    if not by_rows and isinstance(domain, Arms) and isinstance(context, Arms | None):
         return ArmEngine(domain, context)
     return PointEngine(domain, context, search, seed=seed, sketch=None if sketch is None else sketch.terms)

@@ -28,9 +28,23 @@ from ...gp.choice import posterior_on_arms
 from ...kernels import Kernel
 from ...slots.acquisition import TableView
 from ...slots.envelope import Bounds, Envelope
+from ...slots.propensities import ScoreLaw
 from ...storage.record import Trial
 from ..availability import Available
-from .base import Decision, Engine, Limits, Prior, Question, Units, best_admitted, moved, multiple, none_left, table
+from .base import (
+    Decision,
+    Engine,
+    Limits,
+    Prior,
+    Question,
+    Units,
+    best_admitted,
+    law_of_draw,
+    moved,
+    multiple,
+    none_left,
+    table,
+)
 
 OnArms = ArmPosterior | AveragedArms | OutOfSequencePosterior | RatePosterior
 
@@ -51,6 +65,7 @@ class ArmEngine(Engine[TableBelief]):
             self.blas = one_thread
         self._empty: dict[Prior, OnArms] = {}
         self._failed: set[int] = set()
+        self._points: dict[int, Array] = {}  # points of arms that were played, which all their trials share
         self._rows: dict[bytes, int] = {}  # row numbers of contexts, which a round looks up several times
         self._row_cells = -1, np.arange(0)  # the cells of the row that was asked for last
 
@@ -63,7 +78,7 @@ class ArmEngine(Engine[TableBelief]):
         return TableBelief(self._empty[prior].copy(), apart=apart)
 
     def _posterior(self, prior: Prior) -> OnArms:
-        kernel, regularization, drift, known, bank, noise_variance = prior
+        kernel, regularization, drift, known, bank, noise_variance, _ = prior
         if known is not None:
             return RatePosterior(kernel, self._table.points, known, regularization=regularization)
         if bank is not None:
@@ -180,7 +195,7 @@ class ArmEngine(Engine[TableBelief]):
             none_left(len(self._failed) == len(scores))
             scores[list(self._failed)] = -np.inf
         arm = best_arm(scores, size, question.randomness)
-        return Decision(self.domain.points[arm], arm, False)
+        return Decision(self._point(arm), arm, False)
 
     def scores(self, belief: TableBelief, question: Question, available: Available | None) -> tuple[Array, float]:
         """Returns the scores of all available arms, and the size by which score differences are judged."""
@@ -189,11 +204,19 @@ class ArmEngine(Engine[TableBelief]):
         if question.score.highest_bound and question.limits is None:
             scores = checked_scores(question.bounds.upper(*self.predict(belief, question, arms)), count)
         else:
-            view = _Table(self, belief, question, arms)
+            view = self.view(belief, question, available)
             scores = checked_scores(question.score.on_table(view), count)
             if question.limits is not None:
                 scores = self._judged(scores, view, question.limits, available)
-        return scores, belief.observed.prior.size * question.units.unit if question.score.in_rewards else 1.0
+        return scores, self.size(belief, question, available)
+
+    def view(self, belief: TableBelief, question: Question, available: Available | None) -> _Table:
+        """Returns the view of a round on the table, or on the available arms."""
+        return _Table(self, belief, question, None if available is None else available.arms)
+
+    def size(self, belief: TableBelief, question: Question, available: Available | None) -> float:  # noqa: ARG002
+        """Returns the prior standard deviation, or 1 for a score that is not in reward units."""
+        return belief.observed.prior.size * question.units.unit if question.score.in_rewards else 1.0
 
     def searched(self, belief: TableBelief, question: Question, point: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """Raises an error, because arms are not searched."""
@@ -216,7 +239,13 @@ class ArmEngine(Engine[TableBelief]):
         left = [arm for arm in range(len(self.domain)) if arm not in self._failed]
         none_left(not left)
         arm = left[int(randomness.generator.integers(len(left)))]
-        return Decision(self.domain.points[arm], arm, explored=True)
+        return Decision(self._point(arm), arm, explored=True)
+
+    def _point(self, arm: int) -> Array:
+        point = self._points.get(arm)
+        if point is None:
+            point = self._points[arm] = self.domain.points[arm]
+        return point
 
     def failed_among(self, available: Available) -> npt.NDArray[np.bool_]:
         """Returns True for available arms that are excluded because their trials failed."""
@@ -268,6 +297,11 @@ class _Table(TableView):
     def best_reward(self) -> float:
         best = self._question.best_reward(self._question.context)
         return self._question.units.center if best is None else best
+
+    def law_of_draw(self) -> ScoreLaw | None:
+        cells = self._where()
+        cells = np.arange(len(self.points)) if cells is None else cells
+        return law_of_draw(self._belief, cells, self.width, self._question.units.unit)
 
     def draw(self) -> Array:
         # The draw is made at all arms, so its value at an arm does not depend on which others are available.

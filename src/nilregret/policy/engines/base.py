@@ -14,6 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
+from ..._utils.blas import with_one_thread
 from ..._utils.checks import Array, IndexArray, frozen, many
 from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput, NoRegretError
@@ -21,13 +22,17 @@ from ..._utils.randomness import Randomness
 from ...domains.domain import Arms, Domain
 from ...domains.search.arms import best_arm, tied
 from ...gp import Bank, Belief, RatePrior
+from ...gp.context_bank import Candidate
+from ...gp.joint_draws import MOST_JOINT
 from ...gp.warping import AnyWarp
 from ...kernels import Kernel
+from ...slots.acquisition import PointView, TableView
 from ...slots.constraint_state import DualState
 from ...slots.constraints import Constraints
 from ...slots.envelope import Bounds, Envelope
 from ...slots.feasibility import admitted
 from ...slots.memory import Drift
+from ...slots.propensities import JointNormals, KnownScores, Mixture, ScoreLaw
 from ...slots.scores import Score
 from ...storage.record import Trial
 from ...storage.trial import Fit
@@ -198,6 +203,7 @@ class Prior(NamedTuple):
         known: prior knowledge of rewards that needs another posterior, or None.
         bank: kernels to average, or None for `kernel` alone.
         noise_variance: the noise by which several rates of drift are weighed. None for lambda.
+        models: linear models of arms that take the place of the kernel, or None.
     """
 
     kernel: Kernel
@@ -206,6 +212,7 @@ class Prior(NamedTuple):
     known: RatePrior | None = None
     bank: Bank | None = None
     noise_variance: float | None = None
+    models: tuple[Candidate, ...] | None = None
 
 
 B = TypeVar("B", bound=Belief[Any])
@@ -297,6 +304,37 @@ class Engine(Copyable, ABC, Generic[B]):
         """Returns the scores of finitely many points, `(n,)`, and the size by which score differences are judged."""
 
     @abstractmethod
+    def view(self, belief: B, question: Question, available: Available | None) -> TableView | PointView:
+        """Returns the view of a round on finitely many points."""
+
+    @abstractmethod
+    def size(self, belief: B, question: Question, available: Available | None) -> float:
+        """Returns the size by which score differences are judged."""
+
+    @final
+    def law(self, belief: B, question: Question, available: Available | None) -> tuple[IndexArray, ScoreLaw] | None:
+        """Returns the numbers of the points of which `choose` plays one, and the law of their scores.
+
+        The number of an arm is its index, and that of an available point on another domain is its place.
+
+        None on continuous domains, and if random numbers decide by a law that is not known.
+        """
+        everything, question = self._everything(available), question.centred()
+        if everything is None:
+            return None
+        failed, view = self.failed_among(everything), self.view(belief, question, available)
+        law = question.score.law(view)
+        if law is None:
+            scores, _ = self.scores(belief, question, available)
+            known = None if question.randomness.used else KnownScores(np.where(failed, -np.inf, scores))
+            return None if known is None else (everything.numbers, known)
+        added = np.zeros(len(failed)) if question.limits is None else question.limits.rule.added(view)
+        if added is None:
+            return None
+        left = np.flatnonzero(~failed & np.isfinite(added))
+        return (everything.numbers[left], law.restricted(left, added[left])) if len(left) else None
+
+    @abstractmethod
     def searched(self, belief: B, question: Question, point: Array) -> tuple[Array, Array]:
         """Returns the point `(d,)` with the first points of a search, `(n, d)`, and the scores of all, `(n,)`."""
 
@@ -373,7 +411,9 @@ def rows_of(context: Array | None, points: Array) -> Array:
     """Returns the rows of points `(n, d)` under a context for a kernel: (context, point), `(n, c + d)`."""
     if context is None:
         return points
-    return np.asarray(np.concatenate([np.broadcast_to(context, (len(points), len(context))), points], axis=1))
+    rows = np.empty((len(points), len(context) + points.shape[1]))
+    rows[:, : len(context)], rows[:, len(context) :] = context, points
+    return rows
 
 
 def table(domain: Domain, context: Domain | None) -> Arms:
@@ -417,6 +457,23 @@ def multiple(width: float | None) -> float:
             "are none: give it a `Width`, or another score."
         )
     return width
+
+
+@with_one_thread
+def law_of_draw(belief: Belief[Any], cells: Any, width: float | None, unit: float) -> ScoreLaw | None:
+    """Returns the law of a draw at n cells, reward units, or None if n is above `MOST_JOINT`.
+
+    Args:
+        belief: the belief about f.
+        cells: arms of a table, or rows.
+        width: the multiplier of the standard deviation.
+        unit: the reward units of one unit of the belief.
+    """
+    if len(cells) > MOST_JOINT:
+        return None
+    parts = belief.laws_of_draw(cells, width=multiple(width))
+    laws = [JointNormals(unit * mean, unit**2 * covariance) for _, mean, covariance in parts]
+    return laws[0] if len(laws) == 1 else Mixture(tuple(share for share, _, _ in parts), tuple(laws))
 
 
 def moved(belief: Belief[Any], places: Any, goals: Any) -> Array:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any, Self, final
+from typing import Any, Self, cast, final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..._utils.blas import with_one_thread
+from ..._utils.blas import one_thread, with_one_thread
 from ..._utils.checks import Array, frozen
 from ..._utils.copying import independent
 from ..._utils.errors import InvalidInput
@@ -21,6 +21,8 @@ from ...domains.search.arms import best_arm, checked_scores
 from ...domains.search.boxes import Found, PointSearch, real_columns
 from ...gp import AtPoints, AveragedPoints, CandidateMoments, PointBelief, PointPosterior, RepeatedPlays, Terms
 from ...gp.choice import posterior_at_points
+from ...gp.context_bank import ContextPosterior
+from ...gp.per_arm import arm_columns
 from ...kernels import Kernel, Matern
 from ...slots.envelope import Bounds, Envelope
 from ...storage.record import Trial
@@ -53,6 +55,7 @@ class PointEngine(Engine[PointBelief]):
     """
 
     OWNED = ("_failed",)
+    blas = one_thread
 
     def __init__(
         self,
@@ -73,11 +76,14 @@ class PointEngine(Engine[PointBelief]):
 
     def fresh(self, prior: Prior, *, apart: bool = False) -> PointBelief:
         """Returns an empty belief over (context, point)."""
-        kernel, regularization, drift, _, bank, _ = prior
+        kernel, regularization, drift, _, bank, _, models = prior
+        if models is not None and isinstance(self.domain, Arms):
+            of_arms = ContextPosterior(kernel, self.domain, self.before, models, regularization=regularization)
+            return PointBelief(cast(Any, of_arms))  # On arms nobody asks for gradients or landmarks.
         columns = self.domain.dimension + (0 if self.context is None else self.context.dimension)
         if bank is not None:
             pairs = itertools.product(bank.variances(regularization), bank.kernels)
-            each = [posterior_at_points(one, columns, variance, terms=self._terms) for variance, one in pairs]
+            each = [self._posterior(one, columns, variance) for variance, one in pairs]
             return PointBelief(AveragedPoints(bank, each), apart=apart)
         if isinstance(drift, tuple):
             raise InvalidInput("Several rates of drift are compared on finitely many arms: elsewhere take `Discount`.")
@@ -86,7 +92,11 @@ class PointEngine(Engine[PointBelief]):
             kernel = in_time(kernel, drift, columns)
         if self.runs:  # there are few distinct points, so the exact posterior is quick for every kernel
             return PointBelief(PointPosterior(kernel, columns, regularization), apart=apart)
-        return PointBelief(posterior_at_points(kernel, columns, regularization, terms=self._terms), apart=apart)
+        return PointBelief(self._posterior(kernel, columns, regularization), apart=apart)
+
+    def _posterior(self, kernel: Kernel, columns: int, regularization: float) -> AtPoints:
+        arms = arm_columns(self.domain, columns)
+        return posterior_at_points(kernel, columns, regularization, terms=self._terms, arms=arms)
 
     @property
     def before(self) -> int:
@@ -209,12 +219,23 @@ class PointEngine(Engine[PointBelief]):
     def scores(self, belief: PointBelief, question: Question, available: Available | None) -> tuple[Array, float]:
         """Returns the scores of all available points, and the size by which score differences are judged."""
         points = self.candidates() if available is None else available.points
-        view, score = PointRound(self, belief, question, points, alone=True), question.score
+        view, score = self.view(belief, question, available), question.score
         scores = checked_scores(score.on_points(view).values(points), len(points))
         if question.limits is not None:
             scores = checked_scores(question.limits.rule.judged(scores, view), len(points))
-        prior = float(np.sqrt(belief.observed.kernel.diagonal(self.rows(question.context, points)).max()))
-        return scores, prior * question.units.unit if score.in_rewards else 1.0
+        return scores, self.size(belief, question, available)
+
+    def view(self, belief: PointBelief, question: Question, available: Available | None) -> PointRound:
+        """Returns the view of a round on the arms, or on the available points."""
+        points = self.candidates() if available is None else available.points
+        return PointRound(self, belief, question, points, alone=True)
+
+    def size(self, belief: PointBelief, question: Question, available: Available | None) -> float:
+        """Returns the largest prior standard deviation, or 1 for a score that is not in reward units."""
+        if not question.score.in_rewards:
+            return 1.0
+        rows = self.rows(question.context, self.candidates() if available is None else available.points)
+        return belief.observed.size_at(rows) * question.units.unit
 
     def _surface(
         self, belief: PointBelief, question: Question, points: Array

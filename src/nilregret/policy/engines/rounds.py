@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Protocol, final
 
 import numpy as np
@@ -14,7 +15,8 @@ from ...domains.search.boxes import coarse
 from ...gp import PointBelief
 from ...slots.acquisition import PointView, Pointwise
 from ...slots.envelope import Envelope
-from .base import Limit, Limits, Question, best_admitted, moved, multiple
+from ...slots.propensities import ScoreLaw
+from .base import Limit, Limits, Question, best_admitted, law_of_draw, moved, multiple
 
 LOG_RESOLUTION = 0.003  # nats: a third of a percent of an expected improvement is not worth another step
 STEP = 1e-5  # step of numerical derivatives, as a share of a standard deviation or of a side of the domain
@@ -65,21 +67,23 @@ class PointRound(PointView):
         # Without contexts and drift, predictions at the candidates are updated from round to round.
         self._stands = not alone and question.context is None and not engine.drifts
         self._coarse = False
-        self.sides = (
-            np.maximum(np.ptp(engine.domain.points, axis=0), 1e-300)
-            if isinstance(engine.domain, Arms)
-            else engine.domain.upper - engine.domain.lower
-        )
         self.limits_symmetric = True
         if question.limits is not None:
             self._prepare(question.limits)
 
+    @cached_property
+    def sides(self) -> Array:  # type: ignore[override]  # few scores ask for them
+        """Side lengths of the domain, `(d,)`."""
+        domain = self.domain
+        if isinstance(domain, Arms):
+            return np.asarray(np.maximum(np.ptp(domain.points, axis=0), 1e-300))
+        return domain.upper - domain.lower
+
     def _prepare(self, limits: Limits) -> None:
         rows = self._engine.rows(self._question.context, self.points[:1])
-        priors = [float(each.belief.observed.kernel.diagonal(rows)[0]) for each in limits.each]
-        units = [each.units.unit for each in limits.each]
+        sizes = np.array([each.belief.observed.size_at(rows) * each.units.unit for each in limits.each])
         self.dual_state, self.context = limits.dual, self._question.context
-        self.limit_sizes = np.maximum(np.sqrt(priors) * units, 1e-100)
+        self.limit_sizes = np.maximum(sizes, 1e-100)
         self.limits_symmetric = all(each.bounds.pointwise and each.bounds.width is not None for each in limits.each)
 
     def _each(self) -> tuple[Limit, ...]:
@@ -243,6 +247,11 @@ class PointRound(PointView):
             return engine.without_failed(points, unit * heights), unit * gradients[:, -points.shape[1] :]
 
         return AcquisitionFunction(values, slopes)
+
+    def law_of_draw(self) -> ScoreLaw | None:
+        """Returns the law of a draw at the points of the view."""
+        rows = self._engine.rows(self._question.context, self.points)
+        return law_of_draw(self._belief, rows, self.width, self._question.units.unit)
 
     def without_slopes(self, values: Callable[[Array], Array]) -> AcquisitionFunction:
         """Returns the acquisition function of any function `(m, d)` -> `(m,)`, with numerical gradients."""

@@ -59,7 +59,7 @@ class Client:
         self, name: str, policy: AnyPolicy, *, goal: Goal = "maximize", seed: int = 0,
         about: Mapping[str, Any] | None = None, deadline: float | None = None,
         on_deadline: m.OnDeadline = "abandon", default_reward: float | None = None,
-        late: Literal["drop", "count"] = "drop",
+        late: Literal["drop", "count"] = "drop", propensities: bool = False,
     ) -> RemoteStudy:  # fmt: skip
         """Makes a study, or returns the stored one if it is the same.
 
@@ -74,6 +74,7 @@ class Client:
                 censored, or is imputed from silence.
             default_reward: for `on_deadline="reward"`.
             late: whether a reward after the deadline counts.
+            propensities: whether each decision is recorded with its probability.
 
         Raises:
             InvalidInput: a value cannot be used.
@@ -82,6 +83,7 @@ class Client:
         body = m.StudyRequest(
             policy=json.loads(policy.to_json()), goal=goal, seed=seed, about=None if about is None else dict(about),
             deadline=deadline, on_deadline=on_deadline, default_reward=default_reward, late=late,
+            propensities=propensities,
         )  # fmt: skip
         study = RemoteStudy(self._session, name)
         self._session.send("PUT", study.path, body, dict[str, Any])
@@ -202,6 +204,44 @@ class RemoteStudy:
             compare=compare, **{place: given},
         )  # fmt: skip
         return self._session.send("POST", f"{self.path}/observations", body, m.Observation, key_header(key))
+
+    def arms(self) -> list[m.ArmSaid]:
+        """Returns all arms by number, the retired ones included."""
+        return self._session.get(f"{self.path}/arms", m.ArmsSaid).arms
+
+    def add_arms(
+        self, points: Points, *, names: Sequence[str | None] | None = None,
+        about: Sequence[Mapping[str, Any] | None] | None = None, key: str | None = None,
+    ) -> list[m.ArmSaid]:  # fmt: skip
+        """Adds arms to the study, and returns them (see `Study.add_arms`)."""
+        given = plain(points)
+        rows = [given] if isinstance(given, dict) else given
+        of = zip(rows, names or [None] * len(rows), about or [None] * len(rows), strict=True)
+        arms = [
+            m.NewArm(parameters=row, name=name, about=plain(facts))
+            if isinstance(row, dict)
+            else m.NewArm(point=row if isinstance(row, list) else [row], name=name, about=plain(facts))
+            for row, name, facts in of
+        ]
+        return self._session.send("POST", f"{self.path}/arms", m.ArmsRequest(arms), m.ArmsSaid, key_header(key)).arms
+
+    def retire_arm(self, arm: int) -> m.ArmSaid:
+        """Retires an arm, and returns it: no later decision plays it (see `Study.retire_arm`)."""
+        return self._put_arm(arm, m.ArmRequest(retired=True))
+
+    def restore_arm(self, arm: int) -> m.ArmSaid:
+        """Brings a retired arm back, and returns it."""
+        return self._put_arm(arm, m.ArmRequest(retired=False))
+
+    def describe_arm(
+        self, arm: int, *, name: str | None = None, about: Mapping[str, Any] | None = None
+    ) -> m.ArmSaid:  # fmt: skip
+        """Records a name of an arm, facts about it, or both, and returns the arm."""
+        return self._put_arm(arm, m.ArmRequest(name=name, about=None if about is None else plain(about)))
+
+    def _put_arm(self, arm: int, body: m.ArmRequest) -> m.ArmSaid:
+        number = integer("arm", arm, low=0, why="Arms are numbered from 0.")
+        return self._session.send("PUT", f"{self.path}/arms/{number}", body, m.ArmSaid)
 
     def predict(
         self, points: Points | None = None, *, context: Context = None, channel: int = 0

@@ -12,8 +12,7 @@ from ..._utils.serialize import loads
 from ...algorithms.auto import auto
 from ...algorithms.registry import PolicyContext, policy
 from ...algorithms.schema import convert, within
-from ...study.direction import AnyPolicy, Goal, check_goal
-from ...study.study import check_policy
+from ...study.direction import AnyPolicy, Goal, check_goal, check_policy
 from .config import Positive, named_space, read_toml, space_and_domain
 
 WANTED = "A file of a study has [parameters.NAME], and may have [policy], [context.NAME], `goal`, `seed`, `grid`."

@@ -1,0 +1,284 @@
+"""Gaussian weights of features in independent blocks: one block in all, or one for each arm.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| z | | features of an observation, k(x, x') = z^T z' within a block, and 0 between blocks | (p,) |
+| P_k | `covariance` | (I + Z_k^T Z_k / lambda)^{-1}, the covariance of the weights of block k | (K, p, p) |
+| W_k | | W_k W_k^T = P_k, kept in place of P_k where `rooted` | (K, p, p) |
+| m_k | `mean` | (Z_k^T Z_k + lambda I)^{-1} Z_k^T y_k | (K, p) |
+| rho | `keep` | share of the distance from the prior that a block keeps in each round | scalar |
+
+The prior of the weights is N(0, I) and the noise variance is lambda. Divide variances by lambda for multiples of the
+noise variance. One observation costs O(p^2), and a prediction of all blocks O(K p^2), whatever the number of
+observations.
+
+With roots the variance is |W_k^T z|^2, a sum of squares without cancellation, so rounding costs half the digits. The
+covariances themselves cost less to read: P_k z is one product, and with roots it is two. They suffice where lambda is
+not far below the prior variance: rounding adds some 1e-16 p |z|^2 to a variance, and never more for more observations.
+A block can be computed anew from its observations at any time (`renew`, `refine`).
+
+With rho < 1 the weights of each block follow an Ornstein-Uhlenbeck process, whose stationary law is the prior. After s
+rounds P_k becomes g^2 P_k + (1 - g^2) I and m_k becomes g m_k, g = rho^s. Predictions apply this as they read, in O(1).
+A block is changed when an observation of its arm is added.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.blas import dger
+
+from .._utils.checks import Array, IndexArray
+from .._utils.copying import Copyable
+from .._utils.errors import InvalidInput
+from .arms import LITTLE_SLACK
+
+
+class ArmBlocks(Copyable):
+    """Weights of p features in each of K independent blocks, with the prior N(0, I).
+
+    Attributes:
+        count: K.
+        size: p.
+        regularization: lambda.
+        mean: m, `(K, p)`.
+        now: the round of predictions and additions, if rho < 1.
+
+    Args:
+        count: K.
+        size: p.
+        regularization: lambda, reward units squared.
+        rooted: whether roots of the covariances are kept, or the covariances themselves.
+        keep: rho. Below 1 covariances are kept, and observations can only be added.
+    """
+
+    OWNED = ("_factors", "mean", "_changed", "_log_ratios")
+
+    def __init__(self, count: int, size: int, regularization: float, *, rooted: bool = True, keep: float = 1.0) -> None:
+        self.count, self.size, self.regularization = count, size, regularization
+        self._rooted, self._keep = rooted and keep == 1.0, keep
+        self._factors = np.zeros((count, size, size))  # W_k^T, or P_k, so that one product serves all blocks
+        self._factors.reshape(count, -1)[:, :: size + 1] = 1.0
+        self.mean = np.zeros((count, size))
+        self._log_ratios = np.zeros(count)
+        self.now = 0
+        self._changed = np.zeros(count)  # round of the latest addition to each block
+
+    @property
+    def log_ratio(self) -> float:
+        """Log det(I + Z Z^T / lambda) of all observations, without drift."""
+        return float(self._log_ratios.sum())
+
+    # -- predictions ---------------------------------------------------------------------------------------------
+
+    def predict(self, z: Array, center: float = 0.0) -> tuple[Array, Array]:
+        """Returns mean and variance of z^T w_k for every block k, each `(K,)`, from features `(p,)`. O(K p^2).
+
+        Args:
+            z: features.
+            center: prior mean of the first weight of each block.
+        """
+        half = (self._factors.reshape(-1, self.size) @ z).reshape(self.count, self.size)
+        variance = np.einsum("ki,ki->k", half, half) if self._rooted else half @ z
+        mean = self.mean @ z
+        first = self._first(half, self._factors) if center else variance
+        if self._keep < 1.0:
+            kept = self._keep ** (self.now - self._changed)
+            mean, variance = kept * mean, kept**2 * variance + (1.0 - kept**2) * float(z @ z)
+            first = kept**2 * first + (1.0 - kept**2) * z[0]
+        return mean + center * first if center else mean, variance
+
+    def predict_one(self, block: int, z: Array, center: float = 0.0) -> tuple[float, float]:
+        """Returns mean and variance of z^T w_k for one block, from features `(p,)`, as `predict` does. O(p^2)."""
+        half = self._factors[block] @ z
+        mean, variance = float(self.mean[block] @ z), float(half @ half if self._rooted else half @ z)
+        first = float(self._first(half[None], self._factors[block][None])[0])
+        if self._keep < 1.0:
+            kept = self._kept(block)
+            mean, variance = kept * mean, kept**2 * variance + (1.0 - kept**2) * float(z @ z)
+            first = kept**2 * first + (1.0 - kept**2) * float(z[0])
+        return mean + center * first, variance
+
+    def _first(self, half: Array, factors: Array) -> Array:
+        """Returns the first element of P_k z of blocks without drift, `(k,)`."""
+        return np.asarray(np.einsum("ki,ki->k", half, factors[:, :, 0]) if self._rooted else half[:, 0])
+
+    def _kept(self, block: int) -> float:
+        return float(self._keep ** (self.now - self._changed[block]))
+
+    def mean_now(self) -> Array:
+        """Returns m of each block with its drift since the latest addition, `(K, p)`."""
+        if self._keep == 1.0:
+            return self.mean
+        return np.asarray((self._keep ** (self.now - self._changed))[:, None] * self.mean)
+
+    def moved(self, z: Array) -> Array:
+        """Returns P_k z of every block, `(K, p)`. The mean of z^T w_k under a prior mean b gains b^T P_k z."""
+        half = (self._factors.reshape(-1, self.size) @ z).reshape(self.count, self.size)
+        if self._rooted:
+            return np.asarray(np.matmul(half[:, None], self._factors)[:, 0])
+        if self._keep == 1.0:
+            return np.asarray(half)
+        squares = (self._keep ** (2.0 * (self.now - self._changed)))[:, None]
+        return np.asarray(squares * half + (1.0 - squares) * z)
+
+    def means(self, blocks: IndexArray, Z: Array) -> Array:
+        """Returns z^T m_k of each row z, with k its block, `(n,)`."""
+        return np.asarray(Z @ self.mean[0] if self.count == 1 else np.einsum("ij,ij->i", Z, self.mean[blocks]))
+
+    def halves(self, blocks: IndexArray, Z: Array) -> Array:
+        """Returns W_k^T z of each row, with k its block, `(n, p)`. It needs roots.
+
+        Args:
+            blocks: block of each row, `(n,)`.
+            Z: features `(n, p)`.
+        """
+        return self._by_block(blocks, Z, self._factors.transpose(0, 2, 1))
+
+    def from_halves(self, blocks: IndexArray, halves: Array) -> Array:
+        """Returns W_k h of each row h, `(n, p)`. It needs roots."""
+        return self._by_block(blocks, halves, self._factors)
+
+    def _by_block(self, blocks: IndexArray, rows: Array, matrices: Array) -> Array:
+        """Returns each row times the matrix of its block, `(n, p)`."""
+        if self.count == 1:
+            return np.asarray(rows @ matrices[0])
+        if len(blocks) == self.count and (blocks == np.arange(self.count)).all():
+            return np.asarray(np.matmul(rows[:, None], matrices)[:, 0])
+        result = np.empty((len(rows), self.size))
+        for block in np.unique(blocks):
+            own = blocks == block
+            result[own] = rows[own] @ matrices[block]
+        return result
+
+    def covariance(self, size: int | None = None) -> Array:
+        """Returns the covariances of the first weights of each block, `(K, size, size)`, of all weights by default.
+
+        The drift since the latest addition to a block is applied.
+        """
+        first = slice(size)
+        if self._rooted:
+            rows = self._factors[:, :, first]
+            return np.asarray(np.matmul(rows.transpose(0, 2, 1), rows))
+        found = self._factors[:, first, first].copy()
+        if self._keep < 1.0:
+            squares = (self._keep ** (2.0 * (self.now - self._changed)))[:, None, None]
+            found = squares * found + (1.0 - squares) * np.eye(found.shape[1])
+        return np.asarray(found)
+
+    # -- observations --------------------------------------------------------------------------------------------
+
+    def add(self, block: int, z: Array, target: float) -> float:
+        """Adds an observation and returns its variance before that. O(p^2)."""
+        return self.predict_and_add(block, z, target, 0.0)[1]
+
+    def predict_and_add(self, block: int, z: Array, target: float, center: float) -> tuple[float, float]:
+        """Adds an observation and returns mean and variance of `predict` before that. O(p^2)."""
+        if self._keep < 1.0:
+            self._drift(block)
+        half, direction, variance = self._response(block, z)
+        total, mean = self.regularization + variance, self.mean[block]
+        before = float(z.dot(mean))
+        mean += direction * ((target - before) / total)
+        # W (I - c v v^T) with v = W^T z: the square of the bracket is I - v v^T / (lambda + |v|^2).
+        root = total + math.sqrt(self.regularization * total)
+        self._add_outer(block, -1.0 / (root if self._rooted else total), direction, half)
+        self._log_ratios[block] += math.log1p(variance / self.regularization)
+        shift = center * float(direction[0]) if center else 0.0  # A sketch begins without features.
+        return before + shift, variance
+
+    def revise(self, block: int, z: Array, change: float) -> None:
+        """Adds `change` to the target of one observation. O(p^2)."""
+        self._without_drift()
+        self.mean[block] += self._response(block, z)[1] * (change / self.regularization)
+
+    def remove(self, block: int, z: Array, target: float) -> bool:
+        """Removes an observation, or returns False without doing so. O(p^2).
+
+        False means that the observation was nearly all the information, so that the block must be computed from its
+        other observations by `renew`.
+        """
+        self._without_drift()
+        half, direction, variance = self._response(block, z)
+        slack, mean = self.regularization - variance, self.mean[block]
+        if slack < LITTLE_SLACK * self.regularization:
+            return False
+        mean -= direction * ((target - float(z.dot(mean))) / slack)
+        root = slack + math.sqrt(self.regularization * slack)
+        self._add_outer(block, 1.0 / (root if self._rooted else slack), direction, half)
+        self._log_ratios[block] -= math.log(self.regularization / slack)
+        return True
+
+    def _response(self, block: int, z: Array) -> tuple[Array, Array, float]:
+        """Returns half, P_k z, and the variance of z^T w_k. The half is W_k^T z, or P_k z without roots."""
+        half = self._factors[block].dot(z)
+        if not self._rooted:
+            return half, half, float(half.dot(z))
+        return half, half.dot(self._factors[block]), float(half.dot(half))
+
+    def _add_outer(self, block: int, factor: float, direction: Array, half: Array) -> None:
+        if self.size:
+            dger(factor, direction, half, a=self._factors[block].T, overwrite_a=1)  # in place
+
+    def _drift(self, block: int) -> None:
+        """Applies the drift since the latest addition to a block."""
+        kept = self._kept(block)
+        self._changed[block] = self.now
+        if kept < 1.0:
+            self.mean[block] *= kept
+            self._factors[block] *= kept**2
+            self._factors[block].flat[:: self.size + 1] += 1.0 - kept**2
+
+    def _without_drift(self) -> None:
+        if self._keep < 1.0:
+            raise InvalidInput(
+                "An observation of weights that drift cannot be changed or removed, since later predictions have "
+                "half forgotten it. Compute the weights anew from all observations."
+            )
+
+    # -- rounding ------------------------------------------------------------------------------------------------
+
+    def renew(self, block: int, upper: Array) -> None:
+        """Sets a block from R with R^T R = I + Z_k^T Z_k / lambda, and its mean to 0 until it is refined."""
+        if self.size:
+            inverse = solve_triangular(upper, np.eye(self.size), check_finite=False)
+            self._factors[block] = inverse.T if self._rooted else inverse @ inverse.T
+        self.mean[block] = 0.0
+        self._log_ratios[block] = 2.0 * float(np.log(np.abs(upper.diagonal())).sum())
+
+    def refine(self, block: int, Z: Array, plays: npt.NDArray[np.int64], average: Array) -> None:
+        """Applies one step of iterative refinement to the mean of a block, from all of its observations. O(n p).
+
+        Args:
+            block: k.
+            Z: features of the distinct points, `(n, p)`.
+            plays: number of observations of each, `(n,)`.
+            average: average target of each, `(n,)`.
+        """
+        self.refine_by(block, Z.T @ (plays * (average - Z @ self.mean[block])))
+
+    def refine_by(self, block: int, misfit: Array) -> None:
+        """Applies the step for Z_k^T N (ybar - Z_k m_k), `(p,)`."""
+        mean, factor = self.mean[block], self._factors[block]
+        gradient = misfit / self.regularization - mean
+        mean += (factor @ gradient) @ factor if self._rooted else factor @ gradient
+
+
+def root_of_rows(rows: Array, size: int) -> Array:
+    """Returns R with R^T R = I + rows^T rows, by QR.
+
+    Forming the sum would lose the identity to rounding if lambda is small.
+    """
+    if not len(rows):
+        return np.eye(size)
+    ordered = rows[np.argsort(-np.einsum("ij,ij->i", rows, rows), kind="stable")]  # largest first
+    return np.asarray(np.linalg.qr(np.concatenate([ordered, np.eye(size)]), mode="r"))
+
+
+def root_of_gram(gram: Array) -> Array:
+    """Returns R with R^T R = I + gram, and overwrites `gram`."""
+    gram[np.diag_indices(len(gram))] += 1.0
+    return np.asarray(cholesky(gram, check_finite=False)) if len(gram) else gram

@@ -1,0 +1,395 @@
+"""Linear models of the rewards of arms under contexts, averaged by their predictions.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| z | | features of a context, or of a context with an arm (`context_features`) | (p,) |
+| w_k | `blocks` | weights of arm k, N(w_0, s^2 / lambda I), w_0 = 0 but for the constant | (p,) |
+| s^2 | `noise` | noise variance of a model, inverse-gamma and shared by the arms: posterior rate / shape | scalar |
+| lambda | `Candidate.precision` | noise variance over prior variance of a weight | scalar |
+| L_j | `_log_weights` | log weight of model j: its log density of each reward before it learned the reward | m |
+
+Given s^2, the weights are exact (`arm_blocks`), and shape and rate follow from the errors of one-step predictions:
+rate += (y - mu)^2 / (2 (1 + q)), where s^2 q is the variance of mu. The prior mean of the constants is learned under
+N(0, 4 s^2 / lambda) (empirical Bayes). An arm that was not played is therefore thought to be like the others.
+
+Rewards are standardised by the first of them, and contexts too. As long as these are few, all models are made afresh
+from them when their number reaches the next of `ANEW`. So the posterior is a function of the observations in their
+order, and the units of rewards and columns make no difference.
+
+Predictions have the mean and the variance of the mixture.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from .._utils.checks import Array, IndexArray
+from .._utils.copying import Copyable
+from ..domains.domain import Arms
+from ..kernels import Kernel
+from ..kernels.factorization import covariance_root
+from .arm_blocks import ArmBlocks
+from .context_features import Standard, Waves, paired
+from .protocol import Posterior
+
+ANEW = (1, 2, 3, 4, 6, 8, 12, 16, 24, 34, 50)  # numbers of observations at which units and features are learned
+EARLY = ANEW[-1]
+LEAST = 1e-3  # weight below which a model has no say in predictions
+CONSTANTS = 0.25  # precision of the common prior mean of the constants, in units of lambda
+POOLED = 20  # observations between two estimates of this mean
+NUMBERS = 7e5  # of the covariances of one model, which bound the number of waves
+FEWEST_WAVES, MOST_WAVES = 16, 128
+
+
+class Candidate(NamedTuple):
+    """A linear model that is compared with others.
+
+    Attributes:
+        waves: True for random waves besides the constant and the columns.
+        length: lengthscale of the waves, in median distances.
+        precision: lambda.
+        keep: share of the distance from the prior that weights keep in each round, 1 without drift.
+        shared: True for one model of contexts and arms, False for a model for each arm.
+        behind: log weight that it lacks at the beginning, nats.
+    """
+
+    waves: bool = True
+    length: float = 1.0
+    precision: float = 0.3
+    keep: float = 1.0
+    shared: bool = False
+    behind: float = 0.0
+
+
+def waves_of(columns: int, count: int) -> int:
+    """Returns the number of waves, each a cosine and a sine, of a model with so many columns and blocks."""
+    return int(np.clip((math.sqrt(NUMBERS / count) - 1 - columns) / 2.0, FEWEST_WAVES, MOST_WAVES))
+
+
+def numbers_held(candidates: tuple[Candidate, ...], arms: int, columns: int, of_arms: int) -> int:
+    """Returns how many numbers the covariances of all models hold.
+
+    Args:
+        candidates: the models.
+        arms: number of arms.
+        columns: number of columns of a context.
+        of_arms: number of columns of an arm.
+    """
+    held = 0
+    for one in candidates:
+        own, count = (columns + of_arms, 1) if one.shared else (columns, arms)
+        held += count * (1 + own + (2 * waves_of(own, count) if one.waves else 0)) ** 2
+    return held
+
+
+@final
+class LinearModel(Copyable):
+    """A candidate with what it has learned, in standardised units.
+
+    Args:
+        candidate: the candidate.
+        count: number of blocks.
+        features: features of standardised rows.
+    """
+
+    OWNED = ("blocks",)
+
+    def __init__(self, candidate: Candidate, count: int, features: Waves) -> None:
+        self.features, self._precision = features, candidate.precision
+        self.blocks = ArmBlocks(count, features.size, candidate.precision, rooted=False, keep=candidate.keep)
+        self._shape = self._rate = 1.0
+        self._constant = 0.0  # prior mean of the weight of the constant
+        self._learned = 0
+
+    @property
+    def noise(self) -> float:
+        """Estimated variance of a reward."""
+        return self._rate / self._shape
+
+    def predict(self, z: Array) -> tuple[Array, Array]:
+        """Returns mean and variance of each block, each `(K,)`, at features `(p,)`."""
+        mean, variance = self.blocks.predict(z, self._constant)
+        return mean, variance * (self.noise / self._precision)
+
+    def predict_rows(self, blocks: IndexArray, Z: Array) -> tuple[Array, Array]:
+        """Returns mean and variance at features `(n, p)` of some blocks `(n,)`, each `(n,)`."""
+        moved = self._moved(blocks, Z)
+        mean = np.einsum("ij,ij->i", self.blocks.mean_now()[blocks], Z) + self._constant * moved[:, 0]
+        return mean, np.einsum("ij,ij->i", moved, Z) * (self.noise / self._precision)
+
+    def covariance(self, blocks: IndexArray, Z: Array) -> Array:
+        """Returns the covariance between features `(n, p)` of some blocks `(n,)`, `(n, n)`."""
+        same = blocks[:, None] == blocks
+        return np.where(same, self._moved(blocks, Z) @ Z.T, 0.0) * (self.noise / self._precision)
+
+    def _moved(self, blocks: IndexArray, Z: Array) -> Array:
+        covariance = self.blocks.covariance()
+        if len(covariance) == 1:
+            return np.asarray(Z @ covariance[0])
+        return np.stack([covariance[block] @ z for block, z in zip(blocks, Z, strict=True)])
+
+    def learn(self, block: int, z: Array, target: float) -> float:
+        """Learns an observation. Returns the log density that it had, nats."""
+        self.blocks.now += 1
+        mean, variance = self.blocks.predict_and_add(block, z, target, self._constant)
+        density = self._judge(target - mean, 1.0 + variance / self._precision, 1)
+        self._learned += 1
+        if self._learned <= POOLED or self._learned % POOLED == 0:
+            self._pool()
+        return density
+
+    def unlearn(self, block: int, z: Array, target: float) -> float:
+        """Removes an observation. Returns the log density that it has by the others, nats."""
+        self.blocks.remove(block, z, target)
+        self._learned -= 1
+        mean, variance = self.blocks.predict_one(block, z, self._constant)
+        return self._judge(target - mean, 1.0 + variance / self._precision, -1)
+
+    def _judge(self, error: float, spread: float, sign: int) -> float:
+        """Adds an error, or takes it away. Returns its log density by all other errors."""
+        square = error * error / spread
+        if sign < 0:
+            self._rate, self._shape = max(self._rate - 0.5 * square, 1e-12), self._shape - 0.5
+        noise = self.noise
+        density = -0.5 * (square / noise + math.log(2.0 * math.pi * noise * spread))
+        if sign > 0:
+            self._rate, self._shape = self._rate + 0.5 * square, self._shape + 0.5
+        return density
+
+    def _pool(self) -> None:
+        """Estimates the prior mean of the constants."""
+        blocks = self.blocks
+        left = blocks.count + CONSTANTS - float(blocks.covariance(1).sum())
+        self._constant = float(blocks.mean_now()[:, 0].sum()) / left
+
+
+@final
+class ContextPosterior(Posterior):
+    """The average of linear models of arms under contexts, with most methods of `AtPoints`.
+
+    Args:
+        kernel: prior covariance of the policy, on which nothing here depends.
+        arms: the arms.
+        columns: number of columns of a context.
+        candidates: the models, of which the first leads.
+        regularization: lambda of the policy, on which nothing here depends.
+    """
+
+    OWNED = ("_early", "_log_weights")
+    OWNED_EACH = ("_models",)
+
+    def __init__(
+        self, kernel: Kernel, arms: Arms, columns: int, candidates: tuple[Candidate, ...], *, regularization: float
+    ) -> None:
+        self.kernel, self.regularization, self.count = kernel, regularization, 0
+        self.candidates = candidates
+        self._arms, self._columns = arms, columns
+        self._early: list[tuple[Array, int, float]] = []  # contexts, arms and targets, until they are EARLY
+        self._is_early = True
+        self._center, self._unit = 0.0, 0.0  # of targets. The unit is 0 as long as all are equal
+        self._log_weights = np.array([-each.behind for each in candidates])
+        self._models: list[LinearModel] = []
+        self._of_contexts: Standard | None = None
+        self._standard_arms = Standard(arms.points).to(arms.points)
+
+    # -- observations --------------------------------------------------------------------------------------------
+
+    def append(self, point: Any, target: float) -> None:
+        """Adds one observation of a row (context, point)."""
+        context, arm = self._split(point)
+        self.count += 1
+        if self._is_early:
+            self._early.append((context, arm, target))
+            if len(self._early) in ANEW:
+                self._make()
+                return
+        self._learn(context, arm, target)
+
+    def extend(self, points: Any, targets: Any) -> None:
+        """Adds observations of rows `(m, d)` with targets `(m,)`, in their order."""
+        self.append_all(points, np.asarray(targets, dtype=float).tolist())
+
+    def revise(self, point: Any, old: float, new: float) -> None:
+        """Replaces the target of one observation."""
+        self.revise_all([point], [old], [new])
+
+    def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
+        """Replaces the targets of several observations."""
+        for point, before, after in zip(points, old, new, strict=True):
+            context, arm = self._split(point)
+            if self._is_early:
+                self._early[self._place(context, arm, before)] = (context, arm, after)
+            else:
+                self._unlearn(context, arm, before)
+                self._learn(context, arm, after)
+        if self._is_early:
+            self._make()
+
+    def forget(self, point: Any, target: float) -> None:
+        """Removes one observation."""
+        context, arm = self._split(point)
+        self.count -= 1
+        if self._is_early:
+            del self._early[self._place(context, arm, target)]
+            self._make()
+        else:
+            self._unlearn(context, arm, target)
+
+    def _place(self, context: Array, arm: int, target: float) -> int:
+        """Returns the place of an early observation."""
+        known = enumerate(self._early)
+        return next(i for i, (x, k, y) in known if k == arm and y == target and (x == context).all())
+
+    def _split(self, row: Any) -> tuple[Array, int]:
+        """Returns the context and the arm of a row."""
+        row = np.asarray(row, dtype=float)
+        return row[: self._columns], int(self._arms.index(row[None, self._columns :])[0])
+
+    # -- models --------------------------------------------------------------------------------------------------
+
+    def _make(self) -> None:
+        """Learns units and features from the early observations, and makes all models afresh."""
+        early = self._early
+        self._is_early = len(early) < EARLY
+        self._log_weights = np.array([-each.behind for each in self.candidates])
+        self._models = []
+        if not early:
+            return
+        targets = np.array([target for _, _, target in early])
+        self._center, self._unit = float(targets.mean()), float(np.ptp(targets)) and float(targets.std())
+        contexts = np.array([context for context, _, _ in early])
+        self._of_contexts = Standard(contexts)
+        standard = self._of_contexts.to(contexts)
+        rows = standard, paired(standard, self._standard_arms)
+        features: dict[tuple[bool, int, float], Waves] = {}
+        for one in self.candidates:
+            count = 1 if one.shared else len(self._arms)
+            pairs = waves_of(rows[one.shared].shape[1], count) if one.waves else 0
+            key = one.shared, pairs, one.length if pairs else 1.0
+            if key not in features:
+                features[key] = Waves(rows[one.shared], pairs, one.length, key=len(features))
+            self._models.append(LinearModel(one, count, features[key]))
+        for context, arm, target in early:
+            self._learn(context, arm, target)
+        if not self._is_early:
+            self._early = []
+
+    def _learn(self, context: Array, arm: int, target: float) -> None:
+        if not self._unit and target != self._center:
+            # All targets were equal, so nothing that was learned of means depends on the unit.
+            self._unit = abs(target - self._center) * math.sqrt(self.count - 1.0) / self.count
+        self._judge(context, arm, target, 1)
+
+    def _unlearn(self, context: Array, arm: int, target: float) -> None:
+        self._judge(context, arm, target, -1)
+
+    def _judge(self, context: Array, arm: int, target: float, sign: int) -> None:
+        scaled = (target - self._center) / (self._unit or 1.0)
+        found: dict[int, Array] = {}
+        standard = self._standardised(context)
+        for j, (one, model) in enumerate(zip(self.candidates, self._models, strict=True)):
+            features = model.features
+            if id(features) not in found:
+                row = np.concatenate([standard, self._standard_arms[arm]]) if one.shared else standard
+                found[id(features)] = features(row)
+            change = model.learn if sign > 0 else model.unlearn
+            self._log_weights[j] += sign * change(0 if one.shared else arm, found[id(features)], scaled)
+        self._log_weights -= self._log_weights.max()
+
+    def _standardised(self, contexts: Array) -> Array:
+        return contexts if self._of_contexts is None else self._of_contexts.to(contexts)
+
+    @property
+    def weights(self) -> Array:
+        """Weight of each candidate, `(m,)`, adding up to 1."""
+        weights = np.exp(self._log_weights - self._log_weights.max())
+        return np.asarray(weights / weights.sum())
+
+    def _believed(self) -> list[tuple[float, Candidate, LinearModel]]:
+        weights = self.weights
+        weights = np.where(weights >= LEAST, weights, 0.0)
+        weights /= weights.sum()
+        known = zip(weights.tolist(), self.candidates, self._models, strict=True)
+        return [(weight, one, model) for weight, one, model in known if weight]
+
+    # -- predictions ---------------------------------------------------------------------------------------------
+
+    def predict(self, points: Any = None) -> tuple[Array, Array]:
+        """Returns mean and standard deviation of f at rows `(n, d)`, each `(n,)`, as fresh arrays."""
+        rows = np.asarray(points, dtype=float)
+        unit = self._unit or 1.0
+        if not self._models:
+            return np.full(len(rows), self._center), np.full(len(rows), unit)
+        contexts, arms = rows[:, : self._columns], self._arms_of(rows)
+        alone = bool((contexts == contexts[:1]).all())
+        mean = second = np.zeros(len(rows))
+        for weight, one, model in self._believed():
+            if alone and not one.shared:
+                mu, variance = (each[arms] for each in model.predict(model.features(self._standardised(contexts[0]))))
+            else:
+                Z = model.features(self._rows(one, contexts, arms))
+                mu, variance = model.predict_rows(np.zeros_like(arms) if one.shared else arms, Z)
+            mean, second = mean + weight * mu, second + weight * (mu**2 + variance)
+        std = np.sqrt(np.maximum(second - mean**2, 0.0))
+        return mean * unit + self._center, std * unit
+
+    def _arms_of(self, rows: Array) -> IndexArray:
+        points = rows[:, self._columns :]
+        if len(points) == len(self._arms) and np.array_equal(points, self._arms.points):
+            return np.arange(len(points))
+        return self._arms.index(points)
+
+    def _rows(self, one: Candidate, contexts: Array, arms: IndexArray) -> Array:
+        standard = self._standardised(contexts)
+        return np.hstack([standard, self._standard_arms[arms]]) if one.shared else standard
+
+    def mean(self, points: Any) -> Array:
+        """Returns the mean, `(n,)`."""
+        return self.predict(points)[0]
+
+    def means_of(self, points: Any) -> Array:
+        """Returns the mean at points that mostly were observed, `(n,)`."""
+        return self.mean(points)
+
+    def covariance(self, points: Any) -> Array:
+        """Returns the joint covariance of f, `(n, n)`."""
+        rows, unit = np.asarray(points, dtype=float), self._unit or 1.0
+        if not self._models:
+            return np.eye(len(rows)) * unit**2
+        contexts, arms = rows[:, : self._columns], self._arms_of(rows)
+        means, found = [], np.zeros((len(rows), len(rows)))
+        believed = self._believed()
+        for weight, one, model in believed:
+            Z, blocks = model.features(self._rows(one, contexts, arms)), np.zeros_like(arms) if one.shared else arms
+            means.append(model.predict_rows(blocks, Z)[0])
+            found += weight * model.covariance(blocks, Z)
+        weights = np.array([weight for weight, _, _ in believed])
+        apart = np.array(means) - weights @ np.array(means)
+        return np.asarray(found + (weights[:, None] * apart).T @ apart) * unit**2
+
+    def sample(self, rng: np.random.Generator, points: Any = None, *, size: int = 1) -> Array:
+        """Returns joint samples of a normal distribution with this mean and covariance, `(size, n)`."""
+        root = covariance_root(self.covariance(points))
+        return self.mean(points) + rng.standard_normal((size, root.shape[1])) @ root.T
+
+    def size_at(self, points: Array) -> float:  # noqa: ARG002
+        """Returns the standard deviation of the first targets, the unit of differences."""
+        return self._unit or 1.0
+
+    @property
+    def mean_norm(self) -> float:
+        """Norm of the weights of the likeliest model, over their prior deviation."""
+        if not self._models:
+            return 0.0
+        model = self._models[int(self._log_weights.argmax())]
+        ratio = model.blocks.regularization / model.noise
+        return float(np.sqrt(ratio * (model.blocks.mean**2).sum()))
+
+    @property
+    def log_determinant_ratio(self) -> float:
+        """Sum of log(1 + q) of the likeliest model, over its observations."""
+        return self._models[int(self._log_weights.argmax())].blocks.log_ratio if self._models else 0.0

@@ -1,0 +1,50 @@
+"""The leases of the pending trials of a study."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import final
+
+from .._utils.checks import number
+from ..storage.trial import Trial
+
+LONGEST_LEASE = 1e9  # Seconds, some thirty years.
+
+
+@final
+class Leases:
+    """A heap of (end of the lease, number of the trial).
+
+    Args:
+        trials: whose leases are taken, if they are pending.
+    """
+
+    def __init__(self, trials: Iterable[Trial] = ()) -> None:
+        self._heap = [(t.lease_until, t.number) for t in trials if t.lease_until is not None and t.state == "pending"]
+        heapq.heapify(self._heap)
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def add(self, trial: Trial) -> None:
+        """Takes the lease of a trial that has one."""
+        if trial.lease_until is not None:
+            heapq.heappush(self._heap, (trial.lease_until, trial.number))
+
+    def ended(self, now: float) -> Iterator[tuple[float, int]]:
+        """Yields the leases that have ended, and drops each when the next one is asked for.
+
+        An interrupt or a caller that stops loses none.
+        """
+        while self._heap and self._heap[0][0] <= now:
+            yield self._heap[0]
+            heapq.heappop(self._heap)
+
+
+def lease_seconds(lease: float | timedelta) -> float:
+    """Returns a lease in seconds, or raises `InvalidInput`."""
+    seconds = lease.total_seconds() if isinstance(lease, timedelta) else lease
+    why = "It is how long an answer is waited for, in seconds."
+    return number("lease", seconds, low=0.0, open_low=True, high=LONGEST_LEASE, why=why)

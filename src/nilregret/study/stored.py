@@ -1,0 +1,77 @@
+"""A stored study, read through an auditor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, final
+
+from .._utils.errors import NoRegretError
+from ..storage.base import KeepsArms, KeepsNotes, News, Writer
+from ..storage.record import Record
+
+if TYPE_CHECKING:
+    from ..storage import Storage, StoredStudy
+    from ..storage.base import Identity
+    from .audit import Auditor
+
+UNKNOWN = ""  # The stamp of a record that was not read from a storage.
+
+
+@final
+class StoredStudyHandle:
+    """A stored study, read through an auditor.
+
+    Args:
+        storage: that holds the study.
+        study: as the storage knows it.
+        auditor: checks every trial that is read.
+    """
+
+    def __init__(self, storage: Storage, study: StoredStudy, auditor: Auditor) -> None:
+        self.storage, self.study, self._auditor = storage, study, auditor
+        self.keeps_notes = isinstance(storage, KeepsNotes)
+        self.stamp = UNKNOWN
+
+    def stamp_of(self, record: Record) -> str:
+        """Returns the stamp that the storage gave to this record."""
+        return self.stamp if record.order else UNKNOWN
+
+    def news(self, known: Record) -> News:
+        """Returns trials and changes of arms that the record lacks, and the stamp of the stored record."""
+        return self.audited(self.storage.news(self.study, since=known.order, stamp=self.stamp_of(known)), known)
+
+    def audited(self, found: News, known: Record) -> News:
+        """Returns the news after the auditor has checked them."""
+        same = known.order > 0 and found.stamp == self.stamp
+        return News((), found.stamp) if same else self._auditor.news(found, known)
+
+    def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
+        """Returns the notes of the study under these keys. A storage without notes has none."""
+        if not keys or not self.keeps_notes:
+            return {}
+        storage: Any = self.storage
+        found: dict[str, str] = storage.read_notes(self.study, keys)
+        return found
+
+
+def arms_writer(writer: Writer) -> KeepsArms:
+    """Returns a writer that keeps changes of arms, or raises an error."""
+    if not isinstance(writer, KeepsArms):
+        raise NoRegretError(
+            "The storage of this study keeps no changes of arms, so its arms stay as they are; nothing was recorded.",
+            advice="SQLite, PostgreSQL and memory keep them. A storage of your own needs `KeepsArms`.",
+        )
+    return writer
+
+
+def words_of(storage: str | Storage) -> str:
+    """Returns what an error calls a storage."""
+    return storage if isinstance(storage, str) else str(getattr(storage, "url", storage.place))
+
+
+def reopened(cls: Any, url: str, name: str, given: dict[str, Any], known: Identity | None = None) -> Any:
+    """Returns the stored study that a pickle names (see `find_again`)."""
+    from ..storage.opening import find_again
+
+    storage, name = find_again(url, name, known)
+    return cls.open(storage=storage, name=name, **given)
