@@ -128,7 +128,7 @@ METHODS = {  # name: what makes it of whether the world switches
 
 def together(args):
     """Row e: shortfall and overspend in each world."""
-    rounds, found = args.rounds or 2000, []
+    rounds, found = args.rounds or 1000, []
     for name, told in WORLDS.items():
         seeds, some = range(args.first, args.first + 4 * args.seeds), []
         worlds = [World(seed, rounds, **told) for seed in seeds]
