@@ -64,9 +64,8 @@ def worst(options):
     for how, found in waits.items():
         for clock, times in zip(("processor", "clock"), zip(*found, strict=True), strict=True):
             median, most = 1e3 * statistics.median(times), 1e3 * max(times)
-            print(
-                f"   {made[how]} fits {how:6}, {clock:9}: median {median:.1f}, worst {most:.1f}, {most / median:.1f} times"
-            )
+            spent = f"median {median:.1f}, worst {most:.1f}, {most / median:.1f} times"
+            print(f"   {made[how]} fits {how:6}, {clock:9}: {spent}")
 
 
 def takings(price, hour):
