@@ -18,8 +18,9 @@ from ..storage import MemoryStorage, SqlStorage, Storage
 from .arm_routes import ARM_OPERATIONS
 from .auth.middleware import AccessMiddleware
 from .auth.tokens import Tokens
+from .evaluations import EVALUATION_OPERATIONS
 from .openapi import document
-from .operations import Endpoint, Operation
+from .operations import DirectCalls, Endpoint, Operation
 from .problems import HANDLERS
 from .read_routes import HEALTH_OPERATIONS, READ_OPERATIONS
 from .service import Service
@@ -28,7 +29,7 @@ from .write_routes import WRITE_OPERATIONS
 
 # The router tries them in order, so those that are called most come first.
 OPERATIONS: tuple[Operation, ...] = (
-    *WRITE_OPERATIONS, *ARM_OPERATIONS, *READ_OPERATIONS, *HEALTH_OPERATIONS,
+    *WRITE_OPERATIONS, *ARM_OPERATIONS, *READ_OPERATIONS, *EVALUATION_OPERATIONS, *HEALTH_OPERATIONS,
 )  # fmt: skip
 
 
@@ -69,8 +70,9 @@ def create_app(
         service.workers.close()
 
     app = Starlette(
-        routes=[*(each.route() for each in endpoints), Route("/openapi.json", openapi), *routes],
-        exception_handlers=HANDLERS, lifespan=lifespan, middleware=[access],
+        routes=[*(each.route for each in endpoints), Route("/openapi.json", openapi), *routes],
+        exception_handlers=HANDLERS, lifespan=lifespan,
+        middleware=[access, Middleware(DirectCalls, endpoints=endpoints)],
     )  # fmt: skip
     app.router.redirect_slashes = False  # a redirection names scheme and host, which a proxy may have changed
     app.state.service = service
