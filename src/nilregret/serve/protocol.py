@@ -21,7 +21,7 @@ from uvicorn.protocols.utils import get_local_addr, get_remote_addr
 from uvicorn.server import ServerState
 
 from .limits import Limits
-from .settings import LEAVING
+from .settings import EXCHANGE, LEAVING
 
 LOG, LINES = logging.getLogger("nilregret.serve"), logging.getLogger("uvicorn.access")
 VERSIONS = ("1.1", "1.0")
@@ -207,6 +207,7 @@ class Connection(asyncio.Protocol):
             "state": self.serving.app_state.copy(),
         }  # fmt: skip
         exchange = self._coming = Exchange(self, scope, keep_alive=version == "1.1" and parser.should_keep_alive())
+        scope["extensions"] = {EXCHANGE: exchange}
         if self._exchange is None:
             self._answer(exchange)
         else:
@@ -325,7 +326,17 @@ class Exchange:
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
 
-    # -- of ASGI -----------------------------------------------------------------------------------------------------
+    # -- of the application ------------------------------------------------------------------------------------------
+
+    @property
+    def whole(self) -> bool:
+        """True if the whole body has come, for which nobody needs to wait."""
+        return not self._more
+
+    @property
+    def writable(self) -> bool:
+        """True if the client takes what is sent, so that `send` does not wait."""
+        return self._connection.writable.is_set()
 
     async def receive(self) -> Message:
         """Returns a part of the body, or that the client is gone. After the answer that is said, too."""
