@@ -265,11 +265,6 @@ class GaussianDraws(Score):
         normal = view.randomness.generator.standard_normal(len(view.points))  # One for each arm.
         return view.without_slopes(lambda points: self._at(view.envelope(points), normal))
 
-    def law(self, view: TableView | PointView) -> IndependentNormals:
-        """Returns the law of the draws."""
-        mean, std = view.moments()
-        return IndependentNormals(mean, self.width * std)
-
     def _at(self, envelope: Envelope, normal: Array) -> Array:
         return np.asarray(envelope.mean + self.width * envelope.std * normal)
 
