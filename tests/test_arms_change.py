@@ -406,7 +406,9 @@ def test_arms_are_added_once_for_each_key():
 
 def test_arms_on_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    play(nr.Study(UCB, storage="sqlite:///shop.db", name="a"), 2)
+    study = nr.Study(UCB, storage="sqlite:///shop.db", name="a")
+    play(study, 2)
+    assert "arm_name" not in study.to_pandas()
     place = ("shop.db", "a")
     (added,) = data("add-arm", *place, "[0.5, 1.3]", "--name", "new", "--about", '{"colour": "red"}')
     assert (added["number"], added["name"], added["about"]) == (8, "new", {"colour": "red"})
@@ -415,4 +417,9 @@ def test_arms_on_the_command_line(tmp_path, monkeypatch):
     assert "retired" in run("arms", *place)
     assert not data("restore-arm", *place, 8)[0]["retired"]
     assert data("describe-arm", *place, 0, "--name", "old")[0]["name"] == "old"
+    named = data("describe-arm", *place, study.trials[0].arm, "--name", "first")
+    assert named[0]["name"] == "first"
+    assert data("trials", *place)[0]["arm_name"] == "first"
+    assert "first" in run("trials", *place)
+    assert study.to_pandas()["arm_name"][0] == "first"
     assert "nilregret arms" in run("retire-arm", *place, 99, code=1)

@@ -26,6 +26,7 @@ from ..domains.domain import Arms
 from ..policy.availability import Available
 from ..policy.policy import Policy
 from ..storage.arms import ArmChange, ArmChangeKind, ChangedArm
+from ..storage.trial import Trial
 from .definition import check_facts
 from .direction import AnyPolicy
 
@@ -116,6 +117,10 @@ class Roster:
     def names(self) -> dict[int, str]:
         """The names of the arms that have one, by number."""
         return {arm: name for arm, (name, _) in self._described.items() if name is not None}
+
+    def columns(self, trial: Trial) -> dict[str, Any]:
+        """Returns further columns of a trial in tables and files: the name of its arm, if any arm has one."""
+        return {"arm_name": None if trial.arm is None else self.names.get(trial.arm)} if self.names else {}
 
     @cached_property
     def _described(self) -> dict[int, tuple[str | None, dict[str, Any]]]:

@@ -105,7 +105,7 @@ class Queries(Generic[D]):
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns all trials as a table, a row each: columns "parameters.NAME" or "point.0", "reward", and so on."""
-        return export.to_pandas(self.policy, self.trials)
+        return export.to_pandas(self.policy, self.trials, self.replica.roster.columns)
 
     def export(self, path: str | Path) -> Path:
         """Writes all trials to a file and returns its path.
@@ -113,7 +113,7 @@ class Queries(Generic[D]):
         Args:
             path: of a new file that ends in .csv, .jsonl (an object each), .parquet or .arrow.
         """
-        return export.write(self.policy, self.trials, path)
+        return export.write(self.policy, self.trials, path, extra=self.replica.roster.columns)
 
     def predict(
         self,
