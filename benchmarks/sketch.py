@@ -32,7 +32,7 @@ from pathlib import Path
 import numpy as np
 
 import nilregret as nr
-import nilregret.gp
+from nilregret.gp import choice
 from nilregret.slots.widths.mixtures import AnyRidge
 
 NOISE, NORM, ARMS = 0.1, 2.0, 50
@@ -96,9 +96,9 @@ def finite(options):
     quick, played = with_library(options.first, options.decisions)
     print(f"  features            {at(quick, rounds)}")
     print(f"  LinUCB, arithmetic  {at(linucb(options.first, options.decisions), rounds)}")
-    limit, nilregret.gp.MOST_FEATURES = nilregret.gp.MOST_FEATURES, 0
+    limit, choice.MOST_FEATURES = choice.MOST_FEATURES, 0
     dense, same = with_library(options.first, options.dense)
-    nilregret.gp.MOST_FEATURES = limit
+    choice.MOST_FEATURES = limit
     print(f"  points observed     {at(dense, [t for t in rounds if t <= options.dense] or [options.dense])}")
     print(f"  same arms as with the points observed: {'yes' if played[: len(same)] == same else 'no'}")
 

@@ -2,11 +2,13 @@
 
 import functools
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.slots import Score, described
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.study.direction import GOALS
 from nilregret.testing.driver import Driver
@@ -205,46 +207,61 @@ def test_uniform_rounds_are_exact():
     assert (said.propensity.value, said.propensity.density, said.propensity.draws) == (0.5, True, 0)
 
 
-def thompson(seed):
-    study = nr.Study(nr.gp_ts(nr.Arms.grid(0, 1, 4), K, noise=0.3, norm_bound=1.0), seed=seed)
+def thompson(seed, policy=None):
+    policy = policy or nr.gp_ts(nr.Arms.grid(0, 1, 4), K, noise=0.3, norm_bound=1.0)
+    study = nr.Study(policy, seed=seed)
     for place, reward in ((0, 0.2), (1, 0.4), (2, 0.5), (3, -0.1)):
         study.add([place / 3], reward)
     return study, study.ask()
 
 
-def test_thompson_propensities_are_the_frequencies_of_other_seeds():
-    """Failure probability of each comparison below 1e-5 (4.5 standard errors), seeds fixed."""
-    arms = [thompson(seed)[1].arm for seed in range(1000)]
-    said = {}
-    for arm in range(4):
-        study, trial = thompson(arms.index(arm))
-        said[arm] = study.explain(trial, draws=2000).propensity
-    for arm, propensity in said.items():
-        share = arms.count(arm) / len(arms)
-        error = np.hypot(propensity.standard_error, np.sqrt(share * (1 - share) / len(arms)))
-        assert propensity.draws == 2000
-        assert abs(propensity.value - share) < 4.5 * error
-    assert 0.98 < sum(propensity.value for propensity in said.values()) < 1.02
+@described
+@dataclass(frozen=True)
+class Secretive(Score):
+    """Draws f and does not say by which law."""
+
+    draws = True
+
+    def on_table(self, view):
+        return view.draw()
+
+    def on_points(self, view):
+        return view.path()
+
+
+def secretive(seed):
+    policy = nr.gp_ts(nr.Arms.grid(0, 1, 4), K, noise=0.3, norm_bound=1.0).using(score=Secretive())
+    return thompson(seed, policy)
+
+
+def test_what_no_part_says_is_estimated_and_agrees_with_what_one_says():
+    for seed in range(8):
+        study, trial = secretive(seed)
+        estimated = study.explain(trial, draws=4000).propensity
+        exact = thompson(seed)[0].explain(trial.number).propensity
+        assert (estimated.draws, exact.draws) == (4000, 0)
+        assert abs(estimated.value - exact.value) < 4.5 * estimated.standard_error + 0.005
+        assert study.probabilities() is None
 
 
 def test_what_was_chosen_was_not_impossible():
     """Of 300 arms, hardly any comes again in 20 draws, and what came is divided by its propensity."""
     policy = nr.gp_ts(nr.Arms.grid(0, 1, 300), nr.SquaredExponential(0.05), noise=0.3, norm_bound=1.0)
-    study = nr.Study(policy, seed=0)
+    study = nr.Study(policy.using(score=Secretive()), seed=0)
     said = [study.explain(study.ask(), draws=20) for _ in range(5)]
     assert min(why.propensity.value for why in said) == 1 / 21
     other = (study.trials[4].arm + 150) % 300
-    blind = nr.Study(policy, seed=0)
+    blind = nr.Study(study.policy, seed=0)
     assert blind.explain(blind.ask(among=[other]), draws=20).propensity.value == 0.0  # of everything it is not chosen
 
 
 def test_propensities_are_keyed_by_seed_and_trial():
-    study, trial = thompson(0)
+    study, trial = secretive(0)
     first = study.explain(trial)
     assert study.explain(trial) == first
     assert first.propensity.standard_error > 0
     assert study.explain(trial, draws=0).propensity is None
-    again, other = thompson(0)
+    again, other = secretive(0)
     assert again.explain(other).propensity == first.propensity
     assert "(1000 draws)" in str(first)
 

@@ -22,7 +22,8 @@ FLOORS = [
     {"slots"},
     {"policy"},
     {"algorithms", "study"},
-    {"integrations", "serve", "simulation", "tuning"},
+    {"evaluation", "simulation"},
+    {"integrations", "serve", "tuning"},
     {"cli", "papers", "testing"},
     {"__main__"},
 ]

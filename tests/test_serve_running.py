@@ -1,6 +1,5 @@
 """`nilregret serve` as users start it: who may reach it, what it does with what is no request, and how it ends."""
 
-import asyncio
 import contextlib
 import json
 import os
@@ -13,7 +12,6 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
-from nilregret.serve import connections
 from nilregret.serve import server as running
 from nilregret.serve.auth import origin_checks
 
@@ -242,69 +240,3 @@ def test_the_password_of_the_storage_is_not_shown(folder):
     said = run("serve", "--storage", "postgresql://u:hidden@127.0.0.1:1/x", code=4).output
     assert "u:***@127.0.0.1" in said
     assert "hidden" not in said
-
-
-def test_a_busy_connection_is_not_silent():
-    class Transport:
-        closing = aborted = False
-
-        def abort(self):
-            self.aborted = True
-
-        def is_closing(self):
-            return self.closing
-
-    class Cycle:
-        response_complete = True
-
-    def connection(cycle, since):
-        made = connections.Connection.__new__(connections.Connection)
-        made.cycle, made.transport, made.silent_since = cycle, Transport(), since
-        return made
-
-    idle, between = connection(None, 1.0), connection(Cycle(), 2.0)
-    assert idle.silent
-    assert between.silent
-    between.cycle.response_complete = False
-    assert not between.silent
-    between.transport.closing = True
-    assert between.silent
-    between.transport.closing = False
-    limits, there = connections.LimitedConnections(10.0, 1), {idle, between}
-    limits.make_room(there)
-    assert idle.transport.aborted  # the oldest; one too many
-    assert there == {between}
-    limits.make_room(there)
-    assert not between.transport.aborted
-
-
-def test_the_head_of_an_answer_goes_out_with_what_follows_or_by_itself():
-    class Transport:
-        is_closing = get_extra_info = pause_reading = resume_reading = abort = None
-
-        def __init__(self):
-            self.written = []
-
-        def write(self, data):
-            self.written.append(data)
-
-        def close(self):
-            self.written.append(None)
-
-    async def written():
-        transport = Transport()
-        joining = connections.JoiningTransport(transport)
-        for part in (b"HTTP/1.1 200 \r\n\r\n", b"body", b"HTTP/1.1 100 \r\n\r\n", b"HTTP/1.1 200 \r\n\r\n", b""):
-            joining.write(part)
-        joining.write(b"HTTP/1.1 201 \r\n\r\n")
-        await asyncio.sleep(0)  # a stream, of which nothing has come yet
-        joining.write(b"more")
-        joining.write(b"HTTP/1.1 400 \r\n\r\n")
-        joining.close()
-        await asyncio.sleep(0)
-        return transport.written
-
-    assert asyncio.run(written()) == [
-        b"HTTP/1.1 200 \r\n\r\nbody", b"HTTP/1.1 100 \r\n\r\nHTTP/1.1 200 \r\n\r\n", b"",
-        b"HTTP/1.1 201 \r\n\r\n", b"more", b"HTTP/1.1 400 \r\n\r\n", None,
-    ]  # fmt: skip

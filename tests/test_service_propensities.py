@@ -64,3 +64,24 @@ def test_a_request_that_comes_again_hears_the_same():
         assert client.post(f"{AT}/decisions", body, key="k") == (201, first)
         status, said = client.post(f"{AT}/decisions", body | {"count": api.PROPENSITIES + 1})
         assert (status, said["error"]["field"]) == (422, "propensity")
+
+
+def test_a_study_that_records_them_says_them_with_each_decision():
+    storage = MemoryStorage()
+    body = {"policy": plain(POLICIES["thompson"]), "seed": 4, "propensities": True, "about": {"team": "a"}}
+    with Client(storage) as client:
+        status, said = client.put(AT, body)
+        assert (status, said["propensities"], said["about"]) == (201, True, {"team": "a"})
+        assert client.put(AT, body)[0] == 200
+        status, said = client.put(AT, body | {"propensities": False})
+        assert (status, said["error"]["field"]) == (409, "propensities")
+        _, given = client.post(f"{AT}/decisions", {"count": 12}, key="k")
+        assert client.post(f"{AT}/decisions", {"count": 12}, key="k") == (201, given)
+        said = [each["propensity"] for each in given["decisions"]]
+        _, one = client.get(f"{AT}/decisions/{given['decisions'][3]['id']}")
+        assert one["propensity"] == said[3]
+        _, told = client.get(f"{AT}/events")
+        assert [event["propensity"] for event in told["events"]] == said
+    study = nr.Study.open(storage=storage, name="shop")
+    assert [trial.propensity for trial in study.trials] == said
+    assert study.propensities

@@ -4,6 +4,7 @@ import json
 import resource
 import time
 
+import numpy as np
 import pytest
 
 import nilregret as nr
@@ -242,6 +243,20 @@ def test_banks_that_weigh_by_the_noise_hold_twice_as_much_under_another_regulari
     check_posterior(nr.gp_ucb(THREE_HUNDRED, ROUGH, noise=0.1, **part), limits)
     with pytest.raises(nr.errors.InvalidInput, match="on 300 arms would hold more"):
         check_posterior(nr.igp_ucb(THREE_HUNDRED, ROUGH, noise=0.1, norm_bound=1.0, **part), limits)
+
+
+def test_features_of_kernels_are_counted_too():
+    """2,000 features are 32 MB, twice with hallucination; a block for each of 20 arms of 100 features is 1.6 MB."""
+    smooth, wave = nr.kernels.RandomFeatures(nr.Matern(2.5), 1000), nr.kernels.RandomFeatures(nr.Matern(2.5), 50)
+    box, limits = nr.Box([0.0] * 2, [1.0] * 2), Limits(posterior_bytes=40 << 20)
+    check_posterior(nr.gp_ucb(box, smooth, noise=0.1), limits)
+    with pytest.raises(nr.errors.InvalidInput, match="61 MB for the features"):
+        check_posterior(nr.gp_bucb(box, smooth, noise=0.1, beta=2.0), limits)
+    contextual = nr.kernels.Overlap([0] * 20).on(*range(2, 22)) * wave.on(0, 1)
+    arms = nr.Arms(np.eye(20))
+    check_posterior(nr.gp_bucb(arms, contextual, noise=0.1, beta=2.0, context=box), Limits(posterior_bytes=4 << 20))
+    with pytest.raises(nr.errors.InvalidInput, match="fewer features"):
+        check_posterior(nr.gp_ucb(arms, contextual, noise=0.1, context=box, a=1, b=1), Limits(posterior_bytes=1 << 20))
 
 
 def test_a_policy_whose_posterior_is_too_large_is_refused_before_it_is_made(monkeypatch):

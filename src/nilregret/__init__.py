@@ -21,6 +21,7 @@ _ALSO = (
     "_utils.errors",
     "gp",
     "simulation",
+    "evaluation",
     "study",
 )
 # Modules that can be imported by a shorter name than their place.

@@ -27,6 +27,7 @@ from .domains.domain import Space as Space
 from .domains.parameters import Choice as Choice
 from .domains.parameters import Float as Float
 from .domains.parameters import Int as Int
+from .evaluation.api import evaluate as evaluate
 from .gp.information_gain import information_gain as information_gain
 from .kernels import Linear as Linear
 from .kernels import Matern as Matern

@@ -28,18 +28,22 @@ def _controller() -> ThreadpoolController:
 
 
 class OneThread(ProcessSetting):
-    """A context in which BLAS has one thread. Entering costs some 10 us, and much less within another one."""
+    """A context in which BLAS has one thread. Entering costs some microseconds."""
 
-    _limit: Any
+    _before: list[tuple[Any, int]]  # libraries with several threads, and how many
 
     def __reduce__(self) -> str:
         return "one_thread"  # Each process has one, so pickles refer to the one of the process that reads them.
 
     def _change(self) -> None:
-        self._limit = _controller().limit(limits=1, user_api="blas")
+        libraries = [library for library in _controller().lib_controllers if library.user_api == "blas"]
+        self._before = [(library, threads) for library in libraries if (threads := library.get_num_threads()) != 1]
+        for library, _ in self._before:
+            library.set_num_threads(1)
 
     def _restore(self) -> None:
-        self._limit.restore_original_limits()
+        for library, threads in self._before:
+            library.set_num_threads(threads)
 
 
 one_thread = OneThread()

@@ -6,7 +6,7 @@ from typing import Literal
 
 from .._utils.checks import LARGEST_REWARD, integer, number, one_of
 from .._utils.errors import InvalidInput
-from ..domains.domain import Arms, Domain, Space, check_domain
+from ..domains.domain import Arms, Box, Domain, Space, check_domain
 from ..domains.parameters import Choice
 from ..domains.search.boxes import PointSearch
 from ..domains.typed import D
@@ -46,6 +46,7 @@ FIRST_NOISE = 0.1  # The noise until the first fit, reward units.
 WIDTH = 2.0  # The standard deviations that are shown as bounds.
 DRAWN = 0.6  # The standard deviations by which draws deviate, for clicks and counts.
 RELATED = 0.3  # The lengthscale for clicks and counts, in sides of the domain.
+UNDER_CONTEXTS = {1: (64, 1, 3), 2: (256, 2, 5)}  # Candidates, starts and steps of a search, by real columns.
 FEW_CELLS = 64  # The cells, an arm under a context each, up to which there is a table and no linear models.
 OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
@@ -157,12 +158,26 @@ def auto(
         explore=_explore(domain, _start(domain, budget, parallel), limited=limited and context is None),
         pending=_pending(answers, parallel),
         constraints=_constraints(count, domain, context),
-        # On the border of the feasible region candidates must be allowed to lie close together.
-        search=PointSearch(mutations=256, incumbents=5, apart=0.0001 if limited else 0.001),
+        search=_search(domain, context, limited=limited),
         refit=_fits(context, is_known=is_known), reward=kind,
     )  # fmt: skip
     policy = _with_models(policy, world, answers) if by_models else policy
     return policy if part is None else policy.using(constraints=part)
+
+
+def _search(domain: Domain, context: Domain | None, *, limited: bool) -> PointSearch:
+    """Returns the search of a box or space.
+
+    Under contexts the candidates are predicted anew in each round, which costs O(n^2) for each. So in one and two real
+    columns there are no more than show every peak (docs/choosing.md, "Searches").
+    """
+    if context is not None and not limited and domain.dimension in UNDER_CONTEXTS:
+        candidates, starts, steps = UNDER_CONTEXTS[domain.dimension]
+        search = PointSearch(candidates=candidates, starts=starts, evaluations=steps, incumbents=5, apart=0.001)
+        if isinstance(domain, Box | Space) and search.dense(domain):
+            return search
+    # On the border of the feasible region candidates must be allowed to lie close together.
+    return PointSearch(mutations=256, incumbents=5, apart=0.0001 if limited else 0.001)
 
 
 def _limits(constraints: int | Constraints) -> tuple[int, Constraints | None]:

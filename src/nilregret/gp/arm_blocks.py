@@ -1,4 +1,4 @@
-"""Gaussian weights of features in independent blocks, one block for each arm: a linear model for each arm.
+"""Gaussian weights of features in independent blocks: one block in all, or one for each arm.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -15,7 +15,7 @@ observations.
 With roots the variance is |W_k^T z|^2, a sum of squares without cancellation, so rounding costs half the digits. The
 covariances themselves cost less to read: P_k z is one product, and with roots it is two. They suffice where lambda is
 not far below the prior variance: rounding adds some 1e-16 p |z|^2 to a variance, and never more for more observations.
-The roots or covariances of a block can be renewed from the block's observations at any time (`renew`, `refine`).
+A block can be computed anew from its observations at any time (`renew`, `refine`).
 
 With rho < 1 the weights of each block follow an Ornstein-Uhlenbeck process, whose stationary law is the prior. After s
 rounds P_k becomes g^2 P_k + (1 - g^2) I and m_k becomes g m_k, g = rho^s. Predictions apply this as they read, in O(1).
@@ -28,7 +28,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dger
 
 from .._utils.checks import Array, IndexArray
@@ -45,7 +45,6 @@ class ArmBlocks(Copyable):
         size: p.
         regularization: lambda.
         mean: m, `(K, p)`.
-        log_ratio: log det(I + Z Z^T / lambda) of all observations, without drift.
         now: the round of predictions and additions, if rho < 1.
 
     Args:
@@ -56,7 +55,7 @@ class ArmBlocks(Copyable):
         keep: rho. Below 1 covariances are kept, and observations can only be added.
     """
 
-    OWNED = ("_factors", "mean", "_changed")
+    OWNED = ("_factors", "mean", "_changed", "_log_ratios")
 
     def __init__(self, count: int, size: int, regularization: float, *, rooted: bool = True, keep: float = 1.0) -> None:
         self.count, self.size, self.regularization = count, size, regularization
@@ -64,9 +63,14 @@ class ArmBlocks(Copyable):
         self._factors = np.zeros((count, size, size))  # W_k^T, or P_k, so that one product serves all blocks
         self._factors.reshape(count, -1)[:, :: size + 1] = 1.0
         self.mean = np.zeros((count, size))
-        self.log_ratio = 0.0
+        self._log_ratios = np.zeros(count)
         self.now = 0
         self._changed = np.zeros(count)  # round of the latest addition to each block
+
+    @property
+    def log_ratio(self) -> float:
+        """Log det(I + Z Z^T / lambda) of all observations, without drift."""
+        return float(self._log_ratios.sum())
 
     # -- predictions ---------------------------------------------------------------------------------------------
 
@@ -121,6 +125,10 @@ class ArmBlocks(Copyable):
         squares = (self._keep ** (2.0 * (self.now - self._changed)))[:, None]
         return np.asarray(squares * half + (1.0 - squares) * z)
 
+    def means(self, blocks: IndexArray, Z: Array) -> Array:
+        """Returns z^T m_k of each row z, with k its block, `(n,)`."""
+        return np.asarray(Z @ self.mean[0] if self.count == 1 else np.einsum("ij,ij->i", Z, self.mean[blocks]))
+
     def halves(self, blocks: IndexArray, Z: Array) -> Array:
         """Returns W_k^T z of each row, with k its block, `(n, p)`. It needs roots.
 
@@ -136,6 +144,8 @@ class ArmBlocks(Copyable):
 
     def _by_block(self, blocks: IndexArray, rows: Array, matrices: Array) -> Array:
         """Returns each row times the matrix of its block, `(n, p)`."""
+        if self.count == 1:
+            return np.asarray(rows @ matrices[0])
         if len(blocks) == self.count and (blocks == np.arange(self.count)).all():
             return np.asarray(np.matmul(rows[:, None], matrices)[:, 0])
         result = np.empty((len(rows), self.size))
@@ -163,16 +173,22 @@ class ArmBlocks(Copyable):
 
     def add(self, block: int, z: Array, target: float) -> float:
         """Adds an observation and returns its variance before that. O(p^2)."""
+        return self.predict_and_add(block, z, target, 0.0)[1]
+
+    def predict_and_add(self, block: int, z: Array, target: float, center: float) -> tuple[float, float]:
+        """Adds an observation and returns mean and variance of `predict` before that. O(p^2)."""
         if self._keep < 1.0:
             self._drift(block)
         half, direction, variance = self._response(block, z)
         total, mean = self.regularization + variance, self.mean[block]
-        mean += direction * ((target - float(z.dot(mean))) / total)
+        before = float(z.dot(mean))
+        mean += direction * ((target - before) / total)
         # W (I - c v v^T) with v = W^T z: the square of the bracket is I - v v^T / (lambda + |v|^2).
         root = total + math.sqrt(self.regularization * total)
         self._add_outer(block, -1.0 / (root if self._rooted else total), direction, half)
-        self.log_ratio += math.log1p(variance / self.regularization)
-        return variance
+        self._log_ratios[block] += math.log1p(variance / self.regularization)
+        shift = center * float(direction[0]) if center else 0.0  # A sketch begins without features.
+        return before + shift, variance
 
     def revise(self, block: int, z: Array, change: float) -> None:
         """Adds `change` to the target of one observation. O(p^2)."""
@@ -193,7 +209,7 @@ class ArmBlocks(Copyable):
         mean -= direction * ((target - float(z.dot(mean))) / slack)
         root = slack + math.sqrt(self.regularization * slack)
         self._add_outer(block, 1.0 / (root if self._rooted else slack), direction, half)
-        self.log_ratio -= math.log(self.regularization / slack)
+        self._log_ratios[block] -= math.log(self.regularization / slack)
         return True
 
     def _response(self, block: int, z: Array) -> tuple[Array, Array, float]:
@@ -226,19 +242,12 @@ class ArmBlocks(Copyable):
     # -- rounding ------------------------------------------------------------------------------------------------
 
     def renew(self, block: int, upper: Array) -> None:
-        """Sets the root of a block from R with R^T R = I + Z_k^T Z_k / lambda, and the mean to 0 until it is refined.
-
-        The caller sets `log_ratio` again, by `log_ratio_of` of all blocks.
-        """
+        """Sets a block from R with R^T R = I + Z_k^T Z_k / lambda, and its mean to 0 until it is refined."""
         if self.size:
             inverse = solve_triangular(upper, np.eye(self.size), check_finite=False)
             self._factors[block] = inverse.T if self._rooted else inverse @ inverse.T
         self.mean[block] = 0.0
-
-    def log_ratio_of(self, block: int) -> float:
-        """Returns log det(I + Z_k^T Z_k / lambda) of one block, from its root. O(p^3)."""
-        sign_and_log = np.linalg.slogdet(self._factors[block])
-        return -float(sign_and_log[1]) * (2.0 if self._rooted else 1.0)
+        self._log_ratios[block] = 2.0 * float(np.log(np.abs(upper.diagonal())).sum())
 
     def refine(self, block: int, Z: Array, plays: npt.NDArray[np.int64], average: Array) -> None:
         """Applies one step of iterative refinement to the mean of a block, from all of its observations. O(n p).
@@ -249,9 +258,27 @@ class ArmBlocks(Copyable):
             plays: number of observations of each, `(n,)`.
             average: average target of each, `(n,)`.
         """
-        mean = self.mean[block]
-        gradient = Z.T @ (plays * (average - Z @ mean)) / self.regularization - mean
-        if self._rooted:
-            mean += (self._factors[block] @ gradient) @ self._factors[block]
-        else:
-            mean += self._factors[block] @ gradient
+        self.refine_by(block, Z.T @ (plays * (average - Z @ self.mean[block])))
+
+    def refine_by(self, block: int, misfit: Array) -> None:
+        """Applies the step for Z_k^T N (ybar - Z_k m_k), `(p,)`."""
+        mean, factor = self.mean[block], self._factors[block]
+        gradient = misfit / self.regularization - mean
+        mean += (factor @ gradient) @ factor if self._rooted else factor @ gradient
+
+
+def root_of_rows(rows: Array, size: int) -> Array:
+    """Returns R with R^T R = I + rows^T rows, by QR.
+
+    Forming the sum would lose the identity to rounding if lambda is small.
+    """
+    if not len(rows):
+        return np.eye(size)
+    ordered = rows[np.argsort(-np.einsum("ij,ij->i", rows, rows), kind="stable")]  # largest first
+    return np.asarray(np.linalg.qr(np.concatenate([ordered, np.eye(size)]), mode="r"))
+
+
+def root_of_gram(gram: Array) -> Array:
+    """Returns R with R^T R = I + gram, and overwrites `gram`."""
+    gram[np.diag_indices(len(gram))] += 1.0
+    return np.asarray(cholesky(gram, check_finite=False)) if len(gram) else gram

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .._utils.checks import number
@@ -11,9 +13,10 @@ from ..kernels.factorization import factor_of_arms, tolerance
 from .arms import ArmPosterior, Prior
 from .at_points import AtPoints
 from .distinct_arms import DistinctArmsPosterior
-from .feature_maps import KernelFeatures
+from .feature_maps import FeatureMap, KernelFeatures
 from .inducing import Terms
 from .low_rank_arms import LowRankPosterior
+from .per_arm import ArmColumns, arm_features
 from .points import PointPosterior
 from .weight_space import MOST_FEATURES, WeightSpacePosterior
 
@@ -40,7 +43,12 @@ def posterior_on_arms(domain: Arms, kernel: Kernel, regularization: float) -> Ar
 
 
 def posterior_at_points(
-    kernel: Kernel, dimension: int, regularization: float, *, terms: Terms | None = None
+    kernel: Kernel,
+    dimension: int,
+    regularization: float,
+    *,
+    terms: Terms | None = None,
+    arms: Sequence[ArmColumns] = (),
 ) -> AtPoints:
     """Returns the posterior at points that suits the kernel, exact unless a sketch is needed and asked for.
 
@@ -49,10 +57,24 @@ def posterior_at_points(
         dimension: number of columns of a point.
         regularization: lambda, reward units squared.
         terms: of a sketch, which a kernel of finite rank does not need.
+        arms: columns that hold one of finitely many arms or options each. If f is an independent function for each
+            arm, of rank p, a round costs p^2 an arm.
     """
-    rank = kernel.rank(dimension)
-    if rank is not None and rank <= MOST_FEATURES and kernel.features(np.zeros((1, dimension))) is not None:
-        return WeightSpacePosterior(kernel, dimension, regularization, KernelFeatures(kernel, rank), None)
-    if terms is not None:
-        return WeightSpacePosterior(kernel, dimension, regularization, None, terms)
+    span = features_at_points(kernel, dimension, arms)
+    if span is not None or terms is not None:
+        return WeightSpacePosterior(kernel, dimension, regularization, span, None if span is not None else terms)
     return PointPosterior(kernel, dimension, regularization)
+
+
+def features_at_points(kernel: Kernel, dimension: int, arms: Sequence[ArmColumns]) -> FeatureMap | None:
+    """Returns the features of a kernel of finite rank, or None if there are too many (see `posterior_at_points`).
+
+    A posterior of them holds `blocks * size**2` numbers.
+    """
+    for each in arms:
+        found = arm_features(kernel, each)
+        if found is not None and found.blocks * found.size**2 <= MOST_FEATURES**2:
+            return found
+    rank = kernel.rank(dimension)
+    known = rank is not None and rank <= MOST_FEATURES and kernel.features(np.zeros((1, dimension))) is not None
+    return KernelFeatures(kernel, rank) if known and rank is not None else None

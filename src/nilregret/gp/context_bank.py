@@ -135,9 +135,8 @@ class LinearModel(Copyable):
     def learn(self, block: int, z: Array, target: float) -> float:
         """Learns an observation. Returns the log density that it had, nats."""
         self.blocks.now += 1
-        mean, variance = self.blocks.predict_one(block, z, self._constant)
+        mean, variance = self.blocks.predict_and_add(block, z, target, self._constant)
         density = self._judge(target - mean, 1.0 + variance / self._precision, 1)
-        self.blocks.add(block, z, target)
         self._learned += 1
         if self._learned <= POOLED or self._learned % POOLED == 0:
             self._pool()

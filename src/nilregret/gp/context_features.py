@@ -3,11 +3,10 @@
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | z | | columns, standardised by the first contexts and cut off at 5 deviations | (d,) |
-| Omega | `_frequencies` | frequencies of a Matern-5/2 kernel, columns orthogonal in groups of d | (d, m) |
+| Omega | `_frequencies` | frequencies of a Matern-5/2 kernel (`RandomFeatures`) | (d, m) |
 | | `of_context`, `of_rows` | [1, z / sqrt(d), cos(Omega^T z) / sqrt(m), sin(Omega^T z) / sqrt(m)] | (p,) |
 
-The waves approximate the kernel (Rahimi & Recht 2007). Orthogonal frequencies vary less (Yu et al. 2016). The
-lengthscale is a multiple of the median distance between the first contexts.
+The lengthscale is a multiple of the median distance between the first contexts.
 """
 
 from __future__ import annotations
@@ -18,6 +17,8 @@ from typing import final
 import numpy as np
 
 from .._utils.checks import Array
+from ..kernels import Matern
+from ..kernels.random_features import RandomFeatures
 
 NU = 2.5  # smoothness of the Matern kernel whose frequencies are drawn
 FARTHEST = 5.0  # deviations at which columns are cut off
@@ -62,7 +63,9 @@ class Waves:
         self.size = 1 + columns + 2 * pairs
         self._columns, self._pairs = columns, pairs
         if pairs:
-            self._frequencies = _frequencies(columns, pairs, key) / (length * _median_distance(rows))
+            self._frequencies = RandomFeatures(Matern(NU), pairs, key).frequencies(columns).T / (
+                length * _median_distance(rows)
+            )
 
     def __call__(self, rows: Array) -> Array:
         """Returns the features of standardised rows `(n, d)`, `(n, p)`, or of one row `(d,)`, `(p,)`."""
@@ -84,18 +87,6 @@ def paired(contexts: Array, arms: Array) -> Array:
     each = min(PAIRED, len(arms))
     chosen = (np.arange(len(contexts) * each) * max(len(arms) // each, 1)) % len(arms)
     return np.hstack([np.repeat(contexts, each, axis=0), arms[chosen]])
-
-
-def _frequencies(columns: int, pairs: int, key: int) -> Array:
-    """Returns the frequencies of a Matern kernel of lengthscale 1, `(columns, pairs)`."""
-    rng = np.random.default_rng([columns, pairs, key])
-    groups = []
-    for _ in range(-(-pairs // columns)):
-        directions = np.linalg.qr(rng.standard_normal((columns, columns)))[0]
-        groups.append(directions * np.sqrt(rng.chisquare(columns, columns))[:, None])
-    normal = np.concatenate(groups)[:pairs]
-    # A Matern kernel is a mixture of squared exponential kernels: its frequencies are Student-t with 2 nu degrees.
-    return np.asarray((normal / np.sqrt(rng.chisquare(2.0 * NU, pairs) / (2.0 * NU))[:, None]).T)
 
 
 def _median_distance(rows: Array) -> float:

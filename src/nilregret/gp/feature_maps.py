@@ -1,5 +1,7 @@
 """Features of points: those of a kernel of finite rank, or of inducing points (Nystrom).
 
+Features may belong to blocks, such as one block for each arm (`per_arm`). Features of different blocks are orthogonal.
+
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | z(x) | `features` | coordinates of k(x, .) in an orthonormal basis of the span | (n, r) |
@@ -19,7 +21,7 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpstrf
 
-from .._utils.checks import Array
+from .._utils.checks import Array, IndexArray
 from ..kernels import Kernel
 from ..kernels.factorization import ROUNDING
 
@@ -28,12 +30,28 @@ class FeatureMap(ABC):
     """A map of points to coordinates in a finite-dimensional space of functions.
 
     Attributes:
-        size: number of features r.
+        size: number of features r of a block.
+        blocks: number of blocks.
         exact: True if the space contains all samples of the process.
     """
 
     size: int
+    blocks: int = 1
     exact: bool
+
+    def blocks_of(self, points: Array) -> IndexArray:
+        """Returns the block of every row, `(n,)`."""
+        return np.zeros(len(points), dtype=np.intp)
+
+    def values(self, points: Array, weights: Array) -> Array:
+        """Returns weights^T z of every row, `(n,)`, from weights of all blocks, `(blocks, r)`."""
+        z = self.features(points)
+        found = z @ weights[0] if self.blocks == 1 else np.einsum("ij,ij->i", z, weights[self.blocks_of(points)])
+        return np.asarray(found)
+
+    def slopes(self, points: Array, weights: Array) -> Array:
+        """Returns the gradients of `values`, `(n, d)`."""
+        return self.gradient(points, weights[self.blocks_of(points)])
 
     @abstractmethod
     def features(self, points: Array) -> Array:

@@ -49,9 +49,9 @@ import numpy as np
 from .._utils.checks import Array, IndexArray
 from ..kernels import Kernel
 from ..kernels.factorization import ROUNDING
+from .arm_blocks import ArmBlocks, root_of_gram
 from .feature_maps import NystromFeatures
 from .observations import Observations
-from .weights import Weights, root_of_gram
 
 CHUNK = 4096  # points at a time, which bounds the memory
 FEW = 16  # smallest number of points drawn at a time for the residual
@@ -85,7 +85,7 @@ class Sketch(NamedTuple):
     """
 
     span: NystromFeatures
-    weights: Weights
+    weights: ArmBlocks
     left_out: float
 
 
@@ -93,14 +93,14 @@ def draw_sketch(
     kernel: Kernel,
     seen: Observations,
     regularization: float,
-    before: tuple[NystromFeatures, Weights],
+    before: tuple[NystromFeatures, ArmBlocks],
     terms: Terms,
     rng: np.random.Generator,
 ) -> Sketch:
     """Returns inducing points for the observations, drawn by the variances of the sketch before."""
     n, plays = seen.size, seen.plays
     if not n:
-        return Sketch(NystromFeatures(kernel, seen.points, 0.0, terms.most), Weights(0, regularization), 0.0)
+        return Sketch(NystromFeatures(kernel, seen.points, 0.0, terms.most), ArmBlocks(1, 0, regularization), 0.0)
     total = float(plays.sum())
     budget = 0.5 * terms.accuracy**2 * regularization  # The other half is for later observations.
     scores = np.concatenate([_variances(*before, points) for _, points in _chunks(seen)])
@@ -116,10 +116,10 @@ def draw_sketch(
         if not len(more) or len(places) >= 4 * terms.most:
             break
         places = np.union1d(places, more)
-    weights = Weights(span.size, regularization)
-    weights.renew(root_of_gram(gram / regularization))
+    weights = ArmBlocks(1, span.size, regularization)
+    weights.renew(0, root_of_gram(gram / regularization))
     for _ in range(2):  # From 0, one refinement is a solve.
-        weights.refine_by(right - gram @ weights.mean)
+        weights.refine_by(0, right - gram @ weights.mean[0])
     return Sketch(span, weights, float(left.sum()))
 
 
@@ -129,9 +129,9 @@ def _chunks(seen: Observations) -> Iterator[tuple[slice, Array]]:
         yield some, seen.points[some]
 
 
-def _variances(span: NystromFeatures, weights: Weights, points: Array) -> Array:
+def _variances(span: NystromFeatures, weights: ArmBlocks, points: Array) -> Array:
     z = span.features(points)
-    half = z @ weights.root
+    half = weights.halves(span.blocks_of(points), z)
     return np.asarray(np.einsum("ij,ij->i", half, half) + span.left_out(points, z))
 
 

@@ -33,33 +33,33 @@ class Path:
     f(x) = g(x) + z(x)^T w with g a sum of prior paths, z features of a point, and w weights.
 
     Args:
-        features: function of `(m, d)` points that returns z, `(m, r)`.
-        gradient: function of points `(m, d)` and weights `(m, r)`. Row i is d (weights[i]^T z(x_i)) / d x_i.
+        values: function of `(m, d)` points and w that returns z^T w, `(m,)`.
+        slopes: function of `(m, d)` points and w that returns the gradients of z^T w, `(m, d)`.
         parts: prior paths, whose sum is g.
-        weights: w, `(r,)`.
-        mean: weights of the posterior mean mu(x) = z(x)^T `mean`, `(r,)`.
+        weights: w.
+        mean: weights of the posterior mean mu(x) = z(x)^T `mean`, of the shape of w.
     """
 
     def __init__(
         self,
-        features: Callable[[Array], Array],
-        gradient: Callable[[Array, Array], Array],
+        values: Callable[[Array, Array], Array],
+        slopes: Callable[[Array, Array], Array],
         parts: list[PriorPath],
         weights: Array,
         mean: Array,
     ) -> None:
-        self._features, self._gradient, self._parts = features, gradient, parts
+        self._values, self._slopes, self._parts = values, slopes, parts
         self._weights, self._mean = weights, mean
 
     def widened(self, factor: float) -> Path:
         """Returns the path mu + factor (f - mu): a draw from GP(mu, factor^2 cov)."""
         weights = factor * self._weights + (1.0 - factor) * self._mean
         parts = [part.widened(factor) for part in self._parts]
-        return Path(self._features, self._gradient, parts, weights, self._mean)
+        return Path(self._values, self._slopes, parts, weights, self._mean)
 
     def __call__(self, points: Array) -> Array:
         """Returns values at `(m, d)` points, `(m,)`."""
-        return sum_of_paths(self._parts, points) + self._features(points) @ self._weights
+        return sum_of_paths(self._parts, points) + self._values(points, self._weights)
 
     def slope(self, point: Array) -> tuple[float, Array]:
         """Returns value and gradient `(d,)` at one point `(d,)`."""
@@ -68,7 +68,7 @@ class Path:
 
     def slopes(self, points: Array) -> tuple[Array, Array]:
         """Returns values `(m,)` and gradients `(m, d)` at `(m, d)` points."""
-        gradients = self._gradient(points, np.broadcast_to(self._weights, (len(points), len(self._weights))))
+        gradients = self._slopes(points, self._weights)
         for part in self._parts:
             gradients = gradients + part.gradients(points)
         return self(points), gradients
@@ -98,11 +98,12 @@ class _Covariances(NamedTuple):
     kernel: Kernel
     points: Array
 
-    def features(self, points: Array) -> Array:
-        return self.kernel(points, self.points)
+    def values(self, points: Array, weights: Array) -> Array:
+        return np.asarray(self.kernel(points, self.points) @ weights)
 
-    def gradient(self, points: Array, weights: Array) -> Array:
-        return self.kernel.input_gradient(points, self.points, weights)
+    def slopes(self, points: Array, weights: Array) -> Array:
+        every = np.broadcast_to(weights, (len(points), len(weights)))
+        return self.kernel.input_gradient(points, self.points, every)
 
 
 def _path_at_points(posterior: PointPosterior, parts: list[PriorPath], rng: np.random.Generator) -> Path:
@@ -111,7 +112,7 @@ def _path_at_points(posterior: PointPosterior, parts: list[PriorPath], rng: np.r
     noise = rng.standard_normal(posterior.rank) * np.sqrt(posterior.regularization / posterior.plays)
     weights = posterior.solve_targets(posterior.average - sum_of_paths(parts, points) - noise)
     known = _Covariances(kernel, points)
-    return Path(known.features, known.gradient, parts, weights, posterior.weights)
+    return Path(known.values, known.slopes, parts, weights, posterior.weights)
 
 
 def _path_in_span(posterior: WeightSpacePosterior, parts: list[PriorPath], rng: np.random.Generator) -> Path:
@@ -120,10 +121,10 @@ def _path_in_span(posterior: WeightSpacePosterior, parts: list[PriorPath], rng: 
     That term is what is left of a prior path g when g is known in the span. It is independent of the first term.
     """
     span, known = posterior.span, posterior.weights
-    weights = known.mean + known.root @ rng.standard_normal(known.size)
+    weights = known.mean + known.from_halves(np.arange(known.count), rng.standard_normal(known.mean.shape))
     if isinstance(span, NystromFeatures):
         weights = weights - span.solve(sum_of_paths(parts, span.points))
-    return Path(span.features, span.gradient, parts, weights, known.mean)
+    return Path(span.values, span.slopes, parts, weights, known.mean.copy())
 
 
 def drawn_path(posterior: AtPoints, rng: np.random.Generator) -> Path:

@@ -86,20 +86,30 @@ class MappedRows:
     Args:
         features: function of points.
         left_out: function of points and their features, which returns the residual variance.
-        vectors: V.
+        blocks_of: function of points that returns the block of each.
+        vectors: V of each block, `(K, r, r)`.
     """
 
     def __init__(
-        self, features: Callable[[Array], Array], left_out: Callable[[Array, Array], Array], vectors: Array
+        self,
+        features: Callable[[Array], Array],
+        left_out: Callable[[Array, Array], Array],
+        blocks_of: Callable[[Array], IndexArray],
+        vectors: Array,
     ) -> None:
-        self._features, self._left_out, self._vectors = features, left_out, vectors
+        self._features, self._left_out, self._blocks_of, self._vectors = features, left_out, blocks_of, vectors
 
     def __call__(self, points: Any, values: Array, data: Array, ridges: Array) -> Moments:
         """Returns mean and variance, each `(J, n)`."""
-        known = self._features(points)
-        turned, shrunk = known @ self._vectors, 1.0 / (values + ridges[:, None])
-        mean = (shrunk * (np.sqrt(values) * data)) @ turned.T
-        return mean, self._left_out(points, known) + (ridges[:, None] * shrunk) @ (turned**2).T
+        known, blocks = self._features(points), self._blocks_of(points)
+        mean, variance = np.empty((2, len(ridges), len(points)))
+        for block in np.unique(blocks).tolist():
+            own = blocks == block
+            of_block = slice(block * known.shape[1], (block + 1) * known.shape[1])
+            turned, shrunk = known[own] @ self._vectors[block], 1.0 / (values[of_block] + ridges[:, None])
+            mean[:, own] = (shrunk * (np.sqrt(values[of_block]) * data[of_block])) @ turned.T
+            variance[:, own] = (ridges[:, None] * shrunk) @ (turned**2).T
+        return mean, self._left_out(points, known) + variance
 
 
 @final
@@ -133,17 +143,20 @@ def spectrum_of_features(
     return Spectrum(values, data, _rest(targets, data, scatter), FeatureRows(features @ vectors, left_out))
 
 
-def spectrum_of_gram(gram: Array, right: Array, squares: float, rows: Callable[[Array], MappedRows]) -> Spectrum:
-    """Returns the spectrum from sums over the observations.
+def spectrum_of_grams(grams: Array, rights: Array, squares: float, rows: Callable[[Array], MappedRows]) -> Spectrum:
+    """Returns the spectrum from sums over the observations of each block.
 
     Args:
-        gram: Z^T N Z for features Z, `(r, r)`.
-        right: Z^T N ybar, `(r,)`.
+        grams: Z^T N Z for features Z of each block, `(K, r, r)`.
+        rights: Z^T N ybar, `(K, r)`.
         squares: sum of the squared targets.
         rows: function of the eigenvectors.
     """
-    values, vectors, data = _diagonalised(gram, right)
-    return Spectrum(values, data, max(squares - float(data @ data), 0.0), rows(vectors))
+    each = [_diagonalised(gram, right) for gram, right in zip(grams, rights, strict=True)]
+    values, vectors, data = zip(*each, strict=True)
+    joined = np.concatenate(data)
+    rest = max(squares - float(joined @ joined), 0.0)
+    return Spectrum(np.concatenate(values), joined, rest, rows(np.stack(vectors)))
 
 
 def _diagonalised(gram: Array, right: Array) -> tuple[Array, Array, Array]:

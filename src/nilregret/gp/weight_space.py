@@ -2,13 +2,15 @@
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| z(x) | `span.features` | features of a point | (r,) |
-| W, w | `weights` | root of the covariance, and mean, of their weights | (r, r), (r,) |
+| z(x) | `span.features` | features of a point, in its block | (r,) |
+| K | `span.blocks` | number of blocks, such as arms | |
+| W, w | `weights` | roots of the covariances, and means, of their weights | (K, r, r), (K, r) |
 | mu | `predict` | z^T w | (n,) |
 | sigma^2 | `predict` | |z^T W|^2 + variance outside of the span | (n,) |
 
 An observation and a query cost O(r^2), whatever the number of observations. For a kernel of finite rank
-(`Kernel.features`) the features span all of f, and the posterior is exact. A sketch has the features of inducing
+(`Kernel.features`) the features span all of f, and the posterior is exact. If f is an independent function for each arm
+(`per_arm`), each arm has a block of r features with observations of its own. A sketch has the features of inducing
 points, which are drawn again from time to time (`inducing`, which also bounds the error). Observations in between are
 added at once, in the present span.
 """
@@ -26,15 +28,15 @@ from .._utils.errors import InvalidInput
 from .._utils.randomness import sketch_generator
 from ..kernels import Kernel
 from ..kernels.factorization import ROUNDING
+from .arm_blocks import ArmBlocks, root_of_rows
 from .at_points import AtPoints, Gradients, std_gradient
-from .feature_maps import FeatureMap, KernelFeatures, NystromFeatures
+from .feature_maps import FeatureMap, NystromFeatures
 from .inducing import Terms, draw_sketch
 from .observations import Observations
 from .protocol import check_regularization
-from .spectrum import MappedRows, Spectrum, spectrum_of_gram
-from .weights import Weights, root_of_rows
+from .spectrum import MappedRows, Spectrum, spectrum_of_grams
 
-MOST_FEATURES = 128  # largest rank of a kernel for which features are faster than a factor of the points observed
+MOST_FEATURES = 2048  # largest rank of a kernel whose features are used: 34 MB, and 13 ms a round
 REFINE_EVERY = 256  # observations between two refinements of the mean, at least
 CHUNK = 2048  # points predicted at a time, which bounds the memory of a prediction
 ALL_AT_ONCE = 64  # number of observations added together from which a sketch is drawn only once, after all
@@ -52,32 +54,32 @@ class WeightSpacePosterior(AtPoints):
         terms: of a sketch, or None for a kernel of finite rank.
     """
 
-    OWNED = ("_seen", "_weights", "_gram")
+    OWNED = ("_seen", "_weights", "_gram", "_since")
 
     def __init__(
-        self, kernel: Kernel, dimension: int, regularization: float, span: KernelFeatures | None, terms: Terms | None
+        self, kernel: Kernel, dimension: int, regularization: float, span: FeatureMap | None, terms: Terms | None
     ) -> None:
         self.kernel, self.dimension = kernel, dimension
         self.regularization = number("regularization", regularization, low=0.0, open_low=True)
         self.count = 0
         self._terms = terms
         self._span: FeatureMap = NystromFeatures(kernel, np.zeros((0, dimension)), 0.0, 0) if span is None else span
-        self._weights = Weights(self._span.size, self.regularization)
+        self._weights = ArmBlocks(self._span.blocks, self._span.size, self.regularization)
         self._seen = Observations(dimension)
         self._changes = 0  # observations added and removed in all, the key of the next draw
-        self._since = 0  # observations added and removed since the mean was refined
+        self._since = np.zeros(self._span.blocks, dtype=np.int64)  # since the mean of a block was refined
         self._outside = 0.0  # D^2 of a sketch
         self._limit = 0.0  # D^2 above which inducing points are drawn again
-        self._frozen = self._weights.root  # W when the inducing points were drawn
+        self._frozen = self._weights  # those when the inducing points were drawn
         self._grown = 1.0  # 1 + sum of s^2 / lambda since, with that W
-        self._gram: Array | None = None  # Z^T N Z, from its first use on
+        self._gram: Array | None = None  # Z^T N Z of each block, from its first use on
         if terms is not None:
             self._limit = terms.accuracy**2 * self.regularization
 
     @property
     def rank(self) -> int:
-        """Number of features r."""
-        return self._span.size
+        """Number of features of all blocks."""
+        return self._span.blocks * self._span.size
 
     @property
     def span(self) -> FeatureMap:
@@ -85,7 +87,7 @@ class WeightSpacePosterior(AtPoints):
         return self._span
 
     @property
-    def weights(self) -> Weights:
+    def weights(self) -> ArmBlocks:
         """Posterior of the weights of the features, not to be changed."""
         return self._weights
 
@@ -101,11 +103,11 @@ class WeightSpacePosterior(AtPoints):
         if self._terms is None:
             z = self._span.features(X)
             check_regularization(self.regularization, float(np.einsum("ij,ij->i", z, z).max(initial=0.0)))
-            for x, target, features in zip(X, y.tolist(), z, strict=True):
+            for x, target, block, features in zip(X, y.tolist(), self._span.blocks_of(X).tolist(), z, strict=True):
                 self._seen.add(x, target)
                 self.count += 1
-                self._take(features, target)
-                self._changed()
+                self._take(block, features, target)
+                self._changed(block)
             return
         priors = self.kernel.diagonal(X)
         check_regularization(self.regularization, float(priors.max(initial=0.0)))
@@ -116,7 +118,7 @@ class WeightSpacePosterior(AtPoints):
             self._seen.add(x, target)
             self.count += 1
             self._take_outside(x, target, prior)
-            self._changed()
+            self._changed(0)
 
     def _take_all(self, terms: Terms, X: Array, y: Array) -> None:
         for x, target in zip(X, y.tolist(), strict=True):
@@ -125,33 +127,42 @@ class WeightSpacePosterior(AtPoints):
         self._changes += len(X)
         self._draw_anew(terms)
 
-    def _take(self, z: Array, target: float) -> None:
-        self._weights.add(z, target)
+    def _take(self, block: int, z: Array, target: float) -> None:
+        self._weights.add(block, z, target)
         if self._gram is not None:
-            self._gram += np.multiply.outer(z, z)
+            self._gram[block] += np.multiply.outer(z, z)
 
     def _take_outside(self, x: Array, target: float, prior: float) -> None:
         z = self._span.features(x[None])[0]
         left = max(prior - float(z @ z), ROUNDING * prior)
-        half = z @ self._frozen
+        half = self._frozen.halves(np.zeros(1, dtype=np.intp), z[None])[0]
         self._outside += left
         # Until 1 + sum exceeds C, variances at the draw are at most C times the present ones (BBKB, Calandriello et
         # al. 2020).
         self._grown += (float(half @ half) + left) / self.regularization
-        self._take(z, target)
+        self._take(0, z, target)
 
-    def _changed(self) -> None:
+    def _changed(self, block: int) -> None:
         self._changes += 1
-        self._since += 1
         if self._terms is not None:
             if self._outside > self._limit or self._grown > self._terms.growth:
                 self._draw_anew(self._terms)
-        elif self._since >= max(REFINE_EVERY, self._seen.size):  # amortised O(r) an observation
-            self._refine()
+            return
+        self._since[block] += 1
+        if self._since[block] >= max(REFINE_EVERY, self._seen.size):  # amortised O(K r) an observation
+            self._refine(block)
 
-    def _refine(self) -> None:
-        self._since = 0
-        self._weights.refine(self._span.features(self._seen.points), self._seen.plays, self._seen.average)
+    def _refine(self, block: int) -> None:
+        self._since[block] = 0
+        self._weights.refine(block, *self._observed_in(block))
+
+    def _observed_in(self, block: int) -> tuple[Array, npt.NDArray[np.int64], Array]:
+        """Returns features, plays and average targets of the points in a block."""
+        seen = self._seen
+        if self._span.blocks == 1:
+            return self._span.features(seen.points), seen.plays, seen.average
+        own = self._span.blocks_of(seen.points) == block
+        return self._span.features(seen.points[own]), seen.plays[own], seen.average[own]
 
     def _draw_anew(self, terms: Terms) -> None:
         rng = sketch_generator(terms.seed, self._changes)
@@ -160,13 +171,13 @@ class WeightSpacePosterior(AtPoints):
         self._span, self._weights, self._outside = found
         # If the largest number of points leaves out more, the next draw waits for more observations.
         self._limit = max(terms.accuracy**2 * self.regularization, 2.0 * self._outside)
-        self._frozen, self._grown, self._gram = self._weights.root.copy(order="F"), 1.0, None
+        self._frozen, self._grown, self._gram = self._weights.copy(), 1.0, None
 
     def revise(self, point: npt.ArrayLike, old: float, new: float) -> None:
         """Replaces the target of one observation. O(r^2)."""
         x, old, new = self._row(point), number("old", old), number("new", new)
         self._seen.revise(x, old, new)
-        self._weights.revise(self._span.features(x[None])[0], new - old)
+        self._weights.revise(int(self._span.blocks_of(x[None])[0]), self._span.features(x[None])[0], new - old)
 
     def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
         """Replaces the targets of several observations. O(r^2), and O(r) each."""
@@ -174,35 +185,38 @@ class WeightSpacePosterior(AtPoints):
         changes = finite_array("new", new) - finite_array("old", old)
         for row, before, after in zip(rows, old, new, strict=True):
             self._seen.revise(row, before, after)
-        self._weights.revise(changes @ self._span.features(rows), 1.0)
+        blocks, z = self._span.blocks_of(rows), self._span.features(rows)
+        for block in np.unique(blocks).tolist():
+            own = blocks == block
+            self._weights.revise(block, changes[own] @ z[own], 1.0)
 
     def forget(self, point: npt.ArrayLike, target: float) -> None:
         """Removes one observation with this target. O(r^2), and occasionally O(n r^2)."""
         x, target = self._row(point), number("target", target)
         self._seen.remove(x, target)
         self.count -= 1
-        z = self._span.features(x[None])[0]
+        z, block = self._span.features(x[None])[0], int(self._span.blocks_of(x[None])[0])
         if self._gram is not None:
-            self._gram -= np.multiply.outer(z, z)
+            self._gram[block] -= np.multiply.outer(z, z)
         if self._terms is not None:
             prior = float(self.kernel.diagonal(x[None])[0])
             self._outside = max(self._outside - max(prior - float(z @ z), ROUNDING * prior), 0.0)
-        if self._weights.remove(z, target):
-            self._changed()
+        if self._weights.remove(block, z, target):
+            self._changed(block)
             return
         self._changes += 1
         if self._terms is not None:
             self._draw_anew(self._terms)
         else:
-            self._refactor()
+            self._refactor(block)
 
-    def _refactor(self) -> None:
-        """Computes the root from the observations, when subtraction would cancel what is left."""
-        seen = self._seen
-        rows = self._span.features(seen.points) * np.sqrt(seen.plays / self.regularization)[:, None]
-        self._weights.renew(root_of_rows(rows, self.rank))
-        self._refine()  # From 0, one refinement is a solve.
-        self._refine()
+    def _refactor(self, block: int) -> None:
+        """Computes the root of a block from its observations, when subtraction would cancel what is left."""
+        z, plays, _ = self._observed_in(block)
+        rows = z * np.sqrt(plays / self.regularization)[:, None]
+        self._weights.renew(block, root_of_rows(rows, self._span.size))
+        self._refine(block)  # From 0, one refinement is a solve.
+        self._refine(block)
 
     def _row(self, point: npt.ArrayLike) -> Array:
         row = self._as_row(point)
@@ -223,7 +237,7 @@ class WeightSpacePosterior(AtPoints):
     def mean(self, points: npt.ArrayLike) -> Array:
         """Returns the posterior mean, `(m,)`."""
         X = points_array("points", points, dimension=self.dimension)
-        parts = [self._span.features(X[i : i + CHUNK]) @ self._weights.mean for i in range(0, len(X), CHUNK)]
+        parts = [self._span.values(X[i : i + CHUNK], self._weights.mean) for i in range(0, len(X), CHUNK)]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def means_of(self, points: npt.ArrayLike) -> Array:
@@ -242,27 +256,27 @@ class WeightSpacePosterior(AtPoints):
         return np.concatenate([mean for mean, _ in parts]), np.sqrt(np.concatenate([var for _, var in parts]))
 
     def _moments(self, X: Array) -> tuple[Array, Array]:
-        z = self._span.features(X)
-        half = z @ self._weights.root
+        z, blocks = self._span.features(X), self._span.blocks_of(X)
+        half = self._weights.halves(blocks, z)
         variance = np.einsum("ij,ij->i", half, half)
         if not self._span.exact:
             variance += self._span.left_out(X, z)
-        return z @ self._weights.mean, variance
+        return self._weights.means(blocks, z), variance
 
     def mean_gradient(self, points: npt.ArrayLike) -> tuple[Array, Array]:
         """Returns the mean at `(m, d)` points and its gradient."""
         X = points_array("points", points, dimension=self.dimension)
         mean = self._weights.mean
-        return self._span.features(X) @ mean, self._span.gradient(X, np.broadcast_to(mean, (len(X), len(mean))))
+        return self._span.values(X, mean), self._span.slopes(X, mean)
 
     def gradients(self, points: npt.ArrayLike) -> Gradients:
         """Returns mean and std at `(m, d)` points with their gradients."""
         X = points_array("points", points, dimension=self.dimension)
         mean, mean_gradient = self.mean_gradient(X)
-        z = self._span.features(X)
-        half = z @ self._weights.root
+        z, blocks = self._span.features(X), self._span.blocks_of(X)
+        half = self._weights.halves(blocks, z)
         std = np.sqrt(np.einsum("ij,ij->i", half, half) + self._span.left_out(X, z))
-        towards = half @ self._weights.root.T
+        towards = self._weights.from_halves(blocks, half)
         if self._span.exact:
             slope = 2.0 * self._span.gradient(X, towards)
         else:
@@ -272,26 +286,31 @@ class WeightSpacePosterior(AtPoints):
     def covariance(self, points: npt.ArrayLike) -> Array:
         """Returns the joint posterior covariance of f at `m` points, `(m, m)`."""
         X = points_array("points", points, dimension=self.dimension)
-        z = self._span.features(X)
-        half = z @ self._weights.root
-        return np.asarray(half @ half.T + self._span.rest(X, X, z, z))
+        z, blocks = self._span.features(X), self._span.blocks_of(X)
+        half = self._weights.halves(blocks, z)
+        return np.asarray((blocks[:, None] == blocks) * (half @ half.T) + self._span.rest(X, X, z, z))
 
     def cross_covariance(self, points: npt.ArrayLike, others: npt.ArrayLike) -> Array:
         """Returns the posterior covariance of f between `n` points and `k` others, `(n, k)`."""
         X = points_array("points", points, dimension=self.dimension)
         Y = points_array("others", others, dimension=self.dimension)
         z, towards = self._span.features(X), self._span.features(Y)
-        inside = (z @ self._weights.root) @ (towards @ self._weights.root).T
-        return np.asarray(inside + self._span.rest(X, Y, z, towards))
+        blocks, others_blocks = self._span.blocks_of(X), self._span.blocks_of(Y)
+        inside = self._weights.halves(blocks, z) @ self._weights.halves(others_blocks, towards).T
+        return np.asarray((blocks[:, None] == others_blocks) * inside + self._span.rest(X, Y, z, towards))
 
     def spectrum(self) -> Spectrum:
-        """Returns the diagonalised observations. O(n r + r^3), and O(n r^2) the first time and after a draw."""
-        z = self._span.features(self._seen.points)
+        """Returns the diagonalised observations. O(n r + K r^3), and O(n r^2) the first time and after a draw."""
+        z, blocks = self._span.features(self._seen.points), self._span.blocks_of(self._seen.points)
+        every, plays = range(self._span.blocks), self._seen.plays
         if self._gram is None:
-            self._gram = (z * self._seen.plays[:, None]).T @ z
-        return spectrum_of_gram(
-            self._gram, z.T @ (self._seen.plays * self._seen.average), self._sum_of_squares(),
-            lambda vectors: MappedRows(self._span.features, self._span.left_out, vectors),
+            owned = [blocks == block for block in every]
+            self._gram = np.stack([(z[own] * plays[own, None]).T @ z[own] for own in owned])
+        weighted = plays * self._seen.average
+        right = np.stack([weighted[blocks == block] @ z[blocks == block] for block in every])
+        return spectrum_of_grams(
+            self._gram, right, self._sum_of_squares(),
+            lambda vectors: MappedRows(self._span.features, self._span.left_out, self._span.blocks_of, vectors),
         )  # fmt: skip
 
     def _sum_of_squares(self) -> float:
@@ -300,14 +319,14 @@ class WeightSpacePosterior(AtPoints):
     @property
     def quadratic_form(self) -> float:
         """Quadratic form y^T (Q + lambda I)^{-1} y = |y - mu|^2 / lambda + |w|^2, a sum of squares. O(n r)."""
-        seen, mean = self._seen, self._weights.mean
+        seen, mean = self._seen, self._weights.mean.ravel()
         misfit = seen.scatter + float(seen.plays @ (seen.average - self.mean(seen.points)) ** 2)
         return misfit / self.regularization + float(mean @ mean)
 
     @property
     def mean_norm(self) -> float:
         """RKHS norm ||mu||_k = |w|."""
-        return float(np.linalg.norm(self._weights.mean))
+        return float(np.linalg.norm(self._weights.mean.ravel()))
 
     @property
     def log_determinant_ratio(self) -> float:

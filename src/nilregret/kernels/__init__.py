@@ -14,8 +14,9 @@ from .categories import Mixture, Overlap
 from .combined import Active, Product, Sum
 from .derivatives import Derivatives
 from .domains import kernel_for
-from .others import Empirical, Linear
+from .others import Constant, Empirical, Linear
 from .periodic import Periodic
+from .random_features import RandomFeatures
 from .rounded import Rounded
 from .stationary import Matern, RationalQuadratic, Spectral, SquaredExponential, Stationary
 from .tied import Tied
@@ -23,6 +24,7 @@ from .wrapped import Multiplied, Stretched
 
 __all__ = [
     "Active",
+    "Constant",
     "Derivatives",
     "Empirical",
     "Hyperparameter",
@@ -35,6 +37,7 @@ __all__ = [
     "Periodic",
     "PointKernel",
     "Product",
+    "RandomFeatures",
     "RationalQuadratic",
     "Rounded",
     "Spectral",

@@ -191,6 +191,11 @@ class Kernel(ABC):
         """Alpha of Avanesov's schedules: nu of a Matern kernel, possibly infinite, or None if unknown."""
         return None
 
+    @property
+    def approximates(self) -> bool:
+        """True if it stands for another kernel, so that bounds under it are proved for no f of that kernel."""
+        return False
+
     def rank(self, dimension: int) -> int | None:  # noqa: ARG002 - most have none
         """Returns the number of functions that span all samples, or None if it is infinite.
 

@@ -88,6 +88,11 @@ class Pair(Kernel):
         left, right = self.left.variance, self.right.variance
         return None if left is None or right is None else float(self._combined(np.array(left), np.array(right)))
 
+    @property
+    def approximates(self) -> bool:
+        """True if one of the kernels stands for another kernel."""
+        return self.left.approximates or self.right.approximates
+
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
         """Returns K, and the pullbacks of both kernels one after the other."""
         return self.matrices(X)(self.log_parameters)

@@ -1,7 +1,8 @@
-"""Kernels that are not functions of a distance: linear functions, and a given covariance matrix."""
+"""Kernels that are not functions of a distance: linear functions, constants, and a given covariance matrix."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Never, final
@@ -96,6 +97,90 @@ class Linear(PointKernel):
         points = points_array("X", X)
         matrix = self(points, points)
         return matrix, lambda weights: np.array([np.vdot(weights, matrix)])
+
+
+@final
+@described
+@dataclass(frozen=True)
+class Constant(PointKernel):
+    """k(x, x') = scale: one unknown number, the same at every point. `Constant() + Linear()` has an intercept."""
+
+    scale: float = field(default=1.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", scale_number(self.scale))
+
+    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
+        """Returns `scale` for every pair of rows of A and of B, `(n, m)`."""
+        first, second = points_pair(A, B)
+        return np.full((len(first), len(second)), self.scale)
+
+    def diagonal(self, A: npt.ArrayLike) -> Array:
+        """Returns `scale` for every row."""
+        return np.full(len(points_array("A", A)), self.scale)
+
+    def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """Returns zeros, `(m, d)`."""
+        first, second = points_pair(X, B)
+        weights_array(weights, (len(first), len(second)))
+        return np.zeros(first.shape)
+
+    @property
+    def log_parameters(self) -> Array:
+        """Log scale."""
+        return np.log([self.scale])
+
+    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
+        """Returns the description of the scale."""
+        return (Hyperparameter("scale", tuple(columns), len(columns)),)
+
+    def with_log_parameters(self, values: npt.ArrayLike) -> Constant:
+        """Returns the same kernel with this scale, given by its logarithm."""
+        return Constant(scale=float(np.exp(parameter_values(values, 1))[0]))
+
+    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
+        """Returns K, which is also its own derivative with respect to log scale."""
+        matrix = self(X, X)
+        return matrix, lambda weights: np.array([np.vdot(weights, matrix)])
+
+    def scaled(self, factor: float) -> Constant:
+        """Returns the same kernel with `factor` times the scale."""
+        return Constant(scale=factor * self.scale)
+
+    def rescaled(self, factors: Array) -> Constant:  # noqa: ARG002 - it has no lengths
+        """Returns the kernel itself."""
+        return self
+
+    def derivatives(self, lower: Array, upper: Array) -> Derivatives:  # noqa: ARG002 - the same on every box
+        """Returns the variance of values, and no variance of slopes."""
+        d = len(lower)
+        return Derivatives(self.scale, np.zeros(d), np.zeros((d, d)), stationary=True)
+
+    @property
+    def variance(self) -> float:
+        """Scale."""
+        return self.scale
+
+    @property
+    def smoothness(self) -> float:
+        """Infinity."""
+        return math.inf
+
+    def rank(self, dimension: int) -> int:  # noqa: ARG002 - the same for all
+        """Returns 1."""
+        return 1
+
+    def features(self, points: npt.ArrayLike) -> Array:
+        """Returns the root of the scale."""
+        return np.full((len(points_array("points", points)), 1), math.sqrt(self.scale))
+
+    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:  # noqa: ARG002 - none moves it
+        """Returns zeros, `(m, d)`."""
+        return np.zeros(points_array("X", X).shape)
+
+    def columns(self, dimension: int) -> frozenset[int]:  # noqa: ARG002 - sees none
+        """Returns no column."""
+        return frozenset()
 
 
 @final

@@ -81,6 +81,11 @@ class Wrapper(PointKernel):
         """Prior variance of the kernel inside."""
         return self.kernel.variance
 
+    @property
+    def approximates(self) -> bool:
+        """True if the kernel inside stands for another kernel."""
+        return self.kernel.approximates
+
     def rank(self, dimension: int) -> int | None:
         """Returns the rank of the kernel inside."""
         return self.kernel.rank(dimension)

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._utils.checks import Array, IndexArray
+from .._utils.checks import Array
 from .._utils.randomness import Randomness, propensity_generator
 from ..domains.domain import Arms, Box, Domain
 from ..gp import Belief
-from ..slots.feasibility import Mask
 from ..storage.record import Trial
 from .availability import Available
 from .decide import Posed, pose
-from .engines import Compared, Engine, Question
+from .engines import Compared, Decision, Engine, Question
+from .propensities import propensity
 from .state import State
 
 APART = 0.02  # share of the diagonal of a continuous domain: nearer points count as the same point
@@ -50,8 +50,7 @@ class Reasons(NamedTuple):
         rule: the name of the score of the round, or None if the round was uniform.
         compared: the points that were compared, or None if the round was uniform.
         shown: the scores of these points, `(n,)`, in reward units if the score has such units.
-        propensity: the probability of the trial. None on continuous domains, except for uniform rounds on a box, and
-            None for initial designs.
+        propensity: the probability of the trial. None on continuous domains, except for uniform rounds on a box.
         width: the multiple of the standard deviation that the score drew, or None if it drew none.
     """
 
@@ -71,7 +70,7 @@ class Inquiry(NamedTuple):
         trial: the trial that was asked for.
         now: the time of the decision, Unix seconds.
         available: what could be played, or None for everything.
-        draws: the number of draws for a propensity that cannot be computed exactly.
+        draws: the number of draws for a propensity by a law that a part does not say.
         repeated: whether the state has decided for the same point as the trial's.
     """
 
@@ -87,22 +86,13 @@ class Inquiry(NamedTuple):
         randomness = self._randomness()
         forcing, question, left = self._posed(randomness)
         forced_by = None if forcing is None else type(forcing).__name__
-        by_chance = randomness.used  # by now: then chance decides whether the round is forced
+        surely_uniform = question is None and not randomness.used
+        found = self._propensity() or (self._density() if surely_uniform else None)
         if question is None:
-            propensity = self._estimated(None, None) if by_chance else self._of_uniform(left)
-            return Reasons(forced_by, None, None, np.zeros(0), propensity)
-        point = self.trial.point
-        compared = self._engine.compared(self._belief, question.centred(), left, point)
-        if compared.tied is None or (forcing is not None and forcing.score is None):
-            propensity = None  # a part drew these places for the whole study, so nothing is left to chance
-        elif by_chance:
-            propensity = self._estimated(None, None)
-        elif randomness.used:  # by a score that draws
-            propensity = self._estimated(question, left)
-        else:
-            propensity = self._of_ties(compared) if self._is_finite() else None
+            return Reasons(forced_by, None, None, np.zeros(0), found)
+        compared = self._engine.compared(self._belief, question.centred(), left, self.trial.point)
         shown, width = self._shown(question, compared), question.score.drawn_width(question.round, self._randomness())
-        return Reasons(forced_by, type(question.score).__name__, compared, shown, propensity, width)
+        return Reasons(forced_by, type(question.score).__name__, compared, shown, found, width)
 
     def _randomness(self) -> Randomness:
         return Randomness(self.state.rounds.seed, self.trial.number)
@@ -133,48 +123,35 @@ class Inquiry(NamedTuple):
 
     # -- how probable it was -------------------------------------------------------------------------------------
 
-    def _is(self, points: Array, arms: IndexArray | None) -> Mask:
-        """Returns which choices are the trial's, `(n,)`."""
-        return np.asarray(arms == self.trial.arm if arms is not None else (points == self.trial.point).all(axis=1))
+    def _propensity(self) -> Propensity | None:
+        """Returns the probability of the trial by the laws of the parts, or else an estimate."""
+        trial, memory = self.trial, self.state.memory
+        decision = Decision(trial.point, trial.arm, trial.explored)
+        value = propensity(memory, decision, trial.context, now=self.now, available=self.available)
+        return self._estimated() if value is None else Propensity(value)
 
-    def _of_ties(self, compared: Compared) -> Propensity:
-        """Returns the probability of one of the tied best points. It is 1 if there is a single best point."""
-        tied = compared.tied
-        return Propensity(float(self._is(compared.points, compared.arms)[tied].mean()))
-
-    def _of_uniform(self, available: Available | None) -> Propensity | None:
-        """Returns the probability of one of the points left, or a density on a box.
-
-        The density includes places where trials have failed.
-        """
-        left, domain = self._engine.remaining(available), self.state.policy.domain
-        if left is not None:
-            return Propensity(float(self._is(left.points, left.arms).mean()))
-        if not isinstance(domain, Box):
+    def _density(self) -> Propensity | None:
+        """Returns the density of a uniform round on a box, or None elsewhere. It includes places that have failed."""
+        domain = self.state.policy.domain
+        if self._is_finite() or not isinstance(domain, Box):
             return None
         return Propensity(float(np.prod(1.0 / (domain.upper - domain.lower))), density=True)
 
-    def _estimated(self, question: Question | None, left: Available | None) -> Propensity | None:
-        """Returns the share of decisions by other random numbers that choose the trial.
-
-        Args:
-            question: the question of the round, or None if chance has a part in it and it is posed anew each time.
-            left: what may be played by the question.
-        """
+    def _estimated(self) -> Propensity | None:
+        """Returns the share of decisions by other random numbers that choose the trial, or None if there is none."""
         seed, number = self.state.rounds.seed, self.trial.number
         if not self.draws or not self._is_finite():
             return None
         generator, hits = propensity_generator(seed, number), 0
         for _ in range(self.draws):
-            randomness, posed, among = Randomness.again(seed, number, generator), question, left
-            if posed is None:
-                _, posed, among = self._posed(randomness)
-            if posed is None:
-                decision = self._engine.draw_uniform(randomness, among)
+            randomness = Randomness.again(seed, number, generator)
+            _, question, left = self._posed(randomness)
+            if question is None:
+                decision = self._engine.draw_uniform(randomness, left)
             else:
-                decision = self._engine.choose(self._belief, posed._replace(randomness=randomness), among)
-            arms = None if decision.arm is None else np.array([decision.arm])
-            hits += int(self._is(decision.point[None], arms)[0])
+                decision = self._engine.choose(self._belief, question, left)
+            same = np.array_equal(decision.point, self.trial.point)
+            hits += decision.arm == self.trial.arm if decision.arm is not None else same
         share = (hits + 1) / (self.draws + 2)  # for the error alone: 0 hits of many are no certainty
         itself = int(self.repeated)
         value = (hits + itself) / (self.draws + itself)

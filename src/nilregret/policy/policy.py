@@ -148,6 +148,7 @@ class Policy(Generic[D]):
         """The claim for which the bounds are proved (see `Envelope`).
 
         Nothing is proved if the kernel, the memory or f itself changes, since a restart spends delta anew. Nothing is
+        proved under a kernel that stands for another (`Kernel.approximates`), since f is not of its space. Nothing is
         proved if unanswered trials are imputed either, since the theorems are for rewards. Exceptions are the width
         for censored rewards and the inflated width for a hallucinated variance.
 
@@ -158,7 +159,7 @@ class Policy(Generic[D]):
         about_f = not self.objective.looks_back or self.confidence.for_all_at_once
         about_f = about_f and self.objective.proved and self.objective.admits(self.confidence)
         about_f = about_f and self.confidence.suits(self)
-        exact = self.sketch is None or self.confidence.sketched
+        exact = (self.sketch is None or self.confidence.sketched) and not self.kernel.approximates
         whole = self.refit is None and self.memory.keeps_all and about_f and exact
         return self.pending.proves(self.confidence.valid_for, self) if whole else "none"
 

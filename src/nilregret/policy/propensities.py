@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._utils.blas import with_one_thread
 from .._utils.checks import Array, IndexArray
 from .._utils.randomness import Randomness
 from ..domains.domain import Arms
@@ -21,8 +20,6 @@ from .availability import Available
 from .decide import Posed, posed
 from .engines import Decision
 from .memory_runner import MemoryRunner
-
-LEAST = 1e-12  # least probability of what was chosen, which rounding or a quadrature may make 0
 
 
 class _Case(NamedTuple):
@@ -41,7 +38,6 @@ class _Case(NamedTuple):
     size: float = 1.0
 
 
-@with_one_thread
 def propensity(
     memory: MemoryRunner, decision: Decision, context: Array | None, *, now: float, available: Available | None
 ) -> float | None:
@@ -58,17 +54,17 @@ def propensity(
     if cases is None:
         return None
     if decision.arm is not None:
-        ours = np.array([decision.arm])
+        ours = [decision.arm]
     else:
-        ours = np.flatnonzero((available.points == decision.point).all(axis=1))  # type: ignore[union-attr]  # finite
+        ours = np.flatnonzero((available.points == decision.point).all(axis=1)).tolist()  # type: ignore[union-attr]
     found = 0.0
     for chance, numbers, law, size in cases:
-        for place in np.flatnonzero(np.isin(numbers, ours)).tolist():
-            found += chance * law.probability(place, size)
-    return min(max(found, LEAST), 1.0)
+        for number in ours:
+            for place in np.flatnonzero(numbers == number).tolist():
+                found += chance * law.probability(place, size)
+    return found
 
 
-@with_one_thread
 def distribution(
     memory: MemoryRunner, context: Array | None, *, now: float, available: Available | None
 ) -> Array | None:
@@ -88,6 +84,8 @@ def distribution(
 
 def _cases(memory: MemoryRunner, context: Array | None, now: float, available: Available | None) -> list[_Case] | None:
     """Returns the cases of the next round, or None if some law is not known."""
+    if available is None and not isinstance(memory.policy.domain, Arms):
+        return None
     explore, seed, number = memory.policy.explore, memory.rounds.seed, memory.rounds.count
     parts: Chances | None = ((None, 1.0),)
     if explore.ever:
@@ -114,5 +112,6 @@ def _case(memory: MemoryRunner, posed_: Posed, chance: float) -> _Case | None:
     if question is None:
         among = engine.remaining(left)
         return None if among is None else _Case(chance, among.numbers, KnownScores(np.zeros(len(among.points))))
-    law = engine.law(belief, question, left)
-    return None if law is None else _Case(chance, *law, engine.size(belief, question, left))
+    with engine.blas:
+        law = engine.law(belief, question, left)
+        return None if law is None else _Case(chance, *law, engine.size(belief, question, left))

@@ -26,6 +26,8 @@ from .policy import Policy
 from .propensities import distribution, propensity
 from .rounds import Rounds
 
+LEAST = 1e-12  # least probability of a decision that was made, which rounding may make 0
+
 
 @final
 class State:
@@ -191,7 +193,8 @@ class State:
     ) -> float | None:
         """Returns the probability with which `decide` has just made a decision, or None if it is not known."""
         with self.outputs.engine.blas:
-            return propensity(self.memory, decision, context, now=now, available=available)
+            found = propensity(self.memory, decision, context, now=now, available=available)
+        return None if found is None else min(max(found, LEAST), 1.0)
 
     def distribution(
         self, context: Array | None = None, *, now: float = math.inf, available: Available | None = None

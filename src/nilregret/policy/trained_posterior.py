@@ -142,6 +142,9 @@ class TrainedPosterior:
         """Adds entries to the belief."""
         entry_of = self.engine.entry
         self._batches.append(([entry_of(trial) for trial, _ in entries], [target for _, target in entries]))
+        if self._of_rewards and all(trial.reward is not None for trial, _ in entries):
+            self._unmade += [trial for trial, _ in entries]
+            return
         for entry in entries:
             self.entries[entry.trial.number] = entry
 
@@ -239,5 +242,5 @@ class TrainedPosterior:
 
     def copy(self, engine: Engine[Any]) -> TrainedPosterior:
         """Returns an independent copy."""
-        fresh = {"engine": engine, "_belief": self.belief.copy(), "_entries": self.entries.copy()}
-        return independent(self, ("_batches",), fresh={**fresh, "_unmade": self._unmade[:0]})
+        fresh = {"engine": engine, "_belief": self.belief.copy(), "_entries": self._entries.copy()}
+        return independent(self, ("_batches",), fresh={**fresh, "_unmade": self._unmade[:]})

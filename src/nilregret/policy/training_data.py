@@ -242,17 +242,17 @@ class TrainingData:
         Args:
             lowered: whether the smallest reward has changed.
         """
-        pending, entries = self.pending, self.posterior.entries
+        pending = self.pending
         recharged = self._constraint_means is not None and self._constraint_means.take_changed()
         if pending.waits is not None:
             self.posterior.revise_all(self._due(pending.waits, everything=recharged))
             if recharged or lowered:
-                self._update_targets(sorted(number for number in pending.dropped if number in entries))
+                self._update_targets(sorted(number for number in pending.dropped if number in self.posterior.entries))
         elif self._part.moves or (lowered and (pending.dropped or pending.open)):
             self.retarget()
         elif recharged:
             numbers = (*pending.open, *sorted(pending.dropped))
-            self._update_targets([number for number in numbers if number in entries])
+            self._update_targets([number for number in numbers if number in self.posterior.entries])
 
     def _due(self, waits: Waits, *, everything: bool) -> list[tuple[Trial, float | None]]:
         """Returns the open trials whose target changes, with the new targets.
@@ -330,9 +330,9 @@ class TrainingData:
     def target(self, trial: Trial) -> float | None:
         """Returns the target of an answered trial in the posterior's units, or None if it teaches nothing."""
         value = trial.reward if self._objective.is_reward else self._objective.target(trial, self.multipliers)
-        if value is None:
-            return None
         center, unit, warp = self.posterior.units
+        if value is None or (unit == 1.0 and center == 0.0 and warp is None):
+            return value  # not a copy of the number that the trial keeps
         return (value - center) / unit if warp is None else self.posterior.units.scaled(value)
 
     def _target_now(self, trial: Trial) -> float | None:

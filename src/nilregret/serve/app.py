@@ -19,7 +19,7 @@ from .arm_routes import ARM_OPERATIONS
 from .auth.middleware import AccessMiddleware
 from .auth.tokens import Tokens
 from .openapi import document
-from .operations import Endpoint, Operation
+from .operations import DirectCalls, Endpoint, Operation
 from .problems import HANDLERS
 from .read_routes import HEALTH_OPERATIONS, READ_OPERATIONS
 from .service import Service
@@ -69,8 +69,9 @@ def create_app(
         service.workers.close()
 
     app = Starlette(
-        routes=[*(each.route() for each in endpoints), Route("/openapi.json", openapi), *routes],
-        exception_handlers=HANDLERS, lifespan=lifespan, middleware=[access],
+        routes=[*(each.route for each in endpoints), Route("/openapi.json", openapi), *routes],
+        exception_handlers=HANDLERS, lifespan=lifespan,
+        middleware=[access, Middleware(DirectCalls, endpoints=endpoints)],
     )  # fmt: skip
     app.router.redirect_slashes = False  # a redirection names scheme and host, which a proxy may have changed
     app.state.service = service

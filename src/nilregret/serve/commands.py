@@ -92,7 +92,7 @@ class Decide(NamedTuple):
             worker.counts.check(transaction, self.most_pending, count - len(made))
             begun = len(made)
             while len(made) < count and (len(made) == begun or not transaction.expired):
-                state = transaction.copy_state() if body.propensity else None
+                state = transaction.copy_state() if body.propensity and not study.propensities else None
                 trial = transaction.ask(context, offered, lease)
                 made.append(_NewTrial(trial, partial(_propensity, state, available=transaction.playable(offered))))
             self._write_notes(transaction, [each.trial for each in made], count - len(made))

@@ -12,7 +12,7 @@ from ..algorithms.schema import within
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Choice
 from ..policy.policy import Policy
-from ..study.definition import differences
+from ..study.definition import PROPENSITIES, differences
 from ..study.direction import AnyPolicy, check_policy
 from ..study.study import Study
 from . import messages
@@ -54,7 +54,7 @@ def put(
     if FACT in facts:
         raise InvalidInput(f"`about` has {FACT!r}, under which the waiting rule is kept: call that fact otherwise.")
     made = known is None
-    facts |= rule.fact
+    facts |= rule.fact | ({PROPENSITIES: True} if body.propensities else {})
     if known is None:
         about("name", new_study_name, "name", stored_as)
         Study(policy, goal=body.goal, seed=body.seed, about=facts)  # raises an error before a row is written
@@ -78,7 +78,7 @@ def _entry(differing: list[str], body: messages.StudyRequest) -> str:
     name, _, inner = first.partition(".")
     if name == FACT:
         return inner or "on_deadline"
-    if name in ("goal", "seed"):
+    if name in ("goal", "seed", PROPENSITIES):
         return name
     if name == "domain" and body.arms is not None:
         return "arms"

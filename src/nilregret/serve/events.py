@@ -51,7 +51,7 @@ def events(study: Study, after: int, most: int) -> m.Events:
 
 def _change(change: ArmChange) -> m.Event:
     kind: m.EventKind = f"arms_{change.kind}"  # type: ignore[assignment]  # each of these is a word of `EventKind`
-    return m.Event(change.order, kind, None, change.time, None, None, [each.arm for each in change.arms])
+    return m.Event(change.order, kind, None, change.time, None, None, None, [each.arm for each in change.arms])
 
 
 def _event(order: int, kind: str, trial: Trial) -> m.Event:
@@ -61,7 +61,9 @@ def _event(order: int, kind: str, trial: Trial) -> m.Event:
     if kind == "abandoned" and trial.abandoned is not None:
         at, reason = trial.abandoned.time, trial.abandoned.reason
     named: m.EventKind = kind  # type: ignore[assignment]  # both have the same words
-    return m.Event(order, named, trial.number, at, then.reward if kind in ("told", "corrected") else None, reason)
+    reward = then.reward if kind in ("told", "corrected") else None
+    chance = trial.propensity if kind == "asked" else None
+    return m.Event(order, named, trial.number, at, reward, reason, chance)
 
 
 @final

@@ -1,7 +1,8 @@
-"""Memory of the posterior of a policy on arms, computed before the posterior is made.
+"""Memory of the posterior of a policy, computed before the posterior is made.
 
 A short request can describe thousands of arms with a rough kernel, under which hardly any two arms are correlated. The
-memory then grows with the square of the number of arms, and with the rates of a bank or the constraints.
+memory then grows with the square of the number of arms, and with the rates of a bank or the constraints. On boxes and
+under continuous contexts a request can describe kernels with many features.
 
 | part | numbers in memory |
 |---|---|
@@ -9,6 +10,7 @@ memory then grows with the square of the number of arms, and with the rates of a
 | columns of the u arms played (rough kernels) | N u + u^2 |
 | a joint draw of all arms (Thompson sampling on a rough kernel) | N^2, and N (r + u) of more than `MOST_JOINT` arms |
 | a function that drifts, for each of J rates | J r^2, several times |
+| K blocks of r features, on boxes and under continuous contexts | K r^2 |
 """
 
 from __future__ import annotations
@@ -22,11 +24,12 @@ from ..domains.domain import Arms
 from ..gp.arms import Prior
 from ..gp.bank import TOLERANCE
 from ..gp.binomial_counts import MOST_FEATURES as RATES
-from ..gp.choice import MAX_RANK
-from ..gp.context_bank import numbers_held
+from ..gp.choice import MAX_RANK, features_at_points
+from ..gp.context_bank import Candidate, numbers_held
 from ..gp.distinct_arms import FEW
 from ..gp.joint_draws import MOST_JOINT, PIVOTS
 from ..gp.out_of_sequence import FEWEST
+from ..gp.per_arm import arm_columns
 from ..kernels import Kernel
 from ..kernels.factorization import factor_of_arms, pivoted_cholesky, tolerance
 from ..policy.engines.base import table
@@ -43,27 +46,22 @@ WORK = 1e9  # multiplications for the features of a drifting function: about hal
 
 
 def check_posterior(policy: AnyPolicy, limits: Limits) -> None:
-    """Refuses a policy whose posterior on arms would be too large.
+    """Refuses a policy whose posterior would be too large.
 
     Raises:
         InvalidInput: the posterior would be too large.
     """
-    if not isinstance(policy, Policy) or not isinstance(policy.domain, Arms):
+    if not isinstance(policy, Policy):
         return
     models = None if policy.refit is None else policy.refit.models(policy)
-    if models is not None and policy.context is not None:
-        held = numbers_held(models, len(policy.domain), policy.context.dimension, policy.domain.dimension)
-        if BYTES * held * (1 + policy.constraint_count) > limits.posterior_bytes:
-            raise InvalidInput(
-                f"The models of this policy on {len(policy.domain):,} arms would hold more than the "
-                f"{limits.posterior_bytes / 2**20:,.0f} MB that this service takes: take fewer arms, or fewer columns "
-                "of the context."
-            )
+    if models is not None:
+        _check_models(models, policy, limits)
         return
-    if not isinstance(policy.context, Arms | None):
-        return  # with infinitely many contexts the memory grows with the answers only
-    arms = table(policy.domain, policy.context)
     room = limits.posterior_bytes / BYTES
+    if not policy.finite:
+        _check_features(policy, room)
+        return
+    arms = table(policy.domain, policy.context)
     known: dict[tuple[Kernel, tuple[float, ...], bool], float] = {}
     for kernel, ridges, draws in _posteriors(policy):
         key = kernel, ridges, draws
@@ -78,6 +76,35 @@ def check_posterior(policy: AnyPolicy, limits: Limits) -> None:
                 "or a smoother kernel, or leave out what multiplies it (rates of a bank, Thompson sampling, "
                 "constraints)."
             )
+
+
+def _check_features(policy: Policy, room: float) -> None:
+    """Refuses a policy at points with too many features. Other memory there grows with the answers only."""
+    dimension = policy.domain.dimension + (0 if policy.context is None else policy.context.dimension)
+    arms, known = arm_columns(policy.domain, dimension), 0
+    for kernel, ridges, _ in _posteriors(policy):
+        span = features_at_points(kernel, dimension, arms)
+        numbers = 0 if span is None else span.blocks * span.size**2
+        known += numbers * len(ridges) * (2 if policy.pending.hallucinates else 1)
+    if known > room:
+        raise InvalidInput(
+            f"The posterior of this policy would hold {known * BYTES / 2**20:,.0f} MB for the features of its kernels, "
+            f"more than the {room * BYTES / 2**20:,.0f} MB that this service takes. Take fewer features "
+            "(`RandomFeatures`, products of `Linear`), or fewer kernels (those of a bank, constraints)."
+        )
+
+
+def _check_models(models: tuple[Candidate, ...], policy: Policy, limits: Limits) -> None:
+    """Raises an error if linear models of arms under contexts would be too large."""
+    columns = 0 if policy.context is None else policy.context.dimension
+    arms = len(policy.domain) if isinstance(policy.domain, Arms) else 0
+    held = numbers_held(models, arms, columns, policy.domain.dimension)
+    if BYTES * held * (1 + policy.constraint_count) > limits.posterior_bytes:
+        raise InvalidInput(
+            f"The models of this policy on {arms:,} arms would hold more than the "
+            f"{limits.posterior_bytes / 2**20:,.0f} MB that this service takes: take fewer arms, or fewer columns of "
+            "the context."
+        )
 
 
 def _posteriors(policy: Policy) -> Iterator[tuple[Kernel, tuple[float, ...], bool]]:

@@ -89,6 +89,9 @@ class StudyRequest(Request, frozen=True):
     on_deadline: Annotated[OnDeadline, Meta(description="What the absence of a reward means.")] = "abandon"
     default_reward: Annotated[float | None, Meta(description="What stands in for a reward that does not come.")] = None
     late: Annotated[Literal["drop", "count"], Meta(description="Of a reward after the deadline.")] = "drop"
+    propensities: Annotated[
+        bool, Meta(description="Whether each decision is recorded with its probability, for `evaluations`.")
+    ] = False
 
 
 class StudySaid(Reply, frozen=True):
@@ -103,6 +106,7 @@ class StudySaid(Reply, frozen=True):
     on_deadline: OnDeadline
     default_reward: float | None
     late: str
+    propensities: bool
     created_at: float
 
 
@@ -411,6 +415,7 @@ class Event(Reply, frozen=True):
     at: float | None
     reward: float | None
     reason: str | None
+    propensity: Annotated[float | None, Meta(description="Of a decision, in a study with `propensities`.")]
     arms: Annotated[list[int] | None, Meta(description="That a change of arms is of.")] = None
 
 

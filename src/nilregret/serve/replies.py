@@ -15,6 +15,7 @@ from ..storage import StoredStudy
 from ..storage.record import Trial
 from ..storage.trial import Answer as Earlier
 from ..storage.trial import Plays
+from ..study.definition import PROPENSITIES
 from ..study.study import Study
 from ..study.trial_json import context_json
 from . import messages
@@ -37,10 +38,13 @@ def listed(values: Array) -> list[float | None]:
 def study_said(name: str, algorithm: str, stored: StoredStudy) -> dict[str, Any]:
     """Returns the entries of `StudySaid`."""
     about = plain_loads(stored.about)
-    rule = Rule.of(about)
+    rule, propensities = Rule.of(about), about.get(PROPENSITIES) is True
+    about.pop(FACT, None)
+    if propensities:
+        del about[PROPENSITIES]
     return {
         "name": name, "algorithm": algorithm, "goal": stored.goal, "seed": stored.seed,
-        "about": {key: value for key, value in about.items() if key != FACT}, "deadline": rule.deadline,
+        "about": about, "propensities": propensities, "deadline": rule.deadline,
         "on_deadline": rule.on_deadline, "default_reward": rule.default_reward, "late": rule.late,
         "created_at": stored.created_at,
     }  # fmt: skip
@@ -71,7 +75,8 @@ def decision(worker: StudyWorker, ids: Ids, trial: Trial, propensity: float | No
     """Returns a trial as it was when it was decided, so that a retry gets the same reply."""
     return messages.Decision(
         ids.of(worker.tenant, worker.stored, trial.number), trial.number, trial.parameters, trial.point.tolist(),
-        trial.arm, context_json(trial), trial.explored, trial.repeats, propensity, trial.asked_at,
+        trial.arm, context_json(trial), trial.explored, trial.repeats,
+        trial.propensity if propensity is None else propensity, trial.asked_at,
         worker.deadlines.expires_at(trial),
     )  # fmt: skip
 

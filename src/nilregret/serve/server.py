@@ -107,11 +107,9 @@ def run(
 
 def _serve(service: Service, listener: socket.socket, *, proxies: str | None, log: bool) -> None:
     """Serves in this process (see `run`)."""
-    limits = service.settings.limits
-    http: Any = LimitedConnections(limits.header_seconds, limits.connections)  # any callable that makes a protocol
+    http: Any = LimitedConnections(service.settings.limits)  # any callable that makes a protocol
     config = uvicorn.Config(
-        service, factory=True, http=http, ws="none", h11_max_incomplete_event_size=limits.header_bytes,
-        limit_concurrency=2 * limits.connections,  # twice, since connections that are closing count, too
+        service, factory=True, http=http, ws="none",
         timeout_graceful_shutdown=LEAVING_SECONDS, server_header=False,
         proxy_headers=proxies is not None, forwarded_allow_ips=proxies, access_log=log,
         log_level="info" if log else "error", use_colors=False,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from .._utils.checks import integer, number, settle
 from .limits import Limits
 
+EXCHANGE = "nilregret.exchange"  # extension of our server, with `whole` and `writable`: what needs no time limit
 LEAVING = "leaving"  # key in the state of the application: a function to call when the server begins to stop
 
 

@@ -20,6 +20,8 @@ import uvicorn
 from .._utils.errors import ServiceError
 from ..storage import MemoryStorage, Storage
 from .app import create_app
+from .connections import LimitedConnections
+from .limits import Limits
 
 LONGEST_START = 120.0  # seconds
 LEAVING_SECONDS = 2  # seconds for running requests after a stop; a stream of events would never end
@@ -55,7 +57,10 @@ class Serving:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        server = uvicorn.Server(uvicorn.Config(self._app, log_level="error", timeout_graceful_shutdown=LEAVING_SECONDS))
+        http: Any = LimitedConnections(Limits())
+        server = uvicorn.Server(
+            uvicorn.Config(self._app, http=http, log_level="error", timeout_graceful_shutdown=LEAVING_SECONDS)
+        )
 
         def run() -> None:
             with listening:

@@ -59,8 +59,8 @@ async def ask(service: Service, request: ParsedRequest) -> ASGIApp:
     idempotent = IdempotentRequest.of("decisions", request.key, body)
     decided: DecideResult = await worker.run(Decide(body, idempotent, service.settings.limits.pending))
     service.metrics.count_decisions(worker, len(decided.trials), again=decided.again)
-    # The points that the first request could choose from are not on record.
-    wanted = body.propensity and decided.alike
+    # The points that the first request could choose from are not on record. A recorded probability needs none.
+    wanted = body.propensity and decided.alike and not worker.study.propensities
     chances = await _propensities(worker, body, decided) if wanted else [None] * len(decided.trials)
     said = [decision(worker, service.ids, trial, p) for trial, p in zip(decided.trials, chances, strict=True)]
     return json_of(m.Decisions(said), 201, AGAIN if decided.again else ())

@@ -83,6 +83,11 @@ class Explore(Part):
         """
 
     @property
+    def floor(self) -> float:
+        """Least probability, in every round, that the round is uniform: 0 unless a part promises more."""
+        return 0.0
+
+    @property
     def score(self) -> PointwiseScore | None:
         """Score that a forced round maximises, or None for a uniform draw."""
         return None
@@ -192,6 +197,11 @@ class Uniform(Explore):
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
         """Returns True with probability `rate`."""
         return float(randomness.generator.random()) < self.rate
+
+    @property
+    def floor(self) -> float:
+        """The rate."""
+        return self.rate
 
     def chances(self, uniform: int, history: int, randomness: Randomness) -> Chances:  # noqa: ARG002
         """Returns this part with `rate`, and None with the rest."""

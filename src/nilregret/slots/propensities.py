@@ -14,6 +14,7 @@ decision draws one of them.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,13 +23,19 @@ from typing import Self, final
 
 import numpy as np
 
+from .._utils.blas import with_one_thread
 from .._utils.checks import Array, IndexArray, frozen
 from ..domains.search.arms import TIE, least_tied
 
 REACH = 6.5  # standard deviations beyond which a normal law is left out, with 4e-11 of its mass on each side
 NARROWEST = 1e-7  # least standard deviation of an independent score, as a share of the largest
-NODES = 8  # nodes of a panel of the quadrature, which is as long as the least standard deviation that matters there
-DIRECTIONS = 256  # pairs of opposite directions of a joint law
+NODES = 12  # nodes of a panel of the quadrature
+PANEL = 3.0  # length of a panel, in the least standard deviation that matters there
+DIRECTIONS = 256  # pairs of opposite directions of a joint law, a power of two
+LEAST_DIRECTIONS = 32  # the least number of them, of the probabilities of very many arms
+WORK = 2**22  # pairs of arms, times directions, beyond which there are fewer
+SPANNED = 1e-8  # share of the largest variance below which a factor of a covariance ends
+TINY = 1e-300
 COINCIDING = 1e-14  # share of the largest variance below which two scores of a joint law are one
 
 
@@ -169,9 +176,9 @@ class IndependentNormals(ScoreLaw):
     """Independent normal scores.
 
     P_i is the integral of f_i(x) prod_{j != i} F_j(x), by Gauss-Legendre quadrature on panels that all arms share. A
-    panel is as long as the least standard deviation of the arms that reach it. The integral begins at x_0 = max_i (m_i
-    - 6.5 s_i), since the largest score is above x_0 but for a probability of 4e-11. So every F_j is at least 4e-11
-    there, and one product of all serves every arm. The cost is O(n) for each of some 100 to 400 nodes.
+    panel is three times as long as the least standard deviation of the arms that reach it. The integral begins at x_0 =
+    max_i (m_i - 6.5 s_i), since the largest score is above x_0 but for a probability of 4e-11. So every F_j is at least
+    4e-11 there, and one product of all serves every arm. The cost is O(n) for each of some 50 to 200 nodes.
 
     Attributes:
         mean: `(n,)`.
@@ -222,7 +229,7 @@ def _panels(tops: Array, std: Array, low: float) -> tuple[Array, Array]:
         top, unit = float(tops[of_scale].max()), float(std[of_scale].min())
         if top <= low:
             continue
-        edges = np.linspace(low, top, int(np.ceil((top - low) / unit)) + 1)
+        edges = np.linspace(low, top, int(np.ceil((top - low) / (PANEL * unit))) + 1)
         length = edges[1] - edges[0]
         nodes.append((edges[:-1, None] + length * points).ravel())
         sizes.append(np.tile(length * weights, len(edges) - 1))
@@ -244,9 +251,9 @@ class JointNormals(ScoreLaw):
 
     Given the part of all scores that is independent of score i, arm i has the largest one on an interval of score i,
     whose mass is known. The probability of arm i is the mean of this mass over 512 fixed directions of that part, a
-    lattice with its mirror image. So a small probability has a small error, too. In 300 random laws of 2 to 100 arms
-    the error was at most .006, and .001 in the median. One arm costs O(n) for each direction after a factor of C, and
-    all arms cost n times that.
+    Sobol net with its mirror image. So a small probability has a small error, too. Over 60 posteriors of 5 to 100 arms
+    the error was .003 (root mean square), and .013 at most. One arm costs O(n) for each direction after a factor of C.
+    All arms cost n times that. Of more than 128 arms they are taken over fewer directions, at least 64.
 
     Attributes:
         mean: `(n,)`.
@@ -256,12 +263,18 @@ class JointNormals(ScoreLaw):
     mean: Array
     covariance: Array
 
+    @with_one_thread
     def probabilities(self, size: float) -> Array:
         """Returns the probabilities, divided by their sum, `(n,)`."""
-        drawn = self._drawn()
-        found = np.array([self._probability(place, drawn, size) for place in range(len(self.mean))])
+        count, best = len(self.mean), int(self.mean.argmax())
+        drawn = self._drawn()[:, : max(WORK // count**2, LEAST_DIRECTIONS)]
+        behind = self.mean[best] - self.mean > REACH * np.sqrt(self._apart(best))
+        found = np.zeros(count)
+        for place in np.flatnonzero(~behind).tolist():
+            found[place] = self._probability(place, drawn, size)
         return np.asarray(found / found.sum())
 
+    @with_one_thread
     def probability(self, place: int, size: float) -> float:
         """Returns the probability of one point, by its index."""
         return self._probability(place, self._drawn(), size)
@@ -274,36 +287,37 @@ class JointNormals(ScoreLaw):
         """Returns scores less their mean in each direction, `(n, DIRECTIONS)`."""
         from scipy.linalg.lapack import dpstrf
 
-        factor, pivots, rank, _ = dpstrf(self.covariance, lower=1)
+        factor, pivots, rank, _ = dpstrf(self.covariance, tol=SPANNED * self.covariance.diagonal().max(), lower=1)
         root = np.zeros((len(pivots), rank))
         root[pivots - 1] = np.tril(factor)[:, :rank]
         return np.asarray(root @ _directions(rank))
 
+    def _apart(self, place: int) -> Array:
+        """Returns the variance of the difference of each score from one of them, `(n,)`."""
+        variances = self.covariance.diagonal()
+        return np.asarray(np.maximum(variances + variances[place] - 2.0 * self.covariance[place], 0.0))
+
     def _probability(self, place: int, drawn: Array, size: float) -> float:
         from scipy.special import ndtr
 
-        covariance, variances = self.covariance[place], self.covariance.diagonal()
-        widest = float(variances.max())
+        widest = float(self.covariance.diagonal().max())
         if not widest > 0.0:
             return KnownScores(self.mean).probability(place, size)
-        variance = max(variances.item(place), NARROWEST**2 * widest)
-        ahead = self.mean - self.mean[place]
-        apart = variances + variance - 2.0 * covariance
+        ahead, apart = self.mean - self.mean[place], self._apart(place)
         alike = (apart <= COINCIDING * widest) & (np.abs(ahead) <= TIE * size)
         alike[place] = True
-        others = np.flatnonzero(~alike)
-        if not len(others):
-            return 1.0 / len(ahead)
-        follow = covariance[others] / variance
-        gain = 1.0 - follow  # what score i gains on another one, for each unit by which it rises
-        gain[gain == 0.0] = 1e-300
-        rest = drawn[others] - follow[:, None] * drawn[place]
-        rest /= (gain * np.sqrt(variance))[:, None]
-        level = (ahead[others] / (gain * np.sqrt(variance)))[:, None]
-        up = gain > 0.0
+        others = np.flatnonzero(~alike & (ahead > -REACH * np.sqrt(apart)))
+        # What another score gains on score i for each standard deviation by which that falls, and what it is ahead.
+        deviation = math.sqrt(max(self.covariance.item(place, place), NARROWEST**2 * widest))
+        follow = self.covariance[place][others] / deviation**2
+        gain = deviation * (1.0 - follow)
+        inverse = 1.0 / np.where(gain == 0.0, TINY, gain)
+        level = (ahead[others] * inverse)[:, None]
+        rest = drawn[others] * inverse[:, None] - (follow * inverse)[:, None] * drawn[place]
+        up = gain >= 0.0
         mass = 0.0
         for each in (level + rest, level - rest):
-            low = each[up].max(axis=0, initial=-np.inf)
+            low = (each if up.all() else each[up]).max(axis=0, initial=-np.inf)
             high = each[~up].min(axis=0, initial=np.inf)
             mass += float(np.maximum(ndtr(-low) - ndtr(-high), 0.0).mean())
         return 0.5 * mass / int(alike.sum())

@@ -31,16 +31,6 @@ AnyPolicy = Policy | ScriptedPolicy
 AnyState = State | ScriptedState
 
 
-def check_goal(goal: object) -> Goal:
-    """Returns the goal, or raises an error with the goal that was probably meant."""
-    for known in GOALS:
-        if isinstance(goal, str) and goal == known:
-            return known
-    close = difflib.get_close_matches(str(goal).strip().lower(), GOALS, n=1, cutoff=LIKE)
-    hint = f" Did you mean {close[0]!r}?" if isinstance(goal, str) and close else ""
-    raise InvalidInput(f"`goal` is {shown(goal)}: it must be 'maximize' or 'minimize', what is told.{hint}")
-
-
 def check_policy(policy: object) -> None:
     """Raises `InvalidInput` unless an algorithm made the policy."""
     if not isinstance(policy, Policy | ScriptedPolicy):

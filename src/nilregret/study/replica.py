@@ -29,7 +29,7 @@ from .clock import read_clock
 from .direction import AnyPolicy, AnyState, Goal, copy_of_state, initial_state, receive
 from .inputs import Inputs
 from .leases import Leases
-from .lock import StateLock
+from .replica_lock import ReplicaLock
 from .stored import UNKNOWN, StoredStudyHandle, arms_writer
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ class Replica:
         self.roster, self.inputs = Roster(policy, ()), Inputs(policy, goal)
         self.handle = handle
         self._plain_lock = lock = threading.RLock()
-        self.lock = StateLock(lock, weakref.proxy(self))  # A proxy avoids a cycle, so a dropped study closes its files.
+        self.lock = ReplicaLock(
+            lock, weakref.proxy(self)
+        )  # A proxy avoids a cycle, so a dropped study closes its files.
         self._timed = policy.pending.in_time
         self.record, self.state = Record(), self._initial()
         self._current: AnyState | None = None
@@ -288,16 +290,14 @@ class Replica:
         """
         if not self._leases:
             return False
-        now, count = self.now(), 0
-        while (due := self._leases.first_over(now)) is not None:
+        now = self.now()
+        for count, (until, number) in enumerate(self._leases.ended(now)):
             if count >= most:
                 return True
-            count += 1
-            trial = self.record[due.number]
+            trial = self.record[number]
             if trial.state == "pending":
-                reason = f"its lease of {due.until - trial.asked_at:g} s ran out"
+                reason = f"its lease of {until - trial.asked_at:g} s ran out"
                 self.put(trial.as_abandoned(reason=reason, order=self.record.order + 1, time=now), "abandoned")
-            self._leases.remove_first()  # Not before: an interrupt would lose the lease.
         return False
 
     # -- reading -------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from ..storage.record import Record
 
 if TYPE_CHECKING:
     from ..storage import Storage, StoredStudy
+    from ..storage.base import Identity
     from .audit import Auditor
 
 UNKNOWN = ""  # The stamp of a record that was not read from a storage.
@@ -61,3 +62,16 @@ def arms_writer(writer: Writer) -> KeepsArms:
             advice="SQLite, PostgreSQL and memory keep them. A storage of your own needs `KeepsArms`.",
         )
     return writer
+
+
+def words_of(storage: str | Storage) -> str:
+    """Returns what an error calls a storage."""
+    return storage if isinstance(storage, str) else str(getattr(storage, "url", storage.place))
+
+
+def reopened(cls: Any, url: str, name: str, given: dict[str, Any], known: Identity | None = None) -> Any:
+    """Returns the stored study that a pickle names (see `find_again`)."""
+    from ..storage.opening import find_again
+
+    storage, name = find_again(url, name, known)
+    return cls.open(storage=storage, name=name, **given)

@@ -34,11 +34,12 @@ from .leases import lease_seconds
 from .play_rewards import Rewards
 from .queries import Queries
 from .replica import Replica
-from .stored import StoredStudyHandle
+from .stored import StoredStudyHandle, words_of
+from .stored import reopened as _reopened  # Old pickles look for it here.
 from .transaction import Failed, NotYet, Transaction, group_commit
 
 if TYPE_CHECKING:
-    from ..storage.base import Identity, Storage
+    from ..storage.base import Storage
 
 MOST_AT_ONCE = 10_000  # Trials of one `ask` or `tell_many`, which is one transaction.
 
@@ -170,8 +171,8 @@ class Study(Queries[D]):
         stored = database.find(name)
         if stored is None:
             names = ", ".join(map(repr, database.names())) or "none"
-            raise InvalidInput(f"There is no study {shown(name)} in {_words(storage)}; it has: {names}.")
-        policy, about = loads(stored.policy), stored_facts(stored.about, f"Study {name!r} in {_words(storage)}")
+            raise InvalidInput(f"There is no study {shown(name)} in {words_of(storage)}; it has: {names}.")
+        policy, about = loads(stored.policy), stored_facts(stored.about, f"Study {name!r} in {words_of(storage)}")
         return cls(
             policy, goal=check_goal(stored.goal), seed=stored.seed, storage=database, name=name, about=about,
             clock=clock, on_change=on_change, fits=fits,
@@ -180,7 +181,7 @@ class Study(Queries[D]):
     def _find_or_make(self, of: AnyPolicy, given: str | Storage) -> StoredStudyHandle:
         from ..storage.opening import opened
 
-        storage, where = opened(given), _words(given)
+        storage, where = opened(given), words_of(given)
         try:
             new_study_name("name", self.name)
         except InvalidInput:
@@ -540,14 +541,3 @@ class Study(Queries[D]):
                 self.held_warnings[kind] = sentence
             else:
                 warnings.warn(NoRegretWarning(sentence), stacklevel=stacklevel)
-
-
-def _words(storage: str | Storage) -> str:
-    return storage if isinstance(storage, str) else str(getattr(storage, "url", storage.place))
-
-
-def _reopened(cls: type[Study], url: str, name: str, given: dict[str, Any], known: Identity | None = None) -> Study:
-    from ..storage.opening import find_again
-
-    storage, name = find_again(url, name, known)
-    return cls.open(storage=storage, name=name, **given)

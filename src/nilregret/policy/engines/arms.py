@@ -65,6 +65,7 @@ class ArmEngine(Engine[TableBelief]):
             self.blas = one_thread
         self._empty: dict[Prior, OnArms] = {}
         self._failed: set[int] = set()
+        self._points: dict[int, Array] = {}  # points of arms that were played, which all their trials share
         self._rows: dict[bytes, int] = {}  # row numbers of contexts, which a round looks up several times
         self._row_cells = -1, np.arange(0)  # the cells of the row that was asked for last
 
@@ -194,7 +195,7 @@ class ArmEngine(Engine[TableBelief]):
             none_left(len(self._failed) == len(scores))
             scores[list(self._failed)] = -np.inf
         arm = best_arm(scores, size, question.randomness)
-        return Decision(self.domain.points[arm], arm, False)
+        return Decision(self._point(arm), arm, False)
 
     def scores(self, belief: TableBelief, question: Question, available: Available | None) -> tuple[Array, float]:
         """Returns the scores of all available arms, and the size by which score differences are judged."""
@@ -238,7 +239,13 @@ class ArmEngine(Engine[TableBelief]):
         left = [arm for arm in range(len(self.domain)) if arm not in self._failed]
         none_left(not left)
         arm = left[int(randomness.generator.integers(len(left)))]
-        return Decision(self.domain.points[arm], arm, explored=True)
+        return Decision(self._point(arm), arm, explored=True)
+
+    def _point(self, arm: int) -> Array:
+        point = self._points.get(arm)
+        if point is None:
+            point = self._points[arm] = self.domain.points[arm]
+        return point
 
     def failed_among(self, available: Available) -> npt.NDArray[np.bool_]:
         """Returns True for available arms that are excluded because their trials failed."""

@@ -14,6 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
+from ..._utils.blas import with_one_thread
 from ..._utils.checks import Array, IndexArray, frozen, many
 from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput, NoRegretError
@@ -410,7 +411,9 @@ def rows_of(context: Array | None, points: Array) -> Array:
     """Returns the rows of points `(n, d)` under a context for a kernel: (context, point), `(n, c + d)`."""
     if context is None:
         return points
-    return np.asarray(np.concatenate([np.broadcast_to(context, (len(points), len(context))), points], axis=1))
+    rows = np.empty((len(points), len(context) + points.shape[1]))
+    rows[:, : len(context)], rows[:, len(context) :] = context, points
+    return rows
 
 
 def table(domain: Domain, context: Domain | None) -> Arms:
@@ -456,6 +459,7 @@ def multiple(width: float | None) -> float:
     return width
 
 
+@with_one_thread
 def law_of_draw(belief: Belief[Any], cells: Any, width: float | None, unit: float) -> ScoreLaw | None:
     """Returns the law of a draw at n cells, reward units, or None if n is above `MOST_JOINT`.
 

@@ -10,7 +10,7 @@ from typing import Any, Self, cast, final
 import numpy as np
 import numpy.typing as npt
 
-from ..._utils.blas import with_one_thread
+from ..._utils.blas import one_thread, with_one_thread
 from ..._utils.checks import Array, frozen
 from ..._utils.copying import independent
 from ..._utils.errors import InvalidInput
@@ -22,6 +22,7 @@ from ...domains.search.boxes import Found, PointSearch, real_columns
 from ...gp import AtPoints, AveragedPoints, CandidateMoments, PointBelief, PointPosterior, RepeatedPlays, Terms
 from ...gp.choice import posterior_at_points
 from ...gp.context_bank import ContextPosterior
+from ...gp.per_arm import arm_columns
 from ...kernels import Kernel, Matern
 from ...slots.envelope import Bounds, Envelope
 from ...storage.record import Trial
@@ -54,6 +55,7 @@ class PointEngine(Engine[PointBelief]):
     """
 
     OWNED = ("_failed",)
+    blas = one_thread
 
     def __init__(
         self,
@@ -81,7 +83,7 @@ class PointEngine(Engine[PointBelief]):
         columns = self.domain.dimension + (0 if self.context is None else self.context.dimension)
         if bank is not None:
             pairs = itertools.product(bank.variances(regularization), bank.kernels)
-            each = [posterior_at_points(one, columns, variance, terms=self._terms) for variance, one in pairs]
+            each = [self._posterior(one, columns, variance) for variance, one in pairs]
             return PointBelief(AveragedPoints(bank, each), apart=apart)
         if isinstance(drift, tuple):
             raise InvalidInput("Several rates of drift are compared on finitely many arms: elsewhere take `Discount`.")
@@ -90,7 +92,11 @@ class PointEngine(Engine[PointBelief]):
             kernel = in_time(kernel, drift, columns)
         if self.runs:  # there are few distinct points, so the exact posterior is quick for every kernel
             return PointBelief(PointPosterior(kernel, columns, regularization), apart=apart)
-        return PointBelief(posterior_at_points(kernel, columns, regularization, terms=self._terms), apart=apart)
+        return PointBelief(self._posterior(kernel, columns, regularization), apart=apart)
+
+    def _posterior(self, kernel: Kernel, columns: int, regularization: float) -> AtPoints:
+        arms = arm_columns(self.domain, columns)
+        return posterior_at_points(kernel, columns, regularization, terms=self._terms, arms=arms)
 
     @property
     def before(self) -> int:

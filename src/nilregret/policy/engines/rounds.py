@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Protocol, final
 
 import numpy as np
@@ -66,14 +67,17 @@ class PointRound(PointView):
         # Without contexts and drift, predictions at the candidates are updated from round to round.
         self._stands = not alone and question.context is None and not engine.drifts
         self._coarse = False
-        self.sides = (
-            np.maximum(np.ptp(engine.domain.points, axis=0), 1e-300)
-            if isinstance(engine.domain, Arms)
-            else engine.domain.upper - engine.domain.lower
-        )
         self.limits_symmetric = True
         if question.limits is not None:
             self._prepare(question.limits)
+
+    @cached_property
+    def sides(self) -> Array:  # type: ignore[override]  # few scores ask for them
+        """Side lengths of the domain, `(d,)`."""
+        domain = self.domain
+        if isinstance(domain, Arms):
+            return np.asarray(np.maximum(np.ptp(domain.points, axis=0), 1e-300))
+        return domain.upper - domain.lower
 
     def _prepare(self, limits: Limits) -> None:
         rows = self._engine.rows(self._question.context, self.points[:1])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import chain
 from typing import final
 
 from starlette.responses import RedirectResponse, Response
@@ -17,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..limits import Limits
 from ..problems import Problem, problem_of
 from ..rate_limits import ConcurrencyLimit, TokenBuckets
+from ..settings import EXCHANGE
 from . import bodies, login, origin_checks, roles
 from .caller import LOCAL, NOBODY, Caller
 from .responses import AccessRevoked, SecuredResponse
@@ -59,7 +61,8 @@ class AccessMiddleware:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            await self._handle(scope, receive, SecuredResponse(send, self._limits))
+            exchange = scope.get("extensions", {}).get(EXCHANGE)
+            await self._handle(scope, receive, SecuredResponse(send, self._limits, exchange))
         elif scope["type"] == "websocket":  # the service has none
             await send({"type": "websocket.close", "code": 1008})
 
@@ -103,7 +106,7 @@ class AccessMiddleware:
         _check_path(scope)
         self._concurrency.enter(name)
         try:
-            body = await bodies.read(receive, headers, self._limits)
+            body = await bodies.read(receive, headers, self._limits, whole=response.request_is_whole)
             if body is None:
                 return
             response.body_read = True
@@ -242,7 +245,7 @@ def _check_own_page(headers: Mapping[str, str]) -> None:
 
 def _check_size(scope: Scope, limits: Limits) -> None:
     """Refuses too many headers. The server refuses far larger ones without parsing, but this holds for any server."""
-    size = sum(len(name) + len(value) for name, value in scope["headers"])
+    size = sum(map(len, chain.from_iterable(scope["headers"])))
     if len(scope["headers"]) > limits.header_count or size > limits.header_bytes:
         raise Problem(431, "too_large", "The request has more headers than this service takes.")
 

@@ -163,7 +163,7 @@ def check_direct(headers: Mapping[str, str], host: str, client: str | None, *, v
     A proxy on the same machine would let in every client of the proxy. Most proxies add a header. nginx adds none by
     default, and speaks HTTP/1.0, which no browser does.
     """
-    proxy = any(name in PROXIES or name.startswith(FORWARDED) for name in headers)
+    proxy = not PROXIES.isdisjoint(headers) or f" {FORWARDED}" in " ".join(["", *headers])
     if host not in LOOPBACK or proxy or version == "1.0" or (client is not None and not is_loopback(client)):
         raise Problem(
             403, "proxy",

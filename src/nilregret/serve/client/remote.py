@@ -59,7 +59,7 @@ class Client:
         self, name: str, policy: AnyPolicy, *, goal: Goal = "maximize", seed: int = 0,
         about: Mapping[str, Any] | None = None, deadline: float | None = None,
         on_deadline: m.OnDeadline = "abandon", default_reward: float | None = None,
-        late: Literal["drop", "count"] = "drop",
+        late: Literal["drop", "count"] = "drop", propensities: bool = False,
     ) -> RemoteStudy:  # fmt: skip
         """Makes a study, or returns the stored one if it is the same.
 
@@ -74,6 +74,7 @@ class Client:
                 censored, or is imputed from silence.
             default_reward: for `on_deadline="reward"`.
             late: whether a reward after the deadline counts.
+            propensities: whether each decision is recorded with its probability.
 
         Raises:
             InvalidInput: a value cannot be used.
@@ -82,6 +83,7 @@ class Client:
         body = m.StudyRequest(
             policy=json.loads(policy.to_json()), goal=goal, seed=seed, about=None if about is None else dict(about),
             deadline=deadline, on_deadline=on_deadline, default_reward=default_reward, late=late,
+            propensities=propensities,
         )  # fmt: skip
         study = RemoteStudy(self._session, name)
         self._session.send("PUT", study.path, body, dict[str, Any])

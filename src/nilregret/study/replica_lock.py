@@ -1,4 +1,4 @@
-"""The lock of record and state."""
+"""The lock of a replica."""
 
 from __future__ import annotations
 
@@ -8,21 +8,18 @@ from typing import Protocol, final
 from .._utils.errors import NoRegretError
 
 
-class Invalidated(Protocol):
-    """A holder of record and state, which rebuilds them after they were invalidated."""
-
-    def invalidate(self) -> None:
-        """Marks record and state as possibly wrong."""
+class _Replica(Protocol):
+    def invalidate(self) -> None: ...
 
 
 @final
-class StateLock:
+class ReplicaLock:
     """The lock of record and state. If an interrupt ends its block, the replica is invalidated.
 
     A state learns when it is read, so even a query may leave the state half changed.
     """
 
-    def __init__(self, lock: threading.RLock, replica: Invalidated) -> None:
+    def __init__(self, lock: threading.RLock, replica: _Replica) -> None:
         self._lock, self._replica = lock, replica
 
     def __enter__(self) -> None:

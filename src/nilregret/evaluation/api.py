@@ -1,0 +1,178 @@
+"""`nr.evaluate`: what another policy would have earned on a log."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._utils.checks import LARGEST_REWARD, LARGEST_SEED, LEAST_DELTA, Array, integer, number, shown
+from .._utils.errors import InvalidInput, NoRegretWarning
+from ..study.study import Study
+from .diagnostics import cautions, check_of
+from .estimators import ESTIMATORS, Estimator, effective_sample_size, estimates
+from .features import features_of
+from .intervals import Interval, mean_interval
+from .log import Log, log_of_columns, refuse_outside
+from .readers import read
+from .result import Evaluation
+from .reward_model import RewardModel
+from .studies import log_of_study
+from .target import Target, target_of
+
+ROWS = 1 << 14  # rows whose predictions for all actions are in memory at once
+FLATTERED = (
+    "The policy was chosen by means of the very log that it is evaluated on, which flatters it, and its interval is no "
+    "guarantee. Evaluate it on decisions that come after it was chosen."
+)
+
+
+def evaluate(
+    log: Any,
+    policy: Any,
+    *,
+    estimator: Estimator = "snips",
+    delta: float = 0.05,
+    reward_range: tuple[float, float] = (0.0, 1.0),
+    actions: Sequence[Any] | None = None,
+    floor: float | None = None,
+    default_reward: float | None = None,
+    most: float = 10.0,
+    seed: int = 0,
+) -> Evaluation:
+    """Returns what a policy would have earned on a log of decisions that another policy made.
+
+    The value is the mean reward for each decision, over the contexts of the log. All estimates are in the result. The
+    interval bets on weighted rewards (`nilregret.evaluation.intervals`). It needs correct propensities, and neither
+    bounded weights nor many rows. It holds for the mean over the log under drift, too.
+
+    Args:
+        log: a study on arms, a table (a data frame, or a mapping of columns), or the path of a file
+            (docs/evaluation.md). Columns: context or context.NAME, action, propensity, reward. A missing reward
+            is an empty cell.
+        policy: "uniform", "best" of a study, an action, or a dictionary of probabilities by action. Or an array of
+            choices `(n,)` or probabilities `(N,)` or `(n, N)`, where the n rows are those with a propensity. Or a
+            function of the context that returns an action or probabilities `(N,)`. Or a policy, which learns on the
+            way (`nilregret.evaluation.replay`).
+        estimator: of `value`. "snips" is self-normalised inverse propensities, "ips" the plain ones. "dr" is doubly
+            robust, with a cross-fitted ridge regression for each action. "switch" is "dr" without large weights.
+        delta: probability with which the interval may miss the value.
+        reward_range: least and largest possible reward, not only of those that came.
+        actions: names of all actions, in the order of probabilities. None for the arms of a study, else those found.
+        floor: lowest propensity that the log's policy can have by design, such as 0.1 / N. Intervals become narrower.
+            None for that of a study's `explore=nr.slots.Uniform(rate)`, if it has one.
+        default_reward: stands in for missing rewards. None leaves their rows out.
+        most: largest weight that "switch" uses.
+        seed: of a policy that learns.
+
+    Raises:
+        InvalidInput: a value of the log cannot be used, such as a propensity of 0, or the policy does not fit the log.
+    """
+    if estimator not in ESTIMATORS:
+        raise InvalidInput(f"`estimator` is {shown(estimator)}: it must be one of {', '.join(map(repr, ESTIMATORS))}.")
+    number("delta", delta, low=LEAST_DELTA, high=1.0, open_high=True)
+    number("most", most, low=0.0)
+    bounds = _range(reward_range)
+    found = _answered(_log(log, actions), default_reward)
+    least = _least(floor, found)
+    refuse_outside(found, bounds)
+    target = target_of(policy, found, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
+    result = _evaluated(found, target, estimator=estimator, delta=delta, bounds=bounds, least=least, most=most)
+    for sentence in result.cautions:
+        warnings.warn(NoRegretWarning(sentence), stacklevel=2)
+    return result
+
+
+def _range(reward_range: Any) -> tuple[float, float]:
+    try:
+        low, high = reward_range
+    except (TypeError, ValueError):
+        raise InvalidInput(f"`reward_range` is {shown(reward_range)}: it must be (lowest, highest).") from None
+    low = number("reward_range", low, low=-LARGEST_REWARD, high=LARGEST_REWARD)
+    return low, number("reward_range", high, low=low, open_low=True, high=LARGEST_REWARD)
+
+
+def _log(log: Any, actions: Sequence[Any] | None) -> Log:
+    if isinstance(log, Study):
+        return log_of_study(log)
+    if isinstance(log, str | Path):
+        return read(log, actions)
+    if isinstance(log, Mapping):
+        return log_of_columns(log, actions)
+    if hasattr(log, "columns") and hasattr(log, "to_dict"):
+        return log_of_columns({str(name): _values(log[name]) for name in log.columns}, actions)
+    raise InvalidInput(
+        f"`log` is {shown(log)}: it must be a study, a table (a data frame or a mapping of columns), or the path of a "
+        "file."
+    )
+
+
+def _values(column: Any) -> Any:
+    """Returns a column of a data frame as numbers, or as a list."""
+    values = np.asarray(column)
+    return values if values.dtype.kind in "fiub" else [None if value != value else value for value in values.tolist()]
+
+
+def _answered(log: Log, default_reward: float | None) -> Log:
+    """Returns the log with missing rewards filled in, if they mean something."""
+    if default_reward is not None:
+        fill = number("default_reward", default_reward, low=-LARGEST_REWARD, high=LARGEST_REWARD)
+        log = replace(log, rewards=np.where(np.isnan(log.rewards), fill, log.rewards))
+    if np.isnan(log.rewards).all():
+        raise InvalidInput("No decision of the log has a reward yet, so nothing can be evaluated.", topic="no_rewards")
+    return log
+
+
+def _least(floor: float | None, log: Log) -> float | None:
+    """Returns the lowest propensity by design, or None."""
+    if floor is None:
+        return log.least if log.least is not None and log.least <= log.propensities.min() else None
+    floor = number("floor", floor, low=0.0, open_low=True, high=1.0)
+    least = float(log.propensities.min())
+    if least < floor * (1.0 - 1e-9):
+        raise InvalidInput(
+            f"`floor` is {floor:g}, and the log has a propensity of {least:g}: it must be the lowest that there can "
+            "be, such as the rate of uniform decisions over the number of arms."
+        )
+    return floor
+
+
+def _evaluated(
+    log: Log, target: Target, *, estimator: Estimator, delta: float, bounds: tuple[float, float],
+    least: float | None, most: float,
+) -> Evaluation:  # fmt: skip
+    low, span = bounds[0], bounds[1] - bounds[0]
+    weights = target.of(log.taken) / log.propensities
+    told = ~np.isnan(log.rewards)
+    used, w, check = log.only(told, "without a reward"), weights[told], check_of(log, 0.01)
+    scaled = (used.rewards - low) / span
+    interval = mean_interval(w, scaled, delta, largest=None if least is None else target.most / least)
+    own = mean_interval(np.ones(len(used)), scaled, delta)
+    found = estimates(used.rewards, w, *_predicted(used, target.only(told)), most=most)
+    effective = effective_sample_size(w)
+    said = [*cautions(log, weights, check, effective), *([FLATTERED] if target.from_log else [])]
+    return Evaluation(
+        estimator=estimator, value=found[estimator], lower=low + span * interval.lower,
+        upper=low + span * interval.upper, delta=delta, estimates=found, effective_sample_size=effective,
+        overlap=min(float(weights.mean()), 1.0), largest_weight=float(w.max()), rows=len(used),
+        left_out=used.left_out, logged=float(used.rewards.mean()),
+        logged_interval=Interval(low + span * own.lower, low + span * own.upper), reward_range=bounds, check=check,
+        cautions=tuple(said), learned=target.learned,
+    )  # fmt: skip
+
+
+def _predicted(log: Log, target: Target) -> tuple[Array, Array]:
+    """Returns the predicted rewards of the actions taken and of the policy, each `(n,)`."""
+    n = len(log)
+    model = RewardModel(features_of(log.contexts, n), log.taken, log.rewards, len(log.actions))
+    taken, expected = np.empty(n), np.empty(n)
+    for start in range(0, n, ROWS):
+        rows = slice(start, min(start + ROWS, n))
+        predicted = model.predict(rows)
+        taken[rows] = predicted[np.arange(len(predicted)), log.taken[rows]]
+        expected[rows] = target.expected(predicted, rows)
+    return taken, expected

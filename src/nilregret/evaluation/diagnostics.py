@@ -1,0 +1,167 @@
+"""Checks of a log, and sentences about what a result cannot say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from .._utils.checks import Array, many, shown
+from .intervals import Interval, bounded_interval
+from .log import Log
+
+MOST_ACTIONS = 20  # whose weights are checked: the most frequent
+FEW = 30  # effective rows below which a result is said to rest on few
+LARGE_SHARE = 0.2  # of all weight in one row
+COVERED = 0.95  # share of a policy's choices that the log should cover
+UNLIKELY = 4.0  # standard errors
+FLOOR = (
+    "Next time give each arm some share of the decisions: `explore=nr.slots.Uniform(0.1)`. A tenth to a fifth is "
+    "enough for most."
+)
+
+
+@final
+@dataclass(frozen=True)
+class PropensityCheck:
+    """A check of the propensities of a log, without any policy (an A/A test).
+
+    For each action the mean of its weights is taken, 1 / p in the rows that took it and 0 in the others. For the
+    uniform policy the weights are 1 / (N p). If propensities are right and each action always had a chance, all means
+    are 1. An interval above 1 shows that propensities are wrong. An interval below 1 says that an action had no chance
+    in some rows, or that propensities are too high. Its upper end holds if no propensity was ever lower than the
+    lowest one of the log.
+
+    Attributes:
+        uniform: interval for the uniform policy.
+        actions: interval of each action, of the most frequent 20. Empty where not all could always be chosen.
+    """
+
+    uniform: Interval
+    actions: dict[Any, Interval]
+
+    @property
+    def passed(self) -> bool:
+        """True if no interval lies above 1."""
+        return not self.wrong
+
+    @property
+    def wrong(self) -> list[Any]:
+        """Actions whose interval lies above 1, and "uniform"."""
+        named = {**self.actions, "uniform": self.uniform}
+        return [name for name, interval in named.items() if interval.lower > 1.0]
+
+
+def check_of(log: Log, delta: float) -> PropensityCheck:
+    """Returns the check of a log's propensities.
+
+    Args:
+        log: its rows, also those without a reward.
+        delta: probability that correct propensities do not pass.
+    """
+    frequent = np.bincount(log.taken, minlength=len(log.actions)).argsort(kind="stable")[::-1][:MOST_ACTIONS]
+    share = delta / 2.0
+    weights = 1.0 / (log.offered * log.propensities)
+    uniform = bounded_interval(weights, 0, float(weights.max()), share)
+    actions = {}
+    for action in frequent if log.available is None else ():
+        of_action = 1.0 / log.propensities[log.taken == action]
+        largest = float((1.0 / log.propensities).max())
+        actions[log.actions[action]] = bounded_interval(
+            of_action, len(log) - len(of_action), largest, share / len(frequent)
+        )
+    return PropensityCheck(uniform, actions)
+
+
+def cautions(log: Log, weights: Array, check: PropensityCheck, effective: float) -> list[str]:
+    """Returns sentences about what weakens or breaks a result.
+
+    Args:
+        log: all rows with a propensity.
+        weights: of the policy, `(n,)`.
+        check: of the propensities.
+        effective: effective sample size of the rows with a reward.
+    """
+    found = [_overlap(log, weights, effective), _wrong(check), _unequal(log), _drift(log, weights)]
+    return [sentence for sentence in found if sentence is not None]
+
+
+def _overlap(log: Log, weights: Array, effective: float) -> str | None:
+    n, total = len(log), float(weights.sum())
+    if total == 0.0:
+        return (
+            f"None of the log's {many(n, 'decision')} is one that the policy makes, so the log says nothing of its "
+            f"value: the estimate is that of the reward model, or missing. {FLOOR}"
+        )
+    mean, error = total / n, float(weights.std()) / np.sqrt(n)
+    if mean + UNLIKELY * error < COVERED:
+        return (
+            f"Only some {mean:.0%} of the policy's choices are ones that the log's policy ever makes, or its "
+            f"propensities are too high. Of the others nothing is known, and estimates leave them out. {FLOOR}"
+        )
+    if (log.propensities > 1.0 - 1e-9).all() and log.offered.max() > 1:
+        return (
+            "Every propensity is 1: the log's policy left nothing to chance, so only what it did is known, and "
+            f"whether it would have done the same again. {FLOOR}"
+        )
+    if effective < FEW or weights.max() > LARGE_SHARE * total:
+        return (
+            f"The estimate rests on few decisions: the {many(n, 'row')} say as much as {effective:.0f} of the policy's "
+            f"own, and the largest weight is {weights.max():.3g}, {weights.max() / total:.0%} of all weight. {FLOOR}"
+        )
+    return None
+
+
+def _wrong(check: PropensityCheck) -> str | None:
+    if check.passed:
+        return None
+    said = check.uniform if "uniform" in check.wrong else check.actions[check.wrong[0]]
+    return (
+        f"The propensities of the log are not right ({shown(check.wrong)}): the mean of inverse propensities lies "
+        f"between {said.lower:.3g} and {said.upper:.3g} and should be 1. Usually they are not those of the actions "
+        "taken, or decisions that went well were kept and others lost. No estimate holds."
+    )
+
+
+def _unequal(log: Log) -> str | None:
+    """Returns a caution if rewards are missing more often for some actions."""
+    answered = ~np.isnan(log.rewards)
+    if answered.all() or not answered.any():
+        return None
+    asked = np.bincount(log.taken, minlength=len(log.actions))
+    told = np.bincount(log.taken[answered], minlength=len(log.actions))
+    seen, share = asked > 0, answered.mean()
+    expected = asked[seen] * share
+    excess = ((told[seen] - expected) ** 2 / (expected * (1.0 - share))).sum()  # chi-square of one less than `seen`
+    freedom = max(int(seen.sum()) - 1, 1)
+    if excess < freedom + UNLIKELY * np.sqrt(2.0 * freedom) + UNLIKELY:
+        return None
+    shares = told[seen] / asked[seen]
+    names = np.flatnonzero(seen)
+    low, high = names[shares.argmin()], names[shares.argmax()]
+    return (
+        f"Rewards are missing more often for some actions: {shares.max():.0%} of {shown(log.actions[high])} have one, "
+        f"{shares.min():.0%} of {shown(log.actions[low])}. Where a missing reward says something, such as no click, "
+        "the estimate is biased. Wait until all are in, or say what a missing one means by `default_reward=`."
+    )
+
+
+def _drift(log: Log, weights: Array) -> str | None:
+    """Returns a caution if the policy's value differs between the halves of the log."""
+    told = ~np.isnan(log.rewards)
+    w, r = weights[told], log.rewards[told]
+    halves = [slice(None, len(w) // 2), slice(len(w) // 2, None)]
+    if len(w) < 2 * FEW or min(np.count_nonzero(w[half]) for half in halves) < FEW:
+        return None
+    values, variance = [], 0.0
+    for half in halves:
+        total = w[half].sum()
+        values.append(float(w[half] @ r[half] / total))
+        variance += float(((w[half] * (r[half] - values[-1])) ** 2).sum() / total**2)
+    if abs(values[1] - values[0]) <= UNLIKELY * np.sqrt(variance):
+        return None
+    return (
+        f"What the policy earns changed on the way: {values[0]:.3g} in the first half of the log, {values[1]:.3g} in "
+        "the second. The estimate is the mean over the log, and no forecast: evaluate the last part by itself."
+    )

@@ -1,0 +1,233 @@
+"""A log of decisions: contexts, actions, propensities and rewards, checked and in arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from .._utils.checks import LARGEST_REWARD, Array, IndexArray, many, shown
+from .._utils.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from ..study.study import Study
+
+ACTION, PROPENSITY, REWARD = ("action", "arm"), ("propensity",), ("reward",)
+IDS = ("id", "event_id", "decision_id", "number")
+ROUNDING = 1e-6  # by which a propensity of 1 may exceed it in a file of single precision
+NEEDED = (
+    "A log has the columns action, propensity and reward, and context or context.NAME where decisions had contexts."
+)
+NO_PROPENSITIES = (
+    "No row of the log has a propensity, the probability with which its action was chosen. Without it nothing can be "
+    "said of other policies. A study records propensities where its policy draws or has a floor, such as "
+    "`explore=nr.slots.Uniform(0.1)`."
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Log:
+    """The decisions of a log that have a propensity, n of them, among N actions.
+
+    Attributes:
+        actions: names of the actions, N of them. Probabilities are in this order.
+        taken: action of each row, as an index, `(n,)`.
+        propensities: probability with which it was chosen, within (0, 1], `(n,)`.
+        rewards: NaN while there is none, `(n,)`.
+        contexts: what a policy is given: an array `(n, c)`, a list, or None.
+        offered: number of actions that could be chosen in each row, `(n,)`.
+        available: whether an action could be chosen, `(n, N)`, or None if all always could.
+        left_out: numbers of rows that are not among the n, by reason.
+        least: lowest propensity that there can be by design, or None.
+        study: where the log comes from, or None for other logs.
+    """
+
+    actions: tuple[Any, ...]
+    taken: IndexArray
+    propensities: Array
+    rewards: Array
+    contexts: Any
+    available: npt.NDArray[np.bool_] | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    least: float | None = None
+    study: Study | None = None
+
+    def __len__(self) -> int:
+        return len(self.taken)
+
+    @cached_property
+    def offered(self) -> Array:
+        """Number of actions that could be chosen in each row, `(n,)`."""
+        if self.available is None:
+            return np.full(len(self), float(len(self.actions)))
+        return np.asarray(self.available.sum(axis=1), dtype=np.float64)
+
+    @cached_property
+    def code(self) -> dict[Any, int]:
+        """Index of each action by name."""
+        return {action: i for i, action in enumerate(self.actions)}
+
+    def context(self, row: int) -> Any:
+        """Returns the context of a row, or None."""
+        return None if self.contexts is None else self.contexts[row]
+
+    def only(self, rows: npt.NDArray[np.bool_], reason: str) -> Log:
+        """Returns some of the rows.
+
+        Args:
+            rows: which of them, `(n,)`.
+            reason: why the others are left out.
+        """
+        if rows.all():
+            return self
+        out = dict(self.left_out)
+        out[reason] = out.get(reason, 0) + int((~rows).sum())
+        return replace(
+            self, taken=self.taken[rows], propensities=self.propensities[rows], rewards=self.rewards[rows],
+            contexts=_some(self.contexts, rows), left_out=out,
+            available=None if self.available is None else self.available[rows],
+        )  # fmt: skip
+
+
+def _some(contexts: Any, rows: npt.NDArray[np.bool_]) -> Any:
+    if contexts is None or isinstance(contexts, np.ndarray):
+        return contexts if contexts is None else contexts[rows]
+    return [contexts[i] for i in np.flatnonzero(rows)]
+
+
+def log_of_columns(columns: Mapping[str, Any], actions: Sequence[Any] | None = None) -> Log:
+    """Returns the log in a table.
+
+    Args:
+        columns: values by name of the column. Empty cells are None, NaN or an empty text.
+        actions: names of all actions, in the order of a policy's probabilities. None for those found, sorted.
+
+    Raises:
+        InvalidInput: a column is missing, or a value cannot be used.
+    """
+    _refuse_repeated(columns)
+    taken = _column(columns, ACTION)
+    propensities = _numbers("propensity", _column(columns, PROPENSITY))
+    rewards = _numbers("reward", _column(columns, REWARD))
+    codes, names = _coded(taken, actions)
+    return checked(
+        Log(actions=names, taken=codes, propensities=propensities, rewards=rewards, contexts=_contexts(columns))
+    )
+
+
+def checked(log: Log) -> Log:
+    """Returns the rows of a log that have a propensity, or raises an error about a value that cannot be used."""
+    p, wrong = log.propensities, np.flatnonzero(np.abs(log.rewards) > LARGEST_REWARD)
+    if len(wrong):
+        raise InvalidInput(f"Row {wrong[0]} has the reward {log.rewards[wrong[0]]:g}: it must be finite, or missing.")
+    wrong = np.flatnonzero((p <= 0.0) | (p > 1.0 + ROUNDING))
+    if len(wrong):
+        raise InvalidInput(
+            f"Row {wrong[0]} has the propensity {p[wrong[0]]:g}: it must lie in (0, 1]. It is the probability with "
+            "which the action of the row was chosen, so it cannot be 0. Often it is that of another action, or a score."
+        )
+    known = ~np.isnan(p)
+    if len(p) and not known.any():
+        raise InvalidInput(NO_PROPENSITIES, topic="no_propensities")
+    if not len(p):
+        raise InvalidInput("The log has no decisions, so nothing can be evaluated.", topic="empty_log")
+    return replace(log, propensities=np.minimum(p, 1.0)).only(known, "without a propensity")
+
+
+def _column(columns: Mapping[str, Any], names: Sequence[str]) -> Any:
+    for name in names:
+        if name in columns:
+            return columns[name]
+    raise InvalidInput(f"The log has no column {names[0]}: it has {shown(list(columns))}. {NEEDED}")
+
+
+def _numbers(name: str, column: Any) -> Array:
+    """Returns a column as numbers, NaN where a cell is empty."""
+    values = column if isinstance(column, np.ndarray) else np.asarray(column, dtype=object)
+    if values.dtype.kind in "fiub":
+        return values.astype(np.float64)
+    found = np.empty(len(values))
+    for row, value in enumerate(values):
+        try:
+            found[row] = math.nan if value is None or value == "" else float(value)
+        except (TypeError, ValueError):
+            raise InvalidInput(f"Row {row} has {shown(value)} in column {name}: it must be a number.") from None
+    return found
+
+
+def _refuse_repeated(columns: Mapping[str, Any]) -> None:
+    """Raises an error if two rows have one id: a decision that counts twice makes intervals too narrow."""
+    for name in IDS:
+        if name in columns:
+            refuse_repeated(name, columns[name])
+
+
+def refuse_repeated(name: str, values: Any) -> None:
+    """Raises an error if an id stands twice in a column of that name."""
+    seen: dict[Any, int] = {}
+    for row, value in enumerate(values):
+        if value in seen and value not in (None, ""):
+            raise InvalidInput(
+                f"Rows {seen[value]} and {row} have the same {name}, {shown(value)}: each decision must stand in the "
+                "log once, or it would count twice. Often a log was joined with several rewards, or read twice."
+            )
+        seen[value] = row
+
+
+def _coded(taken: Any, actions: Sequence[Any] | None) -> tuple[IndexArray, tuple[Any, ...]]:
+    """Returns the actions of the rows as indices, and the names of all."""
+    values = np.asarray(taken) if not isinstance(taken, np.ndarray) else taken
+    if values.dtype.kind == "f" and np.array_equal(values, np.round(values)):  # A column with a gap, or of a CSV.
+        values = values.astype(np.int64)
+    if values.dtype.kind in "iuU" and actions is None:
+        names, codes = np.unique(values, return_inverse=True)
+        return codes.astype(np.intp), tuple(names.tolist())
+    listed = values.tolist()
+    names_in_order = list(dict.fromkeys(listed)) if actions is None else list(actions)
+    if actions is None:
+        names_in_order.sort(key=lambda name: (type(name).__name__, name))
+    code = {name: i for i, name in enumerate(names_in_order)}
+    if len(code) < len(names_in_order):
+        raise InvalidInput(f"`actions` names an action twice: {shown(names_in_order)}.")
+    for row, name in enumerate(listed):
+        if name is None or name != name or name not in code:
+            known = "" if actions is None else f" It is none of `actions`, {shown(names_in_order)}."
+            raise InvalidInput(f"Row {row} has the action {shown(name)}, which cannot be used.{known}")
+    return np.fromiter((code[name] for name in listed), np.intp, len(listed)), tuple(names_in_order)
+
+
+def _contexts(columns: Mapping[str, Any]) -> Any:
+    """Returns the contexts: rows of numbers, dictionaries by name, the values of one column, or None."""
+    if "context" in columns:
+        found = columns["context"]
+        whole = isinstance(found, np.ndarray) and found.dtype.kind in "fiu"
+        return found if whole else list(found)
+    named = {name.removeprefix("context."): columns[name] for name in columns if str(name).startswith("context.")}
+    if not named:
+        return None
+    if all(name.isdecimal() for name in named):
+        ordered = [named[name] for name in sorted(named, key=int)]
+        return np.column_stack([_numbers("context", column) for column in ordered])
+    rows = zip(*(list(column) for column in named.values()), strict=True)
+    return [dict(zip(named, row, strict=True)) for row in rows]
+
+
+def refuse_outside(log: Log, reward_range: tuple[float, float]) -> None:
+    """Raises an error if a reward lies outside the range."""
+    low, high = reward_range
+    wrong = np.flatnonzero((log.rewards < low) | (log.rewards > high))
+    if len(wrong):
+        least, most = np.nanmin(log.rewards), np.nanmax(log.rewards)
+        raise InvalidInput(
+            f"{many(len(wrong), 'reward')} of the log lie outside [{low:g}, {high:g}], such as "
+            f"{log.rewards[wrong[0]]:g} in row {wrong[0]}: they go from {least:g} to {most:g}. Intervals need the "
+            "range of all rewards that could come, not only of those that came.",
+            advice="Say it by `reward_range=(lowest, highest)`.",
+            topic="reward_range",
+        )

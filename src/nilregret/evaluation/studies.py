@@ -1,0 +1,70 @@
+"""The log of a study, and contexts as its policy takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._utils.checks import Array
+from .._utils.errors import InvalidInput
+from ..domains.domain import Arms
+from ..policy.policy import Policy
+from ..storage.trial import Trial
+from ..study.study import Study
+from .log import Log, checked
+
+
+def log_of_study(study: Study) -> Log:
+    """Returns the decisions of a study on arms, with the propensities that it recorded.
+
+    Args:
+        study: whose policy has `Arms`.
+
+    Raises:
+        InvalidInput: the domain is continuous, or no trial has a propensity.
+    """
+    domain = study.policy.domain
+    if not isinstance(domain, Arms):
+        raise InvalidInput(
+            "The study has no finite set of arms. On a continuum no decision is ever repeated, so its log says "
+            "nothing of other policies.",
+            advice="Decide among `nr.Arms(points)`, or a grid: `space.grid(5)`.",
+            topic="no_arms",
+        )
+    trials = study.trials
+    asked = [trial for trial in trials if trial.as_corrected().told_order != trial.asked_order]
+    log = Log(
+        actions=tuple(range(len(domain))),
+        taken=np.array([trial.arm for trial in asked], dtype=np.intp),
+        propensities=np.array([_propensity(trial) for trial in asked], dtype=np.float64),
+        rewards=np.array([np.nan if trial.reward is None else trial.reward for trial in asked], dtype=np.float64),
+        contexts=_contexts(study, asked), study=study, least=_least(study, len(domain)),
+        left_out={"added without being asked for": len(trials) - len(asked)} if len(asked) < len(trials) else {},
+    )  # fmt: skip
+    failed = np.array([trial.state == "failed" for trial in asked], dtype=bool)
+    return checked(log.only(~failed, "failed"))
+
+
+def _least(study: Study, count: int) -> float | None:
+    """Returns the lowest propensity that the policy's forced rounds allow, or None without such a floor."""
+    explore = study.policy.explore if isinstance(study.policy, Policy) else None
+    return explore.floor / count if explore is not None and explore.floor > 0.0 else None
+
+
+def _propensity(trial: Trial) -> float:
+    return np.nan if trial.propensity is None else trial.propensity
+
+
+def _contexts(study: Study, trials: list[Trial]) -> Any:
+    if study.policy.context is None:
+        return None
+    if trials and trials[0].context_settings is not None:
+        return [trial.context_parameters for trial in trials]
+    return np.array([trial.context for trial in trials], dtype=np.float64)
+
+
+def means(study: Study, context: Any) -> Array:
+    """Returns the posterior mean of each arm, the larger the better, `(N,)`."""
+    mean = study.predict(context=context)[0]
+    return mean if study.goal == "maximize" else -mean

@@ -1,0 +1,224 @@
+"""The policy to be evaluated, as probabilities of actions in each row of a log.
+
+| form | example |
+|---|---|
+| a word | "uniform": each action alike; "best": the arm that a study thinks best, under the context |
+| an action | 3, "banner" |
+| probabilities by action | {"banner": 0.9, "none": 0.1} |
+| choices | a sequence of n actions |
+| probabilities | an array (N,) or (n, N) |
+| a function | of the context; returns an action, or probabilities (N,) |
+| a policy | `nr.Policy`, whose learning is replayed |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
+import numpy.typing as npt
+
+from .._utils.checks import Array, IndexArray, many, shown
+from .._utils.errors import InvalidInput, NoRegretError
+from ..policy.policy import Policy
+from .log import Log
+from .replay import replayed
+from .studies import means
+
+SUM = 1e-6  # by which probabilities may miss the sum 1
+FORMS = (
+    'A policy is "uniform", "best" (of a study), an action, a dictionary of probabilities by action, an array of '
+    "choices (n,) or of probabilities (N,) or (n, N), a function of the context, or an `nr.Policy`."
+)
+
+
+@final
+class Target(NamedTuple):
+    """Probabilities of a policy's choices in the n rows of a log.
+
+    Attributes:
+        probabilities: of each action, `(n, N)` or `(N,)` for all rows, or None for sure choices.
+        choices: the sure choices as indices, `(n,)` or `(1,)` for all rows, or None.
+        learned: number of rows from which the policy learned in a replay, or None.
+        from_log: whether the policy was chosen by means of the log itself.
+    """
+
+    probabilities: Array | None
+    choices: IndexArray | None
+    learned: int | None = None
+    from_log: bool = False
+
+    @property
+    def most(self) -> float:
+        """Largest probability of any action in any row."""
+        return 1.0 if self.probabilities is None else float(self.probabilities.max(initial=0.0))
+
+    def of(self, taken: IndexArray) -> Array:
+        """Returns the probability of the actions taken, `(n,)`."""
+        if self.choices is not None:
+            return np.asarray(self.choices == taken, dtype=np.float64)
+        table = self.probabilities
+        if table is None:
+            raise TypeError("a target has probabilities or choices")
+        return np.asarray(table[taken] if table.ndim == 1 else table[np.arange(len(taken)), taken])
+
+    def expected(self, predicted: Array, rows: slice) -> Array:
+        """Returns the policy's mean of predictions for each action in some rows, `(m,)`.
+
+        Args:
+            predicted: `(m, N)`.
+            rows: the m rows.
+        """
+        if self.choices is not None:
+            at = self.choices if len(self.choices) == 1 else self.choices[rows]
+            found: Array = predicted[np.arange(len(predicted)), at]
+            return found
+        table = self.probabilities
+        if table is None:
+            raise TypeError("a target has probabilities or choices")
+        return predicted @ table if table.ndim == 1 else np.einsum("ij,ij->i", predicted, table[rows])
+
+    def only(self, rows: npt.NDArray[np.bool_]) -> Target:
+        """Returns the target for some of the rows, `(n,)`."""
+        probabilities, choices = self.probabilities, self.choices
+        if probabilities is not None and probabilities.ndim == 2:
+            probabilities = probabilities[rows]
+        if choices is not None and len(choices) > 1:
+            choices = choices[rows]
+        return self._replace(probabilities=probabilities, choices=choices)
+
+
+def target_of(policy: Any, log: Log, *, seed: int) -> Target:
+    """Returns the probabilities of a policy's choices.
+
+    Args:
+        policy: in one of the forms above.
+        log: whose decisions it would make.
+        seed: of the replay of a policy that learns.
+
+    Raises:
+        InvalidInput: the policy has none of these forms, or does not fit the log.
+    """
+    if isinstance(policy, Policy):
+        table, learned = replayed(policy, log, seed=seed)
+        return Target(_checked(table, log), None, learned)
+    if isinstance(policy, str) and policy in ("uniform", "best"):
+        return _uniform(log) if policy == "uniform" else _best(log)
+    if isinstance(policy, Mapping):
+        return Target(_checked(_by_name(policy, log), log), None)
+    if callable(policy):
+        return _of_function(policy, log)
+    if isinstance(policy, str | int | np.integer) and not isinstance(policy, bool):
+        return Target(None, _codes([policy], log))
+    return _of_table(policy, log)
+
+
+def _uniform(log: Log) -> Target:
+    if log.available is None:
+        return Target(np.full(len(log.actions), 1.0 / len(log.actions)), None)
+    return Target(log.available / log.offered[:, None], None)
+
+
+def _best(log: Log) -> Target:
+    study = log.study
+    if study is None:
+        raise InvalidInput('"best" is what a study thinks best, and the log is no study. ' + FORMS)
+    if log.contexts is None:
+        return Target(None, np.array([means(study, None).argmax()]), from_log=True)
+    known: dict[str, int] = {}
+    for i in range(len(log)):
+        context = log.context(i)
+        key = str(context if isinstance(context, Mapping) else context.tolist())
+        if key not in known:
+            known[key] = int(means(study, context).argmax())
+    keys = (str(c if isinstance(c, Mapping) else c.tolist()) for c in map(log.context, range(len(log))))
+    return Target(None, np.array([known[key] for key in keys], dtype=np.intp), from_log=True)
+
+
+def _by_name(policy: Mapping[Any, Any], log: Log) -> Array:
+    found = np.zeros(len(log.actions))
+    for name, probability in policy.items():
+        found[_codes([name], log)[0]] = probability
+    return found
+
+
+def _codes(names: Sequence[Any], log: Log) -> IndexArray:
+    """Returns actions by name as indices."""
+    code = log.code
+    try:
+        return np.fromiter((code[name] for name in names), np.intp, len(names))
+    except (KeyError, TypeError):
+        wrong = next(name for name in names if not _known(name, code))
+        raise InvalidInput(
+            f"The policy chooses {shown(wrong)}, which is no action of the log. There is "
+            f"{shown(list(log.actions))}. Actions that the log never took are named by `actions=`."
+        ) from None
+
+
+def _known(name: Any, code: Mapping[Any, int]) -> bool:
+    try:
+        return name in code
+    except TypeError:
+        return False
+
+
+def _of_table(policy: Any, log: Log) -> Target:
+    try:
+        table = np.asarray(policy)
+    except ValueError:
+        table = np.zeros((0, 0, 0))
+    n, count = len(log), len(log.actions)
+    if table.ndim == 1 and len(table) == n and (table.dtype.kind != "f" or n != count):
+        return Target(None, _codes(table.tolist(), log))
+    if table.dtype.kind in "fiub" and table.shape in ((count,), (n, count)):
+        return Target(_checked(table.astype(np.float64), log), None)
+    raise InvalidInput(
+        f"`policy` is {shown(policy)}, of shape {table.shape}. The log has {many(n, 'decision')} with a propensity "
+        f"among {many(count, 'action')}. {FORMS}"
+    )
+
+
+def _of_function(policy: Callable[[Any], Any], log: Log) -> Target:
+    answers = []
+    for row in range(len(log)):
+        try:
+            answers.append(policy(log.context(row)))
+        except NoRegretError:
+            raise
+        except Exception as error:
+            raise InvalidInput(
+                f"The policy failed at row {row}, with the context {shown(log.context(row))}: "
+                f"{type(error).__name__}: {error}."
+            ) from error
+    if all(np.ndim(answer) == 0 and _known(_plain(answer), log.code) for answer in answers):
+        return Target(None, _codes([_plain(answer) for answer in answers], log))
+    table = np.zeros((len(log), len(log.actions)))
+    for row, answer in enumerate(answers):
+        if np.ndim(answer) == 0:
+            table[row, _codes([_plain(answer)], log)[0]] = 1.0
+        elif np.shape(answer) == (len(log.actions),):
+            table[row] = answer
+        else:
+            raise InvalidInput(
+                f"The policy returned {shown(answer)} at row {row}: it must return an action, or the probability of "
+                f"each of the {many(len(log.actions), 'action')}, {shown(list(log.actions))}."
+            )
+    return Target(_checked(table, log), None)
+
+
+def _plain(answer: Any) -> Any:
+    return answer.item() if isinstance(answer, np.generic | np.ndarray) else answer
+
+
+def _checked(table: Array, log: Log) -> Array:
+    """Returns probabilities, or raises an error if they are none."""
+    rows = np.atleast_2d(table)
+    wrong = np.flatnonzero(~(rows >= 0.0).all(axis=1) | ~(np.abs(rows.sum(axis=1) - 1.0) <= SUM))
+    if len(wrong):
+        at = f" in row {wrong[0]}" if table.ndim == 2 else ""
+        raise InvalidInput(
+            f"The policy's probabilities{at} are {shown(rows[wrong[0]])}: they must be at least 0 and sum to 1, one "
+            f"for each of {shown(list(log.actions))}."
+        )
+    return table

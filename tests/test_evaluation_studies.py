@@ -1,0 +1,141 @@
+"""Evaluation of the log of a study, and of policies that learn on the way."""
+
+import numpy as np
+import pytest
+
+import nilregret as nr
+
+ARMS = nr.Arms.grid(0, 1, 4)
+RATES = np.array([0.2, 0.3, 0.4, 0.7])
+FEW = pytest.mark.filterwarnings("ignore:The estimate rests on few")
+
+
+def study(rounds=300, policy=None, propensities=True, **more):
+    """A study of clicks with a floor of a fifth."""
+    policy = policy or nr.gp_ts(ARMS, nr.SquaredExponential(0.3), reward="bernoulli", v=0.6).using(
+        explore=nr.slots.Uniform(0.2)
+    )
+    made, rng = nr.Study(policy, propensities=propensities, **more), np.random.default_rng(5)
+    for _ in range(rounds):
+        trial = made.ask()
+        made.tell(trial, float(rng.random() < RATES[trial.arm]))
+    return made
+
+
+@pytest.fixture(scope="module")
+def clicks():
+    return study()
+
+
+@FEW
+def test_the_log_of_a_study(clicks):
+    for arm, rate in enumerate(RATES):
+        result = nr.evaluate(clicks, arm)
+        assert result.lower < rate < result.upper
+        assert result.rows == 300
+        assert result.check.passed
+    assert nr.evaluate(clicks, {3: 1.0}).value == result.value
+
+
+def test_a_study_knows_its_floor(clicks):
+    with pytest.MonkeyPatch.context() as patch:
+        told = nr.evaluate(clicks, "uniform", floor=0.05)
+        patch.setattr(nr.slots.Uniform, "floor", 0.0)
+        unknown = nr.evaluate(clicks, "uniform")
+    known = nr.evaluate(clicks, "uniform")
+    assert (known.lower, known.upper) == (told.lower, told.upper)
+    assert known.upper - known.lower < unknown.upper - unknown.lower
+
+
+def test_the_best_arm_is_flattered(clicks):
+    with pytest.warns(nr.errors.NoRegretWarning, match="by means of the very log"):
+        result = nr.evaluate(clicks, "best")
+    assert result.value == nr.evaluate(clicks, 3).value
+
+
+def test_exports_of_a_study_are_logs(clicks, tmp_path):
+    wanted = nr.evaluate(clicks, "uniform", floor=0.05)
+    for name in ("trials.csv", "trials.jsonl"):
+        result = nr.evaluate(clicks.export(tmp_path / name), "uniform", floor=0.05)
+        assert (result.value, result.lower) == (wanted.value, wanted.lower)
+    assert nr.evaluate(clicks.to_pandas(), "uniform").value == wanted.value
+
+
+@FEW
+def test_what_is_left_out_is_counted():
+    made = study(60)
+    made.add(ARMS.points[0], 1.0)
+    made.fail(made.ask(), "broken")
+    made.ask()
+    result = nr.evaluate(made, "uniform")
+    assert result.rows == 60
+    assert result.left_out == {"added without being asked for": 1, "failed": 1, "without a reward": 1}
+    assert nr.evaluate(made, "uniform", default_reward=0.0).rows == 61
+
+
+def test_losses_of_a_study_that_minimises():
+    policy = nr.gp_ts(ARMS, nr.SquaredExponential(0.3), noise=0.5, v=0.5).using(explore=nr.slots.Uniform(0.5))
+    made = study(80, policy=policy, goal="minimize")
+    assert 0.2 < nr.evaluate(made, "uniform").value < 0.6
+
+
+def test_studies_that_say_nothing():
+    with pytest.raises(nr.errors.InvalidInput, match="No row of the log has a propensity"):
+        nr.evaluate(study(5, propensities=False), "uniform")
+    box = nr.Study(nr.gp_ucb(nr.Box(0, 1), nr.SquaredExponential(0.3), noise=0.1))
+    with pytest.raises(nr.errors.InvalidInput, match="no finite set of arms"):
+        nr.evaluate(box, "uniform")
+
+
+@FEW
+def test_contexts_of_a_study_reach_a_function():
+    space = nr.Space(device=nr.Choice("mobile", "web"))
+    policy = nr.gp_ts(ARMS, nr.SquaredExponential(0.5), noise=0.5, v=0.5, context=space).using(
+        explore=nr.slots.Uniform(0.5)
+    )
+    made, rng, seen = nr.Study(policy, propensities=True), np.random.default_rng(0), []
+    for i in range(60):
+        trial = made.ask(context={"device": ("mobile", "web")[i % 2]})
+        made.tell(trial, float(rng.random() < 0.5))
+    nr.evaluate(made, lambda context: seen.append(context["device"]) or [0.25] * 4)
+    assert seen == ["mobile", "web"] * 30
+    with pytest.warns(nr.errors.NoRegretWarning, match="by means of the very log"):
+        nr.evaluate(made, "best")
+
+
+# -- policies that learn ---------------------------------------------------------------------------------------------
+
+
+def uniform_log(n=240, seed=0):
+    rng = np.random.default_rng(seed)
+    action = rng.integers(0, 4, n)
+    return {
+        "action": action, "propensity": np.full(n, 0.25), "reward": (rng.random(n) < RATES[action]).astype(float),
+    }  # fmt: skip
+
+
+def test_a_policy_learns_from_the_rows_that_it_would_have_made():
+    policy = nr.gp_ucb(ARMS, nr.SquaredExponential(0.3), noise=0.5)
+    log = uniform_log()
+    result = nr.evaluate(log, policy)
+    by_hand, made, drawn = [], nr.Study(policy, seed=0), np.random.default_rng([0, 7]).random(240)
+    for action, reward, draw in zip(log["action"], log["reward"], drawn, strict=True):
+        chances = made.probabilities()
+        by_hand.append(chances[action] / 0.25)
+        if draw < chances[action]:  # 1 where the choice is sure: with equal propensities each match is learned from
+            made.add(ARMS.points[action], reward)
+    weights = np.array(by_hand)
+    assert result.learned == len(made.trials) > 30
+    assert result.value == pytest.approx((weights * log["reward"]).sum() / weights.sum())
+    assert "it took in" in str(result)
+
+
+def test_a_replay_is_a_pure_function_of_its_seed():
+    policy = nr.gp_ts(ARMS, nr.SquaredExponential(0.3), noise=0.5, v=0.5)
+    one, two, other = (nr.evaluate(uniform_log(120), policy, seed=seed).to_dict() for seed in (1, 1, 2))
+    assert one == two != other
+
+
+def test_a_policy_of_other_arms_is_refused():
+    with pytest.raises(nr.errors.InvalidInput, match="decides among 4 arms"):
+        nr.evaluate(uniform_log(), nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.SquaredExponential(0.3), noise=0.5))
