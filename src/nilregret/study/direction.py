@@ -39,6 +39,16 @@ def check_policy(policy: object) -> None:
         )
 
 
+def check_goal(goal: object) -> Goal:
+    """Returns the goal, or raises an error with the goal that was probably meant."""
+    for known in GOALS:
+        if isinstance(goal, str) and goal == known:
+            return known
+    close = difflib.get_close_matches(str(goal).strip().lower(), GOALS, n=1, cutoff=LIKE)
+    hint = f" Did you mean {close[0]!r}?" if isinstance(goal, str) and close else ""
+    raise InvalidInput(f"`goal` is {shown(goal)}: it must be 'maximize' or 'minimize', what is told.{hint}")
+
+
 def has_channels(policy: AnyPolicy) -> bool:
     """Returns whether each constraint has a posterior of its own."""
     return isinstance(policy, Policy) and policy.constraints is not None
