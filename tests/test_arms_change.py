@@ -68,6 +68,7 @@ POLICIES = {
     "clicks": nr.auto(ARMS, reward="bernoulli"),
     "bank": nr.gp_ucb(ARMS, K, noise=0.1, refit=nr.slots.LengthscaleBank()),
     "contexts": nr.gp_ucb(ARMS, nr.SquaredExponential(0.5), noise=0.1, context=CONTEXTS),
+    "models of arms": nr.auto(ARMS, context=nr.Box([0.0], [1.0])),
     "box of contexts": nr.gp_ucb(ARMS, nr.SquaredExponential(0.5), noise=0.1, context=nr.Box([0.0], [1.0])),
     "linear": nr.gp_ucb(ARMS, nr.Linear(), noise=0.1),
     "thompson": nr.gp_ts(ARMS, K, noise=0.1, norm_bound=1.0),
