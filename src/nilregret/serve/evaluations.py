@@ -20,7 +20,7 @@ from .problems import about
 from .service import Service
 from .write_routes import STUDY
 
-PYTHON, INSTEAD = UNIFORM, "a policy with `Uniform` in its slot `explore`, as Python's `policy.to_json()` writes it"
+PYTHON, INSTEAD = UNIFORM, '`"explore": {"type": "floor", "rate": 0.1}` of a policy'
 MOST_REPLAYED = 1000  # decisions on which a policy is asked one by one, which may take milliseconds each
 
 
@@ -75,7 +75,7 @@ EVALUATION_OPERATIONS = [
     Operation(method="POST", path=f"{STUDY}/evaluations", name="evaluate",
               summary="What another policy would have earned on the decisions of a study.",
               text="From the decisions with a recorded probability: put the study with "
-              '`"about": {"propensities": true}`. It reads, and changes nothing.',
+              '`"propensities": true`. It reads, and changes nothing.',
               handler=evaluations, body=m.EvaluationRequest,
               answers={200: ResponseInfo("The estimates and their interval.", m.EvaluationResult)}),
 ]  # fmt: skip
