@@ -46,7 +46,7 @@ class FeatureMap(ABC):
 
     def members(self, points: Array, block: int) -> npt.NDArray[np.bool_]:
         """Returns which rows are in a block, `(n,)`."""
-        return self.blocks_of(points) == block
+        return np.asarray(self.blocks_of(points) == block)
 
     def values(self, points: Array, weights: Array) -> Array:
         """Returns weights^T z of every row, `(n,)`, from weights of all blocks, `(blocks, r)`."""

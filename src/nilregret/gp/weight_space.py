@@ -149,7 +149,7 @@ class WeightSpacePosterior(AtPoints):
                 self._draw_anew(self._terms)
             return
         self._since[block] += 1
-        # Half of the points of an average block: O(r) an observation in all, and O(K r) where one block has most points.
+        # Half of the points of an average block: O(r) an observation, and O(K r) where one block has most points.
         if self._since[block] >= max(REFINE_EVERY, self._seen.size // (2 * self._span.blocks)):
             self._refine(block)
 
