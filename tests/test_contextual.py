@@ -210,7 +210,7 @@ def test_probabilities_of_choices_are_those_of_the_draws():
     shares = np.bincount(draws.argmax(axis=1), minlength=4) / len(draws)
     for _ in range(4):
         trial = study.ask(at)
-        assert study.explain(trial.number).propensity == pytest.approx(shares[trial.arm], abs=0.02)
+        assert study.explain(trial.number).propensity.value == pytest.approx(shares[trial.arm], abs=0.02)
 
 
 # -- which policy ------------------------------------------------------------------------------------------------------
