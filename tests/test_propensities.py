@@ -1,13 +1,16 @@
 """The probability of a decision is recorded with it, and is the share of other seeds that decide so."""
 
+import csv
 import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy.special import ndtr
 from scipy.stats import binomtest
 
 import nilregret as nr
+from nilregret.__main__ import main
 from nilregret.policy.availability import available
 from nilregret.slots import DrawnLine, IndependentNormals, JointNormals, Uniform
 from nilregret.slots.scores import GaussianDraws, ThompsonSample
@@ -37,6 +40,22 @@ def test_it_is_on_record_and_comes_back(tmp_path):
     with pytest.raises(nr.errors.InvalidInput, match="propensities"):
         nr.Study(ts(), storage=url, about={"units": "kg"})
     assert study.to_pandas()["propensity"].tolist() == [trial.propensity for trial in study.trials]
+
+
+def test_the_command_line_and_files_have_it(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    study = nr.Study(ts(), storage=url, propensities=True)
+    trial = study.ask()
+    run = CliRunner().invoke(main, ["trials", url, "study"])
+    assert "propensity" in run.output
+    said = json.loads(CliRunner().invoke(main, ["trials", url, "study", "--json"]).output)
+    assert [each["propensity"] for each in said] == [trial.propensity]
+    for kind in ("csv", "jsonl"):
+        study.export(tmp_path / f"trials.{kind}")
+    with (tmp_path / "trials.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert float(row["propensity"]) == trial.propensity
+    assert json.loads((tmp_path / "trials.jsonl").read_text())["propensity"] == trial.propensity
 
 
 def test_it_changes_no_decision_and_is_none_unless_asked_for():

@@ -1,6 +1,10 @@
 """Real server processes on real databases, some of them killed while they work."""
 
+import os
+import signal
 import socket
+import threading
+from pathlib import Path
 
 import pytest
 from benchmarks.service_parts import kills
@@ -12,6 +16,7 @@ from nilregret.serve.server import listening
 from nilregret.serve.testing import Serving
 
 from .service import AT, POLICY, plain
+from .waiting import LONG, until
 
 ASK = f"{AT}/decisions"
 
@@ -82,3 +87,37 @@ def test_killed_servers_lose_nothing_and_double_nothing(kind, places):
     assert wrong == []
     assert facts["decisions"] > 0
     assert facts["retries"] > 0
+
+
+def children(pid):
+    return {int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux, which tells a process's children")
+def test_killed_workers_are_replaced_and_nothing_is_lost(postgres):
+    url = postgres.url()
+    for name in ("shop", "other"):
+        nr.Study(POLICY, storage=url, name=name).close()
+    server = Server("-m", "nilregret", "serve", "--storage", url, "--port", None, "--workers", "2")
+    server.begin()
+    stop = threading.Event()
+    crowd = [kills.Worker(f"w{number}", [server.port], stop, number) for number in range(4)]
+    for worker in crowd:
+        worker.start()
+    try:
+        for _ in range(3):
+            told = sum(len(worker.told) for worker in crowd)
+            until(lambda told=told: sum(len(worker.told) for worker in crowd) > told + 20)
+            before = children(server.process.pid)
+            os.kill(max(before), signal.SIGKILL)
+            until(lambda before=before: len(children(server.process.pid) - before) == 1)
+    finally:
+        stop.set()
+        for worker in crowd:
+            worker.join(LONG)
+        server.process.terminate()
+        assert server.process.wait(LONG) == 0
+    facts, wrong = kills.judged(url, crowd)
+    assert wrong == []
+    assert facts["rewards"] > 60

@@ -15,7 +15,7 @@ from functools import partial
 from nilregret.serve.supervisor import supervise
 if __name__ == "__main__":
     work = partial(exec, "import os, signal, time; {}; print(os.getpid(), flush=True); time.sleep(3600)")
-    supervise(work, 2, hung_seconds={})
+    supervise([work, partial(work)], hung_seconds={})
     print("ended", flush=True)
 """
 

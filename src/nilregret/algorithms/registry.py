@@ -21,7 +21,7 @@ from ..domains.search.boxes import PointSearch
 from ..domains.typed import D
 from ..kernels import (
     Active,
-    Constant,
+    Intercept,
     Kernel,
     Linear,
     Matern,
@@ -145,7 +145,7 @@ def _scaled(factor: float, kernel: Kernel) -> Kernel:
 
 KERNELS = _named(
     SquaredExponential, Matern, RationalQuadratic, Periodic, Linear, Sum, Product, Tied, Overlap, Mixture,
-    Constant, RandomFeatures,
+    Intercept, RandomFeatures,
     scaled=_scaled,
     active=Schema(Active, {"parameters": list[str]}, without=["dimensions"]),
     rounded=Schema(Rounded, without=["space"]),

@@ -124,14 +124,14 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
                 context_json(trial),
                 trial.times if trial.repeats > 1 else None, trial.reward,
                 None if trial.constraints is None else trial.constraints.tolist(), with_history(trial)["reason"],
-                moment(trial.asked_at), moment(trial.told_at),
+                moment(trial.asked_at), moment(trial.told_at), trial.propensity,
             ]
             for trial in wanted
         ]  # fmt: skip
         value = "reward" if found.goal == "maximize" else "loss"
         headings = [
             "trial", "state", "at", "arm", "context", "plays", value, "constraints", "reason", "asked (UTC)",
-            "told (UTC)",
+            "told (UTC)", "propensity",
         ]  # fmt: skip
         echo(table(rows, headings))
     else:

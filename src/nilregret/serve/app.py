@@ -25,6 +25,7 @@ from .problems import HANDLERS
 from .read_routes import HEALTH_OPERATIONS, READ_OPERATIONS
 from .service import Service
 from .settings import LEAVING, Settings
+from .siblings import Siblings
 from .write_routes import WRITE_OPERATIONS
 
 # The router tries them in order, so those that are called most come first.
@@ -35,7 +36,7 @@ OPERATIONS: tuple[Operation, ...] = (
 
 def create_app(
     storage: Storage, settings: Settings | None = None, *, access: Middleware | None = None,
-    routes: Sequence[BaseRoute] = (), clock: Callable[[], float] = time.time,
+    routes: Sequence[BaseRoute] = (), clock: Callable[[], float] = time.time, siblings: Siblings | None = None,
 ) -> Starlette:  # fmt: skip
     """Returns the service as an ASGI application, behind a middleware that checks access.
 
@@ -46,6 +47,7 @@ def create_app(
             need no token until the first token is made.
         routes: further routes, of the dashboard.
         clock: Unix seconds.
+        siblings: other processes of the service.
     """
     if not isinstance(storage, SqlStorage | MemoryStorage):
         raise InvalidInput(
@@ -58,6 +60,7 @@ def create_app(
         access = Middleware(AccessMiddleware, tokens=Tokens(storage), local=True, limits=chosen.limits)
     written = document(OPERATIONS)
     endpoints = [Endpoint(operation, service) for operation in OPERATIONS]
+    calls = DirectCalls(endpoints, siblings)
 
     async def openapi(_: Request) -> Response:
         return Response(written, media_type="application/json")
@@ -65,14 +68,18 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[dict[str, Any]]:
         await service.workers.in_thread(service.prepare)
+        if siblings is not None:
+            await siblings.start(calls.here)
         yield {LEAVING: service.streams.end}
         service.streams.end()
+        if siblings is not None:
+            await siblings.close()
         service.workers.close()
 
     app = Starlette(
         routes=[*(each.route for each in endpoints), Route("/openapi.json", openapi), *routes],
         exception_handlers=HANDLERS, lifespan=lifespan,
-        middleware=[access, Middleware(DirectCalls, endpoints=endpoints)],
+        middleware=[access, Middleware(calls.before)],
     )  # fmt: skip
     app.router.redirect_slashes = False  # a redirection names scheme and host, which a proxy may have changed
     app.state.service = service

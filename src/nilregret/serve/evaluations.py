@@ -12,7 +12,7 @@ from .._utils.errors import InvalidInput, NoRegretWarning
 from ..evaluation import Evaluation, evaluate
 from ..evaluation.diagnostics import UNIFORM
 from ..study.study import Study
-from . import messages as m
+from . import evaluation_messages as m
 from .create_study import whole
 from .memory_limits import check_posterior
 from .operations import Operation, ParsedRequest, ResponseInfo, json_of

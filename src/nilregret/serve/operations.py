@@ -16,11 +16,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput
 from .addresses import name_in
+from .auth.bodies import replay
 from .auth.caller import Caller, caller_of
+from .auth.roles import READ_METHODS
 from .messages import Problem as Told
 from .messages import Reply
 from .problems import Problem, unfit
 from .service import Service
+from .siblings import Siblings
 from .worker import StudyWorker
 
 JSON = b"application/json"
@@ -184,29 +187,53 @@ class Endpoint:
 
 @final
 class DirectCalls:
-    """Middleware behind the gate that calls operations without Starlette's router, which takes longer than they do.
-
-    The gate answers their errors, as it answers its own.
+    """Calls of operations without Starlette's router, which takes longer than they do. The gate answers their errors.
 
     Args:
-        app: for requests of any other kind.
         endpoints: to call. Those whose path has a number in it are left to the router, which converts it.
+        siblings: other processes of the service, to which changes of their studies are passed on.
     """
 
-    def __init__(self, app: ASGIApp, endpoints: Sequence[Endpoint]) -> None:
-        self._app = app
+    def __init__(self, endpoints: Sequence[Endpoint], siblings: Siblings | None = None) -> None:
         plain = [each for each in endpoints if ":" not in each.route.path]
         self._calls = [(method, each.route.path_regex, each) for each in plain for method in each.route.methods or ()]
+        self._siblings = siblings
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request (see the ASGI interface)."""
+    def before(self, app: ASGIApp) -> ASGIApp:
+        """Returns an application that makes these calls, and leaves the other requests to `app`."""
+
+        async def direct(scope: Scope, receive: Receive, send: Send) -> None:
+            endpoint = self._found(scope)
+            if endpoint is None:
+                await app(scope, receive, send)
+            elif self._siblings is None or scope["method"] in READ_METHODS:
+                await endpoint(scope, receive, send)
+            else:
+                body: bytes = (await receive())["body"]
+                passed = await self._siblings.passed(scope, scope["path_params"]["name"], body)
+                if passed is None:
+                    await endpoint(scope, replay(body, receive), send)
+                else:
+                    await send({"type": "http.response.start", "status": passed.status, "headers": passed.headers})
+                    await send({"type": "http.response.body", "body": passed.body})
+
+        return direct
+
+    async def here(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Makes a call that another process has passed on."""
+        endpoint = self._found(scope)
+        if endpoint is None:
+            raise RuntimeError("A sibling has passed on what is no call.")
+        await endpoint(scope, receive, send)
+
+    def _found(self, scope: Scope) -> Endpoint | None:
+        """Returns the endpoint of a request, with the parts of its path in the scope."""
         if scope["type"] == "http":
             for method, pattern, endpoint in self._calls:
                 if method == scope["method"] and (found := pattern.match(scope["path"])):
                     scope["path_params"] = found.groupdict()
-                    await endpoint(scope, receive, send)
-                    return
-        await self._app(scope, receive, send)
+                    return endpoint
+        return None
 
 
 def parse(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import socket
-from dataclasses import dataclass, field
+import tempfile
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from .connections import LimitedConnections
 from .dashboard import ROUTES
 from .dashboard.files import address
 from .settings import Settings
+from .siblings import Siblings
 from .supervisor import supervise
 
 LOG = logging.getLogger("nilregret.serve")
@@ -41,11 +43,13 @@ class Service:
         storage: URL.
         host: address that the server is bound to.
         settings: of each process.
+        siblings: other processes of the service.
     """
 
     storage: str
     host: str
     settings: Settings = field(default_factory=Settings)
+    siblings: Siblings | None = None
 
     def __call__(self) -> ASGIApp:
         """Returns the application, behind the middleware that checks access.
@@ -63,7 +67,7 @@ class Service:
             AccessMiddleware, tokens=Tokens(storage), names=bound_to(self.host, *self.settings.public_hosts),
             local=is_own(self.host), limits=self.settings.limits, style=address("dashboard.css"),
         )  # fmt: skip
-        return create_app(storage, self.settings, access=access, routes=ROUTES)
+        return create_app(storage, self.settings, access=access, routes=ROUTES, siblings=self.siblings)
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -98,14 +102,16 @@ def run(
         proxies: addresses, with commas, of the reverse proxies whose headers about the client are trusted.
         log: whether each request gets a line in the log.
     """
-    serve = partial(_serve, service, listener, proxies=proxies, log=log)
-    if workers > 1:
-        supervise(serve, workers, hung_seconds=HUNG_SECONDS)
-    else:
-        serve()
+    serve = partial(_serve, listener=listener, proxies=proxies, log=log)
+    if workers == 1:
+        serve(service)
+        return
+    with tempfile.TemporaryDirectory(prefix="nilregret") as folder:  # Nobody else may enter it.
+        each = [replace(service, siblings=Siblings(folder, index, workers)) for index in range(workers)]
+        supervise([partial(serve, one) for one in each], hung_seconds=HUNG_SECONDS)
 
 
-def _serve(service: Service, listener: socket.socket, *, proxies: str | None, log: bool) -> None:
+def _serve(service: Service, *, listener: socket.socket, proxies: str | None, log: bool) -> None:
     """Serves in this process (see `run`)."""
     http: Any = LimitedConnections(service.settings.limits)  # any callable that makes a protocol
     config = uvicorn.Config(

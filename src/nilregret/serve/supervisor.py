@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -20,20 +20,19 @@ BEAT_SECONDS = 1.0  # between two signs of life of a process
 PAUSE_SECONDS = 0.5  # before one that ended is replaced
 
 
-def supervise(work: Callable[[], object], count: int, *, hung_seconds: float) -> None:
-    """Runs a function in several processes until SIGINT or SIGTERM, and returns when all of them have ended.
+def supervise(works: Sequence[Callable[[], object]], *, hung_seconds: float) -> None:
+    """Runs functions, each in a process, until SIGINT or SIGTERM, and returns when all of them have ended.
 
     It waits for ends, signs of life and signals at once, so none of them delays another. A second signal kills the
     processes.
 
     Args:
-        work: of each process. It can be pickled, and ends on SIGTERM.
-        count: number of processes.
+        works: of the processes. They can be pickled, and end on SIGTERM.
         hung_seconds: a process without a sign of life for this long is killed.
     """
     told, tell = SPAWN.Pipe(duplex=False)
     before = {each: signal.signal(each, lambda *_: tell.send_bytes(b".")) for each in SIGNALS}
-    workers, signals = [_Worker(work) for _ in range(count)], 0
+    workers, signals = [_Worker(work) for work in works], 0
     try:
         while workers or not signals:
             wait([told, *(each for worker in workers for each in worker.waitable)], BEAT_SECONDS)
@@ -42,10 +41,11 @@ def supervise(work: Callable[[], object], count: int, *, hung_seconds: float) ->
                 signals += 1
                 for worker in workers:
                     worker.process.terminate() if signals == 1 else worker.process.kill()
-            there = [worker for worker in workers if worker.runs(hung_seconds)]
-            ended, workers = len(there) < len(workers), there
+            running = [worker for worker in workers if worker.runs(hung_seconds)]
+            ended, workers = len(running) < len(workers), running
             if not signals and not told.poll(PAUSE_SECONDS if ended else 0.0):
-                workers += [_Worker(work) for _ in range(count - len(workers))]
+                there = [worker.work for worker in workers]
+                workers += [_Worker(work) for work in works if work not in there]
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -56,11 +56,13 @@ class _Worker:
     """A process, and the pipe through which its signs of life come.
 
     Attributes:
+        work: of the process.
         process: that works.
         waitable: what becomes ready when the process ends or gives a sign of life.
     """
 
     def __init__(self, work: Callable[[], object]) -> None:
+        self.work = work
         self._pipe, other = SPAWN.Pipe()
         self.process = SPAWN.Process(target=_work, args=(work, other))
         self.process.start()
