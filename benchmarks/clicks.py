@@ -39,17 +39,22 @@ KERNEL = nr.SquaredExponential(0.2)
 PLACES = np.linspace(0, 1, ARMS)
 
 
-def rates_of(world, seed):
+def rates_of(world, seed, arms=ARMS):
     kind, low, high = world
     rng = np.random.default_rng(seed)
     if kind == "unrelated":
-        return rng.uniform(low, high, ARMS)
+        return rng.uniform(low, high, arms)
+    if kind == "sampled":  # from the kernel, and then from `low` to `high`
+        places = np.linspace(0, 1, arms)[:, None]
+        values, vectors = np.linalg.eigh(KERNEL(places, places))
+        f = vectors @ (np.sqrt(np.maximum(values, 0.0)) * rng.standard_normal(arms))
+        return low + (high - low) * (f - f.min()) / (f.max() - f.min())
     center, width = rng.uniform(0, 1), rng.uniform(0.08, 0.2)
     return low + (high - low) * np.exp(-0.5 * ((PLACES - center) / width) ** 2)
 
 
-def policy_of(rule):
-    arms = nr.Arms.grid(0, 1, ARMS)
+def policy_of(rule, arms=ARMS):
+    arms = nr.Arms.grid(0, 1, arms)
     if rule == "auto":
         return nr.auto(arms, reward="bernoulli")
     if rule == "gp_ts":
@@ -60,7 +65,7 @@ def policy_of(rule):
 
 def beta_thompson(rates, seed, rounds):
     rng = np.random.default_rng([seed, 1])
-    won, lost, chosen = np.ones(ARMS), np.ones(ARMS), np.zeros(rounds, dtype=int)
+    won, lost, chosen = np.ones(len(rates)), np.ones(len(rates)), np.zeros(rounds, dtype=int)
     for t in range(rounds):
         arm = chosen[t] = int(rng.beta(won, lost).argmax())
         if rng.random() < rates[arm]:
@@ -80,10 +85,10 @@ def played(policy, rates, seed, rounds):
     return chosen
 
 
-def regret(world, rule, seed, rounds):
-    rates = rates_of(world, seed)
-    chosen = beta_thompson(rates, seed, rounds) if rule == "beta" else played(policy_of(rule), rates, seed, rounds)
-    return float((rates.max() - rates[chosen]).sum())
+def regret(world, rule, seed, rounds, arms=ARMS):
+    rates = rates_of(world, seed, arms)
+    by = beta_thompson(rates, seed, rounds) if rule == "beta" else played(policy_of(rule, arms), rates, seed, rounds)
+    return float((rates.max() - rates[by]).sum())
 
 
 def covered(what, seed, rounds):

@@ -2,6 +2,7 @@
 
     python benchmarks/contexts.py                                    # 10,000 decisions, two minutes
     python benchmarks/contexts.py --decisions 100000 --dense 0       # last 10^4 over first 10^4
+    python benchmarks/contexts.py --decisions 1000 --prefilled 10000 # the first kernel after 10,000 known rewards
 
 10 arms, 16 context columns, rewards linear in the context for each arm, noise 0.3, upper bounds of two standard
 deviations. CPU time of one `ask` and one `tell`, one BLAS thread, methods in turn by blocks of 100 decisions on the
@@ -23,7 +24,7 @@ import numpy as np
 
 import nilregret as nr
 from nilregret.gp import choice
-from nilregret.kernels import Constant, Overlap, RandomFeatures
+from nilregret.kernels import Intercept, Overlap, RandomFeatures
 from nilregret.slots.envelope import ConstantWidth
 
 ARMS, COLUMNS, NOISE, WIDTH, BLOCK = 10, 16, 0.3, 2.0, 100
@@ -37,8 +38,8 @@ def kernels(pairs):
     return {
         "Linear x Linear": nr.Linear().on(*CONTEXT) * nr.Linear().on(*ARM),
         "Overlap x Linear": OPTION * nr.Linear().on(*CONTEXT),
-        f"Overlap x (1 + Linear + {2 * pairs} waves)": OPTION * (Constant() + nr.Linear().on(*CONTEXT) + wave),
-        "Linear x Linear + Linear": nr.Linear().on(*CONTEXT) * (nr.Linear().on(*ARM) + Constant()),
+        f"Overlap x (1 + Linear + {2 * pairs} waves)": OPTION * (Intercept() + nr.Linear().on(*CONTEXT) + wave),
+        "Linear x Linear + Linear": nr.Linear().on(*CONTEXT) * (nr.Linear().on(*ARM) + Intercept()),
     }
 
 
@@ -106,6 +107,23 @@ def play(methods, options):
     return times, regret
 
 
+def prefilled(kernel, count, seed):
+    """Median CPU seconds of 20 decisions after so many known rewards, by method."""
+    rng, found = np.random.default_rng(seed), {}
+    contexts, rewards = rng.standard_normal((count + 20, COLUMNS)), rng.standard_normal(count + 20)
+    for dense in (False, True):
+        method, times = Library(kernel, dense=dense), []
+        for x, reward in zip(contexts[:count], rewards, strict=False):
+            method.study.add(np.eye(ARMS)[int(abs(reward) * 1e6) % ARMS], reward, context=np.clip(x, -6.0, 6.0))
+        method.ask(contexts[0])  # learns them
+        for x, reward in zip(contexts[count:], rewards[count:].tolist(), strict=True):
+            begin = time.process_time()
+            method.tell(x, method.ask(x), reward)
+            times.append(time.process_time() - begin)
+        found[dense] = float(np.median(times))
+    return found
+
+
 def near(times, t):
     """Median of the blocks next to t, in microseconds, or NaN."""
     block = t // BLOCK - 1
@@ -117,6 +135,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--decisions", type=int, default=10_000)
     parser.add_argument("--dense", type=int, default=1000, help="decisions with the posterior at the points observed")
+    parser.add_argument("--prefilled", type=int, default=0)
     parser.add_argument("--pairs", type=int, default=64, help="cosines and sines")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -143,6 +162,13 @@ def main():
             )
         count = min(10_000 // BLOCK, len(each) // 2)
         print(f"{line}; last {count * BLOCK:,} over first: {np.sum(each[-count:]) / np.sum(each[:count]):.2f}")
+    if options.prefilled:
+        name, kernel = next(iter(kernels(options.pairs).items()))
+        found = prefilled(kernel, options.prefilled, options.seed)
+        print(
+            f"after {options.prefilled:,} known rewards, {name}: {1e6 * found[False]:.0f} us a decision, dense "
+            f"{1e6 * found[True]:.0f}: ratio {found[True] / found[False]:.0f}"
+        )
 
 
 if __name__ == "__main__":

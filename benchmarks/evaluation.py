@@ -48,11 +48,11 @@ def propensities_of(mean, std):
 
 
 def logged(worlds, rounds, floor):
-    """Logs of all worlds: contexts, arms, propensities, rewards, each `(worlds, rounds)`, and the rates."""
+    """Contexts, arms, propensities, rewards, the logger's expected rewards, each `(worlds, rounds)`, and the rates."""
     rng = np.random.default_rng(1)
     rates = rng.uniform(0.1, 0.9, (worlds, CONTEXTS, ARMS))
     wins, losses = np.ones((2, worlds, CONTEXTS, ARMS))
-    rows, found = np.arange(worlds), [np.zeros((worlds, rounds)) for _ in range(4)]
+    rows, found = np.arange(worlds), [np.zeros((worlds, rounds)) for _ in range(5)]
     for t in range(rounds):
         context = rng.integers(0, CONTEXTS, worlds)
         a, b = wins[rows, context], losses[rows, context]
@@ -60,11 +60,12 @@ def logged(worlds, rounds, floor):
         p = (1 - floor) * p + floor / ARMS
         arm = np.minimum((p.cumsum(1) < rng.random((worlds, 1))).sum(1), ARMS - 1)
         reward = rng.random(worlds) < rates[rows, context, arm]
+        own = (p * rates[rows, context]).sum(1)
         np.add.at(wins, (rows, context, arm), reward)
         np.add.at(losses, (rows, context, arm), ~reward)
-        for column, value in zip(found, (context, arm, p[rows, arm], reward), strict=True):
+        for column, value in zip(found, (context, arm, p[rows, arm], reward, own), strict=True):
             column[:, t] = value
-    return (found[0].astype(int), found[1].astype(int), *found[2:], rates)
+    return found[0].astype(int), found[1].astype(int), *found[2:], rates
 
 
 def targets_of(rates, world):
@@ -93,8 +94,8 @@ def bernstein(w, r, floor):
 
 
 def one_world(columns, target, floor, rng):
-    """Intervals by method, errors by estimator, the result, and the CPU time of an evaluation."""
-    context, arm, p, r, rates = columns
+    """Intervals by method, errors by estimator, the result, its CPU time, and whether its `gain` holds."""
+    context, arm, p, r, own, rates = columns
     table = target[context]
     truth = (table * rates[context]).sum(1).mean()
     w = table[np.arange(len(arm)), arm] / p
@@ -104,22 +105,24 @@ def one_world(columns, target, floor, rng):
     seconds = time.process_time() - began
     told = nr.evaluate(log, table, actions=range(ARMS), floor=floor / ARMS) if floor else plain
     found = [(plain.lower, plain.upper), (told.lower, told.upper), *bootstrapped(w, r, rng), bernstein(w, r, floor)]
+    gained = plain.gain.lower <= truth - own.mean() <= plain.gain.upper
     errors = {name: value - truth for name, value in plain.estimates.items()}
-    return [(low <= truth <= high, high - low) for low, high in found], errors, plain, seconds
+    return [(low <= truth <= high, high - low) for low, high in found], errors, plain, seconds, gained
 
 
 def measured(worlds, rounds, floor):
     """Coverage and width of each method, RMSE of each estimator, regret, and shares of logs that pass the check."""
     rng = np.random.default_rng(3)
-    context, arm, p, r, rates = logged(worlds, rounds, floor)
-    hits, errors, seconds, passed, caught = {name: [] for name in TARGETS}, [], [], 0, 0
+    context, arm, p, r, own, rates = logged(worlds, rounds, floor)
+    hits, errors, seconds, gains, passed, caught = {name: [] for name in TARGETS}, [], [], [], 0, 0
     for world in range(worlds):
-        columns = (context[world], arm[world], p[world], r[world], rates[world])
+        columns = (context[world], arm[world], p[world], r[world], own[world], rates[world])
         for name, target in targets_of(rates[world], world).items():
-            found, wrong, result, took = one_world(columns, target, floor, rng)
+            found, wrong, result, took, gained = one_world(columns, target, floor, rng)
             hits[name].append(found)
             errors.append(wrong)
             seconds.append(took)
+            gains.append(gained)
         passed += result.check.passed
         log = {"action": arm[world], "propensity": np.full(rounds, 1 / ARMS), "reward": r[world]}
         caught += not nr.evaluate(log, "uniform", actions=range(ARMS)).check.passed
@@ -127,7 +130,7 @@ def measured(worlds, rounds, floor):
     regret = (rates.max(2)[np.arange(worlds)[:, None], context] - shown).sum(1)
     names = list(errors[0])
     rmse = {name: np.sqrt(np.nanmean([each[name] ** 2 for each in errors])) for name in names}
-    return {name: np.array(each) for name, each in hits.items()}, rmse, regret, seconds, passed, caught
+    return {name: np.array(each) for name, each in hits.items()}, rmse, regret, seconds, gains, passed, caught
 
 
 def compare_with_obp():
@@ -180,13 +183,14 @@ def main():
     print(f"{options.worlds} worlds, {options.rounds} rounds; 95% allows from {fewest / options.worlds:.3f} on\n")
     costs, first = [], None
     for floor in options.floors:
-        hits, rmse, regret, seconds, passed, caught = measured(options.worlds, options.rounds, floor)
+        hits, rmse, regret, seconds, gains, passed, caught = measured(options.worlds, options.rounds, floor)
         table = [
             [name, *(f"{hit:.3f} {width:.3f}" for hit, width in found.mean(axis=0))] for name, found in hits.items()
         ]
         print(f"floor {floor:g}: coverage and width")
         print(tabulate(table, ["policy", *METHODS], disable_numparse=True))
         print("RMSE: " + ", ".join(f"{name} {value:.3f}" for name, value in rmse.items()))
+        print(f"intervals of the gain over the logger: coverage {np.mean(gains):.3f}")
         print(
             f"check of propensities: right ones pass {passed / options.worlds:.3f}, uniform ones told instead are "
             f"found {caught / options.worlds:.3f}; an evaluation takes {1e3 * np.median(seconds):.1f} ms CPU\n"

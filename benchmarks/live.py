@@ -31,7 +31,7 @@ from pathlib import Path
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
-from live_parts import classified
+from live_parts import budgets, classified, rates
 from live_parts.peers import missing
 from tabulate import tabulate
 from tqdm import tqdm
@@ -40,6 +40,8 @@ ROWS = {  # one entry a row of the table
     "shares": classified.shares,
     "smooth": classified.smooth,
     "cost": classified.cost,
+    "clicks": rates.clicks,
+    "together": budgets.together,
     "banners": classified.clicks_under_contexts,
     "changed": classified.changed,
 }

@@ -108,10 +108,17 @@ DEFECTS = (
     ),
     Defect(
         "slots/scores",
-        "self.growth * math.log(t) - 2.0 * math.log(randomness.uniform)",
-        "self.growth * math.log(t) + 2.0 * math.log(randomness.uniform)",
+        "self._least(t) - 2.0 * math.log(randomness.uniform)",
+        "self._least(t) + 2.0 * math.log(randomness.uniform)",
         "conformance/test_policies.py",
         "a sign in a random width",
+    ),
+    Defect(
+        "slots/propensities",
+        "each[~up].min(axis=0, initial=np.inf)",
+        "each[~up].max(axis=0, initial=-np.inf)",
+        "test_propensities.py",
+        "the wrong end of an interval",
     ),
     Defect(
         "policy/rounds",

@@ -11,6 +11,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.slots.pending import Hallucinated, Ignored
+from nilregret.storage.base import News
 from nilregret.testing import check_policy
 
 from .marks import nightly, thinned
@@ -100,7 +101,7 @@ def test_every_size(name):
     assert best(study) >= -most
     assert study.best().reward >= -max(2.0 * most, 1e-3)
     again = nr.Study(study.policy, seed=0)
-    again.replica.apply(list(study.trials))
+    again.replica.apply(News(list(study.trials), ""))
     given = None if domain is TREE else study.trials[0].point[None]
     if given is not None:
         for got, want in zip(again.predict(given), study.predict(given), strict=True):

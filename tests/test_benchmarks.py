@@ -37,6 +37,7 @@ SMALL = {
     "dashboard.py": ["--trials", "60", "--repeats", "1"],
     "evaluation.py": ["--worlds", "2", "--rounds", "40", "--floors", "0", "0.2", "--large", "1000"],
     "explain.py": ["--trials", "60", "--rounds", "8"],
+    "propensities.py": ["--arms", "2", "12", "--rounds", "4", "--blocks", "1", "--draws", "100"],
     "coverage.py": ["--runs", "2", "--rounds", "5", "--jobs", "1"],
     "recommended.py": ["--runs", "2", "--others", "1", "--boxes", "1", "--auto", "1", "--rounds", "4"],
     "lengthscales.py": ["--seeds", "1", "--rounds", "4", "--jobs", "1"],

@@ -22,6 +22,7 @@ LEFT_OUT = {
          "multiplier_history", "last_multipliers", "fits", "valid_for"],
         "the dashboard shows them; `explain` says what counted for a decision",
     ),
+    "probabilities": "a decision has its own, and `evaluations` reads the log",
     "arm_changes": "`events` has them, among those of trials",
     "policy": "`status` has it as it was put, and `arms` what it plays now",
     **dict.fromkeys(["inputs", "offered"], "checks of the program that serves studies"),

@@ -32,6 +32,7 @@ from nilregret.slots.explore import (
     UncertaintySampling,
     UniformExploration,
 )
+from nilregret.storage.base import News
 from nilregret.testing import check_policy
 
 from .marks import nightly
@@ -316,7 +317,7 @@ def test_arms_and_points_that_have_failed_are_left_out_of_a_design():
 def changes(study, number, domain):
     """In which parameters a trial differs from the best point that counted before it, as the posterior had it then."""
     before, memory = nr.Study(study.policy, seed=study.seed), study.policy.memory
-    before.replica.apply(list(study.trials[:number]))
+    before.replica.apply(News(list(study.trials[:number]), ""))
     points = np.array([trial.point for trial in study.trials[memory.first_counted(0, number) : number]])
     given = [domain.decode(point) for point in points] if isinstance(domain, nr.Space) else points
     return differs(domain, study.trials[number].point, points[before.predict(given)[0].argmax()])
@@ -605,7 +606,7 @@ def test_a_situation_says_what_a_part_may_look_at():
     assert (situation.history, situation.seed, situation.randomness.number, situation.context) == (5, 0, 5, None)
     assert sorted(map(tuple, tried)) == sorted(rows(study)[:5])
     before = nr.Study(study.policy, seed=0)
-    before.replica.apply(list(study.trials[:5]))
+    before.replica.apply(News(list(study.trials[:5]), ""))
     assert np.array_equal(best, before.best().point)
     assert seen[0][1] is None
     assert seen[0][2].shape == (0, 2)

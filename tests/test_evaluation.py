@@ -12,7 +12,7 @@ from scipy.stats import binom
 import nilregret as nr
 from nilregret.evaluation.estimators import effective_sample_size, estimates
 from nilregret.evaluation.features import features_of
-from nilregret.evaluation.intervals import lower_bound, mean_interval
+from nilregret.evaluation.intervals import gain_interval, lower_bound, mean_interval
 from nilregret.evaluation.reward_model import RewardModel
 
 # Of obp 0.4.1 on `rows_for_obp`, by `_estimate_round_rewards(...).mean()`, with tau=2 for "switch".
@@ -120,9 +120,11 @@ def test_losses_and_other_ranges_are_those_of_rewards_scaled():
 @pytest.mark.parametrize("floor", [0.0, 0.05, 0.2])
 def test_intervals_hold_on_adaptive_logs(floor):
     """Misses of 80 worlds, with the floor told and not, are at most what 5% would give with probability .999."""
-    misses = {None: 0, "floor": 0}
+    misses = {None: 0, "floor": 0, "gain": 0}
     for seed in range(80):
-        weights, rewards, truth, least = adaptive_log(seed, floor)
+        weights, rewards, truth, least, own = adaptive_log(seed, floor)
+        gain = gain_interval(weights, rewards, 0.05)
+        misses["gain"] += not gain.lower <= truth - own <= gain.upper
         for name, largest in ((None, None), ("floor", 1.0 / least if least else None)):
             found = mean_interval(weights, rewards, 0.05, largest=largest)
             misses[name] += not found.lower <= truth <= found.upper
@@ -134,7 +136,7 @@ def adaptive_log(seed, floor, n=150, count=3):
     rng = np.random.default_rng(seed)
     rates, target = rng.uniform(0.2, 0.8, count), seed % count
     wins, losses = np.ones(count), np.ones(count)
-    weights, rewards = np.zeros(n), np.zeros(n)
+    weights, rewards, own = np.zeros(n), np.zeros(n), np.zeros(n)
     for t in range(n):
         if t % 5 == 0:  # propensities that are exact: those of the best of 200 draws, as shares
             best = rng.beta(wins, losses, (200, count)).argmax(1)
@@ -143,8 +145,8 @@ def adaptive_log(seed, floor, n=150, count=3):
         reward = float(rng.random() < rates[arm])
         wins[arm] += reward
         losses[arm] += 1 - reward
-        weights[t], rewards[t] = (arm == target) / p[arm], reward
-    return weights, rewards, rates[target], floor / count
+        weights[t], rewards[t], own[t] = (arm == target) / p[arm], reward, p @ rates
+    return weights, rewards, rates[target], floor / count, own.mean()
 
 
 def test_bounds_are_exact_for_a_constant():
@@ -157,6 +159,17 @@ def test_bounds_are_exact_for_a_constant():
     assert lower_bound(np.ones(30), 0.025, zeros=20) == pytest.approx(
         lower_bound(np.append(np.ones(30), np.zeros(20)), 0.025), abs=1e-9
     )
+
+
+def test_a_gain_is_known_better_than_both_values():
+    log, rates = world(n=3000, floor=0.3)
+    near = np.where(log["context"][:, 0] > 0, 1, 2)  # differs from the log's policy in half of the contexts
+    result, rows = nr.evaluate(log, near), np.arange(3000)
+    usual = (log["context"][:, 0] > 0).astype(int)
+    truth = rates[rows, near].mean() - (0.7 * rates[rows, usual] + 0.3 * rates.mean(1)).mean()
+    assert result.gain.lower < truth < result.gain.upper
+    apart = result.upper - result.logged_interval.lower - (result.lower - result.logged_interval.upper)
+    assert result.gain.upper - result.gain.lower < 0.8 * apart
 
 
 def test_a_floor_makes_intervals_narrower():
@@ -247,6 +260,11 @@ def test_values_that_cannot_be_used_are_named(column, value, sentence):
         (lambda log: log, lambda _: [0.5, 0.5], "at row 0: it must return an action"),
         (lambda log: log, lambda _: 1 / 0, "The policy failed at row 0.*ZeroDivisionError"),
         (lambda log: log, {}, "sum to 1"),
+        (lambda log: log, {0: "x"}, "`policy` must be a number"),
+        (lambda log: log, lambda _: ["a", "b", "c", "d"], "at row 0: it must return an action"),
+        (lambda log: log | {"action": [[0]] * 60}, 0, r"Row 0 has the action \[0\]: it must be a number or a text"),
+        (lambda log: log | {"action": [0.5, np.nan] * 30}, 0, "Row 1 has the action nan"),
+        (lambda log: log | {"id": [[1]] * 60}, 0, "the same id"),
         (lambda log: 3, 0, "`log` is 3"),
     ],
 )
@@ -263,7 +281,7 @@ def test_logs_and_policies_that_cannot_be_used(change, policy, sentence):
         ({"delta": 0}, "`delta`"),
         ({"reward_range": 1}, "must be .lowest, highest."),
         ({"reward_range": (1, 1)}, "`reward_range` is 1"),
-        ({"actions": [0, 1]}, "none of `actions`"),
+        ({"actions": [0, 1]}, r"none of \[0, 1\]"),
         ({"actions": [0, 1, 2, 3, 3]}, "names an action twice"),
     ],
 )
@@ -335,8 +353,8 @@ def test_the_answer_in_sentences():
     assert "95% interval" in said
     assert "say as much as" in said
     sure = {"action": [0, 1] * 500, "propensity": [0.5] * 1000, "reward": [0, 1] * 500}
-    assert "The policy's is higher." in str(nr.evaluate(sure, 1))
-    assert "The policy's is lower." in str(nr.evaluate(sure, 0))
+    assert "The policy's is higher, by" in str(nr.evaluate(sure, 1))
+    assert "The policy's is lower, by" in str(nr.evaluate(sure, 0))
     assert "Which one is higher is not established." in str(nr.evaluate(sure, "uniform"))
     assert repr(nr.evaluate(sure, 1)).startswith("Evaluation(value=1, lower=0.")
 
@@ -348,3 +366,26 @@ def test_the_picture(tmp_path):
     assert (tmp_path / "values.png").read_bytes().startswith(b"\x89PNG")
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert labels == ["self-normalised IPS (value)", "doubly robust", "IPS", "switch"]
+
+
+def test_empty_cells_of_frames():
+    frame = pd.DataFrame({"action": ["a", "b", "a", "b"] * 20, "propensity": [0.5] * 80, "id": [None, *range(79)]})
+    frame["action"] = frame["action"].astype("string")
+    frame["reward"] = pd.array([1, 0, None, 1] * 20, dtype="Int64")
+    frame["context.hour"] = pd.array([1, None] * 40, dtype="Int64")
+    result, _ = cautioned(frame, lambda context: "a" if context["hour"] == 1 else "b")
+    assert (result.rows, result.left_out) == (60, {"without a reward": 20})
+
+
+def test_a_number_is_no_text():
+    log = {"action": [1, "1", 2, "a"] * 50, "propensity": [0.25] * 200, "reward": [1, 0, 0, 0] * 50}
+    assert nr.evaluate(log, 1).value == 1.0
+    assert nr.evaluate(log, "1").value == 0.0
+
+
+def test_one_row_and_ten_thousand_actions():
+    one, _ = cautioned({"action": ["a"], "propensity": [0.5], "reward": [1]}, "a")
+    assert (one.value, one.rows) == (1.0, 1)
+    rng = np.random.default_rng(0)
+    log = {"action": rng.integers(0, 10_000, 500), "propensity": np.full(500, 1e-4), "reward": rng.random(500)}
+    assert nr.evaluate(log, "uniform", actions=range(10_000)).overlap == pytest.approx(1.0)

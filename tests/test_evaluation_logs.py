@@ -151,6 +151,7 @@ def test_files_that_cannot_be_read(text, sentence, tmp_path):
 
 def test_files_that_are_no_text(tmp_path):
     (tmp_path / "log").write_bytes(b"\xff\xfe\x00PAR1")
-    for path in (tmp_path / "log", tmp_path / "none.csv", tmp_path):
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(CSV.encode())[:-20])
+    for path in (tmp_path / "log", tmp_path / "cut.gz", tmp_path / "none.csv", tmp_path):
         with pytest.raises(nr.errors.InvalidInput, match="cannot be read"):
             nr.evaluate(path, "uniform")

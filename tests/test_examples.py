@@ -34,6 +34,17 @@ def test_pricing_notices_both_changes(tmp_path, monkeypatch, capsys):
     assert picture.read_bytes().startswith(PNG)
 
 
+def test_other_policies_on_the_log_of_a_shop(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(EXAMPLES / "evaluation.py"), run_name="__main__")
+    first, random, by_device = capsys.readouterr().out.strip().split("\n\n")
+    assert first.startswith("the first banner\nThe policy's value is 0.")
+    assert "95% interval" in random
+    assert "The policy's is higher, by" in by_device
+    assert by_device.startswith("the third on mobiles, else the first\nThe policy's value is 0.5")
+    assert (tmp_path / "evaluation.png").read_bytes().startswith(PNG)
+
+
 def test_three_studies_to_look_at_in_a_browser(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["dashboard.py", "--days", "2"])

@@ -13,6 +13,7 @@ import nilregret as nr
 from nilregret.gp import PointBelief
 from nilregret.slots import refit as refits
 from nilregret.storage import MemoryStorage
+from nilregret.storage.base import News
 from nilregret.storage.sql import SqlStorage
 from nilregret.study import replica as kept
 
@@ -131,7 +132,7 @@ def test_decisions_are_the_same_with_one_and_two_threads_of_blas(tmp_path):
         mine = [one.ask().point.tobytes() for _ in range(2)]
     with threadpool_limits(2):
         other = nr.Study(policy, seed=2)
-        other.replica.apply(list(nr.Study.open(storage=storage).trials)[:16])
+        other.replica.apply(News(list(nr.Study.open(storage=storage).trials)[:16], ""))
         assert [other.ask().point.tobytes() for _ in range(2)] == mine
 
 

@@ -54,8 +54,12 @@ CASES = {
     "parallel": partial(play, nr.auto(SPACE, parallel=3), 20, wait=3),
     "constraints": partial(play, nr.auto(BOX, constraints=1), 18, constraints=1),
     "context in a box": partial(
-        play, nr.auto(ARMS, context=nr.Box([0.0], [1.0])), 20, context=lambda rng: rng.random(1)
+        play, nr.auto(ARMS, context=nr.Box([0.0], [1.0]), regret="simple"), 20, context=lambda rng: rng.random(1)
     ),
+    "every reward counts": partial(
+        play, nr.auto(ARMS, context=nr.Box([0.0], [1.0])), 60, context=lambda rng: rng.random(1)
+    ),
+    "every reward counts, on arms": partial(play, nr.auto(ARMS, regret="cumulative"), 20),
     "context among arms": partial(
         play, nr.auto(ARMS, context=nr.Arms([0, 0.5, 1.0])), 20, context=lambda rng: [0.5 * rng.integers(3)]
     ),

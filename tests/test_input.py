@@ -193,7 +193,7 @@ DESCRIBED = [
     Stretched(nr.Linear(), [F(2), W(1)]),
     nr.Matern(F(2.5)) * W(2),
     nr.kernels.Overlap(np.array([0, 0, 1]), scale=W(2)),
-    nr.kernels.Constant(scale=W(2)),
+    nr.kernels.Intercept(scale=W(2)),
     nr.kernels.RandomFeatures(nr.Matern(2.5), W(5), W(1)),
     nr.kernels.Mixture(nr.Linear(), nr.Matern(F(1.5)), F(0.25), scale=W(2)),
     nr.kernels.Rounded(nr.Matern(), nr.Space(n=nr.Int(W(0), W(9)))),

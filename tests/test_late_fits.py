@@ -1,5 +1,6 @@
 """Fits that are made apart from decisions: on record with the first decision after them, and replayed from there."""
 
+import pickle
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -128,6 +129,29 @@ def test_a_fit_that_was_lost_is_made_again(tmp_path):
     assert [fit.number for fit in mine] == [1]
     assert study.ask().fits == ()  # the fit that waits here was in force already
     assert said(study) == said(other) == said(nr.Study.open(storage=url))
+
+
+@pytest.mark.parametrize("name", ["a box", "a constraint"])
+def test_two_processes_with_fits_of_their_own_keep_one_record(name, tmp_path, monkeypatch):
+    url, executors = f"sqlite:///{tmp_path}/a.db", (Held(), Held())
+    studies = [nr.Study(POLICIES[name], seed=1, storage=url, fits=executor) for executor in executors]
+    for number in range(24):
+        answer(studies[number % 2], studies[number % 2].ask())
+        if number % 3 == 2:
+            executors[number // 3 % 2].run()
+    monkeypatch.setattr(refits, "fit", None)
+    again = nr.Study.open(storage=url)
+    numbers = [fit.number for trial in again.trials for fit in trial.fits if fit.channel == 0]
+    assert len(numbers) >= 3
+    assert numbers == sorted(set(numbers))
+    assert all(again.explain(number).repeated for number in range(5, 24, 3))
+    assert [list(study.trials) for study in studies] == [list(again.trials)] * 2
+
+
+def test_a_fit_can_be_made_in_another_process():
+    study = play(nr.Study(POLICIES["warped"], seed=1, fits="pending"), 6)
+    (job,) = study.replica.fit_jobs()
+    assert pickle.loads(pickle.dumps(job))() == job()
 
 
 def test_a_decision_that_was_not_recorded_leaves_the_fit_to_the_next_one(tmp_path):

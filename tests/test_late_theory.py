@@ -22,6 +22,7 @@ from nilregret.simulation.environments.delays import (
 from nilregret.slots.envelope import ConstantWidth, FiniteBayes, Progress
 from nilregret.slots.explore import UncertaintySampling, UniformExploration
 from nilregret.slots.widths.delayed import CensoredWidth, Inflated
+from nilregret.storage.base import News
 from nilregret.storage.record import Trial
 from nilregret.theory.regret_bounds import ANTI_CONCENTRATION
 
@@ -539,7 +540,7 @@ def test_of_points_equally_far_the_earlier_trial_is_the_nearest():
             for n, reward, order in zip((0, 1), (1.0, -1.0), times, strict=True)
         ]
         study = nr.Study(policy)
-        study.replica.apply([*told, asked[2], Trial(3, arms.points[1], 1, None, 5, 0.0)])
+        study.replica.apply(News([*told, asked[2], Trial(3, arms.points[1], 1, None, 5, 0.0)], ""))
         assert study.predict(arms.points[1:2])[0][0] > 0.5
 
 

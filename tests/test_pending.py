@@ -11,6 +11,7 @@ import nilregret as nr
 from nilregret.simulation.environments.delays import NeverAnswered, PoissonDelay, SilentNo, TimeDelay
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.widths.delayed import CensoredWidth
+from nilregret.storage.base import News
 from nilregret.storage.record import Record
 
 from .marks import nightly
@@ -528,7 +529,7 @@ def test_a_replay_does_not_see_answers_before_they_came():
             study, again = nr.Study(policy), nr.Study(policy)
             for trial, reward in zip(study.ask(count=2), rewards, strict=True):
                 study.tell(trial, reward)
-            again.replica.apply(list(study.trials))
+            again.replica.apply(News(list(study.trials), ""))
             assert study.ask().arm == again.ask().arm
     events = Record().apply(list(study.trials))
     assert [event.trial.state for event in events if event.kind == "asked"] == ["pending"] * 3

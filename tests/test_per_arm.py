@@ -8,14 +8,14 @@ from nilregret.gp import PointPosterior, WeightSpacePosterior, choice
 from nilregret.gp.choice import posterior_at_points
 from nilregret.gp.paths import drawn_path
 from nilregret.gp.per_arm import ArmColumns
-from nilregret.kernels import Constant, Mixture, Multiplied, Overlap, RandomFeatures
+from nilregret.kernels import Intercept, Mixture, Multiplied, Overlap, RandomFeatures
 
 OPTIONS, CONTEXT = np.eye(3), nr.Linear().on(0, 1)
 OVERLAP, SMOOTH = Overlap([0, 0, 0]).on(2, 3, 4), RandomFeatures(nr.Matern(2.5, 0.7), 3).on(0, 1)
 KERNELS = {
     "linear, linear": (CONTEXT * nr.Linear(scale=2.0).on(2, 3, 4), OPTIONS, 2),
-    "scaled arms": (nr.Linear().on(2, 3, 4) * (Constant(scale=0.3) + CONTEXT), np.diag([1.0, 2.0, -0.5]), 3),
-    "constant, linear, smooth": (OVERLAP * (Constant() + CONTEXT + SMOOTH), OPTIONS, 9),
+    "scaled arms": (nr.Linear().on(2, 3, 4) * (Intercept(scale=0.3) + CONTEXT), np.diag([1.0, 2.0, -0.5]), 3),
+    "constant, linear, smooth": (OVERLAP * (Intercept() + CONTEXT + SMOOTH), OPTIONS, 9),
     "sum of products": (2.0 * (OVERLAP * CONTEXT) + OVERLAP * SMOOTH + Multiplied(OVERLAP, 0.3), OPTIONS, 9),
     "inside of some columns": ((nr.Linear().on(1, 0) * OVERLAP).on(0, 1, 2, 3, 4) * SMOOTH, OPTIONS, 12),
     "no context": (OVERLAP, OPTIONS, 1),
@@ -145,7 +145,7 @@ def test_what_takes_one_block_or_the_dense_posterior(monkeypatch):
     assert blocks(linear) == 3
     assert blocks(linear, []) == 1
     assert blocks(linear + CONTEXT) == 1  # the arms share something
-    assert blocks(linear + Constant()) == 1
+    assert blocks(linear + Intercept()) == 1
     assert blocks(Mixture(OVERLAP, CONTEXT)) == 1
     assert blocks(linear, [ArmColumns.of(np.array([[1.0, 0, 0], [1, 1, 0]]), range(2, 5), 5)]) == 1
     assert blocks(nr.Linear()) == 1  # the arm's columns and the context's are not apart
@@ -167,7 +167,7 @@ SPACE = nr.Space(arm=nr.Choice("a", "b", "c"), x=nr.Float(0, 1))
 
 
 def policies():
-    kernel = OVERLAP * (Constant() + CONTEXT + SMOOTH)
+    kernel = OVERLAP * (Intercept() + CONTEXT + SMOOTH)
     arms = {"context": CONTEXTS, "noise": 0.1}
     yield nr.igp_ucb(nr.Arms(OPTIONS), kernel, norm_bound=1.0, **arms)
     yield nr.gp_ts(nr.Arms(OPTIONS), kernel, norm_bound=1.0, **arms)
@@ -175,6 +175,11 @@ def policies():
     yield nr.gp_bucb(nr.Arms(OPTIONS), kernel, beta=2.0, **arms)
     yield nr.igp_ucb(nr.Arms(OPTIONS), kernel, norm_bound=1.0, constraints=nr.EveryRound(count=1), **arms)
     yield nr.igp_ucb(nr.Arms(OPTIONS), kernel, norm_bound=1.0, memory=nr.slots.SlidingWindow(9), **arms)
+    fitted = nr.expected_improvement(nr.Arms(OPTIONS), kernel, **arms)
+    yield fitted.using(refit=nr.slots.Refit(every=8))
+    yield fitted.using(refit=nr.slots.LengthscaleBank(factors=(0.5, 1.0)))
+    yield fitted.using(sketch=nr.slots.Sketch())
+    yield nr.igp_ucb(nr.Arms(OPTIONS), kernel, norm_bound=1.0, memory=nr.slots.Discount(0.05), **arms)
     in_space = Overlap([0, 0, 0]).on(0, 1, 2) * (nr.Linear().on(3) + RandomFeatures(nr.Matern(2.5, 0.5), 4).on(3))
     yield nr.gp_ucb(SPACE, in_space, noise=0.1, a=1.0, b=1.0)
     yield nr.gp_ts(SPACE, in_space, noise=0.1, norm_bound=1.0)

@@ -1,14 +1,19 @@
 """The probability of a decision is recorded with it, and is the share of other seeds that decide so."""
 
+import csv
 import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from scipy.special import ndtr
 from scipy.stats import binomtest
 
 import nilregret as nr
+from nilregret.__main__ import main
 from nilregret.policy.availability import available
-from nilregret.slots import Uniform
+from nilregret.slots import DrawnLine, IndependentNormals, JointNormals, Uniform
+from nilregret.slots.scores import GaussianDraws, ThompsonSample
 
 ARMS, KERNEL = nr.Arms.grid(0, 1, 5), nr.SquaredExponential(0.3)
 REWARDS = (0.3, -0.2, 0.5, 0.4)
@@ -35,6 +40,22 @@ def test_it_is_on_record_and_comes_back(tmp_path):
     with pytest.raises(nr.errors.InvalidInput, match="propensities"):
         nr.Study(ts(), storage=url, about={"units": "kg"})
     assert study.to_pandas()["propensity"].tolist() == [trial.propensity for trial in study.trials]
+
+
+def test_the_command_line_and_files_have_it(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    study = nr.Study(ts(), storage=url, propensities=True)
+    trial = study.ask()
+    run = CliRunner().invoke(main, ["trials", url, "study"])
+    assert "propensity" in run.output
+    said = json.loads(CliRunner().invoke(main, ["trials", url, "study", "--json"]).output)
+    assert [each["propensity"] for each in said] == [trial.propensity]
+    for kind in ("csv", "jsonl"):
+        study.export(tmp_path / f"trials.{kind}")
+    with (tmp_path / "trials.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert float(row["propensity"]) == trial.propensity
+    assert json.loads((tmp_path / "trials.jsonl").read_text())["propensity"] == trial.propensity
 
 
 def test_it_changes_no_decision_and_is_none_unless_asked_for():
@@ -96,7 +117,12 @@ CASES = {
     "draws less prices": (ts(constraints=nr.OnAverage(step=0.5)), {}),
     "draws of several kernels": (ts(refit=nr.slots.LengthscaleBank()), {}),
     "draws of drifting functions": (ts(memory=nr.slots.Discount(0.05)), {}),
-    "clicks": (nr.auto(ARMS, reward="bernoulli").using(score=nr.slots.scores.ThompsonSample()), {}),
+    "clicks": (nr.auto(ARMS, reward="bernoulli").using(score=ThompsonSample()), {}),
+    "draws of each arm": (nr.gp_ucb(ARMS, KERNEL, noise=0.3).using(score=GaussianDraws(width=0.8)), {}),
+    "draws of each arm under contexts": (
+        nr.gp_ucb(ARMS, KERNEL, noise=0.3, context=CONTEXTS).using(score=GaussianDraws(width=0.8)),
+        {"context": [0.4]},
+    ),
     "widths": (nr.irgp_ucb(ARMS, KERNEL, noise=0.3), {}),
     "widths among some": (nr.irgp_ucb(ARMS, KERNEL, noise=0.3), {"exclude": [4]}),
     "widths under contexts": (nr.irgp_ucb(ARMS, KERNEL, noise=0.3, context=CONTEXTS), {"context": [0.4]}),
@@ -152,8 +178,104 @@ def test_a_batch_has_those_of_decisions_one_by_one():
     assert [trial.propensity for trial in several] == [alone.ask().propensity for _ in several]
 
 
+def test_an_arm_that_is_retired_or_new_is_counted_so():
+    study = nr.Study(nr.irgp_ucb(ARMS, KERNEL, noise=0.3).using(explore=Uniform(0.5)), propensities=True)
+    study.retire_arm(2)
+    assert study.probabilities()[2] == 0.0
+    assert study.probabilities().min() == 0.0
+    for reward in REWARDS:
+        expected = study.probabilities()
+        trial = study.ask()
+        assert trial.propensity == pytest.approx(expected[trial.arm])
+        study.tell(trial, reward)
+    study.add_arms([[0.77]])
+    assert study.probabilities().shape == (6,)
+    np.testing.assert_allclose(study.probabilities().sum(), 1.0)
+    assert study.probabilities()[5] >= 0.1
+
+
 def test_nothing_uncertified_has_a_floor():
     with pytest.raises(nr.errors.InvalidInput, match="certified"):
         nr.gp_ucb(ARMS, KERNEL, noise=0.1, constraints=nr.Safe(start=[[0.5]], scale=1.0)).using(explore=Uniform(0.1))
     certified = nr.gp_ucb(ARMS, KERNEL, noise=0.1, constraints=nr.Safe(start=[[0.5]], scale=1.0))
     assert nr.Study(certified, propensities=True).ask().propensity == 1.0
+
+
+@pytest.mark.parametrize("name", ["draws", "widths under contexts", "a floor after a design", "clicks"])
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_an_explanation_says_what_is_recorded(name, goal):
+    policy, asked = CASES[name]
+    study = nr.Study(policy, seed=5, goal="maximize" if name == "clicks" else goal, propensities=True)
+    for reward in REWARDS:
+        trial = study.ask(asked.get("context"))
+        study.tell(trial, float(reward > 0.0) if name == "clicks" else reward)
+    for trial in study.trials:
+        said = study.explain(trial).propensity
+        assert (said.draws, said.standard_error) == (0, 0.0)
+        assert said.value == pytest.approx(trial.propensity, rel=1e-9)
+
+
+# -- laws --------------------------------------------------------------------------------------------------------------
+
+
+def test_independent_normals_are_exact():
+    """Two arms against the closed form, and many against a finer quadrature of each arm by itself."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        mean, std = rng.normal(size=2), 10.0 ** rng.uniform(-4, 1, size=2)
+        first = ndtr((mean[0] - mean[1]) / np.hypot(*std))
+        np.testing.assert_allclose(IndependentNormals(mean, std).probabilities(1.0), [first, 1 - first], atol=1e-8)
+    mean, std = rng.normal(size=7), np.exp(rng.normal(size=7))
+    t = np.linspace(-9, 9, 40_001)
+    slow = []
+    for i in range(7):
+        others = [ndtr((mean[i] + std[i] * t - mean[j]) / std[j]) for j in range(7) if j != i]
+        slow.append(np.trapezoid(np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi) * np.prod(others, axis=0), t))
+    np.testing.assert_allclose(IndependentNormals(mean, std).probabilities(1.0), slow, atol=1e-8)
+    certain = IndependentNormals(np.array([1.0, 2.0, 2.0]), np.zeros(3))
+    assert certain.probabilities(1.0).tolist() == [0.0, 0.5, 0.5]
+
+
+def test_a_drawn_line_has_the_mass_of_its_interval():
+    """Against the highest line on a fine grid of w, with lines that coincide up to rounding and atoms at the start."""
+    rng = np.random.default_rng(1)
+    for least, size in ((0.0, 3), (0.7, 12), (1.2, 60)):
+        a, b = rng.normal(size=size), np.abs(rng.normal(size=size))
+        a[-1], b[-1] = a[0] + 1e-15, b[0]  # one line twice
+        law = DrawnLine(a, b, lambda x, least=least: 0.8 * np.exp(least - x), least)
+        found = law.probabilities(1.0)
+        edges = np.append(-np.log(np.linspace(1.0, 1e-6, 200_001)), 60.0)
+        highest = (a + (least + 0.5 * (edges[1:] + edges[:-1]))[:, None] * b).argmax(axis=1)
+        slow = np.bincount(highest, weights=-0.8 * np.diff(np.exp(-edges)), minlength=size)
+        slow[(a + least * b).argmax()] += 0.2
+        slow[[0, -1]] = 0.5 * (slow[0] + slow[-1])
+        np.testing.assert_allclose(found, slow, atol=2e-5)
+
+
+def test_joint_normals_are_near_closed_forms():
+    rng = np.random.default_rng(2)
+    for count in (3, 12, 40):
+        mean, std = rng.normal(size=count), np.exp(rng.normal(size=count))
+        exact = IndependentNormals(mean, std).probabilities(1.0)
+        alone = JointNormals(mean, np.diag(std**2))
+        shared = JointNormals(mean, np.diag(std**2) + 4.0)  # what all have in common decides nothing
+        for law in (alone, shared):
+            np.testing.assert_allclose(law.probabilities(1.0), exact, atol=0.01)
+            np.testing.assert_allclose(law.probability(1, 1.0), exact[1], atol=0.01)
+    twins = JointNormals(np.zeros(4), np.kron(np.eye(2), np.ones((2, 2))))
+    np.testing.assert_allclose(twins.probabilities(1.0), 0.25, atol=1e-9)
+    known = JointNormals(np.array([0.0, 1.0]), np.diag([1.0, 0.0]))
+    np.testing.assert_allclose(known.probabilities(1.0), [ndtr(-1.0), ndtr(1.0)], atol=0.01)
+
+
+def test_a_score_that_overrides_another_says_nothing_of_it():
+    class Doubled(GaussianDraws):
+        def on_table(self, view):
+            return 2.0 * super().on_table(view)
+
+    class Rarely(Uniform):
+        def due(self, uniform, history, randomness):
+            return super().due(uniform, history, randomness) and history % 2 == 0
+
+    assert Doubled.law is nr.slots.Score.law
+    assert Rarely.chances is nr.slots.Explore.chances

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.kernels import Constant, Overlap, RandomFeatures, RationalQuadratic, Stretched
+from nilregret.kernels import Intercept, Overlap, RandomFeatures, RationalQuadratic, Stretched
 
 KERNELS = [
     nr.SquaredExponential(0.7, scale=2.0),
@@ -49,9 +49,9 @@ def test_frequencies_are_orthogonal_in_groups_and_depend_on_the_seed():
 
 def test_nothing_is_proved_for_a_kernel_that_stands_for_another():
     box, features = nr.Box([0.0], [1.0]), RandomFeatures(nr.Matern(2.5, 0.3), 8)
-    linear = nr.igp_ucb(box, nr.Linear() + Constant(), noise=0.1, norm_bound=1.0)
+    linear = nr.igp_ucb(box, nr.Linear() + Intercept(), noise=0.1, norm_bound=1.0)
     assert (linear.valid_for, linear.kernel.approximates) == ("f", False)
-    wrapped = (features, nr.Linear() + features, features * Constant(), Stretched(features, [2.0]), 0.3 * features)
+    wrapped = (features, nr.Linear() + features, features * Intercept(), Stretched(features, [2.0]), 0.3 * features)
     for kernel in (*wrapped, features.on(0)):
         policy = nr.igp_ucb(box, kernel, noise=0.1, norm_bound=1.0)
         assert (policy.valid_for, policy.kernel.approximates) == ("none", True)

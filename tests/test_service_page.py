@@ -10,6 +10,7 @@ import pytest
 from nilregret.algorithms import parameter_tables
 from nilregret.serve import messages, parameters
 from nilregret.serve.app import OPERATIONS
+from nilregret.serve.evaluation_messages import EvaluationRequest
 from nilregret.serve.openapi import document
 from nilregret.serve.operations import REFUSED
 from nilregret.serve.problems import KINDS
@@ -66,7 +67,7 @@ def test_every_reference_leads_to_a_structure():
         assert name.partition('"')[0] in schemas
 
 
-@pytest.mark.parametrize("kind", messages.REQUESTS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [*messages.REQUESTS, EvaluationRequest], ids=lambda kind: kind.__name__)
 def test_what_is_sent_has_no_entries_but_those_described(kind):
     schema = json.loads(document(OPERATIONS))["components"]["schemas"][kind.__name__]
     assert schema["additionalProperties"] is False

@@ -276,3 +276,10 @@ def test_times_are_no_rewards():
     study = nr.Study(POLICY)
     with pytest.raises(nr.errors.InvalidInput, match="`reward` must be a number"):
         study.tell(study.ask(), np.timedelta64(3, "s"))
+
+
+def test_the_trials_of_an_arm_share_its_point():
+    study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 3), nr.Matern(2.5, 0.2), noise=0.3), seed=0)
+    for _ in range(8):
+        study.tell(study.ask(), 0.5)
+    assert len({id(trial.point) for trial in study.trials}) == len({trial.arm for trial in study.trials})

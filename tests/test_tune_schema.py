@@ -11,7 +11,14 @@ import nilregret as nr
 from nilregret.algorithms import registry as schema
 from nilregret.slots.check import SLOTS
 from nilregret.slots.envelope import ConstantWidth
-from nilregret.slots.explore import CoordinateSearch, InitialDesign, InTurn, UncertaintySampling, UniformExploration
+from nilregret.slots.explore import (
+    CoordinateSearch,
+    InitialDesign,
+    InTurn,
+    UncertaintySampling,
+    Uniform,
+    UniformExploration,
+)
 from nilregret.theory.series import EvenSeries, PowerSeries
 from nilregret.tuning.toml import study_file
 from nilregret.tuning.toml.config import load
@@ -207,6 +214,7 @@ def test_every_algorithm_is_made_from_a_file(folder, name):
         ),
         ('explore = { type = "uncertainty", rounds = 4 }', "explore", UncertaintySampling(4)),
         ('explore = { type = "uniform" }', "explore", UniformExploration()),
+        ('explore = { type = "floor", rate = 0.1 }', "explore", Uniform(0.1)),
         (
             'explore = { type = "in_turn", parts = [{ type = "initial_design", rounds = 4 }, '
             '{ type = "coordinate_search", every = 3 }] }',

@@ -16,6 +16,7 @@ from nilregret.slots.memory import RestartEvery
 from nilregret.slots.objective import AdditivePenalty
 from nilregret.slots.pending import Censored, Hallucinated, Ignored, NearestMeans
 from nilregret.slots.refit import _schedule
+from nilregret.storage.base import News
 
 from .attacks.sequences import Reference
 from .reference import mapped
@@ -417,10 +418,10 @@ def test_a_replay_makes_the_last_fit_alone_where_all_counts_and_decides_as_live(
     fits = policy.refit.fits(26)
     assert (fits, len(live)) == (6, 6)
     again = nr.Study(policy, seed=5)
-    again.replica.apply(list(study.trials))
+    again.replica.apply(News(list(study.trials), ""))
     assert again.replica.current().reward.fits.made == {}
     older = nr.Study(policy, seed=5)
-    older.replica.apply([trial._replace(fits=None) for trial in study.trials])
+    older.replica.apply(News([trial._replace(fits=None) for trial in study.trials], ""))
     assert len(older.replica.current().reward.fits.made) == (1 if memory == "all" else 6)
     for k in range(4):
         mine, other = study.ask(), again.ask()
@@ -444,11 +445,11 @@ def test_a_replay_makes_the_last_fit_alone_where_failures_and_open_trials_count_
             trial = open_trials.pop(number % len(open_trials))
             study.tell(trial, cliff(trial.point))
     again = nr.Study(policy, seed=5)
-    again.replica.apply(list(study.trials))
+    again.replica.apply(News(list(study.trials), ""))
     assert len(study.replica.current().reward.fits.made) >= 4
     assert again.replica.current().reward.fits.made == {}
     older = nr.Study(policy, seed=5)
-    older.replica.apply([trial._replace(fits=None) for trial in study.trials])
+    older.replica.apply(News([trial._replace(fits=None) for trial in study.trials], ""))
     assert len(older.replica.current().reward.fits.made) == 1
     for mine, other in zip(study.predict(PROBES), again.predict(PROBES), strict=True):
         assert mine.tobytes() == other.tobytes()

@@ -124,6 +124,7 @@ FILLINGS = [
     _using("memory", "`AllOf` window, detector, discount",
            nr.slots.AllOf((nr.slots.SlidingWindow(6), nr.slots.EDetector(delta=0.9), nr.slots.Discount(0.05)))),
     _using("explore", "`UniformExploration`", UniformExploration(0.8)),
+    _using("explore", "`Uniform`", nr.slots.Uniform(0.2)),
     _using("explore", "`UncertaintySampling`", UncertaintySampling(3)),
     _using("explore", "`InitialDesign`", nr.slots.InitialDesign(3)),
     _using("explore", "`CoordinateSearch`", nr.slots.CoordinateSearch(every=3, after=3, steps=8)),
@@ -260,6 +261,7 @@ REASONS = [
         ("`Safe`",),
         (
             "`UniformExploration`",
+            "`Uniform`",
             "`UncertaintySampling`",
             "`InitialDesign`",
             "`CoordinateSearch`",

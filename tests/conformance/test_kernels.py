@@ -30,10 +30,10 @@ KERNELS = {
     "Periodic that fades": (nr.kernels.Periodic(0.9).on(1) * nr.Matern(2.5, 2.0).on(1) + 0.3 * nr.Linear(), POINTS),
     "Scaled": (2.5 * (nr.Matern(1.5, 0.7) * nr.Linear() + nr.kernels.RationalQuadratic().on(0)), POINTS),
     "Linear": (nr.Linear(scale=0.5), POINTS),
-    "Constant": (nr.kernels.Constant(scale=0.5), POINTS),
+    "Intercept": (nr.kernels.Intercept(scale=0.5), POINTS),
     "RandomFeatures": (nr.kernels.RandomFeatures(nr.Matern(2.5, [0.7, 0.3], scale=1.7), 5), POINTS),
     "RandomFeatures and others": (
-        nr.kernels.RandomFeatures(nr.SquaredExponential(0.8), 4, 1) * nr.Linear() + nr.kernels.Constant(),
+        nr.kernels.RandomFeatures(nr.SquaredExponential(0.8), 4, 1) * nr.Linear() + nr.kernels.Intercept(),
         POINTS,
     ),
     "Empirical": (nr.kernels.Empirical(COVARIANCE), INDICES),

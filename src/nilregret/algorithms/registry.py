@@ -21,7 +21,7 @@ from ..domains.search.boxes import PointSearch
 from ..domains.typed import D
 from ..kernels import (
     Active,
-    Constant,
+    Intercept,
     Kernel,
     Linear,
     Matern,
@@ -42,7 +42,15 @@ from ..slots.change_detection import DriftBank, EDetector
 from ..slots.combined_memory import AllOf
 from ..slots.constraints import Constraints, EveryRound, OnAverage
 from ..slots.envelope import Confidence, ConstantWidth, PointwiseBayes
-from ..slots.explore import CoordinateSearch, Explore, InitialDesign, InTurn, UncertaintySampling, UniformExploration
+from ..slots.explore import (
+    CoordinateSearch,
+    Explore,
+    InitialDesign,
+    InTurn,
+    UncertaintySampling,
+    Uniform,
+    UniformExploration,
+)
 from ..slots.lengthscales import LengthscaleBank
 from ..slots.memory import Discount, Memory, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
 from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
@@ -137,7 +145,7 @@ def _scaled(factor: float, kernel: Kernel) -> Kernel:
 
 KERNELS = _named(
     SquaredExponential, Matern, RationalQuadratic, Periodic, Linear, Sum, Product, Tied, Overlap, Mixture,
-    Constant, RandomFeatures,
+    Intercept, RandomFeatures,
     scaled=_scaled,
     active=Schema(Active, {"parameters": list[str]}, without=["dimensions"]),
     rounded=Schema(Rounded, without=["space"]),
@@ -157,7 +165,8 @@ PARTS: dict[str, tuple[type, dict[str, Schema]]] = {
         SlidingWindow, RestartEvery, RestartDoubling, RestartAt, RestartOnChange, Discount, DriftBank, AllOf, EDetector,
     )),
     "explore": (Explore, _named(
-        InitialDesign, CoordinateSearch, InTurn, uniform=UniformExploration, uncertainty=UncertaintySampling,
+        InitialDesign, CoordinateSearch, InTurn, uniform=UniformExploration, floor=Uniform,
+        uncertainty=UncertaintySampling,
     )),
     "pending": (Pending, _named(
         Ignored, Hallucinated, NearestMeans, imputed=Schema(Imputed, without=_DELAY),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from .arm_commands import add_arm, arms, describe_arm, restore_arm, retire_arm
+from .evaluate_command import evaluate
 from .read_commands import explain, show, studies, trials
 from .study_commands import create, delete, export, import_, rename
 from .trial_commands import abandon, add, ask, fail, tell
@@ -14,6 +15,7 @@ COMMANDS: list[click.Command] = [
     show,
     trials,
     explain,
+    evaluate,
     create,
     ask,
     tell,

@@ -45,6 +45,10 @@ ADVICE = {
     "no_trial": (
         "`nilregret trials` lists those there are. A point that was never asked for is told by `nilregret add`."
     ),
+    "reward_range": "Give it with --reward-range LOW HIGH.",
+    "target": '--policy takes "uniform", "best", an action, JSON of probabilities, or a file.',
+    "no_propensities": 'A study with `"propensities": true` among its facts records them.',
+    "no_arms": "A file with a `grid` makes a study that has.",
     "made": "`nilregret show` says what it is.",
     "by_yourself": "That is `nilregret ask` and `nilregret tell`.",
 }

@@ -114,21 +114,24 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
 
     found = opened_study(storage, study)
     wanted = [trial for trial in found.trials if state in (None, trial.state)][-(last or 0) :]
+    names = found.replica.roster.names
     if as_json:
-        print_json([with_history(trial) for trial in wanted])
+        print_json([with_history(trial) | found.replica.roster.columns(trial) for trial in wanted])
     elif wanted:
         rows = [
             [
-                trial.number, trial.state, where(trial), context_json(trial),
+                trial.number, trial.state, where(trial), None if trial.arm is None else names.get(trial.arm),
+                context_json(trial),
                 trial.times if trial.repeats > 1 else None, trial.reward,
                 None if trial.constraints is None else trial.constraints.tolist(), with_history(trial)["reason"],
-                moment(trial.asked_at), moment(trial.told_at),
+                moment(trial.asked_at), moment(trial.told_at), trial.propensity,
             ]
             for trial in wanted
         ]  # fmt: skip
         value = "reward" if found.goal == "maximize" else "loss"
         headings = [
-            "trial", "state", "at", "context", "plays", value, "constraints", "reason", "asked (UTC)", "told (UTC)",
+            "trial", "state", "at", "arm", "context", "plays", value, "constraints", "reason", "asked (UTC)",
+            "told (UTC)", "propensity",
         ]  # fmt: skip
         echo(table(rows, headings))
     else:

@@ -16,7 +16,7 @@ from ..study.study import Study
 from .diagnostics import cautions, check_of
 from .estimators import ESTIMATORS, Estimator, effective_sample_size, estimates
 from .features import features_of
-from .intervals import Interval, mean_interval
+from .intervals import Interval, gain_interval, mean_interval
 from .log import Log, log_of_columns, refuse_outside
 from .readers import read
 from .result import Evaluation
@@ -24,7 +24,7 @@ from .reward_model import RewardModel
 from .studies import log_of_study
 from .target import Target, target_of
 
-ROWS = 1 << 14  # rows whose predictions for all actions are in memory at once
+NUMBERS = 1 << 18  # predictions in memory at once
 FLATTERED = (
     "The policy was chosen by means of the very log that it is evaluated on, which flatters it, and its interval is no "
     "guarantee. Evaluate it on decisions that come after it was chosen."
@@ -114,7 +114,10 @@ def _log(log: Any, actions: Sequence[Any] | None) -> Log:
 def _values(column: Any) -> Any:
     """Returns a column of a data frame as numbers, or as a list."""
     values = np.asarray(column)
-    return values if values.dtype.kind in "fiub" else [None if value != value else value for value in values.tolist()]
+    if values.dtype.kind in "fiub":
+        return values
+    missing = column.isna() if hasattr(column, "isna") else np.zeros(len(values), dtype=bool)
+    return [None if empty else value for value, empty in zip(values.tolist(), missing, strict=True)]
 
 
 def _answered(log: Log, default_reward: float | None) -> Log:
@@ -123,7 +126,7 @@ def _answered(log: Log, default_reward: float | None) -> Log:
         fill = number("default_reward", default_reward, low=-LARGEST_REWARD, high=LARGEST_REWARD)
         log = replace(log, rewards=np.where(np.isnan(log.rewards), fill, log.rewards))
     if np.isnan(log.rewards).all():
-        raise InvalidInput("No decision of the log has a reward yet, so nothing can be evaluated.", topic="no_rewards")
+        raise InvalidInput("No decision of the log has a reward yet, so nothing can be evaluated.")
     return log
 
 
@@ -152,6 +155,7 @@ def _evaluated(
     scaled = (used.rewards - low) / span
     interval = mean_interval(w, scaled, delta, largest=None if least is None else target.most / least)
     own = mean_interval(np.ones(len(used)), scaled, delta)
+    gain = gain_interval(w, scaled, delta)
     found = estimates(used.rewards, w, *_predicted(used, target.only(told)), most=most)
     effective = effective_sample_size(w)
     said = [*cautions(log, weights, check, effective), *([FLATTERED] if target.from_log else [])]
@@ -161,6 +165,7 @@ def _evaluated(
         overlap=min(float(weights.mean()), 1.0), largest_weight=float(w.max()), rows=len(used),
         left_out=used.left_out, logged=float(used.rewards.mean()),
         logged_interval=Interval(low + span * own.lower, low + span * own.upper), reward_range=bounds, check=check,
+        gain=Interval(span * gain.lower, span * gain.upper),
         cautions=tuple(said), learned=target.learned,
     )  # fmt: skip
 
@@ -170,8 +175,9 @@ def _predicted(log: Log, target: Target) -> tuple[Array, Array]:
     n = len(log)
     model = RewardModel(features_of(log.contexts, n), log.taken, log.rewards, len(log.actions))
     taken, expected = np.empty(n), np.empty(n)
-    for start in range(0, n, ROWS):
-        rows = slice(start, min(start + ROWS, n))
+    step = max(NUMBERS // len(log.actions), 1)
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
         predicted = model.predict(rows)
         taken[rows] = predicted[np.arange(len(predicted)), log.taken[rows]]
         expected[rows] = target.expected(predicted, rows)

@@ -16,10 +16,8 @@ FEW = 30  # effective rows below which a result is said to rest on few
 LARGE_SHARE = 0.2  # of all weight in one row
 COVERED = 0.95  # share of a policy's choices that the log should cover
 UNLIKELY = 4.0  # standard errors
-FLOOR = (
-    "Next time give each arm some share of the decisions: `explore=nr.slots.Uniform(0.1)`. A tenth to a fifth is "
-    "enough for most."
-)
+UNIFORM = "`explore=nr.slots.Uniform(0.1)`"
+FLOOR = f"Next time make some decisions at random: {UNIFORM}. A twentieth to a fifth of them is enough for most logs."
 
 
 @final

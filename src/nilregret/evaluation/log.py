@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
@@ -25,8 +25,11 @@ NEEDED = (
 )
 NO_PROPENSITIES = (
     "No row of the log has a propensity, the probability with which its action was chosen. Without it nothing can be "
-    "said of other policies. A study records propensities where its policy draws or has a floor, such as "
-    "`explore=nr.slots.Uniform(0.1)`."
+    "said of other policies."
+)
+RECORD = (
+    "A study records them if it is made with `nr.Study(policy, propensities=True)`. They are of use if the policy "
+    "draws or has a floor, such as `explore=nr.slots.Uniform(0.1)`."
 )
 
 
@@ -134,9 +137,9 @@ def checked(log: Log) -> Log:
         )
     known = ~np.isnan(p)
     if len(p) and not known.any():
-        raise InvalidInput(NO_PROPENSITIES, topic="no_propensities")
+        raise InvalidInput(NO_PROPENSITIES, advice=RECORD, topic="no_propensities")
     if not len(p):
-        raise InvalidInput("The log has no decisions, so nothing can be evaluated.", topic="empty_log")
+        raise InvalidInput("The log has no decisions, so nothing can be evaluated.")
     return replace(log, propensities=np.minimum(p, 1.0)).only(known, "without a propensity")
 
 
@@ -172,23 +175,31 @@ def refuse_repeated(name: str, values: Any) -> None:
     """Raises an error if an id stands twice in a column of that name."""
     seen: dict[Any, int] = {}
     for row, value in enumerate(values):
-        if value in seen and value not in (None, ""):
+        key = value if isinstance(value, Hashable) else repr(value)
+        if key is None or key == "" or key != key:
+            continue
+        if key in seen:
             raise InvalidInput(
-                f"Rows {seen[value]} and {row} have the same {name}, {shown(value)}: each decision must stand in the "
-                "log once, or it would count twice. Often a log was joined with several rewards, or read twice."
+                f"Rows {seen[key]} and {row} have the same {name}, {shown(value)}: each decision must stand in the log "
+                "once, or it would count twice. Often a log was joined with several rewards, or read twice. A column "
+                "that names something else, such as users, needs another name."
             )
-        seen[value] = row
+        seen[key] = row
 
 
 def _coded(taken: Any, actions: Sequence[Any] | None) -> tuple[IndexArray, tuple[Any, ...]]:
     """Returns the actions of the rows as indices, and the names of all."""
-    values = np.asarray(taken) if not isinstance(taken, np.ndarray) else taken
+    if not (isinstance(taken, np.ndarray) and taken.ndim == 1 and taken.dtype.kind in "fiu"):
+        taken = _names(list(taken))
+        kinds = set(map(type, taken))
+        taken = np.array(taken, dtype=object if str in kinds and len(kinds) > 1 else None)  # 1 is not "1".
+    values = np.asarray(taken)
     if values.dtype.kind == "f" and np.array_equal(values, np.round(values)):  # A column with a gap, or of a CSV.
         values = values.astype(np.int64)
     if values.dtype.kind in "iuU" and actions is None:
         names, codes = np.unique(values, return_inverse=True)
         return codes.astype(np.intp), tuple(names.tolist())
-    listed = values.tolist()
+    listed = _names(values.tolist())
     names_in_order = list(dict.fromkeys(listed)) if actions is None else list(actions)
     if actions is None:
         names_in_order.sort(key=lambda name: (type(name).__name__, name))
@@ -196,10 +207,17 @@ def _coded(taken: Any, actions: Sequence[Any] | None) -> tuple[IndexArray, tuple
     if len(code) < len(names_in_order):
         raise InvalidInput(f"`actions` names an action twice: {shown(names_in_order)}.")
     for row, name in enumerate(listed):
-        if name is None or name != name or name not in code:
-            known = "" if actions is None else f" It is none of `actions`, {shown(names_in_order)}."
-            raise InvalidInput(f"Row {row} has the action {shown(name)}, which cannot be used.{known}")
+        if name not in code:
+            raise InvalidInput(f"Row {row} has the action {shown(name)}, which is none of {shown(names_in_order)}.")
     return np.fromiter((code[name] for name in listed), np.intp, len(listed)), tuple(names_in_order)
+
+
+def _names(actions: list[Any]) -> list[Any]:
+    """Returns names of actions, or raises an error if one is missing or cannot name anything."""
+    for row, name in enumerate(actions):
+        if name is None or not isinstance(name, Hashable) or name != name:
+            raise InvalidInput(f"Row {row} has the action {shown(name)}: it must be a number or a text.")
+    return actions
 
 
 def _contexts(columns: Mapping[str, Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -59,13 +60,13 @@ def read(path: str | Path, actions: Sequence[Any] | None = None) -> Log:
             first = next((line for line in file if line.strip()), "")
             file.seek(0)
             return _log_in(file, first.strip(), path, actions)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, csv.Error, UnicodeDecodeError) as error:
         raise InvalidInput(f"The log {shown(str(path))} cannot be read: {error}. {KINDS}") from error
 
 
 def _log_in(lines: Any, first: str, path: Path, actions: Sequence[Any] | None) -> Log:
     if not first:
-        raise InvalidInput(f"The log {shown(str(path))} is empty. {KINDS}", topic="empty_log")
+        raise InvalidInput(f"The log {shown(str(path))} is empty. {KINDS}")
     if first.startswith("{"):
         return _log_of_records(_records(lines), actions)
     if "|" in first:
@@ -73,7 +74,7 @@ def _log_in(lines: Any, first: str, path: Path, actions: Sequence[Any] | None) -
     rows = list(csv.DictReader(lines))
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
     if not columns:
-        raise InvalidInput(f"The log {shown(str(path))} has no decisions. {KINDS}", topic="empty_log")
+        raise InvalidInput(f"The log {shown(str(path))} has no decisions. {KINDS}")
     return log_of_columns({name: _typed(column) for name, column in columns.items()}, actions)
 
 

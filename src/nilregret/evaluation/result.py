@@ -33,6 +33,7 @@ class Evaluation:
         left_out: number of other decisions, by reason.
         logged: mean reward on these rows, the value of the log's own policy.
         logged_interval: its interval.
+        gain: interval of the policy's value less that of the log's own.
         reward_range: least and largest possible reward.
         check: of the log's propensities.
         cautions: sentences about what weakens or breaks the result.
@@ -52,6 +53,7 @@ class Evaluation:
     left_out: Mapping[str, int]
     logged: float
     logged_interval: Interval
+    gain: Interval
     reward_range: tuple[float, float]
     check: PropensityCheck
     cautions: tuple[str, ...]
@@ -80,11 +82,10 @@ class Evaluation:
         )
 
     def _comparison(self) -> str:
-        own = self.logged_interval
-        if self.lower > own.upper:
-            return "The policy's is higher."
-        if self.upper < own.lower:
-            return "The policy's is lower."
+        if self.gain.lower > 0.0:
+            return f"The policy's is higher, by {self.gain.lower:.3g} or more."
+        if self.gain.upper < 0.0:
+            return f"The policy's is lower, by {-self.gain.upper:.3g} or more."
         return "Which one is higher is not established."
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,7 +96,8 @@ class Evaluation:
             "delta": self.delta, "estimates": {name: _plain(value) for name, value in self.estimates.items()},
             "effective_sample_size": self.effective_sample_size, "overlap": self.overlap,
             "largest_weight": self.largest_weight, "rows": self.rows, "left_out": dict(self.left_out),
-            "logged": self.logged, "logged_interval": [*self.logged_interval], "reward_range": [*self.reward_range],
+            "logged": self.logged, "logged_interval": [*self.logged_interval], "gain": [*self.gain],
+            "reward_range": [*self.reward_range],
             "check": {"passed": self.check.passed, "uniform": [*self.check.uniform], "actions": check},
             "cautions": [*self.cautions], "learned": self.learned, "text": str(self),
         }  # fmt: skip

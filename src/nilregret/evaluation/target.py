@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, IndexArray, many, shown
+from .._utils.checks import Array, IndexArray, many, number, shown
 from .._utils.errors import InvalidInput, NoRegretError
 from ..policy.policy import Policy
 from .log import Log
@@ -123,7 +123,7 @@ def _uniform(log: Log) -> Target:
 def _best(log: Log) -> Target:
     study = log.study
     if study is None:
-        raise InvalidInput('"best" is what a study thinks best, and the log is no study. ' + FORMS)
+        raise InvalidInput('"best" is what a study thinks best, and the log is no study.', advice=FORMS)
     if log.contexts is None:
         return Target(None, np.array([means(study, None).argmax()]), from_log=True)
     known: dict[str, int] = {}
@@ -139,7 +139,7 @@ def _best(log: Log) -> Target:
 def _by_name(policy: Mapping[Any, Any], log: Log) -> Array:
     found = np.zeros(len(log.actions))
     for name, probability in policy.items():
-        found[_codes([name], log)[0]] = probability
+        found[_codes([name], log)[0]] = number("policy", probability, why="It has the probability of each action.")
     return found
 
 
@@ -151,8 +151,8 @@ def _codes(names: Sequence[Any], log: Log) -> IndexArray:
     except (KeyError, TypeError):
         wrong = next(name for name in names if not _known(name, code))
         raise InvalidInput(
-            f"The policy chooses {shown(wrong)}, which is no action of the log. There is "
-            f"{shown(list(log.actions))}. Actions that the log never took are named by `actions=`."
+            f"The policy chooses {shown(wrong)}, which is no action of the log. There is {shown(list(log.actions))}.",
+            advice="Actions that the log never took are named by `actions=`.",
         ) from None
 
 
@@ -175,7 +175,9 @@ def _of_table(policy: Any, log: Log) -> Target:
         return Target(_checked(table.astype(np.float64), log), None)
     raise InvalidInput(
         f"`policy` is {shown(policy)}, of shape {table.shape}. The log has {many(n, 'decision')} with a propensity "
-        f"among {many(count, 'action')}. {FORMS}"
+        f"among {many(count, 'action')}.",
+        advice=FORMS,
+        topic="target",
     )
 
 
@@ -197,7 +199,7 @@ def _of_function(policy: Callable[[Any], Any], log: Log) -> Target:
     for row, answer in enumerate(answers):
         if np.ndim(answer) == 0:
             table[row, _codes([_plain(answer)], log)[0]] = 1.0
-        elif np.shape(answer) == (len(log.actions),):
+        elif np.shape(answer) == (len(log.actions),) and np.asarray(answer).dtype.kind in "fiub":
             table[row] = answer
         else:
             raise InvalidInput(
@@ -214,11 +216,11 @@ def _plain(answer: Any) -> Any:
 def _checked(table: Array, log: Log) -> Array:
     """Returns probabilities, or raises an error if they are none."""
     rows = np.atleast_2d(table)
-    wrong = np.flatnonzero(~(rows >= 0.0).all(axis=1) | ~(np.abs(rows.sum(axis=1) - 1.0) <= SUM))
+    wrong = np.flatnonzero(~(rows >= -SUM).all(axis=1) | ~(np.abs(rows.sum(axis=1) - 1.0) <= SUM))
     if len(wrong):
         at = f" in row {wrong[0]}" if table.ndim == 2 else ""
         raise InvalidInput(
             f"The policy's probabilities{at} are {shown(rows[wrong[0]])}: they must be at least 0 and sum to 1, one "
             f"for each of {shown(list(log.actions))}."
         )
-    return table
+    return np.maximum(table, 0.0)

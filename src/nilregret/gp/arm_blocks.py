@@ -187,7 +187,23 @@ class ArmBlocks(Copyable):
         root = total + math.sqrt(self.regularization * total)
         self._add_outer(block, -1.0 / (root if self._rooted else total), direction, half)
         self._log_ratios[block] += math.log1p(variance / self.regularization)
-        return before + center * float(direction[0]), variance
+        shift = center * float(direction[0]) if center else 0.0  # A sketch begins without features.
+        return before + shift, variance
+
+    def add_first(self, block: int, Z: Array, root: Array, errors: Array) -> None:
+        """Adds the first observations `(n, p)` of a block at once, without drift between them. O(n p^2).
+
+        Args:
+            block: k, which has no observations. It keeps covariances.
+            Z: features of the observations.
+            root: L, where L L^T = I + Z Z^T / lambda.
+            errors: L^{-1} y, `(n,)`.
+        """
+        half = solve_triangular(root, Z, lower=True, check_finite=False) / math.sqrt(self.regularization)
+        self._factors[block] -= half.T @ half
+        self.mean[block] = errors @ half / math.sqrt(self.regularization)
+        self._log_ratios[block] = 2.0 * float(np.log(root.diagonal()).sum())
+        self._changed[block] = self.now
 
     def revise(self, block: int, z: Array, change: float) -> None:
         """Adds `change` to the target of one observation. O(p^2)."""

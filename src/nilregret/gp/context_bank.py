@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from .._utils.checks import Array, IndexArray
 from .._utils.copying import Copyable
@@ -41,7 +42,7 @@ EARLY = ANEW[-1]
 LEAST = 1e-3  # weight below which a model has no say in predictions
 CONSTANTS = 0.25  # precision of the common prior mean of the constants, in units of lambda
 POOLED = 20  # observations between two estimates of this mean
-NUMBERS = 7e5  # of the covariances of one model, which bound the number of waves
+NUMBERS = 4e5  # of the covariances of one model, which bound the number of waves
 FEWEST_WAVES, MOST_WAVES = 16, 128
 
 
@@ -141,6 +142,26 @@ class LinearModel(Copyable):
         if self._learned <= POOLED or self._learned % POOLED == 0:
             self._pool()
         return density
+
+    def learn_first(self, blocks: IndexArray, Z: Array, targets: Array) -> float:
+        """Learns the first observations `(n,)` at once. Returns the sum of the log densities that they had, nats."""
+        spread, errors, of_ones = (np.zeros(len(targets)) for _ in range(3))
+        self.blocks.now = self._learned = len(targets)
+        for block in np.unique(blocks).tolist():
+            own = np.flatnonzero(blocks == block)
+            root = np.asarray(np.linalg.cholesky(np.eye(len(own)) + Z[own] @ Z[own].T / self._precision))
+            both = np.column_stack([targets[own], np.ones(len(own))])
+            errors[own], of_ones[own] = solve_triangular(root, both, lower=True, check_finite=False).T
+            spread[own] = root.diagonal() ** 2
+            self.blocks.add_first(block, Z[own], root, errors[own])
+        self._pool()
+        # The errors of one-step predictions, over their deviations, are L^{-1} (y - constant).
+        squares = (errors - self._constant * of_ones) ** 2
+        counts = np.arange(len(targets) + 1)
+        rates, shapes = 1.0 + 0.5 * np.append(0.0, squares.cumsum()), 1.0 + 0.5 * counts
+        self._rate, self._shape = float(rates[-1]), float(shapes[-1])
+        noise = rates[:-1] / shapes[:-1]
+        return -0.5 * float((squares / noise + np.log(2.0 * math.pi * noise * spread)).sum())
 
     def unlearn(self, block: int, z: Array, target: float) -> float:
         """Removes an observation. Returns the log density that it has by the others, nats."""
@@ -261,7 +282,8 @@ class ContextPosterior(Posterior):
             return
         targets = np.array([target for _, _, target in early])
         self._center, self._unit = float(targets.mean()), float(np.ptp(targets)) and float(targets.std())
-        contexts = np.array([context for context, _, _ in early])
+        scaled = (targets - self._center) / (self._unit or 1.0)
+        contexts, arms = np.array([context for context, _, _ in early]), np.array([arm for _, arm, _ in early])
         self._of_contexts = Standard(contexts)
         standard = self._of_contexts.to(contexts)
         rows = standard, paired(standard, self._standard_arms)
@@ -269,12 +291,16 @@ class ContextPosterior(Posterior):
         for one in self.candidates:
             count = 1 if one.shared else len(self._arms)
             pairs = waves_of(rows[one.shared].shape[1], count) if one.waves else 0
+            pairs = min(pairs, FEWEST_WAVES) if self._is_early else pairs
             key = one.shared, pairs, one.length if pairs else 1.0
             if key not in features:
                 features[key] = Waves(rows[one.shared], pairs, one.length, key=len(features))
-            self._models.append(LinearModel(one, count, features[key]))
-        for context, arm, target in early:
-            self._learn(context, arm, target)
+            model = LinearModel(one, count, features[key])
+            Z = features[key](self._rows(one, contexts, arms))
+            of = np.zeros_like(arms) if one.shared else arms
+            self._log_weights[len(self._models)] += model.learn_first(of, Z, scaled)
+            self._models.append(model)
+        self._log_weights -= self._log_weights.max()
         if not self._is_early:
             self._early = []
 

@@ -21,10 +21,10 @@ from .._utils.checks import Array, IndexArray, shown
 from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import CHOSEN, Choice
-from ..kernels import Active, Constant, Kernel, Mixture, Multiplied, Product, Sum
+from ..kernels import Active, Intercept, Kernel, Mixture, Multiplied, Product, Sum
 from .feature_maps import FeatureMap
 
-MOST_ARMS = 2048  # arms beyond which their covariance matrix would be large
+MOST_ARMS = 1024  # arms beyond which their covariance matrix would be large
 SAME = 1e-12  # relative difference up to which two matrices count as multiples of each other
 
 
@@ -59,7 +59,8 @@ def arm_columns(domain: Domain, dimension: int) -> list[ArmColumns]:
     """Returns the columns that hold an arm, or one option of a choice, in rows whose last columns are the point's."""
     first = dimension - domain.dimension
     if isinstance(domain, Arms):
-        return [ArmColumns.of(domain.points, range(first, dimension), dimension)]
+        few = len(domain) <= MOST_ARMS
+        return [ArmColumns.of(domain.points, range(first, dimension), dimension)] if few else []
     if not isinstance(domain, Space) or domain.active(domain.lower[None]) is not None:
         return []
     choices = [place for parameter, place in domain.columns() if isinstance(parameter, Choice)]
@@ -76,7 +77,7 @@ def split(kernel: Kernel, arms: ArmColumns) -> Split | None:
     """
     seen = kernel.columns(arms.rows.shape[1])
     if seen <= arms.columns:
-        return Split(kernel(arms.rows, arms.rows), Constant())
+        return Split(kernel(arms.rows, arms.rows), Intercept())
     return None if seen & arms.columns else Split(np.ones((len(arms.rows), len(arms.rows))), kernel)
 
 
@@ -85,7 +86,7 @@ def _product(kernel: Product, arms: ArmColumns) -> Split | None:
     left, right = split(kernel.left, arms), split(kernel.right, arms)
     if left is None or right is None:
         return None
-    outside = [each.outside for each in (left, right) if each.outside != Constant()] or [Constant()]
+    outside = [each.outside for each in (left, right) if each.outside != Intercept()] or [Intercept()]
     return Split(left.gram * right.gram, outside[0] if len(outside) == 1 else outside[0] * outside[1])
 
 
@@ -120,7 +121,7 @@ def _active(kernel: Active, arms: ArmColumns) -> Split | None:
 
 def arm_features(kernel: Kernel, arms: ArmColumns) -> ArmFeatures | None:
     """Returns the features of independent functions for each arm, or None if the arms are not independent."""
-    if not 1 < len(arms.rows) <= MOST_ARMS:
+    if not 1 < len(arms.rows) <= MOST_ARMS or kernel.rank(arms.rows.shape[1]) is None:
         return None
     found = split(kernel, arms)
     if found is None or np.count_nonzero(found.gram) != len(arms.rows) or not found.gram.diagonal().all():

@@ -263,6 +263,13 @@ class WeightSpacePosterior(AtPoints):
             variance += self._span.left_out(X, z)
         return self._weights.means(blocks, z), variance
 
+    def size_at(self, points: Array) -> float:
+        """Returns the largest prior standard deviation at points `(m, d)`."""
+        if self._span.blocks == 1:
+            return super().size_at(points)
+        z = self._span.features(points)  # The features of the context of a decision are known.
+        return float(np.sqrt(np.einsum("ij,ij->i", z, z).max()))
+
     def mean_gradient(self, points: npt.ArrayLike) -> tuple[Array, Array]:
         """Returns the mean at `(m, d)` points and its gradient."""
         X = points_array("points", points, dimension=self.dimension)

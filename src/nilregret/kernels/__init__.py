@@ -14,7 +14,7 @@ from .categories import Mixture, Overlap
 from .combined import Active, Product, Sum
 from .derivatives import Derivatives
 from .domains import kernel_for
-from .others import Constant, Empirical, Linear
+from .others import Empirical, Intercept, Linear
 from .periodic import Periodic
 from .random_features import RandomFeatures
 from .rounded import Rounded
@@ -24,10 +24,10 @@ from .wrapped import Multiplied, Stretched
 
 __all__ = [
     "Active",
-    "Constant",
     "Derivatives",
     "Empirical",
     "Hyperparameter",
+    "Intercept",
     "Kernel",
     "Linear",
     "Matern",

@@ -275,6 +275,7 @@ class PointKernel(Kernel):
     | `variance`, `smoothness`, `rank` | None: callers ask for a number, or report what is missing |
     | `features` (with `rank`: r functions span all samples) | None: a round costs n^2 on boxes and under contexts |
     | `feature_gradient` | central differences |
+    | `approximates` (it stands for another kernel, so nothing is proved) | False |
 
     Sample paths are drawn by joint sampling (`gp.prior_paths`), and integrals are quasi-Monte Carlo
     (`theory.change.geometry`). `nilregret.theory.change.box_averages.product_average.register(MyKernel)` adds a

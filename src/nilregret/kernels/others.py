@@ -1,4 +1,4 @@
-"""Kernels that are not functions of a distance: linear functions, constants, and a given covariance matrix."""
+"""Kernels that are not functions of a distance: linear functions, intercepts, and a given covariance matrix."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ class Linear(PointKernel):
 @final
 @described
 @dataclass(frozen=True)
-class Constant(PointKernel):
-    """k(x, x') = scale: one unknown number, the same at every point. `Constant() + Linear()` has an intercept."""
+class Intercept(PointKernel):
+    """k(x, x') = scale: one unknown number, the same at every point. `Intercept() + Linear()` is affine."""
 
     scale: float = field(default=1.0, kw_only=True)
 
@@ -134,20 +134,20 @@ class Constant(PointKernel):
         """Returns the description of the scale."""
         return (Hyperparameter("scale", tuple(columns), len(columns)),)
 
-    def with_log_parameters(self, values: npt.ArrayLike) -> Constant:
+    def with_log_parameters(self, values: npt.ArrayLike) -> Intercept:
         """Returns the same kernel with this scale, given by its logarithm."""
-        return Constant(scale=float(np.exp(parameter_values(values, 1))[0]))
+        return Intercept(scale=float(np.exp(parameter_values(values, 1))[0]))
 
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
         """Returns K, which is also its own derivative with respect to log scale."""
         matrix = self(X, X)
         return matrix, lambda weights: np.array([np.vdot(weights, matrix)])
 
-    def scaled(self, factor: float) -> Constant:
+    def scaled(self, factor: float) -> Intercept:
         """Returns the same kernel with `factor` times the scale."""
-        return Constant(scale=factor * self.scale)
+        return Intercept(scale=factor * self.scale)
 
-    def rescaled(self, factors: Array) -> Constant:  # noqa: ARG002 - it has no lengths
+    def rescaled(self, factors: Array) -> Intercept:  # noqa: ARG002 - it has no lengths
         """Returns the kernel itself."""
         return self
 

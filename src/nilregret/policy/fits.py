@@ -176,12 +176,12 @@ class Fits(Copyable):
         due = self._due(data)
         if due is None:
             return
-        self.count, trials = due
-        if self.count < self._last or self.count <= self._recorded or not trials:
+        self.count = due
+        if due < self._last or due <= self._recorded or not (trials := self._first(due, data)):
             return
         key = tuple(trial.number for trial in trials), data.multipliers.tobytes()
         if self._refit.outputs == "own" or key not in self.made:
-            self.made[key] = self._job(self.count, trials, data).fitted()
+            self.made[key] = self._job(due, trials, data).fitted()
         self._enforce(Fit(self._index, self.count, self.made[key].plain()), data)
 
     def _enforce(self, fit: Fit, data: TrainingData) -> None:
@@ -209,20 +209,26 @@ class Fits(Copyable):
     def job(self, data: TrainingData) -> FitJob | None:
         """Returns the fit that is due and not in force, or None."""
         due = self._due(data)
-        return None if due is None or not due[1] else self._job(*due, data)
+        trials = [] if due is None else self._first(due, data)
+        return self._job(due, trials, data) if due is not None and trials else None
 
-    def _due(self, data: TrainingData) -> tuple[int, list[Trial]] | None:
-        """Returns number and trials of the last fit that is due, or None if it is in force. It may see no trial."""
+    def _due(self, data: TrainingData) -> int | None:
+        """Returns the number of the last fit that is due, or None if it is in force."""
         if data.outcomes.count < self._wanted:
             return None
-        refit, seen = self._refit, self._seen(data)
-        answers = self._forgotten + len(seen)
+        refit, pending = self._refit, data.pending
+        all_count = refit.outputs != "own" and not (pending.open or pending.dropped)
+        answers = self._forgotten + len(data.posterior.entries if all_count else self._seen(data))
         due = max(refit.fits(answers), self.count)
         if due == self.count:
             more = 0 if refit.outputs == "own" else refit.seen_by(due + 1) - answers
             self._wanted = data.outcomes.count + more
             return None
-        return due, seen[: max(refit.seen_by(due) - self._forgotten, 0)]
+        return due
+
+    def _first(self, number: int, data: TrainingData) -> list[Trial]:
+        """Returns the trials that the fit of this number sees, which may be none."""
+        return self._seen(data)[: max(self._refit.seen_by(number) - self._forgotten, 0)]
 
     def _job(self, number: int, trials: list[Trial], data: TrainingData) -> FitJob:
         policy = self._policy

@@ -330,12 +330,10 @@ class TrainingData:
     def target(self, trial: Trial) -> float | None:
         """Returns the target of an answered trial in the posterior's units, or None if it teaches nothing."""
         value = trial.reward if self._objective.is_reward else self._objective.target(trial, self.multipliers)
-        if value is None:
-            return None
         center, unit, warp = self.posterior.units
-        if warp is not None:
-            return self.posterior.units.scaled(value)
-        return value if unit == 1.0 and center == 0.0 else (value - center) / unit  # the number that the trial keeps
+        if value is None or (unit == 1.0 and center == 0.0 and warp is None):
+            return value  # not a copy of the number that the trial keeps
+        return (value - center) / unit if warp is None else self.posterior.units.scaled(value)
 
     def _target_now(self, trial: Trial) -> float | None:
         if self.pending.is_answer(trial.number):

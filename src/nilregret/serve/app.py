@@ -18,6 +18,7 @@ from ..storage import MemoryStorage, SqlStorage, Storage
 from .arm_routes import ARM_OPERATIONS
 from .auth.middleware import AccessMiddleware
 from .auth.tokens import Tokens
+from .evaluations import EVALUATION_OPERATIONS
 from .openapi import document
 from .operations import DirectCalls, Endpoint, Operation
 from .problems import HANDLERS
@@ -29,7 +30,7 @@ from .write_routes import WRITE_OPERATIONS
 
 # The router tries them in order, so those that are called most come first.
 OPERATIONS: tuple[Operation, ...] = (
-    *WRITE_OPERATIONS, *ARM_OPERATIONS, *READ_OPERATIONS, *HEALTH_OPERATIONS,
+    *WRITE_OPERATIONS, *ARM_OPERATIONS, *READ_OPERATIONS, *EVALUATION_OPERATIONS, *HEALTH_OPERATIONS,
 )  # fmt: skip
 
 

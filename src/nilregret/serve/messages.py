@@ -354,7 +354,7 @@ class ArmsRequest(Request, frozen=True):
 
 
 class ArmRequest(Request, frozen=True):
-    """What is to become of an arm. What is left out stays as it is."""
+    """Changes of an arm. Entries that are left out stay as they are."""
 
     name: ArmName | None = None
     about: About = None

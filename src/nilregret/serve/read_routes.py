@@ -176,7 +176,8 @@ async def export(service: Service, request: ParsedRequest) -> ASGIApp:
         with tempfile.NamedTemporaryFile(prefix="nilregret-", suffix=f".{kind}", delete=False) as file:
             path = Path(file.name)
         try:
-            return write(study.policy, study.replica.snapshot(), path, extra=_more_columns(service, worker))
+            trials = study.replica.snapshot()
+            return write(study.policy, trials, path, extra=_more_columns(service, worker))
         except MissingExtra:
             path.unlink()
             raise Problem(501, "missing", UNARROWED, field="format") from None
@@ -197,7 +198,7 @@ def _more_columns(service: Service, worker: StudyWorker) -> Callable[[Trial], di
 
     def said(trial: Trial) -> dict[str, Any]:
         after = late.get(f"{LATE}:{trial.number}")
-        return {
+        return worker.study.replica.roster.columns(trial) | {
             "id": service.ids.of(worker.tenant, worker.stored, trial.number),
             "defaulted": not trial.open and f"{DEFAULTED}:{trial.number}" in defaults,
             "late_reward": None if after is None else json.loads(after)[0],

@@ -29,7 +29,7 @@ from ..domains.search.lattice import best_on_grid
 from .acquisition import AcquisitionContext, PointView, TableView
 from .base import Part, Policy
 from .envelope import Envelope
-from .propensities import DrawnLine, ScoreLaw
+from .propensities import DrawnLine, IndependentNormals, ScoreLaw
 
 LEAST_STD = 1e-100  # lower limit of sigma, which keeps z finite
 FAR_OUT = -1e4  # z below which 1 - |z| R(z), R the Mills ratio, is taken from its asymptotic series
@@ -250,6 +250,11 @@ class GaussianDraws(Score):
                 "`GaussianDraws` draws a value for each of finitely many arms: elsewhere take `ThompsonSample()`."
             )
 
+    def law(self, view: TableView | PointView) -> IndependentNormals:
+        """Returns the law of the draws."""
+        mean, std = view.moments()
+        return IndependentNormals(mean, self.width * std)
+
     def on_table(self, view: TableView) -> Array:
         """Returns the draws of all arms."""
         envelope = view.envelope()
@@ -257,7 +262,7 @@ class GaussianDraws(Score):
 
     def on_points(self, view: PointView) -> AcquisitionFunction:
         """Returns the draws at the arms that may be played."""
-        normal = view.randomness.generator.standard_normal(len(view.points))
+        normal = view.randomness.generator.standard_normal(len(view.points))  # One for each arm.
         return view.without_slopes(lambda points: self._at(view.envelope(points), normal))
 
     def _at(self, envelope: Envelope, normal: Array) -> Array:

@@ -13,6 +13,7 @@ explained, with the arms of its own time.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, final
@@ -26,6 +27,7 @@ from ..domains.domain import Arms
 from ..policy.availability import Available
 from ..policy.policy import Policy
 from ..storage.arms import ArmChange, ArmChangeKind, ChangedArm
+from ..storage.trial import Trial
 from .definition import check_facts
 from .direction import AnyPolicy
 
@@ -117,6 +119,10 @@ class Roster:
         """The names of the arms that have one, by number."""
         return {arm: name for arm, (name, _) in self._described.items() if name is not None}
 
+    def columns(self, trial: Trial) -> dict[str, Any]:
+        """Returns further columns of a trial in tables and files: the name of its arm, if any arm has one."""
+        return {"arm_name": None if trial.arm is None else self.names.get(trial.arm)} if self.names else {}
+
     @cached_property
     def _described(self) -> dict[int, tuple[str | None, dict[str, Any]]]:
         of = [each for change in self._changes if change.kind in ("added", "described") for each in change.arms]
@@ -168,6 +174,25 @@ class Roster:
     def _left(self) -> Available:
         arms: IndexArray = np.setdiff1d(np.arange(len(self.domain)), sorted(self.retired))
         return Available(frozen(self.domain.points[arms]), arms)
+
+    def playable_at(self, orders: Sequence[int]) -> npt.NDArray[np.bool_] | None:
+        """Returns which arms could be played in some events, `(n, N)`, or None if all always could.
+
+        Args:
+            orders: of the events, ascending.
+        """
+        if not self._changes:
+            return None
+        now = np.ones(len(self.domain), dtype=bool)
+        now[[each.arm for change in self._changes if change.kind == "added" for each in change.arms]] = False
+        found, begin = np.empty((len(orders), len(now)), dtype=bool), 0
+        for change in self._changes:
+            end = bisect_left(orders, change.order)
+            found[begin:end], begin = now, end
+            if change.kind != "described":
+                now[[each.arm for each in change.arms]] = change.kind != "retired"
+        found[begin:] = now
+        return found
 
     # -- changes -------------------------------------------------------------------------------------------------
 

@@ -77,8 +77,8 @@ def _names(domain: Domain) -> list[str] | None:
     return None if space is None else list(space.parameters)
 
 
-def to_pandas(policy: AnyPolicy, trials: Iterable[Trial]) -> pd.DataFrame:
-    """Returns the rows as a table.
+def to_pandas(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = None) -> pd.DataFrame:
+    """Returns the rows as a table (see `rows`).
 
     Raises:
         MissingExtra: pandas is not installed.
@@ -90,7 +90,7 @@ def to_pandas(policy: AnyPolicy, trials: Iterable[Trial]) -> pd.DataFrame:
             "`to_pandas` needs pandas, which is not installed: pip install 'nilregret[export]'. "
             "`study.export('trials.csv')` writes the same table and needs nothing."
         ) from error
-    return pd.DataFrame(rows(policy, trials))
+    return pd.DataFrame(rows(policy, trials, extra))
 
 
 def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path, *, extra: Columns | None = None) -> Path:

@@ -48,7 +48,7 @@ def check_fits(fits: FitMode) -> LateFits | None:
 class FitRunner:
     """Makes the fits of a study apart from its decisions.
 
-    Each output has at most one fit under way. A fit that fails is not tried again before more rewards are due.
+    Further fits wait for those that are under way. A fit that fails is not tried again before the next one is due.
 
     Args:
         replica: of the study.
@@ -98,10 +98,12 @@ class FitRunner:
         return len(jobs)
 
     def _begun(self) -> list[FitJob]:
-        """Returns the fits that are due and not under way, which are under way from now on."""
+        """Returns the fits that are due, which are under way from now on. There are none while others are."""
+        if self._running:  # a look at the data takes longer than most asks
+            return []
         jobs, count = self._replica.fit_jobs(), len(self._replica.record)
         with self._lock:
-            found = [each for each in jobs if each.channel not in self._running and not self._has_failed(each)]
+            found = [] if self._running else [each for each in jobs if not self._has_failed(each)]
             self._running |= {each.channel: count for each in found}
         return found
 

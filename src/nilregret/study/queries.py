@@ -105,7 +105,7 @@ class Queries(Generic[D]):
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns all trials as a table, a row each: columns "parameters.NAME" or "point.0", "reward", and so on."""
-        return export.to_pandas(self.policy, self.trials)
+        return export.to_pandas(self.policy, self.trials, self.replica.roster.columns)
 
     def export(self, path: str | Path) -> Path:
         """Writes all trials to a file and returns its path.
@@ -113,7 +113,7 @@ class Queries(Generic[D]):
         Args:
             path: of a new file that ends in .csv, .jsonl (an object each), .parquet or .arrow.
         """
-        return export.write(self.policy, self.trials, path)
+        return export.write(self.policy, self.trials, path, extra=self.replica.roster.columns)
 
     def predict(
         self,
@@ -325,7 +325,8 @@ class Queries(Generic[D]):
         """Returns the probability of each arm to be the next decision, given all that is known, `(N,)`.
 
         None if the policy draws by a law that a part of it does not say (`nilregret.slots.Score.law`). No random number
-        of the trial is used. `Trial.propensity` records the entry of the arm that was taken.
+        of the trial is used. `Trial.propensity` records the entry of the arm that was taken. Hyperparameters are those
+        in force, so a fit that the decision itself would make is not in it.
 
         Args:
             context: of the decision, if the policy has contexts.
@@ -335,14 +336,19 @@ class Queries(Generic[D]):
         Raises:
             InvalidInput: the domain is continuous and `among` is None, or the policy is a script.
         """
-        offered = None if among is None and exclude is None else available(self.policy.domain, among, exclude)
+        offered = None if among is None and exclude is None else self.offered(among, exclude)
         if not isinstance(self.policy, Policy) or (offered is None and not isinstance(self.policy.domain, Arms)):
             raise InvalidInput(
                 "Only finitely many choices have probabilities, and this policy has infinitely many, or is a script.",
                 advice="On a box or space, pass the points that may be played as `among`.",
             )
         seen, now = self.inputs.context(context), self.replica.now()
-        return self.replica.query(lambda state: _distribution(state, seen, now, offered))
+
+        def read(state: AnyState) -> Array | None:
+            left = self.replica.roster.playable(offered)
+            return state.distribution(seen, now=now, available=left) if isinstance(state, State) else None
+
+        return self.replica.query(read)
 
     def explain(
         self, trial: Trial | int, *, among: Some | None = None, exclude: Some | None = None, draws: int = DRAWS
@@ -395,7 +401,3 @@ class Queries(Generic[D]):
         """Returns the time if a width depends on it, else infinity."""
         window = self.policy.window
         return self.replica.now() if window is not None and window.in_time else math.inf
-
-
-def _distribution(state: AnyState, context: Array | None, now: float, offered: Available | None) -> Array | None:
-    return state.distribution(context, now=now, available=offered) if isinstance(state, State) else None

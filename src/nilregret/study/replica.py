@@ -82,9 +82,8 @@ class Replica:
         self.roster, self.inputs = Roster(policy, ()), Inputs(policy, goal)
         self.handle = handle
         self._plain_lock = lock = threading.RLock()
-        self.lock = ReplicaLock(
-            lock, weakref.proxy(self)
-        )  # A proxy avoids a cycle, so a dropped study closes its files.
+        # A proxy avoids a cycle, so that a dropped study closes its files.
+        self.lock = ReplicaLock(lock, weakref.proxy(self))
         self._timed = policy.pending.in_time
         self.record, self.state = Record(), self._initial()
         self._current: AnyState | None = None
@@ -296,8 +295,7 @@ class Replica:
                 return True
             trial = self.record[number]
             if trial.state == "pending":
-                lease = until - trial.asked_at
-                reason = f"its lease of {lease:g} s ran out"
+                reason = f"its lease of {until - trial.asked_at:g} s ran out"
                 self.put(trial.as_abandoned(reason=reason, order=self.record.order + 1, time=now), "abandoned")
         return False
 

@@ -130,8 +130,7 @@ class Study(Queries[D]):
         self._on_change = on_change
         if on_change is not None and not callable(on_change):
             raise InvalidInput(f"`on_change` is {shown(on_change)}: it must be a function of a restart, or None.")
-        self.quiet = False
-        self.held_warnings: dict[str, str] = {}
+        self.quiet, self.held_warnings = False, dict[str, str]()
         self._warned: set[str] = set()  # Kinds of warnings: each is given once.
         self._next_check: float = FIRST  # The number of trials at which rewards are compared with the policy's scales.
         handle = None if storage is None else self._find_or_make(policy, storage)
@@ -405,12 +404,9 @@ class Study(Queries[D]):
     # -- arms ----------------------------------------------------------------------------------------------------
 
     def add_arms(
-        self,
-        points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]],
-        *,
-        names: Sequence[str | None] | None = None,
-        about: Sequence[Mapping[str, Any] | None] | None = None,
-    ) -> list[Arm]:
+        self, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]], *,
+        names: Sequence[str | None] | None = None, about: Sequence[Mapping[str, Any] | None] | None = None,
+    ) -> list[Arm]:  # fmt: skip
         """Adds arms to the running study, and returns them. They get the next numbers.
 
         The kernel stays as it is, and so do its lengthscales. What is known of similar arms is known of a new arm at

@@ -9,13 +9,14 @@ from .caller import Role
 READ_METHODS = ("GET", "HEAD", "OPTIONS")
 # Deciders may change these. Any other change needs an admin, also at addresses that are added later.
 DECIDING = re.compile(r"/v1/studies/[^/]+/(?:decisions|rewards|failures|observations)(?:[/:].*)?")
+READING = re.compile(r"/v1/studies/[^/]+/evaluations")  # changes nothing, though its request has a body
 PUBLIC = ("/healthz", "/readyz")  # for process monitors; their answers are yes or no
 API = "/v1"
 
 
 def needed(method: str, path: str) -> Role:
     """Returns the least role that may send such a request."""
-    if method in READ_METHODS:
+    if method in READ_METHODS or (method == "POST" and READING.fullmatch(path)):
         return "reader"
     return "decider" if DECIDING.fullmatch(path) else "admin"
 

@@ -1,0 +1,174 @@
+"""Arms that come and go: what a running study saves over a fresh start at each change, and what a change costs.
+
+    python benchmarks/arms_change.py                           # 3 worlds, 20,000 clicks each: some minutes
+    python benchmarks/arms_change.py --seeds 1 --rounds 4000   # a look
+
+100 banners with two features, and a rate of clicks that is a smooth function of the features. Every 500 decisions one
+banner is added and another is retired, at random. Regret is the rate of the best banner in use less that of the one
+shown. The study has `nr.auto(arms, reward="bernoulli")`, once changed in place by `add_arms` and `retire_arm`, and once
+made afresh at each change. "own posterior each" is Thompson sampling with a Beta(1, 1) posterior of each banner, which
+knows no features. CPU is `process_time` of decisions, answers and changes together, of the last tenth over the first.
+The last lines are of one change of a study of 50,000 trials.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from statistics import median
+
+import numpy as np
+
+import nilregret as nr
+
+EVERY, ARMS = 500, 100
+
+
+class World:
+    """Banners, their rates, and which of them are in use; the same for all who play."""
+
+    def __init__(self, seed: int, rounds: int) -> None:
+        rng = np.random.default_rng([seed, 1])
+        self.points = rng.uniform(size=(ARMS + rounds // EVERY, 2))
+        centres, widths = rng.uniform(size=(4, 2)), rng.uniform(0.15, 0.35, size=4)
+        heights = rng.uniform(0.1, 0.3, size=4)
+        far = ((self.points[:, None] - centres) ** 2).sum(axis=2)
+        self.rates = 0.02 + (heights * np.exp(-0.5 * far / widths**2)).max(axis=1)
+        self.clicks = rng.uniform(size=rounds)
+        used = list(range(ARMS))
+        self.gone = []
+        for change in range(rounds // EVERY):
+            self.gone.append(used.pop(int(rng.integers(len(used)))))
+            used.append(ARMS + change)
+
+    def used(self, changes: int) -> list[int]:
+        return sorted(set(range(ARMS + changes)) - set(self.gone[:changes]))
+
+
+class InPlace:
+    """A study whose arms are changed while it runs."""
+
+    def __init__(self, world: World, seed: int) -> None:
+        self.world = world
+        self.study = nr.Study(nr.auto(nr.Arms(world.points[:ARMS]), reward="bernoulli"), seed=seed)
+
+    def change(self, number: int) -> None:
+        self.study.add_arms(self.world.points[ARMS + number][None])
+        self.study.retire_arm(self.world.gone[number])
+
+    def ask(self) -> int:
+        self.trial = self.study.ask()
+        return self.trial.arm
+
+    def tell(self, click: float) -> None:
+        self.study.tell(self.trial, click)
+
+
+class Afresh(InPlace):
+    """A new study at each change, of the arms in use, that knows nothing."""
+
+    def __init__(self, world: World, seed: int) -> None:
+        self.world, self.seed = world, seed
+        self.change(-1)
+
+    def change(self, number: int) -> None:
+        self.used = self.world.used(number + 1)
+        policy = nr.auto(nr.Arms(self.world.points[self.used]), reward="bernoulli")
+        self.study = nr.Study(policy, seed=self.seed + number + 1)
+
+    def ask(self) -> int:
+        return self.used[super().ask()]
+
+
+class OwnPosteriors:
+    """Thompson sampling with a Beta posterior of each arm."""
+
+    def __init__(self, world: World, seed: int) -> None:
+        self.world, self.rng = world, np.random.default_rng([seed, 2])
+        self.counts = np.ones((2, len(world.points)))
+        self.change(-1)
+
+    def change(self, number: int) -> None:
+        self.used = np.array(self.world.used(number + 1))
+
+    def ask(self) -> int:
+        self.arm = int(self.used[self.rng.beta(*self.counts[:, self.used]).argmax()])
+        return self.arm
+
+    def tell(self, click: float) -> None:
+        self.counts[0 if click else 1, self.arm] += 1.0
+
+
+PLAYERS = {"in place": InPlace, "afresh": Afresh, "own posterior each": OwnPosteriors}
+
+
+def played(kind: str, seed: int, rounds: int) -> tuple[float, float]:
+    """Returns the regret, and CPU of the last tenth over the first."""
+    world = World(seed, rounds)
+    player, regret, marks = PLAYERS[kind](world, seed), 0.0, [time.process_time()]
+    best = world.rates[world.used(0)].max()
+    for number in range(rounds):
+        if number and number % EVERY == 0:
+            changes = number // EVERY
+            player.change(changes - 1)
+            best = world.rates[world.used(changes)].max()
+        arm = player.ask()
+        player.tell(float(world.clicks[number] < world.rates[arm]))
+        regret += best - world.rates[arm]
+        if (number + 1) % (rounds // 10) == 0:
+            marks.append(time.process_time())
+    taken = np.diff(marks)
+    return regret, float(taken[-1] / taken[0])
+
+
+def cost_of_a_change(trials: int) -> None:
+    """Prints what one change takes, over the CPU of a decision with its answer."""
+    for name, reward, told in (("GP-UCB", None, float), ("clicks", "bernoulli", lambda p: float(p > 0.5))):
+        rng = np.random.default_rng(3)
+        arms = nr.Arms(rng.uniform(size=(ARMS, 2)))
+        policy = (
+            nr.gp_ucb(arms, nr.SquaredExponential(0.3), noise=0.1) if reward is None else nr.auto(arms, reward=reward)
+        )
+        study = nr.Study(policy, seed=1)
+
+        def pairs(count: int, study: nr.Study = study, told=told, rng=rng) -> float:
+            begin = time.process_time()
+            for _ in range(count):
+                trial = study.ask()
+                study.tell(trial, told(rng.random()))
+            return (time.process_time() - begin) / count
+
+        pairs(trials - 500)
+        before = pairs(500)
+        begin = time.process_time()
+        study.add_arms(rng.uniform(size=(1, 2)))
+        study.ask()
+        change = time.process_time() - begin
+        after = pairs(500)
+        print(
+            f"{name}, {trials:,} trials: an arm added and the next decision take {change:.2f} s, as "
+            f"{change / before:,.0f} pairs do; a pair after it over one before: {after / before:.2f}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=20_000)
+    parser.add_argument("--trials", type=int, default=50_000)
+    args = parser.parse_args()
+    found = {kind: [played(kind, seed, args.rounds) for seed in range(args.seeds)] for kind in PLAYERS}
+    ours = np.array([regret for regret, _ in found["in place"]])
+    for kind, runs in found.items():
+        others = np.array([regret for regret, _ in runs])
+        print(
+            f"{kind}: regret {others.mean():.0f}; in place over it {(ours / others).mean():.2f} "
+            f"({', '.join(f'{ratio:.2f}' for ratio in ours / others)}); CPU of the last tenth over the first "
+            f"{median(ratio for _, ratio in runs):.2f}"
+        )
+    if args.trials:
+        cost_of_a_change(args.trials)
+
+
+if __name__ == "__main__":
+    main()

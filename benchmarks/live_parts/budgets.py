@@ -1,0 +1,152 @@
+"""Row e: a budget that holds on average, an unannounced switch and late answers, each alone and all at once.
+
+12 contexts and 20 actions. Reward and cost are samples of a product squared exponential kernel of lengthscale .2, with
+mean .5 and standard deviation .25, correlation .6, and noise .1 on both. The budget is .4 a round. Shortfall is what
+the best mixture under the budget earns a round, by linear programming, less what was earned; overspend is the positive
+part of the average cost less the budget; the net loss adds the two at the price that the linear program has for it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linprog
+
+import nilregret as nr
+
+from .report import paired, values
+
+CONTEXTS, ACTIONS, LENGTH, SIZE, NOISE, BUDGET, DELAY = 12, 20, 0.2, 0.25, 0.1, 0.4, 10.0
+WORLDS = {"budget": {}, "and a switch": {"switch": True}, "and delays": {"late": True}}
+WORLDS["all at once"] = {"switch": True, "late": True}
+PRICE = 0.05  # step of every price
+KERNEL = nr.SquaredExponential([LENGTH, LENGTH], scale=SIZE**2)
+
+
+class World:
+    """One seed: tables of each period, contexts, noise and delays."""
+
+    def __init__(self, seed, rounds, *, switch=False, late=False):
+        rng = np.random.default_rng([seed, 31])
+        grids = np.meshgrid(np.linspace(0, 1, CONTEXTS), np.linspace(0, 1, ACTIONS), indexing="ij")
+        cells = np.stack([each.ravel() for each in grids], axis=1)
+        values, vectors = np.linalg.eigh(KERNEL(cells, cells))
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        self.rounds, self.period = rounds, (np.arange(rounds) >= rounds // 2) * int(switch)
+        periods = []
+        while len(periods) < 2:
+            cost, own = (root @ rng.standard_normal((len(root), 2))).T.reshape(2, CONTEXTS, ACTIONS)
+            tables = 0.5 + 0.6 * cost + 0.8 * own, 0.5 + cost
+            if best_on_average(*tables)[1] > 0.0:  # it can be satisfied, and binds
+                periods.append(tables)
+        self.f, self.cost = (np.array(tables) for tables in zip(*periods, strict=True))
+        self.contexts = rng.integers(CONTEXTS, size=rounds)
+        self.noise = NOISE * rng.standard_normal((2, rounds))
+        self.delays = (rng.geometric(1 / (1 + DELAY), size=rounds) - 1) * int(late)
+        self.best = [best_on_average(*tables) for tables in zip(self.f, self.cost, strict=True)]
+
+
+def best_on_average(f, cost):
+    """The largest average reward of a mixture within the budget, and the price of the budget: 0 if there is none."""
+    one_each = np.kron(np.eye(CONTEXTS), np.ones((1, ACTIONS)))
+    spent = cost.reshape(1, -1) / CONTEXTS
+    found = linprog(-f.ravel() / CONTEXTS, A_ub=spent, b_ub=[BUDGET], A_eq=one_each, b_eq=np.ones(CONTEXTS))
+    return (-found.fun, -found.ineqlin.marginals[0]) if found.success else (np.nan, 0.0)
+
+
+class Ours:
+    """Draws under a price for the budget."""
+
+    def __init__(self, part, *, adaptive):
+        policy = nr.gp_ts(
+            nr.Arms.grid(0, 1, ACTIONS),
+            KERNEL,
+            noise=NOISE,
+            v=1.0,
+            prior_mean=0.5,
+            regularization=NOISE**2,
+            context=nr.Arms.grid(0, 1, CONTEXTS),
+            constraints=part,
+            pending="hallucinate",
+            memory="adaptive" if adaptive else None,
+        )
+        self._study = nr.Study(policy, seed=0)
+        self._study.quiet = True
+
+    def ask(self, z):
+        trial = self._study.ask([z / (CONTEXTS - 1)])
+        return trial, trial.arm
+
+    def tell(self, trial, reward, cost):
+        self._study.tell(trial, reward, constraints=[cost - BUDGET])
+
+
+class LinUCB:
+    """Of each action a ridge regression on [1, z, z^2] for reward and cost, bounds of both, and the same price."""
+
+    def __init__(self, alpha):
+        self._alpha, self._price = alpha, 0.0
+        self._inverse, self._sums = np.stack([np.eye(3)] * ACTIONS), np.zeros((2, ACTIONS, 3))
+
+    def ask(self, z):
+        x = np.array([1.0, z / (CONTEXTS - 1), (z / (CONTEXTS - 1)) ** 2])
+        u = self._inverse @ x
+        f, cost = np.einsum("cak,ak->ca", self._sums, u)
+        score = f - self._price * cost + self._alpha * (1 + self._price) * np.sqrt(u @ x)
+        arm = int(score.argmax())
+        return (x, arm), arm
+
+    def tell(self, token, reward, cost):
+        x, arm = token
+        u = self._inverse[arm] @ x
+        self._inverse[arm] -= np.outer(u, u) / (1.0 + u @ x)
+        self._sums[:, arm] += np.outer([reward, cost], x)
+        self._price = max(self._price + PRICE * (cost - BUDGET), 0.0)
+
+
+def played(world, learner):
+    """Shortfall, signed overspend and net loss, each a round."""
+    found, due = np.zeros(3), {}
+    for t in range(world.rounds):
+        z, p = world.contexts[t], world.period[t]
+        token, arm = learner.ask(z)
+        f, cost, (best, price) = world.f[p, z, arm], world.cost[p, z, arm], world.best[p]
+        found += [best - f, cost - BUDGET, best - f + price * (cost - BUDGET)]
+        answer = token, f + world.noise[0, t], cost + world.noise[1, t]
+        due.setdefault(t + int(world.delays[t]), []).append(answer)
+        for told in due.pop(t, []):
+            learner.tell(*told)
+    return found / world.rounds
+
+
+METHODS = {  # name: what makes it of whether the world switches
+    "gp_ts, OnAverage(step=.05, repay=200)": lambda switch: Ours(nr.OnAverage(step=PRICE, repay=200), adaptive=switch),
+    "gp_ts, OnAverage(step=.05)": lambda switch: Ours(nr.OnAverage(step=PRICE), adaptive=switch),
+    "LinUCB, alpha .1": lambda switch: LinUCB(0.1),  # noqa: ARG005
+    "LinUCB, alpha .3": lambda switch: LinUCB(0.3),  # noqa: ARG005
+}
+
+
+def together(args):
+    """Row e: shortfall and overspend in each world."""
+    rounds, found = args.rounds or 1000, []
+    for name, told in WORLDS.items():
+        seeds, some = range(args.first, args.first + 4 * args.seeds), []
+        worlds = [World(seed, rounds, **told) for seed in seeds]
+        for method, make in METHODS.items():
+            if args.alone and "LinUCB" in method:
+                continue
+            for seed, world in zip(seeds, worlds, strict=True):
+                short, over, net = played(world, make(bool(told.get("switch"))))
+                each = {"shortfall": short, "overspend": max(over, 0.0), "signed": over, "net": net}
+                some.append({"row": "together", "problem": name, "method": method, "seed": seed, **each})
+        first = [each for each in some if each["method"] == next(iter(METHODS))]
+        rows = []
+        for method in dict.fromkeys(each["method"] for each in some):
+            mine = [each for each in some if each["method"] == method]
+            row = [method, *(f"{values(mine, key).mean():.4f}" for key in ("shortfall", "overspend", "net"))]
+            middle, low, high = paired(values(mine, "net"), values(first, "net"))
+            rows.append([*row, f"{middle:+.4f} [{low:+.4f}, {high:+.4f}]"])
+        head = ["policy", "shortfall", "overspend", "net loss", "net loss less the first's"]
+        args.show(f"{name}, {rounds} rounds, {len(worlds)} seeds", head, rows)
+        found += some
+    return found

@@ -1,0 +1,79 @@
+"""The operation that evaluates other policies on the log of a study. It reads, in a reading thread."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from starlette.types import ASGIApp
+
+from .._utils.errors import InvalidInput, NoRegretWarning
+from ..evaluation import Evaluation, evaluate
+from ..evaluation.diagnostics import UNIFORM
+from ..study.study import Study
+from . import evaluation_messages as m
+from .create_study import whole
+from .memory_limits import check_posterior
+from .operations import Operation, ParsedRequest, ResponseInfo, json_of
+from .problems import about
+from .service import Service
+from .write_routes import STUDY
+
+PYTHON, INSTEAD = UNIFORM, "a policy with `Uniform` in its slot `explore`, as Python's `policy.to_json()` writes it"
+MOST_REPLAYED = 5000  # decisions on which a policy that learns is replayed, about a millisecond each
+
+
+async def evaluations(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Returns what another policy would have earned on the decisions of a study."""
+    worker, body = await request.worker(service), request.body
+    policy = about("policy", _policy, service, body.policy)
+
+    def seen(study: Study) -> m.EvaluationResult:
+        if not isinstance(policy, int | str | dict | list) and len(study.replica.snapshot()) > MOST_REPLAYED:
+            raise InvalidInput(
+                f"`policy` learns on the way, and is replayed on at most {MOST_REPLAYED} decisions here: export the "
+                "study and run `nilregret evaluate`."
+            )
+        given = {name: getattr(body, name) for name in ("estimator", "delta", "floor", "default_reward", "seed")}
+        with warnings.catch_warnings():  # The reply has the cautions.
+            warnings.simplefilter("ignore", NoRegretWarning)
+            return _reply(evaluate(study, policy, reward_range=tuple(body.reward_range or (0.0, 1.0)), **given))
+
+    return json_of(await worker.read(seen))
+
+
+def _policy(service: Service, policy: Any) -> Any:
+    """Returns the policy of a request in Python: a word, an arm, probabilities, or a policy that learns."""
+    if isinstance(policy, dict) and "type" in policy:
+        made = whole(policy, service.settings.limits)
+        check_posterior(made, service.settings.limits)
+        return made
+    if isinstance(policy, dict):
+        try:
+            return {int(arm): probability for arm, probability in policy.items()}
+        except ValueError:
+            raise InvalidInput("`policy` has an entry that is no arm: its entries are numbers of arms.") from None
+    return policy
+
+
+def _reply(result: Evaluation) -> m.EvaluationResult:
+    said = result.to_dict()
+    said["cautions"] = [each.replace(PYTHON, INSTEAD) for each in said["cautions"]]
+    said["text"] = said["text"].replace(PYTHON, INSTEAD)
+    check = m.PropensityCheckResult(**said.pop("check"))
+    return m.EvaluationResult(check=check, **{name: _plain(value) for name, value in said.items()})
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+EVALUATION_OPERATIONS = [
+    Operation(method="POST", path=f"{STUDY}/evaluations", name="evaluate",
+              summary="What another policy would have earned on the decisions of a study.",
+              text="From the decisions with a recorded probability: put the study with "
+              '`"about": {"propensities": true}`. It reads, and changes nothing.',
+              handler=evaluations, body=m.EvaluationRequest,
+              answers={200: ResponseInfo("The estimates and their interval.", m.EvaluationResult)}),
+]  # fmt: skip
