@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.evaluation.studies import log_of_study
 from nilregret.kernels import Empirical
 from nilregret.serve.client import Client as Remote
 from nilregret.serve.testing import Serving
@@ -68,6 +69,7 @@ POLICIES = {
     "clicks": nr.auto(ARMS, reward="bernoulli"),
     "bank": nr.gp_ucb(ARMS, K, noise=0.1, refit=nr.slots.LengthscaleBank()),
     "contexts": nr.gp_ucb(ARMS, nr.SquaredExponential(0.5), noise=0.1, context=CONTEXTS),
+    "models of arms": nr.auto(ARMS, context=nr.Box([0.0], [1.0])),
     "box of contexts": nr.gp_ucb(ARMS, nr.SquaredExponential(0.5), noise=0.1, context=nr.Box([0.0], [1.0])),
     "linear": nr.gp_ucb(ARMS, nr.Linear(), noise=0.1),
     "thompson": nr.gp_ts(ARMS, K, noise=0.1, norm_bound=1.0),
@@ -236,6 +238,19 @@ def test_nothing_left_to_play_is_an_error_that_says_so():
         study.ask(among=[1, 2])
     assert len(study.trials) == 0
     assert study.ask().arm == 3
+
+
+def test_a_log_says_which_arms_there_were():
+    study = nr.Study(nr.irgp_ucb(ARMS, K, noise=0.1), propensities=True)
+    play(study, 3)
+    study.add_arms(NEW)
+    study.retire_arm(2)
+    play(study, 2)
+    study.restore_arm(2)
+    play(study, 1)
+    log = log_of_study(study)
+    assert log.offered.tolist() == [8.0] * 3 + [9.0] * 2 + [10.0]
+    assert log.available[:, [2, 9]].tolist() == [[True, False]] * 3 + [[False, True]] * 2 + [[True, True]]
 
 
 def test_a_new_arm_is_no_change_and_is_not_certified():

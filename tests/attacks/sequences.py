@@ -37,6 +37,7 @@ from nilregret.slots.memory import (
 from nilregret.slots.objective import AdditivePenalty, Constrained, MultiplicativePenalty, RewardAlone
 from nilregret.slots.pending import Censored, Hallucinated, Ignored, NearestMeans
 from nilregret.slots.silence import Imputed, LateOrNever
+from nilregret.storage.base import News
 from nilregret.storage.record import Record
 
 from ..reference import mapped
@@ -425,14 +426,19 @@ class Problem(AssertionError):
 class Sequence:
     """One random study and what happens to it."""
 
-    def __init__(self, seed, folder=None, draw=some_policy):
+    def __init__(self, seed, folder=None, draw=some_policy, *, arms=False):
         self.rng = np.random.default_rng([417, seed])
-        self.policy, self.seed, self.clock = draw(self.rng), int(seed), Clock()
+        self.made, self.seed, self.clock = draw(self.rng), int(seed), Clock()
         self.url = None if folder is None else f"sqlite:///{folder}/{seed}.db"
         self.folder, self.seed = folder, int(seed)
-        self.study = nr.Study(self.policy, seed=self.seed, storage=self.url, clock=self.clock)
+        self.study = nr.Study(self.made, seed=self.seed, storage=self.url, clock=self.clock)
+        self.arms = arms and isinstance(self.made.domain, nr.Arms)
         self.compared = self.solved = 0
         self.log = []
+
+    @property
+    def policy(self):
+        return self.study.policy
 
     def run(self, operations=OPERATIONS):
         """All of it; raises a `Problem`, or whatever else goes wrong."""
@@ -443,6 +449,8 @@ class Sequence:
             self.log.append(name)
             self.clock.now += float(self.rng.choice([0.0, 0.5, 3.0]))
             getattr(self, name)()
+            if self.arms and self.rng.random() < 0.3:
+                self.change_arms()
             if self.policy.constraints is not None and self.rng.random() < 0.3:
                 self.limit()
         self.look()
@@ -458,11 +466,14 @@ class Sequence:
         try:
             trial = self.study.ask(context, lease=float(self.rng.choice([4.0, 1e9])))
         except nr.NoRegretError as error:
+            if self.arms and "retired" in str(error):
+                return
             if "nothing left" not in str(error) or not Reference(self.study).aside():
                 raise
             return
         before = [t.as_of(trial.asked_order - 1) for t in self.study.trials[: trial.number]]  # leases may have ended
-        decisions = [self.replayed(before).decide(trial.context, now=trial.asked_at)]
+        left = self.study.replica.roster.playable(None)
+        decisions = [self.replayed(before).decide(trial.context, now=trial.asked_at, available=left)]
         decisions += [] if stored is None else [stored.ask(context)]  # whose leases end here, too
         for decision in decisions:
             same = decision.point.tobytes() == trial.point.tobytes() and decision.explored == trial.explored
@@ -541,6 +552,21 @@ class Sequence:
         if open_ and values is not None:
             self.study.tell(open_[self.rng.integers(len(open_))], constraints=values)
 
+    def change_arms(self):
+        """An arm comes, goes, or comes back."""
+        study, domain = self.study, self.policy.domain
+        act = self.rng.integers(3)
+        if act == 0 and len(domain) < 2 * len(self.made.domain):
+            point = domain.points[self.rng.integers(len(domain))]
+            if domain.space is None:
+                point = point + self.rng.normal(scale=0.2, size=point.shape)
+            with contextlib.suppress(nr.errors.InvalidInput):  # a kernel with a row for each arm, say
+                study.add_arms([point], names=["new"])
+        elif act == 1:
+            study.retire_arm(int(self.rng.integers(len(domain))))
+        else:
+            study.restore_arm(int(self.rng.integers(len(domain))))
+
     def twice(self):
         told = [trial for trial in self.study.trials if not trial.open]
         if told:
@@ -567,8 +593,8 @@ class Sequence:
         if self.url is not None:
             self.study = nr.Study.open(storage=self.url, clock=self.clock)
             return
-        known = list(self.study.trials)
-        self.study = nr.Study(self.policy, seed=self.seed, clock=self.clock)
+        known = News(list(self.study.trials), "", self.study.arm_changes)
+        self.study = nr.Study(self.made, seed=self.seed, clock=self.clock)
         self.study.replica.apply(known)
 
     # what they need
@@ -620,7 +646,7 @@ class Sequence:
         return self.rng.normal(size=m) if m else None
 
 
-def run(seeds, folder=None, draw=some_policy):
+def run(seeds, folder=None, draw=some_policy, *, arms=False):
     """What became of the sequences: how many were compared, and those that went wrong, (seed, what)."""
     compared = solved = 0
     wrong = []
@@ -630,7 +656,7 @@ def run(seeds, folder=None, draw=some_policy):
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
-                sequence = Sequence(seed, folder if seed % 5 == 0 else None, draw)
+                sequence = Sequence(seed, folder if seed % 5 == 0 else None, draw, arms=arms)
                 sequence.run()
         except Exception as error:
             wrong.append((seed, error, sequence))

@@ -39,7 +39,9 @@ def log_of_study(study: Study) -> Log:
         taken=np.array([trial.arm for trial in asked], dtype=np.intp),
         propensities=np.array([_propensity(trial) for trial in asked], dtype=np.float64),
         rewards=np.array([np.nan if trial.reward is None else trial.reward for trial in asked], dtype=np.float64),
-        contexts=_contexts(study, asked), study=study, least=_least(study, len(domain)),
+        contexts=_contexts(study, asked), study=study,
+        available=study.replica.roster.playable_at([trial.asked_order for trial in asked]),
+        least=_least(study, len(domain)),
         left_out={"added without being asked for": len(trials) - len(asked)} if len(asked) < len(trials) else {},
     )  # fmt: skip
     failed = np.array([trial.state == "failed" for trial in asked], dtype=bool)

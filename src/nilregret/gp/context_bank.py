@@ -149,9 +149,7 @@ class LinearModel(Copyable):
         self.blocks.now = self._learned = len(targets)
         for block in np.unique(blocks).tolist():
             own = np.flatnonzero(blocks == block)
-            root = np.asarray(
-                np.linalg.cholesky(np.eye(len(own)) + Z[own] @ Z[own].T / self._precision), dtype=np.float64
-            )
+            root = np.asarray(np.linalg.cholesky(np.eye(len(own)) + Z[own] @ Z[own].T / self._precision))
             both = np.column_stack([targets[own], np.ones(len(own))])
             errors[own], of_ones[own] = solve_triangular(root, both, lower=True, check_finite=False).T
             spread[own] = root.diagonal() ** 2

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self, final
 
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, integer, points_array
+from .._utils.checks import Array, IndexArray, integer, points_array
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from .base import (
@@ -243,13 +244,17 @@ class Active(Wrapper):
             raise InvalidInput(f"`dimensions` is {list(columns)}: name at least one column, and none of them twice.")
         object.__setattr__(self, "dimensions", columns)
 
+    @cached_property
+    def _places(self) -> IndexArray:
+        return np.array(self.dimensions)
+
     def _inside(self, points: Array) -> Array:
         if max(self.dimensions) >= points.shape[1]:
             raise InvalidInput(
                 f"The kernel sees the columns {list(self.dimensions)} and the points have {points.shape[1]}: "
                 "columns are counted from 0."
             )
-        return points[:, list(self.dimensions)]
+        return points[:, self._places]
 
     def _outside(self, gradient: Array, points: Array) -> Array:
         result = np.zeros(points.shape)

@@ -13,6 +13,7 @@ explained, with the arms of its own time.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, final
@@ -173,6 +174,25 @@ class Roster:
     def _left(self) -> Available:
         arms: IndexArray = np.setdiff1d(np.arange(len(self.domain)), sorted(self.retired))
         return Available(frozen(self.domain.points[arms]), arms)
+
+    def playable_at(self, orders: Sequence[int]) -> npt.NDArray[np.bool_] | None:
+        """Returns which arms could be played in some events, `(n, N)`, or None if all always could.
+
+        Args:
+            orders: of the events, ascending.
+        """
+        if not self._changes:
+            return None
+        now = np.ones(len(self.domain), dtype=bool)
+        now[[each.arm for change in self._changes if change.kind == "added" for each in change.arms]] = False
+        found, begin = np.empty((len(orders), len(now)), dtype=bool), 0
+        for change in self._changes:
+            end = bisect_left(orders, change.order)
+            found[begin:end], begin = now, end
+            if change.kind != "described":
+                now[[each.arm for each in change.arms]] = change.kind != "retired"
+        found[begin:] = now
+        return found
 
     # -- changes -------------------------------------------------------------------------------------------------
 
