@@ -1,6 +1,7 @@
 """What decisions over HTTP cost, how many there are in a second, and what kills of servers lose.
 
     python benchmarks/service.py
+    python benchmarks/service.py --pairs
     python benchmarks/service.py --meanwhile
     python benchmarks/service.py --kills 100
 
@@ -8,10 +9,12 @@ Everything is on this machine: server processes of `nilregret serve`, with its g
 databases on this disk, PostgreSQL from a wheel (extra `test`). 100 arms, Theorem 1. Processor times are those of the
 server process, compared with those of a server whose one endpoint answers {}, and with what Python's sqlite3 needs for
 a commit of the same rows, in blocks that take turns. Percentiles of the time until an answer are of one process on
-SQLite. With `--kills` servers are killed (SIGKILL) while four threads ask and tell, with keys, and go on until each
-request is answered; then the record is compared with what was acknowledged. With `--meanwhile` one tenant asks for a
-thousand decisions in one request, each of which takes in all that is pending and searches a box, and another one's
-calls are timed.
+SQLite. With `--pairs` clients make decisions with rewards at once, in blocks that take turns with requests to a floor:
+a bare server of the same HTTP library that commits an SQLite transaction a request. Figures are medians of ratios. On
+PostgreSQL one process and two take turns, on a study for each client and on a single one. With `--kills` servers are
+killed (SIGKILL) while four threads ask and tell, with keys, and go on until each request is answered; then the record
+is compared with what was acknowledged. With `--meanwhile` one tenant asks for a thousand decisions in one request, each
+of which takes in all that is pending and searches a box, and another one's calls are timed.
 """
 
 import argparse
@@ -34,7 +37,7 @@ from tabulate import tabulate
 import nilregret as nr
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from benchmarks.service_parts import kills, meanwhile
+from benchmarks.service_parts import kills, meanwhile, pairs
 from benchmarks.service_parts.servers import Connection, Server
 from tests.postgres import Server as Postgres
 
@@ -227,6 +230,18 @@ def times(folder, count, clients):
     print(tabulate(rows, headings, floatfmt=".1f"))
 
 
+def by_pairs(folder, count, clients, database):
+    headings = ["processor, ms", "over the first", "a second", "over the first"]
+    more = {"clients": clients, "count": max(count // BLOCKS, 1), "blocks": BLOCKS // 2}
+    if database in (None, "SQLite"):
+        found = pairs.sqlite(POLICY, folder, **more)
+        print(tabulate(found, [f"SQLite, {clients} clients", *headings], floatfmt=".2f"))
+    if database in (None, "PostgreSQL"):
+        with Postgres() as postgres:
+            found = pairs.postgresql(POLICY, postgres, **more)
+        print(tabulate(found, [f"PostgreSQL, {clients} clients", *headings], floatfmt=".2f"))
+
+
 def crowded(folder, database):
     with Postgres() as postgres:
         for name, url in (("SQLite", f"sqlite:///{folder}/meanwhile.db"), ("PostgreSQL", postgres.url())):
@@ -254,7 +269,8 @@ def killed(folder, count, every, database):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--count", type=int, default=800, help="requests of a kind")
-    parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--pairs", action="store_true", help="instead, pairs by clients at once against a floor")
     parser.add_argument("--kills", type=int, default=0, help="instead, so many kills on each database")
     parser.add_argument(
         "--meanwhile", action="store_true", help="instead, what others wait for while one asks for many"
@@ -263,7 +279,9 @@ def main():
     parser.add_argument("--every", type=float, default=0.5, help="seconds between kills, on average")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        if given.meanwhile:
+        if given.pairs:
+            by_pairs(Path(folder), given.count, given.clients, given.database)
+        elif given.meanwhile:
             crowded(Path(folder), given.database)
         elif given.kills:
             killed(Path(folder), given.kills, given.every, given.database)

@@ -37,6 +37,20 @@ class Defect(NamedTuple):
 
 DEFECTS = (
     Defect(
+        "evaluation/intervals",
+        "ratio - self._weights[part]",
+        "ratio - 1.0",
+        "test_evaluation.py",
+        "a bet whose mean is not that of a fair game",
+    ),
+    Defect(
+        "evaluation/replay",
+        "if drawn[row] * propensity < factor * table[row, arm]",
+        "if drawn[row] * propensity < table[row, arm]",
+        "test_evaluation_studies.py",
+        "rows learned from by the inverse of their probability",
+    ),
+    Defect(
         "kernels/stationary",
         "differences = products - rows.sum(axis=1).reshape(k, m, 1) * ((X - origin) / unit)",
         "differences = products + rows.sum(axis=1).reshape(k, m, 1) * ((X - origin) / unit)",

@@ -91,7 +91,7 @@ def test_a_study_without_propensities_says_how_to_record_them(client):
     client.put(f"/v1/studies/plain/decisions/{decision}/reward", {"reward": 1})
     status, said = client.post("/v1/studies/plain/evaluations", {"policy": "uniform"})
     assert status == 422
-    assert '"about": {"propensities": true}' in said["error"]["sentence"]
+    assert '"propensities": true' in said["error"]["sentence"]
 
 
 # -- the command line ------------------------------------------------------------------------------------------------

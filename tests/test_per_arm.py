@@ -115,6 +115,20 @@ def test_little_noise_and_many_observations(case):
     np.testing.assert_allclose(ours.predict(points), few.predict(points), atol=1e-5)
 
 
+def test_the_means_of_all_arms_are_refined(monkeypatch):
+    """Each block after some observations of its own, again and again."""
+    ours, _ = both(*KERNELS["linear, linear"][:2])
+    refined, points = [], rows(OPTIONS, 1800)
+    real = ours.weights.refine
+    monkeypatch.setattr(ours.weights, "refine", lambda block, *known: (refined.append(block), real(block, *known)))
+    ours.extend(points, np.arange(1800.0))
+    assert set(refined) == {0, 1, 2}
+    assert len(refined) <= 6
+    dense = PointPosterior(ours.kernel, 5, 0.05)
+    dense.extend(points, np.arange(1800.0))
+    np.testing.assert_allclose(ours.mean(points[:20]), dense.mean(points[:20]), rtol=1e-8)
+
+
 def test_gradients_and_paths(case):
     kernel, options, _ = case
     ours, dense = both(kernel, options)
@@ -208,3 +222,26 @@ def test_decisions_are_those_of_one_block_for_all(policy, monkeypatch):
     if policy.context is not None and not policy.score.draws:
         np.testing.assert_array_equal(points, same_points)
         np.testing.assert_allclose(predicted, same_predicted, atol=1e-8)
+
+
+def test_a_reopened_study_continues_to_the_last_bit(tmp_path):
+    """Thompson draws of each arm, several answers at once, and a window that forgets."""
+    kernel = OVERLAP * (Intercept() + CONTEXT + SMOOTH)
+    policy = nr.gp_ts(nr.Arms(OPTIONS), kernel, norm_bound=1.0, noise=0.1, context=CONTEXTS)
+    policy = policy.using(memory=nr.slots.SlidingWindow(7))
+
+    def played(reopened):
+        url, rng, waiting, study = f"sqlite:///{tmp_path / f'{reopened}.db'}", np.random.default_rng(0), [], None
+        for t in range(20):
+            if study is None or reopened:
+                study = nr.Study(policy, seed=3, storage=url, name="one")
+            waiting.append(study.ask(rng.uniform(-1, 1, 2)))
+            if t % 3 == 2:
+                for trial in reversed(waiting):
+                    study.tell(trial, float(np.sin(3 * trial.context.sum()) + trial.arm))
+                waiting = []
+        return [trial.arm for trial in study.trials], study.predict(OPTIONS, context=[0.2, 0.1])
+
+    (arms, predicted), (same_arms, same_predicted) = played(False), played(True)
+    assert arms == same_arms
+    np.testing.assert_array_equal(predicted, same_predicted)

@@ -7,8 +7,9 @@ import pytest
 from uvicorn.server import ServerState
 
 from nilregret.serve.connections import LimitedConnections
+from nilregret.serve.exchange import Serving
 from nilregret.serve.limits import Limits
-from nilregret.serve.protocol import MOST_PIPELINED, READ_AHEAD, Connection, Serving
+from nilregret.serve.protocol import MOST_PIPELINED, READ_AHEAD, Connection
 
 GET = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST /a HTTP/1.1\r\nHost: a\r\n"

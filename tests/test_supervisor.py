@@ -83,15 +83,14 @@ def test_processes_end_with_their_parent(supervised):
 DYING = """
 import socket, sys
 from nilregret.serve import server
-class Dying:
-    settings = server.Settings()
+class Dying(server.Service):
     def __reduce__(self):
         return eval, ("__import__('time').sleep(0.7) or __import__('os')._exit(4)",)
 if __name__ == "__main__":
     server.HUNG_SECONDS = 3600
     with server.listening("127.0.0.1", 0) as listener:
         print("begun", flush=True)
-        server.run(Dying(), listener, workers=2)
+        server.run(Dying('postgresql:///none', '127.0.0.1'), listener, workers=2)
 """
 
 

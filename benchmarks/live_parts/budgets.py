@@ -18,7 +18,7 @@ from .report import paired, values
 CONTEXTS, ACTIONS, LENGTH, SIZE, NOISE, BUDGET, DELAY = 12, 20, 0.2, 0.25, 0.1, 0.4, 10.0
 WORLDS = {"budget": {}, "and a switch": {"switch": True}, "and delays": {"late": True}}
 WORLDS["all at once"] = {"switch": True, "late": True}
-PRICE = 0.05  # step of every price
+PRICE = 0.05  # step of the prices, if nothing else is said
 KERNEL = nr.SquaredExponential([LENGTH, LENGTH], scale=SIZE**2)
 
 
@@ -119,7 +119,8 @@ def played(world, learner):
 
 
 METHODS = {  # name: what makes it of whether the world switches
-    "gp_ts, OnAverage(step=.05, repay=200)": lambda switch: Ours(nr.OnAverage(step=PRICE, repay=200), adaptive=switch),
+    "gp_ts, OnAverage(step=.1)": lambda switch: Ours(nr.OnAverage(step=0.1), adaptive=switch),
+    "gp_ts, OnAverage(step=.1, repay=200)": lambda switch: Ours(nr.OnAverage(step=0.1, repay=200), adaptive=switch),
     "gp_ts, OnAverage(step=.05)": lambda switch: Ours(nr.OnAverage(step=PRICE), adaptive=switch),
     "LinUCB, alpha .1": lambda switch: LinUCB(0.1),  # noqa: ARG005
     "LinUCB, alpha .3": lambda switch: LinUCB(0.3),  # noqa: ARG005

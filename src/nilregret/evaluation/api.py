@@ -98,6 +98,8 @@ def _range(reward_range: Any) -> tuple[float, float]:
 
 def _log(log: Any, actions: Sequence[Any] | None) -> Log:
     if isinstance(log, Study):
+        if actions is not None:
+            raise InvalidInput("The actions of a study are its arms: leave out `actions`.")
         return log_of_study(log)
     if isinstance(log, str | Path):
         return read(log, actions)

@@ -44,7 +44,6 @@ class Log:
         propensities: probability with which it was chosen, within (0, 1], `(n,)`.
         rewards: NaN while there is none, `(n,)`.
         contexts: what a policy is given: an array `(n, c)`, a list, or None.
-        offered: number of actions that could be chosen in each row, `(n,)`.
         available: whether an action could be chosen, `(n, N)`, or None if all always could.
         left_out: numbers of rows that are not among the n, by reason.
         least: lowest propensity that there can be by design, or None.

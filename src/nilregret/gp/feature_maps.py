@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from typing import final
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpstrf
 
@@ -42,6 +43,10 @@ class FeatureMap(ABC):
     def blocks_of(self, points: Array) -> IndexArray:
         """Returns the block of every row, `(n,)`."""
         return np.zeros(len(points), dtype=np.intp)
+
+    def members(self, points: Array, block: int) -> npt.NDArray[np.bool_]:
+        """Returns which rows are in a block, `(n,)`."""
+        return np.asarray(self.blocks_of(points) == block)
 
     def values(self, points: Array, weights: Array) -> Array:
         """Returns weights^T z of every row, `(n,)`, from weights of all blocks, `(blocks, r)`."""

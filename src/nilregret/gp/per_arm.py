@@ -16,6 +16,7 @@ from functools import singledispatch
 from typing import NamedTuple, final
 
 import numpy as np
+import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, shown
 from .._utils.errors import InvalidInput
@@ -170,6 +171,10 @@ class ArmFeatures(FeatureMap):
             raise InvalidInput(
                 f"{shown(row.tolist())} is not one of the arms, and under this kernel the arms say nothing of it."
             ) from None
+
+    def members(self, points: Array, block: int) -> npt.NDArray[np.bool_]:
+        """Returns which rows are those of an arm, `(n,)`, without a look-up of each."""
+        return np.asarray((points[:, self._columns] == self._arms[block]).all(axis=1))
 
     def features(self, points: Array) -> Array:
         """Returns the features of the contexts, times the root of the prior variance of each arm."""

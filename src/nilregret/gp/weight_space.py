@@ -149,7 +149,8 @@ class WeightSpacePosterior(AtPoints):
                 self._draw_anew(self._terms)
             return
         self._since[block] += 1
-        if self._since[block] >= max(REFINE_EVERY, self._seen.size):  # amortised O(K r) an observation
+        # Half of the points of an average block: O(r) an observation, and O(K r) where one block has most points.
+        if self._since[block] >= max(REFINE_EVERY, self._seen.size // (2 * self._span.blocks)):
             self._refine(block)
 
     def _refine(self, block: int) -> None:
@@ -161,7 +162,7 @@ class WeightSpacePosterior(AtPoints):
         seen = self._seen
         if self._span.blocks == 1:
             return self._span.features(seen.points), seen.plays, seen.average
-        own = self._span.blocks_of(seen.points) == block
+        own = self._span.members(seen.points, block)
         return self._span.features(seen.points[own]), seen.plays[own], seen.average[own]
 
     def _draw_anew(self, terms: Terms) -> None:

@@ -27,7 +27,7 @@ ADVICE = {
     "no_arm": "`GET .../arms` lists them.",
     "kernel": 'Such as {"type": "matern", "nu": 2.5, "lengthscale": 0.2}.',
     "policy": 'It has an "algorithm", as that of a recipe, or is what `nilregret create` takes as a `.json` file.',
-    "no_propensities": 'A study that was put with `"about": {"propensities": true}` records them.',
+    "no_propensities": 'A study that was put with `"propensities": true` records them.',
     "no_arms": "Put it with `arms`, or with a `grid` of its parameters.",
     "target": 'It is "uniform", "best", the number of an arm, probabilities of arms, or a whole policy.',
     "reward_range": "Give it as `reward_range`: [lowest, highest].",

@@ -14,8 +14,9 @@ from typing import Any, cast, final
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from .exchange import Serving
 from .limits import Limits
-from .protocol import Connection, Serving
+from .protocol import Connection
 
 CHECKS = 5  # looks for slow connections within the time limit
 

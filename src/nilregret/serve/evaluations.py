@@ -20,8 +20,8 @@ from .problems import about
 from .service import Service
 from .write_routes import STUDY
 
-PYTHON, INSTEAD = UNIFORM, "a policy with `Uniform` in its slot `explore`, as Python's `policy.to_json()` writes it"
-MOST_REPLAYED = 5000  # decisions on which a policy that learns is replayed, about a millisecond each
+PYTHON, INSTEAD = UNIFORM, '`"explore": {"type": "floor", "rate": 0.1}` of a policy'
+MOST_REPLAYED = 1000  # decisions on which a policy is asked one by one, which may take milliseconds each
 
 
 async def evaluations(service: Service, request: ParsedRequest) -> ASGIApp:
@@ -30,10 +30,12 @@ async def evaluations(service: Service, request: ParsedRequest) -> ASGIApp:
     policy = about("policy", _policy, service, body.policy)
 
     def seen(study: Study) -> m.EvaluationResult:
-        if not isinstance(policy, int | str | dict | list) and len(study.replica.snapshot()) > MOST_REPLAYED:
+        asked = policy == "best" and study.policy.context is not None
+        asked = asked or not isinstance(policy, int | str | dict | list)
+        if asked and len(study.replica.snapshot()) > MOST_REPLAYED:
             raise InvalidInput(
-                f"`policy` learns on the way, and is replayed on at most {MOST_REPLAYED} decisions here: export the "
-                "study and run `nilregret evaluate`."
+                f"`policy` is asked at each decision of the log, and here of at most {MOST_REPLAYED}: export the study "
+                "and run `nilregret evaluate`."
             )
         given = {name: getattr(body, name) for name in ("estimator", "delta", "floor", "default_reward", "seed")}
         with warnings.catch_warnings():  # The reply has the cautions.
@@ -73,7 +75,7 @@ EVALUATION_OPERATIONS = [
     Operation(method="POST", path=f"{STUDY}/evaluations", name="evaluate",
               summary="What another policy would have earned on the decisions of a study.",
               text="From the decisions with a recorded probability: put the study with "
-              '`"about": {"propensities": true}`. It reads, and changes nothing.',
+              '`"propensities": true`. It reads, and changes nothing.',
               handler=evaluations, body=m.EvaluationRequest,
               answers={200: ResponseInfo("The estimates and their interval.", m.EvaluationResult)}),
 ]  # fmt: skip
