@@ -1,6 +1,7 @@
 """The client has the verbs of a study: whichever `Study` gains, the client has too, or it stands here why not."""
 
 import inspect
+import warnings
 
 import numpy as np
 import pytest
@@ -22,9 +23,8 @@ LEFT_OUT = {
          "multiplier_history", "last_multipliers", "fits", "valid_for"],
         "the dashboard shows them; `explain` says what counted for a decision",
     ),
-    "probabilities": "a decision has its own, and `evaluations` reads the log",
+    "probabilities": "a decision has its own, and `evaluate` reads the log",
     "arm_changes": "`events` has them, among those of trials",
-    "fit_pending": "the service fits meanwhile, in a thread of its own",
     "policy": "`status` has it as it was put, and `arms` what it plays now",
     **dict.fromkeys(["inputs", "offered"], "checks of the program that serves studies"),
     "fit_pending": "the service fits in a thread of its own",
@@ -32,7 +32,12 @@ LEFT_OUT = {
     "band": "the dashboard draws it, and `bounds` has the policy's own",
     "group_commit": "the service itself commits requests in groups",
 }  # fmt: skip
-OWN = {"decision": "what became of one", "status": "where it stands", "events": "what happened, as it comes"}
+OWN = {
+    "evaluate": "`nr.evaluate` of a study",
+    "decision": "what became of one",
+    "status": "where it stands",
+    "events": "what happened, as it comes",
+}
 # Arguments that are called otherwise, or that no request has.
 RENAMED = {
     "ask": {"lease": "deadline"}, "tell": {"trial": "decision"}, "fail": {"trial": "decision"},
@@ -90,6 +95,26 @@ def test_corrections_and_decisions_that_nobody_works_on(url):
     assert study.abandon(second).reason == "its worker is gone"
     assert [each["state"] for each in study.trials()] == ["failed", "abandoned"]
     assert study.explain(0, draws=0)["number"] == 0
+
+
+def test_what_another_policy_would_have_earned(url):
+    policy = nr.gp_ts(nr.Arms.grid(0, 1, 3), nr.Matern(2.5, 0.3), noise=0.1, norm_bound=1)
+    policy = policy.using(explore=nr.slots.Uniform(0.3))
+    remote, local = Client(url).create("worth", policy, propensities=True), nr.Study(policy, propensities=True)
+    for _ in range(30):
+        decision, trial = remote.ask(), local.ask()
+        assert decision.arm == trial.arm
+        remote.tell(decision, 0.3 * trial.arm)
+        local.tell(trial, 0.3 * trial.arm)
+    with pytest.warns(nr.errors.NoRegretWarning, match="log more of them"):
+        nr.evaluate(local, "uniform")
+    for target in ("uniform", 2, {0: 0.5, 1: 0.5}, [0.0, 0.0, 1.0], policy):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", nr.errors.NoRegretWarning)  # They are few decisions.
+            there, here = remote.evaluate(target), nr.evaluate(local, target)
+        assert (there.value, there.lower, there.upper) == (here.value, here.lower, here.upper)
+    with pytest.raises(nr.errors.InvalidInput, match="policy"):
+        remote.evaluate("nothing")
 
 
 def test_parameters_that_count_for_some_only_under_contexts_and_limits(url):

@@ -104,9 +104,10 @@ def _overlap(log: Log, weights: Array, effective: float) -> str | None:
             f"whether it would have done the same again. {FLOOR}"
         )
     if effective < FEW or weights.max() > LARGE_SHARE * total:
+        advice = MORE if effective > n / 2 else FLOOR
         return (
             f"The estimate rests on few decisions: the {many(n, 'row')} say as much as {effective:.0f} of the policy's "
-            f"own, and the largest weight is {weights.max():.3g}, {weights.max() / total:.0%} of all weight. {FLOOR}"
+            f"own, and the largest weight is {weights.max():.3g}, {weights.max() / total:.0%} of all weight. {advice}"
         )
     return None
 
@@ -163,3 +164,6 @@ def _drift(log: Log, weights: Array) -> str | None:
         f"What the policy earns changed on the way: {values[0]:.3g} in the first half of the log, {values[1]:.3g} in "
         "the second. The estimate is the mean over the log, and no forecast: evaluate the last part by itself."
     )
+
+
+MORE = "They are few altogether: log more of them."

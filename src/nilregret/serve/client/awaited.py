@@ -124,6 +124,7 @@ class AsyncRemoteStudy:
     feasible = _awaited(RemoteStudy.feasible)
     infeasible = _awaited(RemoteStudy.infeasible)
     explain = _awaited(RemoteStudy.explain)
+    evaluate = _awaited(RemoteStudy.evaluate)
     trials = _awaited(RemoteStudy.trials)
     status = _awaited(RemoteStudy.status)
     export = _awaited(RemoteStudy.export)

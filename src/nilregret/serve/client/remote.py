@@ -14,6 +14,7 @@ from ..._utils.checks import Array, integer, study_name
 from ...study.direction import AnyPolicy, Goal
 from .. import messages as m
 from ..addresses import segment
+from ..evaluation_messages import EvaluationRequest, EvaluationResult
 from .session import Session
 from .values import Context, Points, Told, constraint_values, decision_id, key_header, numbers, plain, reward_of
 
@@ -289,6 +290,20 @@ class RemoteStudy:
         """
         number = integer("number", number, low=0, why="Decisions are numbered from 0.")
         return self._session.get(f"{self.path}/explain/{number}", dict[str, Any], draws=draws)
+
+    def evaluate(
+        self, policy: AnyPolicy | int | str | Sequence[float] | Mapping[int, float], *,
+        estimator: Literal["snips", "dr", "ips", "switch"] = "snips", delta: float = 0.05,
+        reward_range: tuple[float, float] | None = None, floor: float | None = None,
+        default_reward: float | None = None, seed: int = 0,
+    ) -> EvaluationResult:  # fmt: skip
+        """Returns what another policy would have earned on the decisions of the study (see `nilregret.evaluate`)."""
+        said = {str(arm): p for arm, p in policy.items()} if isinstance(policy, Mapping) else policy
+        body = EvaluationRequest(
+            json.loads(said.to_json()) if isinstance(said, AnyPolicy) else plain(said), estimator, delta,
+            None if reward_range is None else list(reward_range), floor, default_reward, seed,
+        )  # fmt: skip
+        return self._session.send("POST", f"{self.path}/evaluations", body, EvaluationResult)
 
     def trials(self) -> list[dict[str, Any]]:
         """Returns all trials by number, each as a line of `export("jsonl")`."""
