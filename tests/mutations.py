@@ -52,8 +52,8 @@ DEFECTS = (
     ),
     Defect(
         "kernels/stationary",
-        "differences = products - rows.sum(axis=1).reshape(*G.shape[:2], 1) * ((X - origin) / unit)",
-        "differences = products + rows.sum(axis=1).reshape(*G.shape[:2], 1) * ((X - origin) / unit)",
+        "differences = products - rows.sum(axis=1).reshape(k, m, 1) * ((X - origin) / unit)",
+        "differences = products + rows.sum(axis=1).reshape(k, m, 1) * ((X - origin) / unit)",
         "conformance/test_kernels.py",
         "a sign in the gradient",
     ),
@@ -157,8 +157,8 @@ DEFECTS = (
     ),
     Defect(
         "policy/trained_posterior",
-        '"_entries": self.entries.copy()',
-        '"_entries": self.entries',
+        '"_entries": self._entries.copy()',
+        '"_entries": self._entries',
         "attacks/test_sequences.py test_pending.py",
         "trials that a copy shares",
     ),
@@ -205,8 +205,8 @@ DEFECTS = (
         "a lost rollback of the database",
     ),
     Defect(
-        "study/replica",
-        "same = known.order > 0 and stamp == self.stamp",
+        "study/stored",
+        "same = known.order > 0 and found.stamp == self.stamp",
         "same = known.order > 0",
         "conformance/test_storages.py",
         "a stale record after another process has written",

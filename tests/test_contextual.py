@@ -184,7 +184,9 @@ def test_arms_nearby_help_where_arms_are_many():
     assert np.mean([trial.reward for trial in study.trials[-50:]]) > -0.1  # at random, -1/3
 
 
-@pytest.mark.parametrize("reward", [lambda t: 1.0, lambda t: float(t.number > 60), lambda t: 1e12], ids=str)
+@pytest.mark.parametrize(
+    "reward", [lambda t: 1.0, lambda t: float(t.number > 60), lambda t: 1e12], ids=["equal", "late", "large"]
+)
 def test_rewards_that_are_long_equal(reward):
     study = play(nr.auto(ARMS, context=SQUARE), 70, reward)
     assert np.isfinite(study.predict(context=[0.5, 0.5])).all()

@@ -217,6 +217,7 @@ DESCRIBED = [
     nr.slots.AllOf([nr.slots.SlidingWindow(W(5)), nr.slots.Discount(F(0.1))]),
     NoExploration(),
     UniformExploration(W(1)),
+    nr.slots.Uniform(F(0.1)),
     UncertaintySampling(W(3)),
     nr.slots.InitialDesign(W(3)),
     nr.slots.CoordinateSearch(every=W(3), after=W(4), steps=W(5)),
@@ -271,6 +272,7 @@ DESCRIBED = [
     ProbabilityOfImprovement(incumbent=S("reward"), margin=F(0)),
     RandomisedBound(shift=W(3), growth=F(0)),
     ThompsonSample(grid=W(3), growth=W(0), per_norm=B(False)),
+    nr.slots.GaussianDraws(width=F(0.3)),
     nr.EveryRound(count=W(2), noise=(F(0.1), W(0)), prior_mean=W(1), regularization=F(0.1), confidence=W(2)),
     nr.OnAverage(kernel=KERNEL, step=F(0.1), most=W(9)),
     nr.Safe(start=np.array([[0.5]], dtype=np.float32), delta=F(0.1), certificate=S("bounds")),
@@ -279,6 +281,9 @@ DESCRIBED = [
     nr.slots.LengthscaleBank(factors=(F(0.5), W(2)), weight=F(3.0), around=nr.slots.Refit(every=4)),
     RegretBalancing(factors=(F(0.5), F(0.2)), norm_bound=W(1), noise=F(0.1), growth=F(0.2), delta=F(0.2)),
     nr.slots.Refit(every=W(5), prior=S("none"), restarts=W(1), outputs=S("own"), standardize=B(True)),
+    nr.slots.ArmModels(
+        lengths=np.array([1.0, 0.3]), precision=F(0.3), drift=W(0), changing=B(False), related=B(True), behind=W(10)
+    ),
     nr.algorithms.admmbo(
         nr.Box(0, 1), constraints=W(1), rho=F(1), price=W(5), first=(W(3), W(4)), more=[W(1), W(1)], start=W(2)
     ),

@@ -38,6 +38,7 @@ from ..kernels import (
     kernel_for,
 )
 from ..policy.policy import Policy
+from ..slots.arm_models import ArmModels
 from ..slots.change_detection import DriftBank, EDetector
 from ..slots.combined_memory import AllOf
 from ..slots.constraints import Constraints, EveryRound, OnAverage
@@ -187,7 +188,7 @@ PARTS: dict[str, tuple[type, dict[str, Schema]]] = {
 }  # fmt: skip
 POWER_LAW = Schema(PowerLaw)
 REFIT = Schema(Refit)
-REFITS = _named(LengthscaleBank)  # A [refit] with a `type` is one of these, without one a `REFIT`.
+REFITS = _named(LengthscaleBank, ArmModels)  # A [refit] with a `type` is one of these, without one a `REFIT`.
 SEARCH = Schema(PointSearch)
 # Inner tables by entry: without a `type`, and with one.
 PLAIN = {

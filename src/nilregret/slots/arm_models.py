@@ -77,13 +77,14 @@ class ArmModels(Learning):
         """Raises `InvalidInput` for other domains than arms under contexts, and for parts that need joint draws."""
         if not isinstance(policy.domain, Arms) or policy.context is None:
             raise InvalidInput(
-                "`ArmModels` has a model for each of finitely many arms, as a function of the context: the domain must "
-                "be `Arms`, and `context` must be given. Elsewhere take `nr.slots.Refit()`."
+                "`ArmModels` has a model for each of finitely many arms, as a function of the context: there must be "
+                "arms, and contexts.",
+                advice="Elsewhere take `nr.slots.Refit()`.",
             )
         if policy.score.draws:
             raise InvalidInput(
-                f"`{type(policy.score).__name__}` draws one function of all contexts, and `ArmModels` has none: take "
-                "`nr.slots.GaussianDraws()`, which draws a value for each arm."
+                f"`{type(policy.score).__name__}` draws one function of all contexts, and `ArmModels` has none.",
+                advice="Take `nr.slots.GaussianDraws()`, which draws a value for each arm.",
             )
         if policy.sketch is not None:
             raise InvalidInput("`ArmModels` needs no sketch, since its cost does not grow: leave `sketch` out.")

@@ -247,7 +247,8 @@ class GaussianDraws(Score):
         super().check(policy)
         if not isinstance(policy.domain, Arms):
             raise InvalidInput(
-                "`GaussianDraws` draws a value for each of finitely many arms: elsewhere take `ThompsonSample()`."
+                "`GaussianDraws` draws a value for each of finitely many arms.",
+                advice="Elsewhere take `nr.slots.ThompsonSample()`.",
             )
 
     def law(self, view: TableView | PointView) -> IndependentNormals:
