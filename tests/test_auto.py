@@ -134,7 +134,7 @@ def test_every_option(options):
     ids=["square", "mixed", "arms", "arms in a line"],
 )  # fmt: skip
 def test_contexts(domain, context, options):
-    policy = quick(nr.auto(domain, context=context, **options))
+    policy = quick(nr.auto(domain, context=context, regret="simple", **options))
     study = play(policy, lambda t: -abs(float(t.point[0] - t.context[0])), contexts=lambda k: [0.5 * (k % 3)])
     assert np.mean([trial.reward for trial in study.trials[-9:]]) > -0.25  # at random, -0.39
 
