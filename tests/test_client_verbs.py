@@ -24,7 +24,6 @@ LEFT_OUT = {
     ),
     "probabilities": "a decision has its own, and `evaluations` reads the log",
     "arm_changes": "`events` has them, among those of trials",
-    "fit_pending": "the service fits meanwhile, in a thread of its own",
     "policy": "`status` has it as it was put, and `arms` what it plays now",
     **dict.fromkeys(["inputs", "offered"], "checks of the program that serves studies"),
     "fit_pending": "the service fits in a thread of its own",

@@ -85,7 +85,7 @@ def auto(
 
     | part | filling | what decided |
     |---|---|---|
-    | refit | `ArmModels`: linear models with random waves, averaged by their predictions | docs/choosing.md, live decisions |
+    | refit | `ArmModels`: linear models with random waves, weighed by predictions | docs/choosing.md, live decisions |
     | score | `GaussianDraws`: a draw for each arm, 0.3 deviations wide | |
     | explore | nothing is forced | |
 
