@@ -114,6 +114,15 @@ def test_models_that_predict_better_take_over():
     assert learned(rows[:150], of_arms[:150], Candidate(), Candidate(shared=True, behind=3.0)).weights[1] > 0.5
 
 
+def test_units_of_contexts_make_no_difference():
+    """Distances of a row from itself are rounding, which has no unit."""
+    rows, rewards = observed(120)
+    scaled = rows * [1e3, 1e-3, 1.0] + [5.0, 0.3, 0.0]
+    one, other = (learned(each, rewards, Candidate(), Candidate(length=0.3)) for each in (rows, scaled))
+    for found, expected in zip(other.predict(scaled[:20]), one.predict(rows[:20]), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
 # -- the policy --------------------------------------------------------------------------------------------------------
 
 

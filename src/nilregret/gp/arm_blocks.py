@@ -19,7 +19,8 @@ A block can be computed anew from its observations at any time (`renew`, `refine
 
 With rho < 1 the weights of each block follow an Ornstein-Uhlenbeck process, whose stationary law is the prior. After s
 rounds P_k becomes g^2 P_k + (1 - g^2) I and m_k becomes g m_k, g = rho^s. Predictions apply this as they read, in O(1).
-A block is changed when an observation of its arm is added.
+A block is changed when an observation of its arm is added. A prior mean b other than 0 adds P_k b to m_k, which is exact
+without drift and an approximation with it.
 """
 
 from __future__ import annotations
