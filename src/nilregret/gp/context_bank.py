@@ -14,7 +14,8 @@ N(0, 4 s^2 / lambda) (empirical Bayes). An arm that was not played is therefore 
 
 Rewards are standardised by the first of them, and contexts too. As long as these are few, all models are made afresh
 from them when their number reaches the next of `ANEW`. So the posterior is a function of the observations in their
-order, and the units of rewards and columns make no difference.
+order, and the units of rewards and columns make no difference. Later on, an observation that is revised or forgotten
+takes back the density that it has by all others. So log weights then depend on what was forgotten, too.
 
 Predictions have the mean and the variance of the mixture.
 """
@@ -165,7 +166,7 @@ class LinearModel(Copyable):
 
     def unlearn(self, block: int, z: Array, target: float) -> float:
         """Removes an observation. Returns the log density that it has by the others, nats."""
-        self.blocks.remove(block, z, target)
+        self.blocks.remove(block, z, target, least=0.0)  # |z|^2 is 27 at most, which bounds the loss of digits
         self._learned -= 1
         mean, variance = self.blocks.predict_one(block, z, self._constant)
         return self._judge(target - mean, 1.0 + variance / self._precision, -1)
@@ -226,7 +227,7 @@ class ContextPosterior(Posterior):
         if self._is_early:
             self._early.append((context, arm, target))
             if len(self._early) in ANEW:
-                self._make()
+                self._make(self._early)
                 return
         self._learn(context, arm, target)
 
@@ -248,7 +249,7 @@ class ContextPosterior(Posterior):
                 self._unlearn(context, arm, before)
                 self._learn(context, arm, after)
         if self._is_early:
-            self._make()
+            self._make_again()
 
     def forget(self, point: Any, target: float) -> None:
         """Removes one observation."""
@@ -256,7 +257,7 @@ class ContextPosterior(Posterior):
         self.count -= 1
         if self._is_early:
             del self._early[self._place(context, arm, target)]
-            self._make()
+            self._make_again()
         else:
             self._unlearn(context, arm, target)
 
@@ -272,9 +273,15 @@ class ContextPosterior(Posterior):
 
     # -- models --------------------------------------------------------------------------------------------------
 
-    def _make(self) -> None:
-        """Learns units and features from the early observations, and makes all models afresh."""
-        early = self._early
+    def _make_again(self) -> None:
+        """Makes all models as if the early observations had come as they are now."""
+        early, first = self._early, max(each for each in (0, *ANEW) if each <= len(self._early))
+        self._make(early[:first])
+        for self.count, observation in enumerate(early[first:], start=first + 1):
+            self._learn(*observation)
+
+    def _make(self, early: list[tuple[Array, int, float]]) -> None:
+        """Learns units and features from early observations, and makes all models afresh."""
         self._is_early = len(early) < EARLY
         self._log_weights = np.array([-each.behind for each in self.candidates])
         self._models = []
