@@ -9,14 +9,14 @@ import pytest
 
 from .waiting import LONG
 
-# Processes do something and say who they are, each in one write, whatever `PYTHONUNBUFFERED` is. An hour without a sign
+# Processes do something and say who they are, each in one piece, whatever `PYTHONUNBUFFERED` is. An hour without a sign
 # of life would be too long for any test.
 SCRIPT = """
 from functools import partial
 from nilregret.serve.supervisor import supervise
 if __name__ == "__main__":
-    who = "os.write(1, str(os.getpid()).encode() + bytes([10]))"
-    work = partial(exec, "import os, signal, time; {}; " + who + "; time.sleep(3600)")
+    said = "os.write(1, str(os.getpid()).encode() + bytes([10])); time.sleep(3600)"
+    work = partial(exec, "import os, signal, time; {}; " + said)
     supervise([work, partial(work)], hung_seconds={})
     print("ended", flush=True)
 """
