@@ -29,7 +29,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
-from scipy.linalg.blas import dger
+from scipy.linalg.blas import dgemm, dger
 
 from .._utils.checks import Array, IndexArray
 from .._utils.copying import Copyable
@@ -190,19 +190,19 @@ class ArmBlocks(Copyable):
         shift = center * float(direction[0]) if center else 0.0  # A sketch begins without features.
         return before + shift, variance
 
-    def add_first(self, block: int, Z: Array, root: Array, errors: Array) -> None:
-        """Adds the first observations `(n, p)` of a block at once, without drift between them. O(n p^2).
+    def add_first(self, block: int, diagonal: Array, solved: Array, errors: Array) -> None:
+        """Adds the first n observations of a block at once, without drift between them. O(n p^2).
 
         Args:
             block: k, which has no observations. It keeps covariances.
-            Z: features of the observations.
-            root: L, where L L^T = I + Z Z^T / lambda.
+            diagonal: diagonal of L, where L L^T = I + Z Z^T / lambda, `(n,)`.
+            solved: L^{-1} Z for the features Z of the observations, `(n, p)`.
             errors: L^{-1} y, `(n,)`.
         """
-        half = solve_triangular(root, Z, lower=True, check_finite=False) / math.sqrt(self.regularization)
-        self._factors[block] -= half.T @ half
-        self.mean[block] = errors @ half / math.sqrt(self.regularization)
-        self._log_ratios[block] = 2.0 * float(np.log(root.diagonal()).sum())
+        own, share = self._factors[block].T, -1.0 / self.regularization
+        dgemm(share, solved, solved, beta=1.0, c=own, trans_a=1, overwrite_c=1)  # in place
+        self.mean[block] = errors @ solved / self.regularization
+        self._log_ratios[block] = 2.0 * float(np.log(diagonal).sum())
         self._changed[block] = self.now
 
     def revise(self, block: int, z: Array, change: float) -> None:
