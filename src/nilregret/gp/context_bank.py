@@ -44,7 +44,7 @@ APART = 2  # observations between two models of full size
 LEAST = 1e-3  # weight below which a model has no say in predictions
 CONSTANTS = 0.25  # precision of the common prior mean of the constants, in units of lambda
 POOLED = 20  # observations between two estimates of this mean
-NUMBERS = 4e5  # of the covariances of one model, which bound the number of waves
+NUMBERS = 7e5  # of the covariances of one model, which bound the number of waves
 FEWEST_WAVES, MOST_WAVES = 16, 128
 
 
@@ -218,7 +218,6 @@ class ContextPosterior(Posterior):
         self._center, self._unit = 0.0, 0.0  # of targets. The unit is 0 as long as all are equal
         self._log_weights = np.full(len(candidates), -np.inf)  # of candidates with models
         self._models: dict[int, LinearModel] = {}  # by place among the candidates
-        self._features: tuple[Waves, ...] = ()  # of each candidate
         self._of_contexts: Standard | None = None
         self._standard_arms = Standard(arms.points).to(arms.points)
 
@@ -294,27 +293,22 @@ class ContextPosterior(Posterior):
         targets = np.array([target for _, _, target in early])
         self._center, self._unit = float(targets.mean()), float(np.ptp(targets)) and float(targets.std())
         self._of_contexts = Standard(np.array([context for context, _, _ in early]))
-        self._features = self._features_now()
         self._late = likeliest
         self._make_next()
         while self._is_early and self._late:
             self._make_next()
 
-    def _features_now(self) -> tuple[Waves, ...]:
-        """Returns the features of each candidate, of the size that the number of observations calls for."""
-        standard = self._standardised(np.array([context for context, _, _ in self._early]))
-        rows = standard, paired(standard, self._standard_arms)
-        known: dict[tuple[bool, int, float], Waves] = {}
-        found = []
-        for one in self.candidates:
-            count = 1 if one.shared else len(self._arms)
-            pairs = waves_of(rows[one.shared].shape[1], count) if one.waves else 0
-            pairs = min(pairs, FEWEST_WAVES) if self._is_early else pairs
-            key = one.shared, pairs, one.length if pairs else 1.0
-            if key not in known:
-                known[key] = Waves(rows[one.shared], pairs, one.length, key=len(known))
-            found.append(known[key])
-        return tuple(found)
+    def _features_of(self, j: int) -> Waves:
+        """Returns the features of a candidate, of the size that the number of observations calls for."""
+        one, kinds = self.candidates[j], [(each.shared, each.waves and each.length) for each in self.candidates]
+        for i, model in self._models.items():
+            if kinds[i] == kinds[j]:
+                return model.features
+        standard = self._standardised(np.array([context for context, _, _ in self._early[:EARLY]]))
+        rows = paired(standard, self._standard_arms) if one.shared else standard
+        pairs = waves_of(rows.shape[1], 1 if one.shared else len(self._arms)) if one.waves else 0
+        pairs = min(pairs, FEWEST_WAVES) if self._is_early else pairs
+        return Waves(rows, pairs, one.length, key=kinds.index(kinds[j]))
 
     def _make_next(self) -> None:
         """Makes the next model from the early observations."""
@@ -322,8 +316,9 @@ class ContextPosterior(Posterior):
         one, early = self.candidates[j], self._early
         contexts, arms = np.array([context for context, _, _ in early]), np.array([arm for _, arm, _ in early])
         scaled = self._scaled(np.array([target for _, _, target in early]))
-        Z = self._features[j](self._rows(one, contexts, arms))
-        model = LinearModel(one, 1 if one.shared else len(self._arms), self._features[j])
+        features = self._features_of(j)
+        Z = features(self._rows(one, contexts, arms))
+        model = LinearModel(one, 1 if one.shared else len(self._arms), features)
         self._log_weights[j] = model.learn_first(np.zeros_like(arms) if one.shared else arms, Z, scaled) - one.behind
         self._models[j] = model
         if not self._late and not self._is_early:
