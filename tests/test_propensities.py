@@ -252,6 +252,11 @@ def test_a_drawn_line_has_the_mass_of_its_interval():
         np.testing.assert_allclose(found, slow, atol=2e-5)
 
 
+def test_a_lower_line_does_not_tie_where_only_rounding_makes_it_steeper():
+    law = DrawnLine(np.array([0.6, 0.2, 0.7]), np.array([0.5, np.nextafter(0.5, 1.0), 0.4]), lambda x: np.exp(-x))
+    np.testing.assert_allclose(law.probabilities(1.0), [np.exp(-1.0), 0.0, 1.0 - np.exp(-1.0)], atol=1e-12)
+
+
 def test_joint_normals_are_near_closed_forms():
     rng = np.random.default_rng(2)
     for count in (3, 12, 40):

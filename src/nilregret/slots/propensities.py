@@ -134,7 +134,8 @@ class DrawnLine(ScoreLaw):
         winners, starts = _upper_envelope(begin, self.slopes)
         beyond = np.append(self.tail(self.least + starts), 0.0)
         beyond[0] = min(beyond[0], 1.0)
-        inside = starts + 0.5 * np.append(np.diff(starts), 2.0)  # In each interval the lines that tie with the highest.
+        # Ties are judged inside each interval. Where slopes differ by rounding alone, its end is too far away for that.
+        inside = starts + np.minimum(0.5 * np.append(np.diff(starts), 2.0), 1.0)
         scores = begin + inside[:, None] * self.slopes
         top = scores[np.arange(len(winners)), winners]
         tied = scores >= least_tied(top, size)[:, None]
