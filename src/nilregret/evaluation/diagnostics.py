@@ -18,6 +18,7 @@ COVERED = 0.95  # share of a policy's choices that the log should cover
 UNLIKELY = 4.0  # standard errors
 UNIFORM = "`explore=nr.slots.Uniform(0.1)`"
 FLOOR = f"Next time make some decisions at random: {UNIFORM}. A twentieth to a fifth of them is enough for most logs."
+MORE = "They are few altogether: log more of them."
 
 
 @final
@@ -62,10 +63,9 @@ def check_of(log: Log, delta: float) -> PropensityCheck:
     share = delta / 2.0
     weights = 1.0 / (log.offered * log.propensities)
     uniform = bounded_interval(weights, 0, float(weights.max()), share)
-    actions = {}
+    actions, largest = {}, 1.0 / float(log.propensities.min())
     for action in frequent if log.available is None else ():
         of_action = 1.0 / log.propensities[log.taken == action]
-        largest = float((1.0 / log.propensities).max())
         actions[log.actions[action]] = bounded_interval(
             of_action, len(log) - len(of_action), largest, share / len(frequent)
         )
@@ -164,6 +164,3 @@ def _drift(log: Log, weights: Array) -> str | None:
         f"What the policy earns changed on the way: {values[0]:.3g} in the first half of the log, {values[1]:.3g} in "
         "the second. The estimate is the mean over the log, and no forecast: evaluate the last part by itself."
     )
-
-
-MORE = "They are few altogether: log more of them."
