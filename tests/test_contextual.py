@@ -83,7 +83,7 @@ def test_what_is_forgotten_leaves_nothing(n):
     np.testing.assert_allclose(known.weights, wanted.weights, atol=1e-4)
 
 
-@pytest.mark.parametrize("n", [8, EARLY + 10])
+@pytest.mark.parametrize("n", [8, EARLY + 1, EARLY + 10])
 def test_a_revised_reward_counts_as_the_new_one(n):
     rows, rewards = observed(n)
     known, other = learned(rows, rewards, LINEAR), rewards.copy()
@@ -91,6 +91,22 @@ def test_a_revised_reward_counts_as_the_new_one(n):
     known.revise(rows[-1], rewards[-1], other[-1])
     for found, expected in zip(known.predict(rows[:9]), learned(rows, other, LINEAR).predict(rows[:9]), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+def test_models_that_begin_later_have_learned_the_same():
+    rows, rewards = observed(EARLY + 30)
+    posterior = learned(rows[:EARLY], rewards[:EARLY], *BANK)
+    assert len(posterior._models) == 1
+    early = posterior.copy()
+    posterior.append(rows[9], 5.0)
+    posterior.forget(rows[9], 5.0)
+    posterior.extend(rows[EARLY:], rewards[EARLY:])
+    assert len(posterior._models) == len(BANK)
+    assert len(early._models) == 1
+    while early._late:
+        early._make_next()
+    early.extend(rows[EARLY:], rewards[EARLY:])
+    np.testing.assert_allclose(posterior.weights, early.weights, atol=0.02)
 
 
 def test_rows_of_one_context_and_of_several_are_predicted_alike():

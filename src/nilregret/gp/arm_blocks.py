@@ -29,12 +29,14 @@ import math
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
-from scipy.linalg.blas import dger
+from scipy.linalg.blas import dgemm, dger, dsymv, dsyr
 
 from .._utils.checks import Array, IndexArray
 from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput
 from .arms import LITTLE_SLACK
+
+HALVED = 128  # features from which only the lower triangle of a covariance is read and written, to spare the memory
 
 
 class ArmBlocks(Copyable):
@@ -60,6 +62,7 @@ class ArmBlocks(Copyable):
     def __init__(self, count: int, size: int, regularization: float, *, rooted: bool = True, keep: float = 1.0) -> None:
         self.count, self.size, self.regularization = count, size, regularization
         self._rooted, self._keep = rooted and keep == 1.0, keep
+        self._halved = not self._rooted and size >= HALVED
         self._factors = np.zeros((count, size, size))  # W_k^T, or P_k, so that one product serves all blocks
         self._factors.reshape(count, -1)[:, :: size + 1] = 1.0
         self.mean = np.zeros((count, size))
@@ -82,13 +85,13 @@ class ArmBlocks(Copyable):
             center: prior mean of the first weight of each block.
             blocks: the blocks, all by default.
         """
-        factors = self._factors[blocks]
-        half = (factors.reshape(-1, self.size) @ z).reshape(len(factors), self.size)
+        half = self._halves(z, blocks)
         variance = np.einsum("ki,ki->k", half, half) if self._rooted else half @ z
         mean = self.mean[blocks] @ z
         first = variance  # not used without a center
         if center:
-            first = np.einsum("ki,ki->k", half, factors[:, :, 0]) if self._rooted else half[:, 0]
+            rows = self._factors[blocks]
+            first = np.einsum("ki,ki->k", half, rows[:, :, 0]) if self._rooted else half[:, 0]
         if self._keep < 1.0:
             kept = self._keep ** (self.now - self._changed[blocks])
             mean, variance = kept * mean, kept**2 * variance + (1.0 - kept**2) * float(z @ z)
@@ -99,6 +102,17 @@ class ArmBlocks(Copyable):
         """Returns mean and variance of z^T w_k for one block, from features `(p,)`, as `predict` does. O(p^2)."""
         mean, variance = self.predict(z, center, slice(block, block + 1))
         return mean.item(), variance.item()
+
+    def _halves(self, z: Array, blocks: slice = slice(None)) -> Array:
+        """Returns W_k^T z of some blocks, or P_k z without roots, `(k, p)`, of all by default."""
+        factors = self._factors[blocks]
+        if self._halved:
+            return np.array([dsymv(1.0, covariance, z) for covariance in factors.transpose(0, 2, 1)])
+        return np.asarray((factors.reshape(-1, self.size) @ z).reshape(len(factors), self.size))
+
+    def _half(self, block: int, z: Array) -> Array:
+        """Returns W_k^T z of one block, or P_k z without roots, `(p,)`."""
+        return np.asarray(dsymv(1.0, self._factors[block].T, z) if self._halved else self._factors[block].dot(z))
 
     def _kept(self, block: int) -> float:
         return float(self._keep ** (self.now - self._changed[block]))
@@ -111,7 +125,7 @@ class ArmBlocks(Copyable):
 
     def moved(self, z: Array) -> Array:
         """Returns P_k z of every block, `(K, p)`. The mean of z^T w_k under a prior mean b gains b^T P_k z."""
-        half = (self._factors.reshape(-1, self.size) @ z).reshape(self.count, self.size)
+        half = self._halves(z)
         if self._rooted:
             return np.asarray(np.matmul(half[:, None], self._factors)[:, 0])
         if self._keep == 1.0:
@@ -158,6 +172,8 @@ class ArmBlocks(Copyable):
             rows = self._factors[:, :, first]
             return np.asarray(np.matmul(rows.transpose(0, 2, 1), rows))
         found = self._factors[:, first, first].copy()
+        if self._halved:
+            found = np.tril(found) + np.tril(found, -1).transpose(0, 2, 1)
         if self._keep < 1.0:
             squares = (self._keep ** (2.0 * (self.now - self._changed)))[:, None, None]
             found = squares * found + (1.0 - squares) * np.eye(found.shape[1])
@@ -184,19 +200,19 @@ class ArmBlocks(Copyable):
         shift = center * float(direction[0]) if center else 0.0  # A sketch begins without features.
         return before + shift, variance
 
-    def add_first(self, block: int, Z: Array, root: Array, errors: Array) -> None:
-        """Adds the first observations `(n, p)` of a block at once, without drift between them. O(n p^2).
+    def add_first(self, block: int, diagonal: Array, solved: Array, errors: Array) -> None:
+        """Adds the first n observations of a block at once, without drift between them. O(n p^2).
 
         Args:
             block: k, which has no observations. It keeps covariances.
-            Z: features of the observations.
-            root: L, where L L^T = I + Z Z^T / lambda.
+            diagonal: diagonal of L, where L L^T = I + Z Z^T / lambda, `(n,)`.
+            solved: L^{-1} Z for the features Z of the observations, `(n, p)`.
             errors: L^{-1} y, `(n,)`.
         """
-        half = solve_triangular(root, Z, lower=True, check_finite=False) / math.sqrt(self.regularization)
-        self._factors[block] -= half.T @ half
-        self.mean[block] = errors @ half / math.sqrt(self.regularization)
-        self._log_ratios[block] = 2.0 * float(np.log(root.diagonal()).sum())
+        own, share = self._factors[block].T, -1.0 / self.regularization
+        dgemm(share, solved, solved, beta=1.0, c=own, trans_a=1, overwrite_c=1)  # in place
+        self.mean[block] = errors @ solved / self.regularization
+        self._log_ratios[block] = 2.0 * float(np.log(diagonal).sum())
         self._changed[block] = self.now
 
     def revise(self, block: int, z: Array, change: float) -> None:
@@ -223,13 +239,15 @@ class ArmBlocks(Copyable):
 
     def _response(self, block: int, z: Array) -> tuple[Array, Array, float]:
         """Returns half, P_k z, and the variance of z^T w_k. The half is W_k^T z, or P_k z without roots."""
-        half = self._factors[block].dot(z)
+        half = self._half(block, z)
         if not self._rooted:
             return half, half, float(half.dot(z))
         return half, half.dot(self._factors[block]), float(half.dot(half))
 
     def _add_outer(self, block: int, factor: float, direction: Array, half: Array) -> None:
-        if self.size:
+        if self._halved:
+            dsyr(factor, direction, a=self._factors[block].T, overwrite_a=1)  # in place
+        elif self.size:
             dger(factor, direction, half, a=self._factors[block].T, overwrite_a=1)  # in place
 
     def _drift(self, block: int) -> None:
@@ -271,9 +289,8 @@ class ArmBlocks(Copyable):
 
     def refine_by(self, block: int, misfit: Array) -> None:
         """Applies the step for Z_k^T N (ybar - Z_k m_k), `(p,)`."""
-        mean, factor = self.mean[block], self._factors[block]
-        gradient = misfit / self.regularization - mean
-        mean += (factor @ gradient) @ factor if self._rooted else factor @ gradient
+        mean = self.mean[block]
+        mean += self._response(block, misfit / self.regularization - mean)[1]
 
 
 def root_of_rows(rows: Array, size: int) -> Array:
