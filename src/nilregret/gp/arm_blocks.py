@@ -91,7 +91,8 @@ class ArmBlocks(Copyable):
         mean = self.mean[blocks] @ z
         first = variance  # not used without a center
         if center:
-            first = np.einsum("ki,ki->k", half, factors[:, :, 0]) if self._rooted else half[:, 0]
+            rows = self._factors[blocks]
+            first = np.einsum("ki,ki->k", half, rows[:, :, 0]) if self._rooted else half[:, 0]
         if self._keep < 1.0:
             kept = self._keep ** (self.now - self._changed[blocks])
             mean, variance = kept * mean, kept**2 * variance + (1.0 - kept**2) * float(z @ z)
