@@ -72,6 +72,11 @@ def check_of(log: Log, delta: float) -> PropensityCheck:
     return PropensityCheck(uniform, actions)
 
 
+def covered(weights: Array) -> bool:
+    """Returns False if the mean of the weights is well below 1: the log could not make some of the policy's choices."""
+    return bool(weights.mean() + UNLIKELY * weights.std() / np.sqrt(len(weights)) >= COVERED)
+
+
 def cautions(log: Log, weights: Array, check: PropensityCheck, effective: float) -> list[str]:
     """Returns sentences about what weakens or breaks a result.
 
@@ -92,10 +97,9 @@ def _overlap(log: Log, weights: Array, effective: float) -> str | None:
             f"None of the log's {many(n, 'decision')} is one that the policy makes, so the log says nothing of its "
             f"value: the estimate is that of the reward model, or missing. {FLOOR}"
         )
-    mean, error = total / n, float(weights.std()) / np.sqrt(n)
-    if mean + UNLIKELY * error < COVERED:
+    if not covered(weights):
         return (
-            f"Only some {mean:.0%} of the policy's choices are ones that the log's policy ever makes, or its "
+            f"Only some {total / n:.0%} of the policy's choices are ones that the log's policy ever makes, or its "
             f"propensities are too high. Of the others nothing is known, and estimates leave them out. {FLOOR}"
         )
     if (log.propensities > 1.0 - 1e-9).all() and log.offered.max() > 1:

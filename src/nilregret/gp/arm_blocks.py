@@ -19,7 +19,8 @@ A block can be computed anew from its observations at any time (`renew`, `refine
 
 With rho < 1 the weights of each block follow an Ornstein-Uhlenbeck process, whose stationary law is the prior. After s
 rounds P_k becomes g^2 P_k + (1 - g^2) I and m_k becomes g m_k, g = rho^s. Predictions apply this as they read, in O(1).
-A block is changed when an observation of its arm is added.
+A block is changed when an observation of its arm is added. A prior mean b other than 0 adds P_k b to m_k. This is
+exact without drift, and an approximation with it.
 """
 
 from __future__ import annotations
@@ -220,16 +221,22 @@ class ArmBlocks(Copyable):
         self._without_drift()
         self.mean[block] += self._response(block, z)[1] * (change / self.regularization)
 
-    def remove(self, block: int, z: Array, target: float) -> bool:
+    def remove(self, block: int, z: Array, target: float, *, least: float = LITTLE_SLACK) -> bool:
         """Removes an observation, or returns False without doing so. O(p^2).
 
         False means that the observation was nearly all the information, so that the block must be computed from its
         other observations by `renew`.
+
+        Args:
+            block: k.
+            z: features of the observation.
+            target: its target.
+            least: share of lambda, less than which must not be left of lambda minus the variance.
         """
         self._without_drift()
         half, direction, variance = self._response(block, z)
         slack, mean = self.regularization - variance, self.mean[block]
-        if slack < LITTLE_SLACK * self.regularization:
+        if slack < least * self.regularization:
             return False
         mean -= direction * ((target - float(z.dot(mean))) / slack)
         root = slack + math.sqrt(self.regularization * slack)
