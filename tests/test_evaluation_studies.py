@@ -49,6 +49,13 @@ def test_a_study_knows_its_floor(clicks):
     assert known.upper - known.lower < unknown.upper - unknown.lower
 
 
+def test_a_study_with_a_floor_is_not_told_to_take_one():
+    result, said = cautioned(study(60), 0)
+    assert result.effective_sample_size < 30
+    assert "There is a floor already" in said
+    assert "at random" not in said
+
+
 def test_the_best_arm_is_flattered(clicks):
     with pytest.warns(nr.errors.NoRegretWarning, match="by means of the very log"):
         result = nr.evaluate(clicks, "best")
