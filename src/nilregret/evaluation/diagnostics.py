@@ -19,6 +19,7 @@ UNLIKELY = 4.0  # standard errors
 UNIFORM = "`explore=nr.slots.Uniform(0.1)`"
 FLOOR = f"Next time make some decisions at random: {UNIFORM}. A twentieth to a fifth of them is enough for most logs."
 MORE = "They are few altogether: log more of them."
+HIGHER = "There is a floor already: log more decisions, or raise it."
 
 
 @final
@@ -108,7 +109,7 @@ def _overlap(log: Log, weights: Array, effective: float) -> str | None:
             f"whether it would have done the same again. {FLOOR}"
         )
     if effective < FEW or weights.max() > LARGE_SHARE * total:
-        advice = MORE if effective > n / 2 else FLOOR
+        advice = MORE if effective > n / 2 else FLOOR if log.least is None else HIGHER
         return (
             f"The estimate rests on few decisions: the {many(n, 'row')} say as much as {effective:.0f} of the policy's "
             f"own, and the largest weight is {weights.max():.3g}, {weights.max() / total:.0%} of all weight. {advice}"
