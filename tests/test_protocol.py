@@ -145,6 +145,9 @@ def test_another_protocol_is_not_spoken_and_the_request_is_answered():
     assert bodies(transport) == [b"POST /a abc", b"GET /x "]
     transport = talk(POST + upgrade + b"Content-Length: 3\r\n\r\na", b"bc")
     assert bodies(transport) == [b"POST /a abc"]
+    old = talk(POST.replace(b"1.1", b"1.0") + upgrade + b"Content-Length: 0\r\n\r\n", GET % b"x")
+    assert bodies(old) == [b"POST /a "]  # the gate must see that it is HTTP/1.0, which proxies speak
+    assert old.ended == "closed"
     in_parts = talk(*(b"%c" % each for each in GET % b"x" + POST + b"Content-Length: 1\r\n\r\nx"))
     assert bodies(in_parts) == [b"GET /x ", b"POST /a x"]
 
@@ -174,8 +177,9 @@ def test_a_body_that_nobody_reads_waits_at_the_client():
     assert not transport.paused
 
 
-def test_a_client_that_waits_for_a_word_hears_it():
-    transport = talk(POST + b"Expect: 100-continue\r\nContent-Length: 1\r\n\r\n", b"x")
+@pytest.mark.parametrize("word", [b"100-continue", b"100-Continue"])
+def test_a_client_that_waits_for_a_word_hears_it(word):
+    transport = talk(POST + b"Expect: %s\r\nContent-Length: 1\r\n\r\n" % word, b"x")
     assert transport.written[0].startswith(b"HTTP/1.1 100")
     assert bodies_after(transport) == [b"POST /a x"]
 

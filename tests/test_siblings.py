@@ -108,3 +108,19 @@ def test_an_owner_that_ends_before_it_answers_is_a_failure_that_may_be_retried(t
         await two.close()
 
     asyncio.run(run())
+
+
+def test_where_there_can_be_no_socket_each_process_decides_by_itself(tmp_path, caplog):
+    async def run(folder):
+        one, two = Siblings(str(folder), 0, 2), Siblings(str(folder), 1, 2)
+        await one.start(say)
+        await two.start(say)
+        assert [await each.passed(scope(name), name, b"") for name in NAMES for each in (one, two)] == [None] * 80
+        await one.close()
+        await two.close()
+
+    (tmp_path / "long").mkdir()
+    for folder in (tmp_path / "removed", tmp_path / "long" / ("x" * 200)):
+        caplog.clear()
+        asyncio.run(run(folder))
+        assert caplog.text.count("No requests are passed") == 2

@@ -138,8 +138,8 @@ class Exchange:
 
     async def receive(self) -> Message:
         """Returns a part of the body, or that the client is gone. After the answer that is said, too."""
-        headers = self._scope["headers"]
-        if self._more and not self._body and (b"expect", b"100-continue") in headers and not self.started:
+        waits = any(name == b"expect" and value.lower() == b"100-continue" for name, value in self._scope["headers"])
+        if waits and self._more and not self._body and not self.started:
             self._connection.transport.write(CONTINUE)
         while not (self._body or self._gone or self._done) and (self._more or self._size < 0):
             self._connection.resume_reading()

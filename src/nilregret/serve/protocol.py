@@ -102,11 +102,12 @@ class Connection(asyncio.Protocol):
 
     def _without_upgrade(self, rest: bytes) -> None:
         """Parses a request anew that wants another protocol, which the service does not speak, and gets this one."""
-        method, self._parser = self._parser.get_method(), httptools.HttpRequestParser(self)
+        method, version = self._parser.get_method(), self._parser.get_http_version().encode()
+        self._parser = httptools.HttpRequestParser(self)
         if method == b"CONNECT":
             self._refuse(400)
             return
-        lines = [b"%s %s HTTP/1.1" % (method, self._url)]
+        lines = [b"%s %s HTTP/%s" % (method, self._url, version)]
         self._begun = False
         lines += [b"%s: %s" % each for each in self._headers if each[0] != b"upgrade"]
         self.data_received(b"\r\n".join([*lines, b"", rest]))

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
+import os
 import zlib
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, final
 
@@ -21,6 +22,7 @@ from starlette.types import Message, Receive, Scope, Send
 from .auth.caller import Caller, caller_of
 from .problems import Problem, problem_of, response_of
 
+LOG = logging.getLogger("nilregret.serve")
 PREFIX = 4  # bytes of the length before each message
 PASSED = (b"content-type", b"idempotency-key")  # headers that operations read
 Run = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -67,10 +69,8 @@ class Siblings:
         self._server: asyncio.Server | None = None
 
     async def start(self, run: Run) -> None:
-        """Begins to take requests of the others, which `run` answers."""
+        """Begins to take requests of the others, which `run` answers. Without a socket it takes none."""
         place = self._place(self._index)
-        with suppress(FileNotFoundError):  # of a process that was killed, whose place this one takes
-            place.unlink()
         loop = asyncio.get_running_loop()
         take = self._taking(run)
 
@@ -79,7 +79,11 @@ class Siblings:
             self._taken.add(made)
             return made
 
-        self._server = await loop.create_unix_server(line, str(place))
+        try:
+            place.unlink(missing_ok=True)  # of a process that was killed, whose place this one takes
+            self._server = await loop.create_unix_server(line, str(place))
+        except OSError as error:  # The path is too long for a socket, or somebody has removed the folder.
+            LOG.warning("No requests are passed to process %s of the service: %s", os.getpid(), error)
 
     async def close(self) -> None:
         """Takes nothing more, and waits for what was taken."""
