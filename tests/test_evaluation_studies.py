@@ -65,6 +65,13 @@ def test_a_floor_says_nothing_of_an_arm_that_could_not_be_played(how):
     assert found.lower < 0.45 < 0.9 < found.upper
 
 
+def test_a_study_with_a_floor_is_not_told_to_take_one():
+    result, said = cautioned(study(60), 0)
+    assert result.effective_sample_size < 30
+    assert "There is a floor already" in said
+    assert "at random" not in said
+
+
 def test_the_best_arm_is_flattered(clicks):
     with pytest.warns(nr.errors.NoRegretWarning, match="by means of the very log"):
         result = nr.evaluate(clicks, "best")

@@ -468,8 +468,8 @@ def test_auto_takes_a_floor_where_a_program_asks():
     floor = {"type": "floor", "rate": 0.1}
     made = schema.policy({"algorithm": "auto", "reward": "bernoulli", "explore": floor}, arms, place)
     assert made == nr.auto(arms, reward="bernoulli").using(explore=nr.slots.Uniform(0.1))
-    for wrong in ("uniform", {"type": "floor", "rate": 0}):
-        with pytest.raises(nr.errors.InvalidInput, match=r"`explore`|`rate`"):
+    for wrong, sentence in (("uniform", "`explore` must be a table"), ({"type": "floor", "rate": 0}, "`rate` is 0")):
+        with pytest.raises(nr.errors.InvalidInput, match=sentence):
             schema.policy({"algorithm": "auto", "explore": wrong}, arms, place)
     with pytest.raises(nr.errors.InvalidInput, match="unknown explore"):
         schema.policy({"algorithm": "auto", "explore": floor}, arms, schema.PolicyContext(None, None))

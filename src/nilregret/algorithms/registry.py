@@ -239,6 +239,8 @@ def policy(table: Mapping[str, Any], domain: D, place: PolicyContext) -> Policy[
             entries[slot] = {"type": one_named(slot, entries[slot], names)}
     # `auto` takes no parts, but without a floor what it decides could hardly be evaluated.
     explore = entries.pop("explore", None) if place.live and name == "auto" else None
+    if not isinstance(explore, Mapping | None):
+        raise InvalidInput("`explore` must be a table, with a `type`, such as { type = 'floor', rate = 0.1 }.")
     arguments = read(schema, entries, place, named=f"`{name}`")
     if "pending" in schema.allowed:
         # A failed trial counts as the worst reward so far. Otherwise a failing region would be tried forever.

@@ -18,6 +18,8 @@ COVERED = 0.95  # share of a policy's choices that the log should cover
 UNLIKELY = 4.0  # standard errors
 UNIFORM = "`explore=nr.slots.Uniform(0.1)`"
 FLOOR = f"Next time make some decisions at random: {UNIFORM}. A twentieth to a fifth of them is enough for most logs."
+MORE = "They are few altogether: log more of them."
+HIGHER = "There is a floor already: log more decisions, or raise it."
 
 
 @final
@@ -62,10 +64,9 @@ def check_of(log: Log, delta: float) -> PropensityCheck:
     share = delta / 2.0
     weights = 1.0 / (log.offered * log.propensities)
     uniform = bounded_interval(weights, 0, float(weights.max()), share)
-    actions = {}
+    actions, largest = {}, 1.0 / float(log.propensities.min())
     for action in frequent if log.available is None else ():
         of_action = 1.0 / log.propensities[log.taken == action]
-        largest = float((1.0 / log.propensities).max())
         actions[log.actions[action]] = bounded_interval(
             of_action, len(log) - len(of_action), largest, share / len(frequent)
         )
@@ -108,7 +109,7 @@ def _overlap(log: Log, weights: Array, effective: float) -> str | None:
             f"whether it would have done the same again. {FLOOR}"
         )
     if effective < FEW or weights.max() > LARGE_SHARE * total:
-        advice = MORE if effective > n / 2 else FLOOR
+        advice = MORE if effective > n / 2 else FLOOR if log.least is None else HIGHER
         return (
             f"The estimate rests on few decisions: the {many(n, 'row')} say as much as {effective:.0f} of the policy's "
             f"own, and the largest weight is {weights.max():.3g}, {weights.max() / total:.0%} of all weight. {advice}"
@@ -168,6 +169,3 @@ def _drift(log: Log, weights: Array) -> str | None:
         f"What the policy earns changed on the way: {values[0]:.3g} in the first half of the log, {values[1]:.3g} in "
         "the second. The estimate is the mean over the log, and no forecast: evaluate the last part by itself."
     )
-
-
-MORE = "They are few altogether: log more of them."

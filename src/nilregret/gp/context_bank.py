@@ -15,7 +15,7 @@ N(0, 4 s^2 / lambda) (empirical Bayes). An arm that was not played is therefore 
 Rewards are standardised by the first of them, and contexts too. As long as these are few, all models are made afresh
 from them when their number reaches the next of `ANEW`. The models of full size are then made one at a time, the
 likeliest first, each after `APART` observations more. Until then they have no weight. So no observation costs much. The
-posterior is a function of the observations in their order. The units of rewards and columns make no difference.
+posterior is a function of the observations in their order, and the units of rewards and columns make no difference.
 
 An observation that is revised or forgotten later on takes back the density that it has by all others. So log weights
 then depend on what was forgotten, too.
