@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 
 from nilregret.errors import InvalidInput
+from nilregret.gp import arm_blocks
 from nilregret.gp.arm_blocks import ArmBlocks, root_of_rows
 
 KINDS = pytest.mark.parametrize("rooted", [True, False], ids=["roots", "covariances"])
+
+
+@pytest.fixture(params=[1, 128], ids=["lower triangles", "whole"])
+def halved(request, monkeypatch):
+    """The number of features from which half of a covariance is kept."""
+    monkeypatch.setattr(arm_blocks, "HALVED", request.param)
 
 
 def played(seed, rounds, count=3, size=4):
@@ -43,6 +50,7 @@ def agrees(blocks, observations, ridge, tolerance):
 
 @KINDS
 @pytest.mark.parametrize("ridge", [1.0, 0.01, 1e-6])
+@pytest.mark.usefixtures("halved")
 def test_blocks_are_the_dense_solve_of_each_arms_observations(rooted, ridge):
     observations = played(0, 60)
     agrees(filled(observations, ridge, rooted=rooted), observations, ridge, 1e-7)
@@ -60,6 +68,7 @@ def test_rounding_stays_small_over_very_many_updates(rooted):
 
 
 @KINDS
+@pytest.mark.usefixtures("halved")
 def test_targets_change_and_observations_go(rooted):
     arms, Z, y = played(2, 40)
     blocks = filled((arms, Z, y), 0.1, rooted=rooted)
@@ -75,6 +84,7 @@ def test_targets_change_and_observations_go(rooted):
 
 
 @KINDS
+@pytest.mark.usefixtures("halved")
 def test_a_block_is_renewed_where_little_would_be_left(rooted):
     blocks, z = ArmBlocks(2, 3, 1e-6, rooted=rooted), np.array([1.0, 2.0, 0.5])
     blocks.add(1, z, 1.0)
@@ -97,6 +107,7 @@ def test_rows_of_several_arms_are_read_together():
         np.testing.assert_allclose(blocks.from_halves(at, halves), np.einsum("nij,nj->ni", whole, some))
 
 
+@pytest.mark.usefixtures("halved")
 def test_blocks_drift_to_their_prior():
     """An Ornstein-Uhlenbeck process of the weights, filtered round by round, without the shortcuts."""
     arms, Z, y = played(6, 50)

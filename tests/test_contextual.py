@@ -83,7 +83,7 @@ def test_what_is_forgotten_leaves_nothing(n):
     np.testing.assert_allclose(known.weights, wanted.weights, atol=1e-4)
 
 
-@pytest.mark.parametrize("n", [8, EARLY + 10])
+@pytest.mark.parametrize("n", [8, EARLY + 1, EARLY + 10])
 def test_a_revised_reward_counts_as_the_new_one(n):
     rows, rewards = observed(n)
     known, other = learned(rows, rewards, LINEAR), rewards.copy()
@@ -91,6 +91,22 @@ def test_a_revised_reward_counts_as_the_new_one(n):
     known.revise(rows[-1], rewards[-1], other[-1])
     for found, expected in zip(known.predict(rows[:9]), learned(rows, other, LINEAR).predict(rows[:9]), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+def test_models_that_begin_later_have_learned_the_same():
+    rows, rewards = observed(EARLY + 30)
+    posterior = learned(rows[:EARLY], rewards[:EARLY], *BANK)
+    assert len(posterior._models) == 1
+    early = posterior.copy()
+    posterior.append(rows[9], 5.0)
+    posterior.forget(rows[9], 5.0)
+    posterior.extend(rows[EARLY:], rewards[EARLY:])
+    assert len(posterior._models) == len(BANK)
+    assert len(early._models) == 1
+    while early._late:
+        early._make_next()
+    early.extend(rows[EARLY:], rewards[EARLY:])
+    np.testing.assert_allclose(posterior.weights, early.weights, atol=0.02)
 
 
 def test_rows_of_one_context_and_of_several_are_predicted_alike():
@@ -112,6 +128,31 @@ def test_models_that_predict_better_take_over():
     assert learned(rows, flat, Candidate(), LINEAR._replace(behind=10.0)).weights[1] > 0.99
     of_arms = np.cos(rows[:, 2]) + rows[:, 0] + 0.05 * rng.standard_normal(400)
     assert learned(rows[:150], of_arms[:150], Candidate(), Candidate(shared=True, behind=3.0)).weights[1] > 0.5
+
+
+@pytest.mark.parametrize("precision", [0.3, 1e-3])
+@pytest.mark.parametrize("count", [20, 40, 48, 70])
+def test_what_was_revised_or_forgotten_leaves_nothing_behind(count, precision):
+    rows, rewards = observed(count)
+    model, extra = Candidate(precision=precision), rows[0] + [0.01, 0.01, 0.0]
+    straight, forgotten = learned(rows, rewards, model), learned(rows, rewards, model)
+    revised = learned(rows, rewards + np.eye(count)[-2], model)
+    revised.revise(rows[-2], rewards[-2] + 1.0, rewards[-2])
+    forgotten.append(extra, 3.0)
+    forgotten.forget(extra, 3.0)
+    near = 2e-3 if count > EARLY else 1e-12  # The common mean of the constants is estimated now and then.
+    for other in (revised, forgotten):
+        for found, expected in zip(other.predict(rows[:12]), straight.predict(rows[:12]), strict=True):
+            np.testing.assert_allclose(found, expected, atol=near)
+
+
+def test_units_of_contexts_make_no_difference():
+    """Distances of a row from itself are rounding, which has no unit."""
+    rows, rewards = observed(120)
+    scaled = rows * [1e3, 1e-3, 1.0] + [5.0, 0.3, 0.0]
+    one, other = (learned(each, rewards, Candidate(), Candidate(length=0.3)) for each in (rows, scaled))
+    for found, expected in zip(other.predict(scaled[:20]), one.predict(rows[:20]), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 # -- the policy --------------------------------------------------------------------------------------------------------

@@ -266,6 +266,9 @@ def test_values_that_cannot_be_used_are_named(column, value, sentence):
         (lambda log: log | {"action": [0.5, np.nan] * 30}, 0, "Row 1 has the action nan"),
         (lambda log: log | {"id": [[1]] * 60}, 0, "the same id"),
         (lambda log: 3, 0, "`log` is 3"),
+        (lambda log: log | {"reward": [0, 1]}, 0, "action 60, propensity 60, reward 2, context 60"),
+        (lambda log: log | {"context": np.zeros((59, 2))}, "uniform", "reward 60, context 59"),
+        (lambda log: log, nr.auto(nr.Arms(range(8))), "among 4 arms, .* and this one has 8 arms"),
     ],
 )
 def test_logs_and_policies_that_cannot_be_used(change, policy, sentence):
@@ -297,6 +300,7 @@ def test_actions_that_the_log_never_took_have_no_overlap():
     assert "None of the log's 100 decisions" in said
     assert "nr.slots.Uniform" in said
     assert np.isnan(result.value)
+    assert str(result).startswith("The policy's value is not estimated (95% interval 0 to 1)")
     assert (result.lower, result.upper) == (0.0, 1.0)
     assert result.overlap == result.effective_sample_size == 0.0
     assert result.to_dict()["value"] is None

@@ -625,3 +625,9 @@ def test_delays_too_long_for_a_whole_number_never_end():
 
 def test_rewards_all_but_equal_have_a_scale_of_one():
     assert nr.gp.Standardization.of([1e-250, 2e-250, 3e-250]).std == 1.0
+
+
+def test_a_context_that_is_forgotten_is_named():
+    known = nr.Space(hour=nr.Float(0, 24), device=nr.Choice("phone", "desk"))
+    with pytest.raises(nr.errors.InvalidInput, match=r"for a context \(hour, device\)"):
+        nr.Study(nr.auto(nr.Arms(range(3)), context=known)).ask()

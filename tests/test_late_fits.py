@@ -180,6 +180,15 @@ def test_a_fit_of_an_answer_that_was_corrected_does_not_come_into_force():
     assert said(nr.Study.open(storage=storage)) == said(study)
 
 
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_fit_of_an_answer_that_became_a_failure_does_not_come_into_force(number):
+    executor = Held()
+    study = play(nr.Study(POLICIES["a box"], seed=1, fits=executor), 6)
+    study.fail(number, "a broken sensor", revise=True)
+    executor.run()
+    assert study.ask().fits == ()
+
+
 def test_a_fit_of_data_that_a_restart_has_dropped_does_not_come_into_force():
     policy = POLICIES["a box"].using(memory=nr.slots.RestartAt([8]))
     executor = Held()

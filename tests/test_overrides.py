@@ -7,6 +7,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.policy.policy import Policy
+from nilregret.policy.trained_posterior import TrainedPosterior
 from nilregret.slots.envelope import Envelope, FiniteBayes, Symmetric
 from nilregret.slots.objective import RewardAlone
 from nilregret.slots.rewards import Bernoulli
@@ -110,3 +111,48 @@ def test_entries_that_are_replaced_leave_none_to_be_made():
     assert len(posterior._unmade)
     posterior.entries = {}
     assert posterior.entries == {}
+
+
+@pytest.mark.parametrize(
+    "pending",
+    [
+        nr.slots.Ignored(),
+        nr.slots.Hallucinated(),
+        nr.slots.Censored(minimum=-1.0, window=4),
+        nr.slots.Imputed(minimum=-1.0),
+        nr.slots.LateOrNever(minimum=-1.0),
+    ],
+)
+def test_batches_decide_alike_whether_entries_are_made_when_looked_at_or_at_once(pending, monkeypatch):
+    def play(policy, seed):
+        study, rng, open_ = nr.Study(policy, seed=seed), np.random.default_rng(seed), []
+        for _ in range(25):
+            open_ += study.ask(count=int(rng.integers(1, 4)))
+            for _ in range(int(rng.integers(0, len(open_) + 1))):
+                trial = open_.pop(int(rng.integers(len(open_))))
+                if rng.random() < 0.15:
+                    study.fail(trial, "lost")
+                else:
+                    study.tell(trial, float(rng.integers(2)))
+            if not study.trials[0].open and rng.random() < 0.1:
+                study.tell(0, float(rng.integers(2)), revise=True)
+        entries = study.replica.current().reward.posterior.entries
+        return list(study.trials), list(entries.items())
+
+    policies = [
+        nr.auto(ARMS, reward="bernoulli"),
+        nr.gp_bucb(ARMS, nr.Matern(2.5, 0.3), noise=0.5).using(pending=pending),
+    ]
+    found = [play(policy, seed) for policy in policies for seed in range(3)]
+    monkeypatch.setattr(TrainedPosterior, "is_imputed", lambda posterior, number: number in posterior.entries)
+    assert repr(found) == repr([play(policy, seed) for policy in policies for seed in range(3)])
+
+
+def test_answers_to_batches_of_clicks_make_no_entries():
+    study = nr.Study(nr.auto(ARMS, reward="bernoulli"))
+    for _ in range(3):
+        study.tell_many([(trial, 1.0) for trial in study.ask(count=5)])
+    study.ask()
+    posterior = study.replica.state.reward.posterior
+    assert not posterior._entries
+    assert len(posterior._unmade) == 15

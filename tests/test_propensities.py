@@ -252,6 +252,11 @@ def test_a_drawn_line_has_the_mass_of_its_interval():
         np.testing.assert_allclose(found, slow, atol=2e-5)
 
 
+def test_a_lower_line_does_not_tie_where_only_rounding_makes_it_steeper():
+    law = DrawnLine(np.array([0.6, 0.2, 0.7]), np.array([0.5, np.nextafter(0.5, 1.0), 0.4]), lambda x: np.exp(-x))
+    np.testing.assert_allclose(law.probabilities(1.0), [np.exp(-1.0), 0.0, 1.0 - np.exp(-1.0)], atol=1e-12)
+
+
 def test_joint_normals_are_near_closed_forms():
     rng = np.random.default_rng(2)
     for count in (3, 12, 40):
@@ -279,3 +284,19 @@ def test_a_score_that_overrides_another_says_nothing_of_it():
 
     assert Doubled.law is nr.slots.Score.law
     assert Rarely.chances is nr.slots.Explore.chances
+
+
+def test_lines_that_tie_at_the_start_share_the_mass_there():
+    """Where w has an atom at 0 and means are equal, as before any reward."""
+    law = DrawnLine(np.zeros(4), np.array([1.0, 0.5, 0.5, 0.0]), lambda x: 0.6 * np.exp(-x))
+    np.testing.assert_allclose(law.probabilities(1.0), [0.7, 0.1, 0.1, 0.1], atol=1e-12)
+
+
+@pytest.mark.parametrize("count", [300, 4096])
+def test_many_equal_draws_and_means_far_from_zero_are_no_less_exact(count):
+    equal = IndependentNormals(np.zeros(count), np.ones(count)).probabilities(1.0)
+    np.testing.assert_allclose(equal, 1.0 / count, atol=1e-8 / count**0.5)
+    mean, std = np.array([0.0, 0.002, -0.001]), np.array([1e-3, 2e-3, 4e-3])
+    near, far = (IndependentNormals(mean + center, std).probabilities(1.0) for center in (0.0, 2.0**20))
+    np.testing.assert_allclose(far, near, atol=3e-7)  # the means themselves are rounded to 1e-10
+    assert far.sum() == pytest.approx(1.0, abs=1e-9)

@@ -35,6 +35,16 @@ def test_the_measured_error_is_seldom_exceeded():
     assert 0.6 * worst <= features.error([-1.0, -1.0], [3.0, 3.0]) <= 1.3 * worst
 
 
+def test_the_measured_error_has_no_blind_direction():
+    """Against a grid over all differences, over several draws."""
+    side = np.linspace(-1.0, 1.0, 121)
+    every = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    for seed in range(4):
+        features = RandomFeatures(nr.Matern(2.5, 0.4), 64, seed)
+        gap = np.abs(features(every, np.zeros((1, 2))) - features.kernel(every, np.zeros((1, 2)))).max()
+        assert features.error([0.0, 0.0], [1.0, 1.0]) >= 0.75 * gap
+
+
 def test_frequencies_are_orthogonal_in_groups_and_depend_on_the_seed():
     kernel = nr.SquaredExponential()
     found = RandomFeatures(kernel, 6, 1).frequencies(3)

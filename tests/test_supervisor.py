@@ -9,12 +9,14 @@ import pytest
 
 from .waiting import LONG
 
-# Processes do something and say who they are. An hour without a sign of life would be too long for any test.
+# Processes do something and say who they are, each in one piece, whatever `PYTHONUNBUFFERED` is. An hour without a sign
+# of life would be too long for any test.
 SCRIPT = """
 from functools import partial
 from nilregret.serve.supervisor import supervise
 if __name__ == "__main__":
-    work = partial(exec, "import os, signal, time; {}; print(os.getpid(), flush=True); time.sleep(3600)")
+    said = "os.write(1, str(os.getpid()).encode() + bytes([10])); time.sleep(3600)"
+    work = partial(exec, "import os, signal, time; {}; " + said)
     supervise([work, partial(work)], hung_seconds={})
     print("ended", flush=True)
 """
@@ -64,7 +66,7 @@ def test_a_process_that_hangs_is_replaced(supervised):
 
 
 def test_a_second_signal_kills(supervised):
-    parent, said = supervised("signal.signal(15, lambda *_: print('no', flush=True))")
+    parent, said = supervised("signal.signal(15, lambda *_: os.write(1, b'no' + bytes([10])))")
     said(), said()
     parent.terminate()
     assert [said(), said()] == ["no", "no"]

@@ -460,3 +460,16 @@ def test_auto_takes_constraints_in_the_sense_that_is_said_where_a_program_asks(s
     made = schema.policy({"algorithm": "auto", **said}, space, place)
     assert type(made.constraints) is wanted
     assert made.constraint_count == 2
+
+
+def test_auto_takes_a_floor_where_a_program_asks():
+    arms = nr.Arms(range(3))
+    place = schema.PolicyContext(None, None, live=True)
+    floor = {"type": "floor", "rate": 0.1}
+    made = schema.policy({"algorithm": "auto", "reward": "bernoulli", "explore": floor}, arms, place)
+    assert made == nr.auto(arms, reward="bernoulli").using(explore=nr.slots.Uniform(0.1))
+    for wrong, sentence in (("uniform", "`explore` must be a table"), ({"type": "floor", "rate": 0}, "`rate` is 0")):
+        with pytest.raises(nr.errors.InvalidInput, match=sentence):
+            schema.policy({"algorithm": "auto", "explore": wrong}, arms, place)
+    with pytest.raises(nr.errors.InvalidInput, match="unknown explore"):
+        schema.policy({"algorithm": "auto", "explore": floor}, arms, schema.PolicyContext(None, None))

@@ -193,7 +193,10 @@ def some_auto(rng):
         answers=str(rng.choice(["prompt", "late", "silent no", "unknown"])),
     )
     search = dataclasses.replace(SEARCH, mutations=8, incumbents=2, apart=0.01)
-    policy = policy.using(search=search, refit=dataclasses.replace(policy.refit, restarts=0))
+    fitted = isinstance(policy.refit, nr.slots.Refit)
+    policy = policy.using(
+        search=search, refit=dataclasses.replace(policy.refit, restarts=0) if fitted else policy.refit
+    )
     while True:
         with contextlib.suppress(nr.errors.InvalidInput):
             return policy.using(
@@ -516,11 +519,13 @@ class Sequence:
         given = [study.policy.domain.decode(p) for p in points] if study.policy.domain is SPACE else points
         seen = study.inputs.context(context)
         rows = points if seen is None else np.column_stack([np.tile(seen, (len(points), 1)), points])
-        for got, want in zip(study.predict(given, context=context), reference.predict(study, rows), strict=True):
+        by_models = isinstance(self.policy.refit, nr.slots.ArmModels)  # which are no solve with a kernel
+        wanted = () if by_models else reference.predict(study, rows)
+        for got, want in zip(study.predict(given, context=context), wanted, strict=not by_models):
             size = max(1.0, float(np.abs(want).max()))
             if not np.allclose(got, want, rtol=CLOSE, atol=CLOSE * size):
                 raise Problem(f"predict is off by {np.abs(got - want).max():g}: {got} and {want}")
-        self.solved += 1
+        self.solved += not by_models
         if self.policy.constraints is not None:
             self.look_at_limits(given, rows, context, reference)
         aside = self.set_aside()

@@ -103,6 +103,12 @@ def _known(reward: object) -> Callable[[Policy, str], Policy]:
     return lambda policy, other: policy.using(objective=reward, noise=reward.noise)
 
 
+def _models(policy: Policy, other: str) -> Policy:
+    if policy.context is None and isinstance(policy.domain, nr.Arms):  # which they are for
+        policy = policy.using(context=nr.Box(0.0, 1.0), kernel=nr.Matern(2.5, [0.3, 0.3]))
+    return policy.using(refit=nr.slots.ArmModels())
+
+
 def _likelihood(policy: Policy, other: str) -> Policy:
     if other != "objective":  # which it is for
         policy = _known(nr.slots.Bernoulli())(policy, other)
@@ -165,6 +171,7 @@ FILLINGS = [
     _using("score", "`ProbabilityOfImprovement`", ProbabilityOfImprovement()),
     _using("score", "`RandomisedBound`", RandomisedBound(shift=3.0)),
     _using("score", "`ThompsonSample`", ThompsonSample()),
+    _using("score", "`GaussianDraws`", nr.slots.GaussianDraws()),
     _using("score", "`ThompsonSample` on a grid", ThompsonSample(grid=3)),
     *[Filling("domain", name, lambda policy, other: policy) for name in DOMAINS if name != "arms"],
     _using("refit", "`Refit`", nr.slots.Refit(every=5, restarts=0)),
@@ -173,6 +180,7 @@ FILLINGS = [
     _using("refit", "`LengthscaleBank` around fits",
            nr.slots.LengthscaleBank(factors=(1.0, 3.0), weight=None, around=nr.slots.Refit(every=5, restarts=0))),
     _using("refit", "`RegretBalancing`", RegretBalancing(factors=(1.0, 0.4), norm_bound=1.0, noise=NOISE)),
+    Filling("refit", "`ArmModels`", _models),
     _using("constraints", "`EveryRound`", nr.EveryRound(noise=NOISE)),
     Filling("constraints", "`EveryRound(rule='probability')`", _by_log_probability),
     _using("constraints", "`OnAverage`", nr.OnAverage(noise=NOISE, step=0.5)),
@@ -207,12 +215,12 @@ class Reason(NamedTuple):
     reason: str
 
 
-LEARNED = ("`Refit", "`LengthscaleBank`", "`RegretBalancing`")
+LEARNED = ("`Refit", "`LengthscaleBank`", "`RegretBalancing`", "`ArmModels`")
 REASONS = [
     Reason(
         ("`Discount`", "`DriftBank`", "`AllOf`"),
         LEARNED,
-        "would be taken for noise",
+        "would be taken for noise|finitely many arms",
         "What learns a kernel takes all answers for those of one function, and under a drift f is another one in each "
         "round: what has drifted would be taken for noise. Windows are the drift that this goes with.",
     ),
@@ -245,6 +253,7 @@ REASONS = [
             "`ProbabilityOfImprovement`",
             "`RandomisedBound`",
             "`ThompsonSample`",
+            "`GaussianDraws`",
         ),
         "is no logarithm",
         "log(EI x probability) = log EI + log probability (Schonlau et al. 1998): the score must be a logarithm of "
@@ -341,8 +350,32 @@ REASONS = [
         "for violations, drifts, or is scaled by a fit has none, nor have constraint values.",
     ),
     Reason(
+        ("`GaussianDraws`",),
+        ("box", "space"),
+        "finitely many arms",
+        "Each arm has a draw by itself, and of infinitely many independent draws none is the largest.",
+    ),
+    Reason(
+        ("`ArmModels`",),
+        ("box", "space"),
+        "there must be arms, and contexts",
+        "Each of finitely many arms has a model of its own, as a function of the context.",
+    ),
+    Reason(
+        ("`ArmModels`",),
+        ("`Hallucinated`", "`LateOrNever`"),
+        "cannot shrink the variance",
+        "The models learn from values, and an unanswered trial has none.",
+    ),
+    Reason(
+        ("`ArmModels`",),
+        ("`ThompsonSample`",),
+        "draws one function of all contexts",
+        "The average of several models is no posterior of one function that could be drawn; each arm has a draw.",
+    ),
+    Reason(
         ("`Lazy`",),
-        ("arms under", "box under"),
+        ("arms under", "box under", "`ArmModels`"),
         "under contexts each round has its own",
         "A choice is played for many rounds, and under contexts each round has its own: the choice of one says nothing "
         "of the next.",

@@ -237,6 +237,10 @@ def policy(table: Mapping[str, Any], domain: D, place: PolicyContext) -> Policy[
     for slot, names in BY_NAME.items():
         if slot in schema.allowed and isinstance(entries.get(slot), str):
             entries[slot] = {"type": one_named(slot, entries[slot], names)}
+    # `auto` takes no parts, but without a floor what it decides could hardly be evaluated.
+    explore = entries.pop("explore", None) if place.live and name == "auto" else None
+    if not isinstance(explore, Mapping | None):
+        raise InvalidInput("`explore` must be a table, with a `type`, such as { type = 'floor', rate = 0.1 }.")
     arguments = read(schema, entries, place, named=f"`{name}`")
     if "pending" in schema.allowed:
         # A failed trial counts as the worst reward so far. Otherwise a failing region would be tried forever.
@@ -250,7 +254,7 @@ def policy(table: Mapping[str, Any], domain: D, place: PolicyContext) -> Policy[
     if place.context is not None:
         arguments["context"] = place.context
     made: Policy = schema.make(domain=domain, **arguments)
-    return made
+    return made if explore is None else made.using(explore=_read("explore", explore, place))
 
 
 def _check_live(name: str, schema: Schema, arguments: Mapping[str, Any], place: PolicyContext) -> None:

@@ -18,6 +18,8 @@ COVERED = 0.95  # share of a policy's choices that the log should cover
 UNLIKELY = 4.0  # standard errors
 UNIFORM = "`explore=nr.slots.Uniform(0.1)`"
 FLOOR = f"Next time make some decisions at random: {UNIFORM}. A twentieth to a fifth of them is enough for most logs."
+MORE = "They are few altogether: log more of them."
+HIGHER = "There is a floor already: log more decisions, or raise it."
 
 
 @final
@@ -62,14 +64,18 @@ def check_of(log: Log, delta: float) -> PropensityCheck:
     share = delta / 2.0
     weights = 1.0 / (log.offered * log.propensities)
     uniform = bounded_interval(weights, 0, float(weights.max()), share)
-    actions = {}
+    actions, largest = {}, 1.0 / float(log.propensities.min())
     for action in frequent if log.available is None else ():
         of_action = 1.0 / log.propensities[log.taken == action]
-        largest = float((1.0 / log.propensities).max())
         actions[log.actions[action]] = bounded_interval(
             of_action, len(log) - len(of_action), largest, share / len(frequent)
         )
     return PropensityCheck(uniform, actions)
+
+
+def covered(weights: Array) -> bool:
+    """Returns False if the mean of the weights is well below 1: the log could not make some of the policy's choices."""
+    return bool(weights.mean() + UNLIKELY * weights.std() / np.sqrt(len(weights)) >= COVERED)
 
 
 def cautions(log: Log, weights: Array, check: PropensityCheck, effective: float) -> list[str]:
@@ -92,10 +98,9 @@ def _overlap(log: Log, weights: Array, effective: float) -> str | None:
             f"None of the log's {many(n, 'decision')} is one that the policy makes, so the log says nothing of its "
             f"value: the estimate is that of the reward model, or missing. {FLOOR}"
         )
-    mean, error = total / n, float(weights.std()) / np.sqrt(n)
-    if mean + UNLIKELY * error < COVERED:
+    if not covered(weights):
         return (
-            f"Only some {mean:.0%} of the policy's choices are ones that the log's policy ever makes, or its "
+            f"Only some {total / n:.0%} of the policy's choices are ones that the log's policy ever makes, or its "
             f"propensities are too high. Of the others nothing is known, and estimates leave them out. {FLOOR}"
         )
     if (log.propensities > 1.0 - 1e-9).all() and log.offered.max() > 1:
@@ -104,7 +109,7 @@ def _overlap(log: Log, weights: Array, effective: float) -> str | None:
             f"whether it would have done the same again. {FLOOR}"
         )
     if effective < FEW or weights.max() > LARGE_SHARE * total:
-        advice = MORE if effective > n / 2 else FLOOR
+        advice = MORE if effective > n / 2 else FLOOR if log.least is None else HIGHER
         return (
             f"The estimate rests on few decisions: the {many(n, 'row')} say as much as {effective:.0f} of the policy's "
             f"own, and the largest weight is {weights.max():.3g}, {weights.max() / total:.0%} of all weight. {advice}"
@@ -164,6 +169,3 @@ def _drift(log: Log, weights: Array) -> str | None:
         f"What the policy earns changed on the way: {values[0]:.3g} in the first half of the log, {values[1]:.3g} in "
         "the second. The estimate is the mean over the log, and no forecast: evaluate the last part by itself."
     )
-
-
-MORE = "They are few altogether: log more of them."

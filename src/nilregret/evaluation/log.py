@@ -118,9 +118,13 @@ def log_of_columns(columns: Mapping[str, Any], actions: Sequence[Any] | None = N
     propensities = _numbers("propensity", _column(columns, PROPENSITY))
     rewards = _numbers("reward", _column(columns, REWARD))
     codes, names = _coded(taken, actions)
-    return checked(
-        Log(actions=names, taken=codes, propensities=propensities, rewards=rewards, contexts=_contexts(columns))
-    )
+    contexts = _contexts(columns)
+    found = {"action": codes, "propensity": propensities, "reward": rewards, "context": contexts}
+    lengths = {name: len(column) for name, column in found.items() if column is not None}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InvalidInput(f"The columns of the log must have a row for each decision. Their lengths are: {listed}.")
+    return checked(Log(actions=names, taken=codes, propensities=propensities, rewards=rewards, contexts=contexts))
 
 
 def checked(log: Log) -> Log:

@@ -33,9 +33,10 @@ def replayed(policy: Policy, log: Log, *, seed: int) -> tuple[Array, int]:
     """
     domain = policy.domain
     if not isinstance(domain, Arms) or len(domain) != len(log.actions):
+        there = many(len(domain), "arm") if isinstance(domain, Arms) else "none"
         raise InvalidInput(
             f"A policy that is replayed decides among {many(len(log.actions), 'arm')}, one for each action of the log "
-            "in their order, and this one does not."
+            f"in their order, and this one has {there}."
         )
     goal = "maximize" if log.study is None else log.study.goal
     study = Study(policy, goal=goal, seed=seed)

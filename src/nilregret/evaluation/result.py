@@ -61,10 +61,10 @@ class Evaluation:
 
     def __str__(self) -> str:
         sure = f"{100 * (1.0 - self.delta):.4g}%"
-        value = "no estimate" if math.isnan(self.value) else f"{self.value:.4g}"
+        value = "not estimated" if math.isnan(self.value) else f"{self.value:.4g} a decision"
         own = self.logged_interval
         said = [
-            f"The policy's value is {value} a decision ({sure} interval {self.lower:.4g} to {self.upper:.4g}); that of "
+            f"The policy's value is {value} ({sure} interval {self.lower:.4g} to {self.upper:.4g}); that of "
             f"the log is {self.logged:.4g} ({own.lower:.4g} to {own.upper:.4g}). {self._comparison()}",
             f"{many(self.rows, 'decision')} of the log say as much as {self.effective_sample_size:.0f} of the policy's "
             f"own; the largest weight is {self.largest_weight:.3g}.",

@@ -19,7 +19,8 @@ A block can be computed anew from its observations at any time (`renew`, `refine
 
 With rho < 1 the weights of each block follow an Ornstein-Uhlenbeck process, whose stationary law is the prior. After s
 rounds P_k becomes g^2 P_k + (1 - g^2) I and m_k becomes g m_k, g = rho^s. Predictions apply this as they read, in O(1).
-A block is changed when an observation of its arm is added.
+A block is changed when an observation of its arm is added. A prior mean b other than 0 adds P_k b to m_k. This is
+exact without drift, and an approximation with it.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ import math
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
-from scipy.linalg.blas import dger
+from scipy.linalg.blas import dgemm, dger, dsymv, dsyr
 
 from .._utils.checks import Array, IndexArray
 from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput
 from .arms import LITTLE_SLACK
+
+HALVED = 128  # features from which only the lower triangle of a covariance is read and written, to spare the memory
 
 
 class ArmBlocks(Copyable):
@@ -60,6 +63,7 @@ class ArmBlocks(Copyable):
     def __init__(self, count: int, size: int, regularization: float, *, rooted: bool = True, keep: float = 1.0) -> None:
         self.count, self.size, self.regularization = count, size, regularization
         self._rooted, self._keep = rooted and keep == 1.0, keep
+        self._halved = not self._rooted and size >= HALVED
         self._factors = np.zeros((count, size, size))  # W_k^T, or P_k, so that one product serves all blocks
         self._factors.reshape(count, -1)[:, :: size + 1] = 1.0
         self.mean = np.zeros((count, size))
@@ -74,37 +78,42 @@ class ArmBlocks(Copyable):
 
     # -- predictions ---------------------------------------------------------------------------------------------
 
-    def predict(self, z: Array, center: float = 0.0) -> tuple[Array, Array]:
-        """Returns mean and variance of z^T w_k for every block k, each `(K,)`, from features `(p,)`. O(K p^2).
+    def predict(self, z: Array, center: float = 0.0, blocks: slice = slice(None)) -> tuple[Array, Array]:
+        """Returns mean and variance of z^T w_k for some blocks k, each `(k,)`, from features `(p,)`. O(k p^2).
 
         Args:
             z: features.
             center: prior mean of the first weight of each block.
+            blocks: the blocks, all by default.
         """
-        half = (self._factors.reshape(-1, self.size) @ z).reshape(self.count, self.size)
+        factors = self._factors[blocks]
+        half = self._halves(z, factors)
         variance = np.einsum("ki,ki->k", half, half) if self._rooted else half @ z
-        mean = self.mean @ z
-        first = self._first(half, self._factors) if center else variance
+        mean = self.mean[blocks] @ z
+        first = variance  # not used without a center
+        if center:
+            rows = self._factors[blocks]
+            first = np.einsum("ki,ki->k", half, rows[:, :, 0]) if self._rooted else half[:, 0]
         if self._keep < 1.0:
-            kept = self._keep ** (self.now - self._changed)
+            kept = self._keep ** (self.now - self._changed[blocks])
             mean, variance = kept * mean, kept**2 * variance + (1.0 - kept**2) * float(z @ z)
             first = kept**2 * first + (1.0 - kept**2) * z[0]
         return mean + center * first if center else mean, variance
 
     def predict_one(self, block: int, z: Array, center: float = 0.0) -> tuple[float, float]:
         """Returns mean and variance of z^T w_k for one block, from features `(p,)`, as `predict` does. O(p^2)."""
-        half = self._factors[block] @ z
-        mean, variance = float(self.mean[block] @ z), float(half @ half if self._rooted else half @ z)
-        first = float(self._first(half[None], self._factors[block][None])[0])
-        if self._keep < 1.0:
-            kept = self._kept(block)
-            mean, variance = kept * mean, kept**2 * variance + (1.0 - kept**2) * float(z @ z)
-            first = kept**2 * first + (1.0 - kept**2) * float(z[0])
-        return mean + center * first, variance
+        mean, variance = self.predict(z, center, slice(block, block + 1))
+        return mean.item(), variance.item()
 
-    def _first(self, half: Array, factors: Array) -> Array:
-        """Returns the first element of P_k z of blocks without drift, `(k,)`."""
-        return np.asarray(np.einsum("ki,ki->k", half, factors[:, :, 0]) if self._rooted else half[:, 0])
+    def _halves(self, z: Array, factors: Array) -> Array:
+        """Returns W_k^T z of blocks, or P_k z without roots, `(k, p)`."""
+        if self._halved:
+            return np.array([dsymv(1.0, covariance, z) for covariance in factors.transpose(0, 2, 1)])
+        return np.asarray((factors.reshape(-1, self.size) @ z).reshape(len(factors), self.size))
+
+    def _half(self, block: int, z: Array) -> Array:
+        """Returns W_k^T z of one block, or P_k z without roots, `(p,)`."""
+        return np.asarray(dsymv(1.0, self._factors[block].T, z) if self._halved else self._factors[block].dot(z))
 
     def _kept(self, block: int) -> float:
         return float(self._keep ** (self.now - self._changed[block]))
@@ -117,7 +126,7 @@ class ArmBlocks(Copyable):
 
     def moved(self, z: Array) -> Array:
         """Returns P_k z of every block, `(K, p)`. The mean of z^T w_k under a prior mean b gains b^T P_k z."""
-        half = (self._factors.reshape(-1, self.size) @ z).reshape(self.count, self.size)
+        half = self._halves(z, self._factors)
         if self._rooted:
             return np.asarray(np.matmul(half[:, None], self._factors)[:, 0])
         if self._keep == 1.0:
@@ -164,6 +173,8 @@ class ArmBlocks(Copyable):
             rows = self._factors[:, :, first]
             return np.asarray(np.matmul(rows.transpose(0, 2, 1), rows))
         found = self._factors[:, first, first].copy()
+        if self._halved:
+            found = np.tril(found) + np.tril(found, -1).transpose(0, 2, 1)
         if self._keep < 1.0:
             squares = (self._keep ** (2.0 * (self.now - self._changed)))[:, None, None]
             found = squares * found + (1.0 - squares) * np.eye(found.shape[1])
@@ -190,19 +201,19 @@ class ArmBlocks(Copyable):
         shift = center * float(direction[0]) if center else 0.0  # A sketch begins without features.
         return before + shift, variance
 
-    def add_first(self, block: int, Z: Array, root: Array, errors: Array) -> None:
-        """Adds the first observations `(n, p)` of a block at once, without drift between them. O(n p^2).
+    def add_first(self, block: int, diagonal: Array, solved: Array, errors: Array) -> None:
+        """Adds the first n observations of a block at once, without drift between them. O(n p^2).
 
         Args:
             block: k, which has no observations. It keeps covariances.
-            Z: features of the observations.
-            root: L, where L L^T = I + Z Z^T / lambda.
+            diagonal: diagonal of L, where L L^T = I + Z Z^T / lambda, `(n,)`.
+            solved: L^{-1} Z for the features Z of the observations, `(n, p)`.
             errors: L^{-1} y, `(n,)`.
         """
-        half = solve_triangular(root, Z, lower=True, check_finite=False) / math.sqrt(self.regularization)
-        self._factors[block] -= half.T @ half
-        self.mean[block] = errors @ half / math.sqrt(self.regularization)
-        self._log_ratios[block] = 2.0 * float(np.log(root.diagonal()).sum())
+        own, share = self._factors[block].T, -1.0 / self.regularization
+        dgemm(share, solved, solved, beta=1.0, c=own, trans_a=1, overwrite_c=1)  # in place
+        self.mean[block] = errors @ solved / self.regularization
+        self._log_ratios[block] = 2.0 * float(np.log(diagonal).sum())
         self._changed[block] = self.now
 
     def revise(self, block: int, z: Array, change: float) -> None:
@@ -210,16 +221,22 @@ class ArmBlocks(Copyable):
         self._without_drift()
         self.mean[block] += self._response(block, z)[1] * (change / self.regularization)
 
-    def remove(self, block: int, z: Array, target: float) -> bool:
+    def remove(self, block: int, z: Array, target: float, *, least: float = LITTLE_SLACK) -> bool:
         """Removes an observation, or returns False without doing so. O(p^2).
 
         False means that the observation was nearly all the information, so that the block must be computed from its
         other observations by `renew`.
+
+        Args:
+            block: k.
+            z: features of the observation.
+            target: its target.
+            least: share of lambda, less than which must not be left of lambda minus the variance.
         """
         self._without_drift()
         half, direction, variance = self._response(block, z)
         slack, mean = self.regularization - variance, self.mean[block]
-        if slack < LITTLE_SLACK * self.regularization:
+        if slack < least * self.regularization:
             return False
         mean -= direction * ((target - float(z.dot(mean))) / slack)
         root = slack + math.sqrt(self.regularization * slack)
@@ -229,13 +246,15 @@ class ArmBlocks(Copyable):
 
     def _response(self, block: int, z: Array) -> tuple[Array, Array, float]:
         """Returns half, P_k z, and the variance of z^T w_k. The half is W_k^T z, or P_k z without roots."""
-        half = self._factors[block].dot(z)
+        half = self._half(block, z)
         if not self._rooted:
             return half, half, float(half.dot(z))
         return half, half.dot(self._factors[block]), float(half.dot(half))
 
     def _add_outer(self, block: int, factor: float, direction: Array, half: Array) -> None:
-        if self.size:
+        if self._halved:
+            dsyr(factor, direction, a=self._factors[block].T, overwrite_a=1)  # in place
+        elif self.size:
             dger(factor, direction, half, a=self._factors[block].T, overwrite_a=1)  # in place
 
     def _drift(self, block: int) -> None:
@@ -277,9 +296,8 @@ class ArmBlocks(Copyable):
 
     def refine_by(self, block: int, misfit: Array) -> None:
         """Applies the step for Z_k^T N (ybar - Z_k m_k), `(p,)`."""
-        mean, factor = self.mean[block], self._factors[block]
-        gradient = misfit / self.regularization - mean
-        mean += (factor @ gradient) @ factor if self._rooted else factor @ gradient
+        mean = self.mean[block]
+        mean += self._response(block, misfit / self.regularization - mean)[1]
 
 
 def root_of_rows(rows: Array, size: int) -> Array:

@@ -13,8 +13,12 @@ rate += (y - mu)^2 / (2 (1 + q)), where s^2 q is the variance of mu. The prior m
 N(0, 4 s^2 / lambda) (empirical Bayes). An arm that was not played is therefore thought to be like the others.
 
 Rewards are standardised by the first of them, and contexts too. As long as these are few, all models are made afresh
-from them when their number reaches the next of `ANEW`. So the posterior is a function of the observations in their
-order, and the units of rewards and columns make no difference.
+from them when their number reaches the next of `ANEW`. The models of full size are then made one at a time, the
+likeliest first, each after `APART` observations more. Until then they have no weight. So no observation costs much. The
+posterior is a function of the observations in their order, and the units of rewards and columns make no difference.
+
+An observation that is revised or forgotten later on takes back the density that it has by all others. So log weights
+then depend on what was forgotten, too.
 
 Predictions have the mean and the variance of the mixture.
 """
@@ -26,7 +30,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 
 from .._utils.checks import Array, IndexArray
 from .._utils.copying import Copyable
@@ -39,10 +43,11 @@ from .protocol import Posterior
 
 ANEW = (1, 2, 3, 4, 6, 8, 12, 16, 24, 34, 50)  # numbers of observations at which units and features are learned
 EARLY = ANEW[-1]
+APART = 2  # observations between two models of full size
 LEAST = 1e-3  # weight below which a model has no say in predictions
 CONSTANTS = 0.25  # precision of the common prior mean of the constants, in units of lambda
 POOLED = 20  # observations between two estimates of this mean
-NUMBERS = 4e5  # of the covariances of one model, which bound the number of waves
+NUMBERS = 7e5  # of the covariances of one model, which bound the number of waves
 FEWEST_WAVES, MOST_WAVES = 16, 128
 
 
@@ -150,10 +155,10 @@ class LinearModel(Copyable):
         for block in np.unique(blocks).tolist():
             own = np.flatnonzero(blocks == block)
             root = np.asarray(np.linalg.cholesky(np.eye(len(own)) + Z[own] @ Z[own].T / self._precision))
-            both = np.column_stack([targets[own], np.ones(len(own))])
-            errors[own], of_ones[own] = solve_triangular(root, both, lower=True, check_finite=False).T
+            solved = dtrtrs(root, np.column_stack([targets[own], np.ones(len(own)), Z[own]]), lower=1)[0]
+            errors[own], of_ones[own] = solved[:, 0], solved[:, 1]
             spread[own] = root.diagonal() ** 2
-            self.blocks.add_first(block, Z[own], root, errors[own])
+            self.blocks.add_first(block, root.diagonal(), solved[:, 2:], errors[own])
         self._pool()
         # The errors of one-step predictions, over their deviations, are L^{-1} (y - constant).
         squares = (errors - self._constant * of_ones) ** 2
@@ -165,7 +170,7 @@ class LinearModel(Copyable):
 
     def unlearn(self, block: int, z: Array, target: float) -> float:
         """Removes an observation. Returns the log density that it has by the others, nats."""
-        self.blocks.remove(block, z, target)
+        self.blocks.remove(block, z, target, least=0.0)  # |z|^2 is 27 at most, which bounds the loss of digits
         self._learned -= 1
         mean, variance = self.blocks.predict_one(block, z, self._constant)
         return self._judge(target - mean, 1.0 + variance / self._precision, -1)
@@ -200,7 +205,7 @@ class ContextPosterior(Posterior):
         regularization: lambda of the policy, on which nothing here depends.
     """
 
-    OWNED = ("_early", "_log_weights")
+    OWNED = ("_early", "_late", "_log_weights")
     OWNED_EACH = ("_models",)
 
     def __init__(
@@ -209,11 +214,13 @@ class ContextPosterior(Posterior):
         self.kernel, self.regularization, self.count = kernel, regularization, 0
         self.candidates = candidates
         self._arms, self._columns = arms, columns
-        self._early: list[tuple[Array, int, float]] = []  # contexts, arms and targets, until they are EARLY
+        self._early: list[tuple[Array, int, float]] = []  # contexts, arms and targets, until models are of full size
         self._is_early = True
+        self._late: list[int] = []  # candidates whose models are yet to be made in full size, the next one last
+        self._since = 0  # observations since the first of these
         self._center, self._unit = 0.0, 0.0  # of targets. The unit is 0 as long as all are equal
-        self._log_weights = np.array([-each.behind for each in candidates])
-        self._models: list[LinearModel] = []
+        self._log_weights = np.full(len(candidates), -np.inf)  # of candidates with models
+        self._models: dict[int, LinearModel] = {}  # by place among the candidates
         self._of_contexts: Standard | None = None
         self._standard_arms = Standard(arms.points).to(arms.points)
 
@@ -229,6 +236,11 @@ class ContextPosterior(Posterior):
                 self._make()
                 return
         self._learn(context, arm, target)
+        if self._late:
+            self._early.append((context, arm, target))
+            self._since += 1
+            if self._since % APART == 0:
+                self._make_next()
 
     def extend(self, points: Any, targets: Any) -> None:
         """Adds observations of rows `(m, d)` with targets `(m,)`, in their order."""
@@ -242,21 +254,22 @@ class ContextPosterior(Posterior):
         """Replaces the targets of several observations."""
         for point, before, after in zip(points, old, new, strict=True):
             context, arm = self._split(point)
-            if self._is_early:
+            if self._early:
                 self._early[self._place(context, arm, before)] = (context, arm, after)
-            else:
+            if not self._is_early:
                 self._unlearn(context, arm, before)
                 self._learn(context, arm, after)
         if self._is_early:
-            self._make()
+            self._make_again()
 
     def forget(self, point: Any, target: float) -> None:
         """Removes one observation."""
         context, arm = self._split(point)
         self.count -= 1
-        if self._is_early:
+        if self._early:
             del self._early[self._place(context, arm, target)]
-            self._make()
+        if self._is_early:
+            self._make_again()
         else:
             self._unlearn(context, arm, target)
 
@@ -272,37 +285,60 @@ class ContextPosterior(Posterior):
 
     # -- models --------------------------------------------------------------------------------------------------
 
+    def _make_again(self) -> None:
+        """Makes all models as if the early observations had come as they are now."""
+        early, first = self._early, max(each for each in (0, *ANEW) if each <= len(self._early))
+        self._early = early[:first]
+        self._make()
+        for self.count, observation in enumerate(early[first:], start=first + 1):
+            self._early.append(observation)
+            self._learn(*observation)
+
     def _make(self) -> None:
         """Learns units and features from the early observations, and makes all models afresh."""
-        early = self._early
+        early, likeliest = self._early, np.argsort(self._log_weights, kind="stable").tolist()
         self._is_early = len(early) < EARLY
-        self._log_weights = np.array([-each.behind for each in self.candidates])
-        self._models = []
+        self._log_weights = np.full(len(self.candidates), -np.inf)
+        self._models = {}
         if not early:
             return
         targets = np.array([target for _, _, target in early])
         self._center, self._unit = float(targets.mean()), float(np.ptp(targets)) and float(targets.std())
-        scaled = (targets - self._center) / (self._unit or 1.0)
+        self._of_contexts = Standard(np.array([context for context, _, _ in early]))
+        self._late = likeliest
+        self._make_next()
+        while self._is_early and self._late:
+            self._make_next()
+
+    def _features_of(self, j: int) -> Waves:
+        """Returns the features of a candidate, of the size that the number of observations calls for."""
+        one, kinds = self.candidates[j], [(each.shared, each.waves and each.length) for each in self.candidates]
+        for i, model in self._models.items():
+            if kinds[i] == kinds[j]:
+                return model.features
+        standard = self._standardised(np.array([context for context, _, _ in self._early[:EARLY]]))
+        rows = paired(standard, self._standard_arms) if one.shared else standard
+        pairs = waves_of(rows.shape[1], 1 if one.shared else len(self._arms)) if one.waves else 0
+        pairs = min(pairs, FEWEST_WAVES) if self._is_early else pairs
+        return Waves(rows, pairs, one.length, key=kinds.index(kinds[j]))
+
+    def _make_next(self) -> None:
+        """Makes the next model from the early observations."""
+        j = self._late.pop()
+        one, early = self.candidates[j], self._early
         contexts, arms = np.array([context for context, _, _ in early]), np.array([arm for _, arm, _ in early])
-        self._of_contexts = Standard(contexts)
-        standard = self._of_contexts.to(contexts)
-        rows = standard, paired(standard, self._standard_arms)
-        features: dict[tuple[bool, int, float], Waves] = {}
-        for one in self.candidates:
-            count = 1 if one.shared else len(self._arms)
-            pairs = waves_of(rows[one.shared].shape[1], count) if one.waves else 0
-            pairs = min(pairs, FEWEST_WAVES) if self._is_early else pairs
-            key = one.shared, pairs, one.length if pairs else 1.0
-            if key not in features:
-                features[key] = Waves(rows[one.shared], pairs, one.length, key=len(features))
-            model = LinearModel(one, count, features[key])
-            Z = features[key](self._rows(one, contexts, arms))
-            of = np.zeros_like(arms) if one.shared else arms
-            self._log_weights[len(self._models)] += model.learn_first(of, Z, scaled)
-            self._models.append(model)
-        self._log_weights -= self._log_weights.max()
-        if not self._is_early:
+        scaled = self._scaled(np.array([target for _, _, target in early]))
+        features = self._features_of(j)
+        Z = features(self._rows(one, contexts, arms))
+        model = LinearModel(one, 1 if one.shared else len(self._arms), features)
+        self._log_weights[j] = model.learn_first(np.zeros_like(arms) if one.shared else arms, Z, scaled) - one.behind
+        self._models[j] = model
+        if not self._late and not self._is_early:
             self._early = []
+
+    def _scaled(self, targets: Any) -> Any:
+        """Returns targets in standard units."""
+        return (targets - self._center) / (self._unit or 1.0)
 
     def _learn(self, context: Array, arm: int, target: float) -> None:
         if not self._unit and target != self._center:
@@ -314,17 +350,16 @@ class ContextPosterior(Posterior):
         self._judge(context, arm, target, -1)
 
     def _judge(self, context: Array, arm: int, target: float, sign: int) -> None:
-        scaled = (target - self._center) / (self._unit or 1.0)
+        scaled = self._scaled(target)
         found: dict[int, Array] = {}
         standard = self._standardised(context)
-        for j, (one, model) in enumerate(zip(self.candidates, self._models, strict=True)):
-            features = model.features
+        for j, model in self._models.items():
+            one, features = self.candidates[j], model.features
             if id(features) not in found:
                 row = np.concatenate([standard, self._standard_arms[arm]]) if one.shared else standard
                 found[id(features)] = features(row)
             change = model.learn if sign > 0 else model.unlearn
             self._log_weights[j] += sign * change(0 if one.shared else arm, found[id(features)], scaled)
-        self._log_weights -= self._log_weights.max()
 
     def _standardised(self, contexts: Array) -> Array:
         return contexts if self._of_contexts is None else self._of_contexts.to(contexts)
@@ -339,8 +374,7 @@ class ContextPosterior(Posterior):
         weights = self.weights
         weights = np.where(weights >= LEAST, weights, 0.0)
         weights /= weights.sum()
-        known = zip(weights.tolist(), self.candidates, self._models, strict=True)
-        return [(weight, one, model) for weight, one, model in known if weight]
+        return [(float(weights[j]), self.candidates[j], model) for j, model in self._models.items() if weights[j]]
 
     # -- predictions ---------------------------------------------------------------------------------------------
 

@@ -91,10 +91,11 @@ class RandomFeatures(PointKernel):
         from scipy.stats import qmc
 
         side = np.atleast_1d(finite_array("upper", upper) - finite_array("lower", lower))
-        unit = qmc.Sobol(len(side), scramble=True, rng=np.random.default_rng(self.seed)).random(DIFFERENCES)
+        drawn = qmc.Sobol(2 * len(side), scramble=True, rng=np.random.default_rng(self.seed)).random(DIFFERENCES)
+        unit, signs = np.hsplit(drawn, 2)
         # Half of the differences are of all sizes down to a thousandth of the box, the others uniform.
         unit[::2] *= 10.0 ** (-3.0 * (np.arange(0, DIFFERENCES, 2) / DIFFERENCES))[:, None]
-        differences, origin = unit * side * np.where(unit[:, ::-1] > 0.5, 1.0, -1.0), np.zeros((1, len(side)))
+        differences, origin = unit * side * np.where(signs > 0.5, 1.0, -1.0), np.zeros((1, len(side)))
         return float(np.abs(self(differences, origin) - self.kernel(differences, origin)).max())
 
     @property

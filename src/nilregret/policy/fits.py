@@ -100,6 +100,7 @@ class Fits(Copyable):
         self.made: dict[tuple[tuple[int, ...], bytes], Refitted] = {}
         self.count = self._restarts = 0
         self._forgotten = 0  # answers that the memory forgot since the last restart
+        self._held_from = 0  # number before which the memory forgot all trials
         self._wanted = 0  # number of outcomes before which no fit is due, so that rounds need not count answers
         self._last = 0  # earlier fits are neither made nor read, because the same replay brings a later one
         self._recorded = 0  # fits up to this number are on record, so the replay does not make them
@@ -144,6 +145,7 @@ class Fits(Copyable):
 
     def forget_before(self, first: int, data: TrainingData) -> None:
         """Counts the answers before number `first`, which the data are about to forget."""
+        self._held_from = first
         self._forgotten += sum(number < first and self._sees(number, data) for number in data.posterior.entries)
 
     def update(self, data: TrainingData, when: When) -> bool:
@@ -196,9 +198,11 @@ class Fits(Copyable):
         if job.number <= self.count or job.restarts != self._restarts:
             return
         entries = data.posterior.entries
-        known = {number: entries[number].trial.reward for number in job.answers if number in entries}
-        same = all(job.answers[number] in (None, reward) for number, reward in known.items())
-        if known and same and job.multipliers == data.multipliers.tobytes():
+        held = {number: answer for number, answer in job.answers.items() if number >= self._held_from}
+        same = all(
+            number in entries and answer in (None, entries[number].trial.reward) for number, answer in held.items()
+        )
+        if held and same and job.multipliers == data.multipliers.tobytes():
             self.count = fit.number
             self._enforce(fit, data)
 

@@ -132,6 +132,10 @@ class TrainedPosterior:
         """The trials of all entries."""
         return (entry.trial for entry in self.entries.values())
 
+    def is_imputed(self, number: int) -> bool:
+        """Returns whether a trial that has no outcome yet has an entry. Entries of rewards stay unmade."""
+        return number in self._entries
+
     def advance(self) -> None:
         """Moves the belief to the engine's round, if functions drift."""
         self.belief.advance(self.engine.now)

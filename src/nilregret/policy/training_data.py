@@ -159,7 +159,7 @@ class TrainingData:
         if self._plain:
             return None if target is None else Entry(trial, target)
         asked = self.pending.close(trial)
-        entries = self.posterior.entries
+        imputed = self.posterior.is_imputed(trial.number)
         if trial.reward is None and self._part.failed == "worst":
             self.pending.dropped.add(trial.number)
             target = self._scaled(self._worst(trial))
@@ -168,11 +168,12 @@ class TrainingData:
             return None
         elif asked is not None and not self._part.counts(trial, lambda: self._rounds.asked_since(trial)):
             self.pending.dropped.add(trial.number)  # the reward came too late, so the imputed value stays
-            return None if trial.number in entries else self._imputed_entry(asked)
+            return None if imputed else self._imputed_entry(asked)
         if self._constraint_means is not None:
             self._constraint_means.add(trial)
-        if trial.number not in entries:
+        if not imputed:
             return Entry(trial, target)
+        entries = self.posterior.entries
         if entries[trial.number].target is None:  # the order of entries is that in which values came
             entries[trial.number] = entries.pop(trial.number)
         self.posterior.revise(trial, target)

@@ -66,7 +66,7 @@ class StudyRequest(Request, frozen=True):
         Meta(
             description='How to decide, in the words of `[policy]` in a file: {"algorithm": "gp_ucb", "kernel": '
             '{"type": "matern"}, "noise": 0.1}. Left out: {"algorithm": "auto"}, which takes `noise`, `budget`, '
-            "`parallel`, `world`, `answers`, `reward` and `constraints`. Or a whole policy as Python's "
+            "`parallel`, `world`, `answers`, `reward`, `explore` and `constraints`. Or a whole policy as Python's "
             "`policy.to_json()` writes it, which says all of it and has a `type`; then nothing of the next five."
         ),
     ] = None

@@ -29,8 +29,8 @@ from ..domains.search.arms import TIE, least_tied
 
 REACH = 6.5  # standard deviations beyond which a normal law is left out, with 4e-11 of its mass on each side
 NARROWEST = 1e-7  # least standard deviation of an independent score, as a share of the largest
-NODES = 12  # nodes of a panel of the quadrature
-PANEL = 3.0  # length of a panel, in the least standard deviation that matters there
+NODES = 22  # nodes of a panel of the quadrature
+PANEL = 4.0  # length of a panel, in the least standard deviation that matters there
 DIRECTIONS = 256, 1024  # least and largest number of pairs of opposite directions of a joint law, powers of two
 SHARED = 2**15  # directions times arms, for one arm, unless one of these limits is reached
 LEAST_DIRECTIONS = 32  # the least number of them, of the probabilities of very many arms
@@ -133,12 +133,15 @@ class DrawnLine(ScoreLaw):
         begin = self.intercepts + self.least * self.slopes
         winners, starts = _upper_envelope(begin, self.slopes)
         beyond = np.append(self.tail(self.least + starts), 0.0)
-        beyond[0] = 1.0
-        inside = starts + 0.5 * np.append(np.diff(starts), 2.0)  # In each interval the lines that tie with the highest.
+        beyond[0] = min(beyond[0], 1.0)
+        # Ties are judged inside each interval. Where slopes differ by rounding alone, its end is too far away for that.
+        inside = starts + np.minimum(0.5 * np.append(np.diff(starts), 2.0), 1.0)
         scores = begin + inside[:, None] * self.slopes
         top = scores[np.arange(len(winners)), winners]
         tied = scores >= least_tied(top, size)[:, None]
-        return np.asarray((beyond[:-1] - beyond[1:]) / tied.sum(axis=1) @ tied)
+        found = np.asarray((beyond[:-1] - beyond[1:]) / tied.sum(axis=1) @ tied)
+        at_least = 1.0 - float(beyond[0])  # Lines that cross at the lower end tie there.
+        return found + at_least * KnownScores(begin).probabilities(size) if at_least > 0.0 else found
 
     def restricted(self, places: IndexArray, shift: Array) -> Self:
         """Returns the lines of some points, raised."""
@@ -177,7 +180,7 @@ class IndependentNormals(ScoreLaw):
     """Independent normal scores.
 
     P_i is the integral of f_i(x) prod_{j != i} F_j(x), by Gauss-Legendre quadrature on panels that all arms share. A
-    panel is three times as long as the least standard deviation of the arms that reach it. The integral begins at x_0 =
+    panel is four times as long as the least standard deviation of the arms that reach it. The integral begins at x_0 =
     max_i (m_i - 6.5 s_i), since the largest score is above x_0 but for a probability of 4e-11. So every F_j is at least
     4e-11 there, and one product of all serves every arm. The cost is O(n) for each of some 50 to 200 nodes.
 
@@ -197,9 +200,10 @@ class IndependentNormals(ScoreLaw):
         if not widest > 0.0:
             return KnownScores(self.mean).probabilities(size)
         std = np.maximum(self.std, NARROWEST * widest)
-        low = float((self.mean - REACH * std).max())
-        there = np.flatnonzero(self.mean + REACH * std > low)
-        mean, std = self.mean[there], std[there]
+        ahead = self.mean - self.mean.max()  # Means far from 0 would round the nodes.
+        low = float((ahead - REACH * std).max())
+        there = np.flatnonzero(ahead + REACH * std > low)
+        mean, std = ahead[there], std[there]
         nodes, weights = _panels(mean + REACH * std, std, low)
         z = (nodes[:, None] - mean) / std
         below = ndtr(z)

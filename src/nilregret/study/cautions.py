@@ -45,7 +45,7 @@ class Answered(NamedTuple):
 
     Attributes:
         rewards: their rewards, `(n,)`.
-        places: number of the point and context of each, `(n,)`, by the order of first plays.
+        where: a key of the point and context of each, n of them. It may be read once.
         plays: number of plays of each, `(n,)`.
         scatter: sum of squared deviations of the rewards of single trials from their averages.
         constraints: the constraint values told, each `(m,)`.
@@ -53,7 +53,7 @@ class Answered(NamedTuple):
     """
 
     rewards: Array
-    places: IndexArray
+    where: Iterable[Hashable]
     plays: IndexArray
     scatter: float
     constraints: Sequence[Array]
@@ -65,7 +65,7 @@ class Answered(NamedTuple):
         answered = [trial for trial in trials if trial.reward is not None]
         return cls(
             np.array([trial.reward for trial in answered]),
-            _numbered(map(_where, answered)),
+            map(_where, answered),
             np.array([trial.times for trial in answered], dtype=np.intp),
             sum(trial.scatter for trial in answered),
             [trial.constraints for trial in answered if trial.constraints is not None],
@@ -81,7 +81,7 @@ class Answered(NamedTuple):
             where: a key for each, which all repeats share.
             trials: number of all trials.
         """
-        return cls(rewards, _numbered(where), np.ones(len(rewards), dtype=np.intp), 0.0, (), trials)
+        return cls(rewards, where, np.ones(len(rewards), dtype=np.intp), 0.0, (), trials)
 
 
 def _numbered(keys: Iterable[Hashable]) -> IndexArray:
@@ -249,7 +249,7 @@ def _noise(policy: Policy, answered: Answered) -> str | None:
     """
     if not policy.memory.keeps_all or policy.explore.seeks_changes:
         return None  # The policy assumes that f changes.
-    groups, plays = answered.places, answered.plays
+    groups, plays = _numbered(answered.where), answered.plays
     centred = answered.rewards - answered.rewards.mean()
     sums, counts = np.bincount(groups, plays * centred), np.bincount(groups, plays)
     n = int(plays.sum())

@@ -9,7 +9,7 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, Array, finite_array, frozen, many, number, outcome, shown
 from .._utils.errors import InvalidInput
 from ..domains.coordinates import one_row
-from ..domains.domain import Arms
+from ..domains.domain import Arms, Space
 from ..policy.engines import Decision
 from ..policy.policy import Policy
 from .direction import AnyPolicy, Goal, reward_check
@@ -76,9 +76,9 @@ class Inputs:
                 )
             return None
         if context is None:
+            parts = ", ".join(domain.parameters) if isinstance(domain, Space) else many(domain.dimension, "number")
             raise InvalidInput(
-                f"This policy decides for a context of {many(domain.dimension, 'number')}, what "
-                "is known before the decision, and none is given.",
+                f"This policy decides for a context ({parts}), what is known before the decision, and none is given.",
                 advice="Pass `context=`.",
                 topic="context",
             )

@@ -73,6 +73,8 @@ class PointEngine(Engine[PointBelief]):
         self._kernels = 1  # largest number of kernels of one output
         self._candidates: Array | None = None
         self.found: Found | None = None
+        with one_thread:  # The first time takes milliseconds, which no decision should.
+            pass
 
     def fresh(self, prior: Prior, *, apart: bool = False) -> PointBelief:
         """Returns an empty belief over (context, point)."""
