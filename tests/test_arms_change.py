@@ -277,6 +277,9 @@ def test_arms_that_do_not_fit_are_refused():
         study.add_arms([{"x": 1.0}])
     with pytest.raises(nr.errors.InvalidInput, match=r"`names`.*each of 2 arms"):
         study.add_arms(NEW, names=["one"])
+    for several in (3, np.array("a"), object()):
+        with pytest.raises(nr.errors.InvalidInput, match=r"`about`.*each of 2 arms"):
+            study.add_arms(NEW, about=several)
     for name in ("", " ", 3, "x" * 201):
         with pytest.raises(nr.errors.InvalidInput, match="name of an arm"):
             study.add_arms(NEW[:1], names=[name])

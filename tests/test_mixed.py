@@ -100,6 +100,7 @@ def test_what_is_known_of_a_kernel_is_known_of_a_tied_one():
         (lambda: nr.kernels.Tied(nr.Matern(2.5, [1.0, 2.0]), (0, 0)), "has 2 lengthscales and there are 1 groups"),
         (lambda: nr.kernels.Tied(nr.Matern(), ()), "counted from 0"),
         (lambda: nr.kernels.Tied(nr.Matern(), (0, 2)), "counted from 0"),
+        (lambda: nr.kernels.Tied(nr.Matern(), (0, 2**62)), "counted from 0"),  # which is never counted to
         (lambda: nr.kernels.Tied(nr.Matern(), (0, -1)), "`groups`"),
         (lambda: nr.kernels.Tied(nr.Matern(), (0, True)), "`groups`"),
         (lambda: nr.kernels.Tied(nr.Matern(), 0), "give the group of each column"),

@@ -534,6 +534,14 @@ def studies():
     yield Target("study.best(context)", on_study(ARMS, "best", **contexts), {"context": any_(0.5)})
     yield Target("study.tell", on_study(ARMS, "tell"), {"trial": w(1), "reward": reward, "constraints": any_(None)})
     yield Target("study.fail", on_study(ARMS, "fail"), {"trial": w(1), "reason": o("it broke", "text")})
+    many = {"points": any_([0.3]), "names": any_(None), "about": any_(None)}
+    yield Target("study.add_arms", on_study(ARMS, "add_arms"), many)
+    for name in ("retire_arm", "restore_arm"):
+        yield Target(f"study.{name}", on_study(ARMS, name), {"arm": w(1)})
+    described = {"arm": w(1), "name": o("a", "text", optional=True), "about": any_(None)}
+    yield Target("study.describe_arm", on_study(ARMS, "describe_arm"), described)
+    chances = {"context": any_(None), "among": any_([0, 1]), "exclude": any_(None)}
+    yield Target("study.probabilities", on_study(ARMS, "probabilities"), chances)
     policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1)
     yield Target(
         "Study",

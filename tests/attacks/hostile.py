@@ -58,6 +58,9 @@ def policies():
             memory=nr.slots.SlidingWindow(5),
         ),
         nr.expected_improvement(space, kernel, noise=0.1, refit=nr.slots.Refit(every=5)),
+        nr.auto(arms, context=box),
+        nr.auto(space.grid(2), context=box),
+        nr.gp_bucb(arms, nr.kernels.RandomFeatures(kernel, 16), noise=0.1, beta=1.0, explore=nr.slots.Uniform(0.2)),
     ]
 
 
@@ -169,7 +172,8 @@ def make_templates(folder):
     for number, policy in enumerate(policies()):
         path = Path(folder) / f"template-{number}.db"
         study = nr.Study(policy, seed=number, storage=f"sqlite:///{path}")
-        context = None if policy.context is None else policy.context.points[0]
+        domain = policy.context
+        context = None if domain is None else domain.points[0] if isinstance(domain, nr.Arms) else domain.lower
         trials = [study.ask(context) for _ in range(5)]
         study.tell(trials[2], 0.25)
         study.tell(trials[0], -0.5)

@@ -168,7 +168,7 @@ def checked_groups(groups: object) -> tuple[int, ...]:
     numbers: tuple[int, ...] = tuple(groups)  # type: ignore[arg-type]  # it is a sequence
     if set(map(type, numbers)) != {int}:  # a slow check, and a fit makes a kernel in every step
         numbers = tuple(integer("groups", each, low=0) for each in numbers)
-    if not numbers or set(numbers) != set(range(max(numbers) + 1)):
+    if not numbers or (distinct := set(numbers)) != set(range(len(distinct))):
         raise InvalidInput(
             f"`groups` is {shown(list(numbers))}: groups are counted from 0 and each has a column, such as "
             "(0, 1, 1, 1)."

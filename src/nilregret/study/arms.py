@@ -284,7 +284,11 @@ def _facts(about: Mapping[str, Any] | None) -> dict[str, Any] | None:
 def _as_many(what: str, given: Sequence[Any] | None, count: int) -> Sequence[Any]:
     if given is None:
         return [None] * count
-    if isinstance(given, str | Mapping) or len(given) != count:
+    try:
+        fits = not isinstance(given, str | Mapping) and len(given) == count
+    except TypeError:  # a number, say
+        fits = False
+    if not fits:
         raise InvalidInput(
             f"`{what}` is {shown(given)}: it must be a list with an entry for each of {many(count, 'arm')}."
         )

@@ -325,8 +325,9 @@ class Queries(Generic[D]):
         """Returns the probability of each arm to be the next decision, given all that is known, `(N,)`.
 
         None if the policy draws by a law that a part of it does not say (`nilregret.slots.Score.law`). No random number
-        of the trial is used. `Trial.propensity` records the entry of the arm that was taken. Hyperparameters are those
-        in force, so a fit that the decision itself would make is not in it.
+        of the trial is used. `Trial.propensity` records the entry of the arm that was taken. Of joint draws both are
+        approximations, and they differ by some .001. Hyperparameters are those in force, so a fit that the decision
+        itself would make is not in it.
 
         Args:
             context: of the decision, if the policy has contexts.
