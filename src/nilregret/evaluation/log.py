@@ -98,9 +98,9 @@ class Log:
 
 
 def _some(contexts: Any, rows: npt.NDArray[np.bool_]) -> Any:
-    if contexts is None or isinstance(contexts, np.ndarray):
-        return contexts if contexts is None else contexts[rows]
-    return [contexts[i] for i in np.flatnonzero(rows)]
+    if contexts is None:
+        return None
+    return contexts[rows] if isinstance(contexts, np.ndarray) else [contexts[i] for i in np.flatnonzero(rows)]
 
 
 def log_of_columns(columns: Mapping[str, Any], actions: Sequence[Any] | None = None) -> Log:
@@ -113,7 +113,9 @@ def log_of_columns(columns: Mapping[str, Any], actions: Sequence[Any] | None = N
     Raises:
         InvalidInput: a column is missing, or a value cannot be used.
     """
-    _refuse_repeated(columns)
+    for name in IDS:
+        if name in columns:
+            refuse_repeated(name, columns[name])
     taken = _column(columns, ACTION)
     propensities = _numbers("propensity", _column(columns, PROPENSITY))
     rewards = _numbers("reward", _column(columns, REWARD))
@@ -167,15 +169,8 @@ def _numbers(name: str, column: Any) -> Array:
     return found
 
 
-def _refuse_repeated(columns: Mapping[str, Any]) -> None:
-    """Raises an error if two rows have one id: a decision that counts twice makes intervals too narrow."""
-    for name in IDS:
-        if name in columns:
-            refuse_repeated(name, columns[name])
-
-
 def refuse_repeated(name: str, values: Any) -> None:
-    """Raises an error if an id stands twice in a column of that name."""
+    """Raises an error if two rows have one id: a decision that counts twice makes intervals too narrow."""
     seen: dict[Any, int] = {}
     for row, value in enumerate(values):
         key = value if isinstance(value, Hashable) else repr(value)
