@@ -14,8 +14,9 @@ N(0, 4 s^2 / lambda) (empirical Bayes). An arm that was not played is therefore 
 
 Rewards are standardised by the first of them, and contexts too. As long as these are few, all models are made afresh
 from them when their number reaches the next of `ANEW`. The models of full size are then made one at a time, the
-likeliest first, each after `APART` observations more. Until then they have no weight. So no observation costs much, the
-posterior is a function of the observations in their order, and the units of rewards and columns make no difference.
+likeliest first, each after `APART` observations more. Until then they have no weight. So no observation costs
+much, and the posterior is a function of the observations in their order. Units of rewards and columns make no
+difference.
 
 Predictions have the mean and the variance of the mixture.
 """
