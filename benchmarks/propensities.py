@@ -9,7 +9,7 @@ thread. The estimate of 1,000 draws (`explain` before there were laws) is timed 
 state decides again with other random numbers. The largest distance of a share from its probability is said in standard
 errors of the share, besides the distance itself.
 
-The laws are a drawn width (`irgp_ucb`), independent normal draws (a score of one's own), and joint ones (`gp_ts`).
+The laws are a drawn width (`irgp_ucb`), independent normal draws (`GaussianDraws`), and joint ones (`gp_ts`).
 """
 
 import argparse
@@ -19,31 +19,14 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
 import nilregret as nr
 from nilregret.policy.explain import Inquiry
-from nilregret.slots import IndependentNormals, Score, described
+from nilregret.slots import GaussianDraws
 
 KERNEL, NOISE = nr.Matern(2.5, 0.2), 0.3
-
-
-@described
-@dataclass(frozen=True)
-class Apart(Score):
-    """An independent normal draw at each arm."""
-
-    def on_table(self, view):
-        mean, std = view.moments()
-        return mean + std * view.randomness.generator.standard_normal(len(mean))
-
-    def on_points(self, view):
-        raise NotImplementedError
-
-    def law(self, view):
-        return IndependentNormals(*view.moments())
 
 
 def policies(arms):
@@ -51,7 +34,7 @@ def policies(arms):
     domain = nr.Arms.grid(0, 1, arms)
     return {
         "width": nr.irgp_ucb(domain, KERNEL, noise=NOISE),
-        "independent": nr.gp_ucb(domain, KERNEL, noise=NOISE).using(score=Apart()),
+        "independent": nr.gp_ucb(domain, KERNEL, noise=NOISE).using(score=GaussianDraws(width=1.0)),
         "joint": nr.gp_ts(domain, KERNEL, noise=NOISE, norm_bound=1.0, information_gain=1.0),
     }
 

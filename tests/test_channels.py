@@ -363,22 +363,6 @@ def test_prices_rise_with_what_was_told_and_fall_as_they_rose():
         np.testing.assert_allclose(study.multipliers, prices)
 
 
-def test_prices_with_repay_return_the_sum_of_the_values_to_zero():
-    """0.5 (g + G / 4) a step, by hand, and then the price settles where the sum is 0, not where it is 2 phi."""
-    study = nr.Study(policy(constraints=nr.OnAverage(step=0.5, repay=4)))
-    for g, price in ((1.0, 0.625), (-0.4, 0.5), (0.2, 0.7), (-4.0, 0.0)):
-        study.tell(study.ask(), 0.0, constraints=[g])
-        np.testing.assert_allclose(study.multipliers, [price])
-    for repay, low, high in ((None, 18.0, 22.0), (20, -1.0, 1.0)):  # g = 1 - phi: the price must be 1
-        study, total = nr.Study(policy(constraints=nr.OnAverage(step=0.05, repay=repay))), 0.0
-        for _ in range(300):
-            trial = study.ask()
-            g = 1.0 - float(study.multipliers[0])
-            total += g
-            study.tell(trial, 0.0, constraints=[g])
-        assert low < total < high
-
-
 def test_prices_of_epochs_are_those_of_algorithm_3_and_hear_late_values():
     """Kappa <- [kappa + step average g]^+ after each epoch of 3 rounds; late values are of the epoch they came in."""
     study = nr.Study(policy(constraints=nr.OnAverage(step=0.6, epoch=3)))
@@ -630,7 +614,6 @@ def test_it_is_written_and_read_back(name):
         (lambda: nr.EveryRound(confidence="wide"), "`confidence` is 'wide'"),
         (lambda: nr.EveryRound(kernel="rbf"), "kernel"),
         (lambda: nr.OnAverage(step=0.0), "`step` is 0"),
-        (lambda: nr.OnAverage(repay=0.5), "`repay` is 0.5"),
         (lambda: policy(constraints=2), "`constraints` is 2: it must be a part such as"),
         (
             lambda: nr.gp_ucb_noisy_constraints(

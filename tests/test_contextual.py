@@ -130,6 +130,31 @@ def test_models_that_predict_better_take_over():
     assert learned(rows[:150], of_arms[:150], Candidate(), Candidate(shared=True, behind=3.0)).weights[1] > 0.5
 
 
+@pytest.mark.parametrize("precision", [0.3, 1e-3])
+@pytest.mark.parametrize("count", [20, 40, 48, 70])
+def test_what_was_revised_or_forgotten_leaves_nothing_behind(count, precision):
+    rows, rewards = observed(count)
+    model, extra = Candidate(precision=precision), rows[0] + [0.01, 0.01, 0.0]
+    straight, forgotten = learned(rows, rewards, model), learned(rows, rewards, model)
+    revised = learned(rows, rewards + np.eye(count)[-2], model)
+    revised.revise(rows[-2], rewards[-2] + 1.0, rewards[-2])
+    forgotten.append(extra, 3.0)
+    forgotten.forget(extra, 3.0)
+    near = 2e-3 if count > EARLY else 1e-12  # The common mean of the constants is estimated now and then.
+    for other in (revised, forgotten):
+        for found, expected in zip(other.predict(rows[:12]), straight.predict(rows[:12]), strict=True):
+            np.testing.assert_allclose(found, expected, atol=near)
+
+
+def test_units_of_contexts_make_no_difference():
+    """Distances of a row from itself are rounding, which has no unit."""
+    rows, rewards = observed(120)
+    scaled = rows * [1e3, 1e-3, 1.0] + [5.0, 0.3, 0.0]
+    one, other = (learned(each, rewards, Candidate(), Candidate(length=0.3)) for each in (rows, scaled))
+    for found, expected in zip(other.predict(scaled[:20]), one.predict(rows[:20]), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
 # -- the policy --------------------------------------------------------------------------------------------------------
 
 

@@ -56,6 +56,22 @@ def test_a_study_with_a_floor_is_not_told_to_take_one():
     assert "at random" not in said
 
 
+@FEW
+@pytest.mark.filterwarnings("ignore:Only some")
+@pytest.mark.parametrize("how", ["retired", "left out"])
+def test_a_floor_says_nothing_of_an_arm_that_could_not_be_played(how):
+    """Half of its rewards are unknown, so its value may be half of what the others say."""
+    policy = nr.irgp_ucb(nr.Arms.grid(0, 1, 3), nr.Matern(2.5, 0.3), noise=0.3).using(explore=nr.slots.Uniform(0.6))
+    made, rng = nr.Study(policy, propensities=True), np.random.default_rng(0)
+    for number in range(200):
+        if how == "retired" and number == 100:
+            made.retire_arm(2)
+        trial = made.ask(among=[0, 1] if how == "left out" and number >= 100 else None)
+        made.tell(trial, float(rng.random() < (0.2, 0.3, 0.9)[trial.arm]))
+    found = nr.evaluate(made, 2)
+    assert found.lower < 0.45 < 0.9 < found.upper
+
+
 def test_the_best_arm_is_flattered(clicks):
     with pytest.warns(nr.errors.NoRegretWarning, match="by means of the very log"):
         result = nr.evaluate(clicks, "best")

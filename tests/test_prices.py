@@ -21,7 +21,6 @@ def average(**more):
 POLICIES = {
     "on_average": average(),
     "on_average_by_epochs": average(epoch=3, most=0.2),
-    "on_average_repaid": average(epoch=3, repay=5),
     "on_average_and_restarts": average().using(memory=nr.slots.RestartEvery(7)),
     "noisy": nr.gp_ucb_noisy_constraints(ARMS, KERNEL, noise=0.1, constraints=2, **EPOCHS),
     "noiseless": nr.gp_ucb_noiseless_constraints(ARMS, KERNEL, noise=0.1, constraints=2, **EPOCHS),

@@ -120,7 +120,6 @@ def played(world, learner):
 
 METHODS = {  # name: what makes it of whether the world switches
     "gp_ts, OnAverage(step=.1)": lambda switch: Ours(nr.OnAverage(step=0.1), adaptive=switch),
-    "gp_ts, OnAverage(step=.1, repay=200)": lambda switch: Ours(nr.OnAverage(step=0.1, repay=200), adaptive=switch),
     "gp_ts, OnAverage(step=.05)": lambda switch: Ours(nr.OnAverage(step=PRICE), adaptive=switch),
     "LinUCB, alpha .1": lambda switch: LinUCB(0.1),  # noqa: ARG005
     "LinUCB, alpha .3": lambda switch: LinUCB(0.3),  # noqa: ARG005

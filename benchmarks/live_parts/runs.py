@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 import warnings
 
 import numpy as np
 
 import nilregret as nr
-
-
-def cumulative():
-    """What tells `auto` that every reward counts, where it can be told."""
-    return {"regret": "cumulative"} if "regret" in inspect.signature(nr.auto).parameters else {}
 
 
 class Ours:
@@ -38,7 +32,7 @@ def auto(problem, seed, **told):
         context = nr.Box(*(end * columns for end in problem.limits))
     else:
         context = nr.Arms(problem.table)
-    policy = nr.auto(nr.Arms(np.eye(problem.arms)), context=context, reward="bernoulli", **cumulative(), **told)
+    policy = nr.auto(nr.Arms(np.eye(problem.arms)), context=context, reward="bernoulli", **told)
     return Ours(policy, seed)
 
 

@@ -13,11 +13,11 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, LARGEST_SEED, LEAST_DELTA, Array, integer, number, shown
 from .._utils.errors import InvalidInput, NoRegretWarning
 from ..study.study import Study
-from .diagnostics import cautions, check_of
+from .diagnostics import cautions, check_of, covered
 from .estimators import ESTIMATORS, Estimator, effective_sample_size, estimates
 from .features import features_of
 from .intervals import Interval, gain_interval, mean_interval
-from .log import Log, log_of_columns, refuse_outside
+from .log import ROUNDING, Log, log_of_columns, refuse_outside
 from .readers import read
 from .result import Evaluation
 from .reward_model import RewardModel
@@ -135,7 +135,8 @@ def _answered(log: Log, default_reward: float | None) -> Log:
 def _least(floor: float | None, log: Log) -> float | None:
     """Returns the lowest propensity by design, or None."""
     if floor is None:
-        return log.least if log.least is not None and log.least <= log.propensities.min() else None
+        known = log.least is not None and log.least * (1.0 - 1e-9) <= log.propensities.min()
+        return log.least if known else None
     floor = number("floor", floor, low=0.0, open_low=True, high=1.0)
     least = float(log.propensities.min())
     if least < floor * (1.0 - 1e-9):
@@ -155,7 +156,8 @@ def _evaluated(
     told = ~np.isnan(log.rewards)
     used, w, check = log.only(told, "without a reward"), weights[told], check_of(log, 0.01)
     scaled = (used.rewards - low) / span
-    interval = mean_interval(w, scaled, delta, largest=None if least is None else target.most / least)
+    largest = target.most / least if least is not None and _has_mean_1(weights, target, log) else None
+    interval = mean_interval(w, scaled, delta, largest=largest)
     own = mean_interval(np.ones(len(used)), scaled, delta)
     gain = gain_interval(w, scaled, delta)
     found = estimates(used.rewards, w, *_predicted(used, target.only(told)), most=most)
@@ -170,6 +172,14 @@ def _evaluated(
         gain=Interval(span * gain.lower, span * gain.upper),
         cautions=tuple(said), learned=target.learned,
     )  # fmt: skip
+
+
+def _has_mean_1(weights: Array, target: Target, log: Log) -> bool:
+    """Returns False if the log could not make all choices of the policy, so that a floor bounds nothing."""
+    if log.available is None:
+        return covered(weights)
+    possible = target.expected(log.available.astype(np.float64), slice(None))
+    return covered(weights) and bool((possible > 1.0 - ROUNDING).all())
 
 
 def _predicted(log: Log, target: Target) -> tuple[Array, Array]:

@@ -64,14 +64,18 @@ def check_of(log: Log, delta: float) -> PropensityCheck:
     share = delta / 2.0
     weights = 1.0 / (log.offered * log.propensities)
     uniform = bounded_interval(weights, 0, float(weights.max()), share)
-    actions = {}
+    actions, largest = {}, 1.0 / float(log.propensities.min())
     for action in frequent if log.available is None else ():
         of_action = 1.0 / log.propensities[log.taken == action]
-        largest = float((1.0 / log.propensities).max())
         actions[log.actions[action]] = bounded_interval(
             of_action, len(log) - len(of_action), largest, share / len(frequent)
         )
     return PropensityCheck(uniform, actions)
+
+
+def covered(weights: Array) -> bool:
+    """Returns False if the mean of the weights is well below 1: the log could not make some of the policy's choices."""
+    return bool(weights.mean() + UNLIKELY * weights.std() / np.sqrt(len(weights)) >= COVERED)
 
 
 def cautions(log: Log, weights: Array, check: PropensityCheck, effective: float) -> list[str]:
@@ -94,10 +98,9 @@ def _overlap(log: Log, weights: Array, effective: float) -> str | None:
             f"None of the log's {many(n, 'decision')} is one that the policy makes, so the log says nothing of its "
             f"value: the estimate is that of the reward model, or missing. {FLOOR}"
         )
-    mean, error = total / n, float(weights.std()) / np.sqrt(n)
-    if mean + UNLIKELY * error < COVERED:
+    if not covered(weights):
         return (
-            f"Only some {mean:.0%} of the policy's choices are ones that the log's policy ever makes, or its "
+            f"Only some {total / n:.0%} of the policy's choices are ones that the log's policy ever makes, or its "
             f"propensities are too high. Of the others nothing is known, and estimates leave them out. {FLOOR}"
         )
     if (log.propensities > 1.0 - 1e-9).all() and log.offered.max() > 1:

@@ -228,6 +228,8 @@ def _of_dsjson(records: Iterable[Mapping[str, Any]]) -> Iterator[Decision]:
         try:
             place = int(record["_label_Action"] if "_label_Action" in record else record["a"][0])
             propensity = float(record.get("_label_probability", record.get("_label_Probability")))
+            if place < 1:
+                raise ValueError("actions are counted from 1")
             action = names[place - 1] if names else place
             yield Decision(context, action, propensity, 0.0 - float(cost), names or None, record.get("EventId"))
         except (KeyError, IndexError, TypeError, ValueError):

@@ -63,13 +63,8 @@ class RewardModel:
             own[action] = np.linalg.solve(z.T @ z + RIDGE * np.eye(q), z.T @ gaps[of])
         return pooled, own
 
-    def predict(self, rows: slice | None = None) -> Array:
-        """Returns the predicted reward of each action in some rows, `(n, N)`.
-
-        Args:
-            rows: the rows, or None for all.
-        """
-        rows = slice(None) if rows is None else rows
+    def predict(self, rows: slice = slice(None)) -> Array:
+        """Returns the predicted reward of each action in some rows, `(n, N)`, of all by default."""
         x, folds = self._x[rows], self._folds[rows]
         found = np.empty((len(x), len(self._fits[0][1])))
         for fold, (pooled, own) in enumerate(self._fits):

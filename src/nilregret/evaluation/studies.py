@@ -37,8 +37,8 @@ def log_of_study(study: Study) -> Log:
     log = Log(
         actions=tuple(range(len(domain))),
         taken=np.array([trial.arm for trial in asked], dtype=np.intp),
-        propensities=np.array([_propensity(trial) for trial in asked], dtype=np.float64),
-        rewards=np.array([np.nan if trial.reward is None else trial.reward for trial in asked], dtype=np.float64),
+        propensities=np.array([trial.propensity for trial in asked], dtype=np.float64),
+        rewards=np.array([trial.reward for trial in asked], dtype=np.float64),
         contexts=_contexts(study, asked), study=study,
         available=study.replica.roster.playable_at([trial.asked_order for trial in asked]),
         least=_least(study, len(domain)),
@@ -52,10 +52,6 @@ def _least(study: Study, count: int) -> float | None:
     """Returns the lowest propensity that the policy's forced rounds allow, or None without such a floor."""
     explore = study.policy.explore if isinstance(study.policy, Policy) else None
     return explore.floor / count if explore is not None and explore.floor > 0.0 else None
-
-
-def _propensity(trial: Trial) -> float:
-    return np.nan if trial.propensity is None else trial.propensity
 
 
 def _contexts(study: Study, trials: list[Trial]) -> Any:

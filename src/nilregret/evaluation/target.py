@@ -127,13 +127,14 @@ def _best(log: Log) -> Target:
     if log.contexts is None:
         return Target(None, np.array([means(study, None).argmax()]), from_log=True)
     known: dict[str, int] = {}
+    choices = np.empty(len(log), dtype=np.intp)
     for i in range(len(log)):
         context = log.context(i)
         key = str(context if isinstance(context, Mapping) else context.tolist())
         if key not in known:
             known[key] = int(means(study, context).argmax())
-    keys = (str(c if isinstance(c, Mapping) else c.tolist()) for c in map(log.context, range(len(log))))
-    return Target(None, np.array([known[key] for key in keys], dtype=np.intp), from_log=True)
+        choices[i] = known[key]
+    return Target(None, choices, from_log=True)
 
 
 def _by_name(policy: Mapping[Any, Any], log: Log) -> Array:

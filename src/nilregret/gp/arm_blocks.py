@@ -19,7 +19,8 @@ A block can be computed anew from its observations at any time (`renew`, `refine
 
 With rho < 1 the weights of each block follow an Ornstein-Uhlenbeck process, whose stationary law is the prior. After s
 rounds P_k becomes g^2 P_k + (1 - g^2) I and m_k becomes g m_k, g = rho^s. Predictions apply this as they read, in O(1).
-A block is changed when an observation of its arm is added.
+A block is changed when an observation of its arm is added. A prior mean b other than 0 adds P_k b to m_k. This is
+exact without drift, and an approximation with it.
 """
 
 from __future__ import annotations
@@ -77,47 +78,42 @@ class ArmBlocks(Copyable):
 
     # -- predictions ---------------------------------------------------------------------------------------------
 
-    def predict(self, z: Array, center: float = 0.0) -> tuple[Array, Array]:
-        """Returns mean and variance of z^T w_k for every block k, each `(K,)`, from features `(p,)`. O(K p^2).
+    def predict(self, z: Array, center: float = 0.0, blocks: slice = slice(None)) -> tuple[Array, Array]:
+        """Returns mean and variance of z^T w_k for some blocks k, each `(k,)`, from features `(p,)`. O(k p^2).
 
         Args:
             z: features.
             center: prior mean of the first weight of each block.
+            blocks: the blocks, all by default.
         """
-        half = self._halves(z)
+        factors = self._factors[blocks]
+        half = self._halves(z, factors)
         variance = np.einsum("ki,ki->k", half, half) if self._rooted else half @ z
-        mean = self.mean @ z
-        first = self._first(half, self._factors) if center else variance
+        mean = self.mean[blocks] @ z
+        first = variance  # not used without a center
+        if center:
+            rows = self._factors[blocks]
+            first = np.einsum("ki,ki->k", half, rows[:, :, 0]) if self._rooted else half[:, 0]
         if self._keep < 1.0:
-            kept = self._keep ** (self.now - self._changed)
+            kept = self._keep ** (self.now - self._changed[blocks])
             mean, variance = kept * mean, kept**2 * variance + (1.0 - kept**2) * float(z @ z)
             first = kept**2 * first + (1.0 - kept**2) * z[0]
         return mean + center * first if center else mean, variance
 
     def predict_one(self, block: int, z: Array, center: float = 0.0) -> tuple[float, float]:
         """Returns mean and variance of z^T w_k for one block, from features `(p,)`, as `predict` does. O(p^2)."""
-        half = self._half(block, z)
-        mean, variance = float(self.mean[block] @ z), float(half @ half if self._rooted else half @ z)
-        first = float(self._first(half[None], self._factors[block][None])[0])
-        if self._keep < 1.0:
-            kept = self._kept(block)
-            mean, variance = kept * mean, kept**2 * variance + (1.0 - kept**2) * float(z @ z)
-            first = kept**2 * first + (1.0 - kept**2) * float(z[0])
-        return mean + center * first, variance
+        mean, variance = self.predict(z, center, slice(block, block + 1))
+        return mean.item(), variance.item()
 
-    def _halves(self, z: Array) -> Array:
-        """Returns W_k^T z of every block, or P_k z without roots, `(K, p)`."""
+    def _halves(self, z: Array, factors: Array) -> Array:
+        """Returns W_k^T z of blocks, or P_k z without roots, `(k, p)`."""
         if self._halved:
-            return np.array([dsymv(1.0, covariance, z) for covariance in self._factors.transpose(0, 2, 1)])
-        return np.asarray((self._factors.reshape(-1, self.size) @ z).reshape(self.count, self.size))
+            return np.array([dsymv(1.0, covariance, z) for covariance in factors.transpose(0, 2, 1)])
+        return np.asarray((factors.reshape(-1, self.size) @ z).reshape(len(factors), self.size))
 
     def _half(self, block: int, z: Array) -> Array:
         """Returns W_k^T z of one block, or P_k z without roots, `(p,)`."""
         return np.asarray(dsymv(1.0, self._factors[block].T, z) if self._halved else self._factors[block].dot(z))
-
-    def _first(self, half: Array, factors: Array) -> Array:
-        """Returns the first element of P_k z of blocks without drift, `(k,)`."""
-        return np.asarray(np.einsum("ki,ki->k", half, factors[:, :, 0]) if self._rooted else half[:, 0])
 
     def _kept(self, block: int) -> float:
         return float(self._keep ** (self.now - self._changed[block]))
@@ -130,7 +126,7 @@ class ArmBlocks(Copyable):
 
     def moved(self, z: Array) -> Array:
         """Returns P_k z of every block, `(K, p)`. The mean of z^T w_k under a prior mean b gains b^T P_k z."""
-        half = self._halves(z)
+        half = self._halves(z, self._factors)
         if self._rooted:
             return np.asarray(np.matmul(half[:, None], self._factors)[:, 0])
         if self._keep == 1.0:
@@ -225,16 +221,22 @@ class ArmBlocks(Copyable):
         self._without_drift()
         self.mean[block] += self._response(block, z)[1] * (change / self.regularization)
 
-    def remove(self, block: int, z: Array, target: float) -> bool:
+    def remove(self, block: int, z: Array, target: float, *, least: float = LITTLE_SLACK) -> bool:
         """Removes an observation, or returns False without doing so. O(p^2).
 
         False means that the observation was nearly all the information, so that the block must be computed from its
         other observations by `renew`.
+
+        Args:
+            block: k.
+            z: features of the observation.
+            target: its target.
+            least: share of lambda, less than which must not be left of lambda minus the variance.
         """
         self._without_drift()
         half, direction, variance = self._response(block, z)
         slack, mean = self.regularization - variance, self.mean[block]
-        if slack < LITTLE_SLACK * self.regularization:
+        if slack < least * self.regularization:
             return False
         mean -= direction * ((target - float(z.dot(mean))) / slack)
         root = slack + math.sqrt(self.regularization * slack)

@@ -18,6 +18,9 @@ likeliest first, each after `APART` observations more. Until then they have no w
 much, and the posterior is a function of the observations in their order. Units of rewards and columns make no
 difference.
 
+An observation that is revised or forgotten later on takes back the density that it has by all others. So log weights
+then depend on what was forgotten, too.
+
 Predictions have the mean and the variance of the mixture.
 """
 
@@ -168,7 +171,7 @@ class LinearModel(Copyable):
 
     def unlearn(self, block: int, z: Array, target: float) -> float:
         """Removes an observation. Returns the log density that it has by the others, nats."""
-        self.blocks.remove(block, z, target)
+        self.blocks.remove(block, z, target, least=0.0)  # |z|^2 is 27 at most, which bounds the loss of digits
         self._learned -= 1
         mean, variance = self.blocks.predict_one(block, z, self._constant)
         return self._judge(target - mean, 1.0 + variance / self._precision, -1)
@@ -258,7 +261,7 @@ class ContextPosterior(Posterior):
                 self._unlearn(context, arm, before)
                 self._learn(context, arm, after)
         if self._is_early:
-            self._make()
+            self._make_again()
 
     def forget(self, point: Any, target: float) -> None:
         """Removes one observation."""
@@ -267,7 +270,7 @@ class ContextPosterior(Posterior):
         if self._early:
             del self._early[self._place(context, arm, target)]
         if self._is_early:
-            self._make()
+            self._make_again()
         else:
             self._unlearn(context, arm, target)
 
@@ -282,6 +285,15 @@ class ContextPosterior(Posterior):
         return row[: self._columns], int(self._arms.index(row[None, self._columns :])[0])
 
     # -- models --------------------------------------------------------------------------------------------------
+
+    def _make_again(self) -> None:
+        """Makes all models as if the early observations had come as they are now."""
+        early, first = self._early, max(each for each in (0, *ANEW) if each <= len(self._early))
+        self._early = early[:first]
+        self._make()
+        for self.count, observation in enumerate(early[first:], start=first + 1):
+            self._early.append(observation)
+            self._learn(*observation)
 
     def _make(self) -> None:
         """Learns units and features from the early observations, and makes all models afresh."""

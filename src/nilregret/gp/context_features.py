@@ -23,6 +23,7 @@ from ..kernels.random_features import RandomFeatures
 NU = 2.5  # smoothness of the Matern kernel whose frequencies are drawn
 FARTHEST = 5.0  # deviations at which columns are cut off
 EQUAL = 1e-9  # share of the size of a column: a smaller deviation is that of a constant
+SAME_ROW = 1e-6  # share of the longest row up to which a distance is rounding
 COMPARED = 64  # rows of which the distances are computed
 PAIRED = 8  # arms that each early context is paired with, to find the median distance of contexts with arms
 
@@ -95,5 +96,5 @@ def _median_distance(rows: Array) -> float:
     rows = rows[:: -(-len(rows) // COMPARED)]
     squares = (rows**2).sum(axis=1)
     distances = np.sqrt(np.maximum(squares[:, None] + squares - 2.0 * (rows @ rows.T), 0.0))
-    apart = distances[distances > EQUAL * math.sqrt(max(float(squares.max(initial=0.0)), 1.0))]
+    apart = distances[distances > SAME_ROW * math.sqrt(max(float(squares.max(initial=0.0)), 1.0))]
     return float(np.median(apart)) if len(apart) else 1.0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Meta
 
+from ..evaluation.estimators import Estimator
 from .messages import Reply, Request
 
 
@@ -20,7 +21,7 @@ class EvaluationRequest(Request, frozen=True):
             "which learns on the way."
         ),
     ]
-    estimator: Literal["snips", "dr", "ips", "switch"] = "snips"
+    estimator: Estimator = "snips"
     delta: Annotated[float, Meta(gt=0, lt=1, description="With what probability the interval may miss.")] = 0.05
     reward_range: (
         Annotated[list[float], Meta(min_length=2, max_length=2, description="Least and largest possible reward.")]

@@ -176,8 +176,7 @@ async def export(service: Service, request: ParsedRequest) -> ASGIApp:
         with tempfile.NamedTemporaryFile(prefix="nilregret-", suffix=f".{kind}", delete=False) as file:
             path = Path(file.name)
         try:
-            trials = study.replica.snapshot()
-            return write(study.policy, trials, path, extra=_more_columns(service, worker))
+            return write(study.policy, study.replica.snapshot(), path, extra=_more_columns(service, worker))
         except MissingExtra:
             path.unlink()
             raise Problem(501, "missing", UNARROWED, field="format") from None

@@ -357,17 +357,11 @@ class OnAverage(Constraints):
     which they come. The average of all observed values is at most phi_T S / (step T), if no price was clipped at
     `most`. Prices fall as they rise, so they recover when the constraints get easier.
 
-    A price of phi thus costs violations that sum to phi S / step, and these are never made up for. With `repay` each
-    step is phi_j <- clip(phi_j + step * (g_j + G_j / (S repay)), 0, most), where G_j is the sum of all values so far.
-    Prices then settle where G_j is 0. What was saved earlier is spent, too. Nothing is proved with `repay`.
-
     Attributes:
         step: reward units per unit of g. The theory takes O(1 / sqrt(T / S)).
         epoch: S, rounds. The default 1 takes a step after each trial.
         most: largest price, reward units per unit of g. It should bound the reward that a violation can earn. Prices
             recover sooner from a smaller bound.
-        repay: number of epochs over which a violation is made up for, or None for the algorithm of the paper. It should
-            be at least ten times a delay, and at most a tenth of the run.
     """
 
     on_average: ClassVar[bool] = True
@@ -375,7 +369,6 @@ class OnAverage(Constraints):
     step: float = 0.01
     epoch: int = 1
     most: float = 1e3
-    repay: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -385,9 +378,6 @@ class OnAverage(Constraints):
             epoch=integer("epoch", self.epoch, low=1, why="It is the number of rounds S of an epoch."),
             most=number("most", self.most, low=0.0, high=LARGEST_REWARD, open_low=True),
         )
-        if self.repay is not None:
-            why = "It is the number of epochs over which a violation is made up for."
-            settle(self, repay=number("repay", self.repay, low=1.0, high=LARGEST_REWARD, why=why))
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if the score is not in reward units, as prices are."""
@@ -401,16 +391,6 @@ class OnAverage(Constraints):
     def begin(self) -> DualState:
         """Returns a state with prices of zero."""
         return _Prices(self)
-
-    def change(self, told: Array, total: Array) -> Array:
-        """Returns the change of the prices after an epoch, reward units per unit of g.
-
-        Args:
-            told: sums of the values that came in the epoch, units of g.
-            total: G, sums of the values that came in all epochs, units of g, of the shape of `told`.
-        """
-        owed = told if self.repay is None else told + total / self.repay
-        return np.asarray(self.step / self.epoch * owed)
 
     def judged(self, scores: Array, view: TableView | PointView) -> Array:
         """Returns the scores minus the prices of the lower bounds."""
@@ -439,7 +419,6 @@ class _Prices(Copyable, DualState):
         self.prices = frozen(np.zeros(rule.count))
         self._sum = np.zeros(rule.count)  # sum of the values since the last step
         self._epoch = 0  # current epoch
-        self._total = np.zeros(rule.count)  # G, sum of all values
 
     def hear(self, trial: Trial, expected: Callable[[], list[Expected]]) -> None:  # noqa: ARG002
         """Adds the constraint values of a trial to the sum of the epoch."""
@@ -451,13 +430,12 @@ class _Prices(Copyable, DualState):
         return rounds // self._rule.epoch != self._epoch
 
     def advance(self, rounds: int) -> None:
-        """Sets phi_j <- clip(phi_j + step * (g_j + G_j / (S repay)), 0, most) if another epoch begins."""
+        """Sets phi_j <- clip(phi_j + step g_j, 0, most) if another epoch begins."""
         rule = self._rule
         if not self.due(rounds):
             return
         self._epoch = rounds // rule.epoch
-        self._total = self._total + self._sum
-        self.prices = frozen(np.clip(self.prices + rule.change(self._sum, self._total), 0.0, rule.most))
+        self.prices = frozen(np.clip(self.prices + rule.step / rule.epoch * self._sum, 0.0, rule.most))
         self._sum = np.zeros(rule.count)
 
 

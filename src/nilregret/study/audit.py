@@ -103,9 +103,8 @@ class Auditor:
     def _check_arms(self, stored: Sequence[ArmChange], known: Record) -> list[ArmChange]:
         """Returns the changes of arms that the record lacks, and reads the arms after them."""
         fresh = [change for change in stored if change.order > known.order]
-        if [change for change in stored if change.order <= known.order] != list(known.arms[-1:])[
-            : len(stored) - len(fresh)
-        ]:
+        again = [change for change in stored if change.order <= known.order]  # At most the last known event.
+        if again and again != list(known.arms[-1:]):
             self._fail("has other changes of arms than it had")
         changes = (*known.arms, *fresh)
         if changes != self._changes:

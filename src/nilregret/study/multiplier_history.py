@@ -48,14 +48,13 @@ def multiplier_history(policy: AnyPolicy, state: AnyState, trials: Sequence[Tria
 
 
 def _on_average(world: OnAverage, trials: Sequence[Trial], asked: Sequence[Trial]) -> Array:
-    """Returns phi_j <- clip(phi_j + change, 0, most) at the start of each epoch (see `OnAverage`), `(n, m)`."""
+    """Returns phi_j <- clip(phi_j + step g_j, 0, most) at the start of each epoch (see `OnAverage`), `(n, m)`."""
     epochs = np.array([trial.number // world.epoch for trial in asked], dtype=np.int64)
     steps = np.flatnonzero(np.diff(epochs, prepend=0))  # Decisions that follow a step.
-    told = _told(world.count, trials, asked, steps)
-    changes = world.change(told, told.cumsum(axis=0))
+    sums = world.step / world.epoch * _told(world.count, trials, asked, steps)
     values = np.zeros((len(steps) + 1, world.count))
     for j in range(world.count):
-        values[1:, j] = list(_walk(changes[:, j].tolist(), world.most))
+        values[1:, j] = list(_walk(sums[:, j].tolist(), world.most))
     return values[np.searchsorted(steps, np.arange(len(asked)), side="right")]
 
 
@@ -73,8 +72,8 @@ def _told(count: int, trials: Sequence[Trial], asked: Sequence[Trial], steps: In
     return sums[:-1]
 
 
-def _walk(changes: list[float], most: float) -> Iterator[float]:
+def _walk(sums: list[float], most: float) -> Iterator[float]:
     price = 0.0
-    for change in changes:
-        price = min(max(price + change, 0.0), most)
+    for total in sums:
+        price = min(max(price + total, 0.0), most)
         yield price

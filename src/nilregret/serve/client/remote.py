@@ -11,6 +11,7 @@ from urllib.parse import quote
 import numpy.typing as npt
 
 from ..._utils.checks import Array, integer, study_name
+from ...evaluation.estimators import Estimator
 from ...study.direction import AnyPolicy, Goal
 from .. import messages as m
 from ..addresses import segment
@@ -234,9 +235,7 @@ class RemoteStudy:
         """Brings a retired arm back, and returns it."""
         return self._put_arm(arm, m.ArmRequest(retired=False))
 
-    def describe_arm(
-        self, arm: int, *, name: str | None = None, about: Mapping[str, Any] | None = None
-    ) -> m.ArmSaid:  # fmt: skip
+    def describe_arm(self, arm: int, *, name: str | None = None, about: Mapping[str, Any] | None = None) -> m.ArmSaid:
         """Records a name of an arm, facts about it, or both, and returns the arm."""
         return self._put_arm(arm, m.ArmRequest(name=name, about=None if about is None else plain(about)))
 
@@ -293,7 +292,7 @@ class RemoteStudy:
 
     def evaluate(
         self, policy: AnyPolicy | int | str | Sequence[float] | Mapping[int, float], *,
-        estimator: Literal["snips", "dr", "ips", "switch"] = "snips", delta: float = 0.05,
+        estimator: Estimator = "snips", delta: float = 0.05,
         reward_range: tuple[float, float] | None = None, floor: float | None = None,
         default_reward: float | None = None, seed: int = 0,
     ) -> EvaluationResult:  # fmt: skip
