@@ -260,3 +260,22 @@ def test_files_and_functions_are_short():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 long += [f"{name}.{node.name}"] * (len(code & set(range(node.lineno, node.end_lineno + 1))) > 40)
     assert long == []
+
+
+def test_every_described_class_is_found_by_name_in_a_new_process():
+    script = """
+import importlib, pkgutil
+import nilregret
+from nilregret._utils import serialize
+try:
+    serialize.from_plain({"type": "?"})
+except nilregret.errors.InvalidInput:
+    found = set(serialize._DECODERS)
+for room in ("algorithms", "domains", "gp", "kernels", "policy", "slots", "theory"):
+    package = importlib.import_module(f"nilregret.{room}")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+print(*sorted(set(serialize._DECODERS) - found))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
