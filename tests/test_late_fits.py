@@ -293,6 +293,7 @@ def test_a_service_without_threads_for_fits_makes_them_with_decisions():
 @pytest.mark.parametrize("delete", [True, False])
 def test_a_study_that_is_gone_while_its_fit_runs_leaves_no_thread_and_no_error(delete, held_fit, tmp_path, caplog):
     begun, may_end = held_fit
+    before = set(threading.enumerate())
     with Client(SqlStorage(f"sqlite:///{tmp_path}/a.db")) as client:
         client.put(AT, {"policy": plain(POLICIES["a box"])})
         served(client, 5)
@@ -301,5 +302,6 @@ def test_a_study_that_is_gone_while_its_fit_runs_leaves_no_thread_and_no_error(d
         if delete:
             client.service.storage.delete("shop")
         may_end.set()
-    assert not [each for each in threading.enumerate() if each.name.startswith("nilregret-")]
+    after = set(threading.enumerate()) - before
+    assert not [each for each in after if each.name.startswith("nilregret-")]
     assert caplog.records == []

@@ -173,6 +173,8 @@ def test_one_context_is_none():
     for filling in FILLINGS:
         if filling.slot == "domain" or filling.name in ("`Lazy`", "`RegretBalancing`"):  # which are for no contexts
             continue
+        if filling.name == "`ArmModels`":  # which are for contexts of their own
+            continue
         if filling.name in (
             "`Refit`",
             "`LengthscaleBank` around fits",
@@ -210,8 +212,9 @@ def test_a_batch_is_as_many_questions():
             continue
         policy = filling.put(base(), "")
         studies = [Driver(policy, seed=0, reward=None).study() for _ in range(2)]
-        batch = studies[0].ask(count=4)
-        singly = [studies[1].ask() for _ in range(4)]
+        at = None if policy.context is None else np.full(policy.context.dimension, 0.5)
+        batch = studies[0].ask(at, count=4)
+        singly = [studies[1].ask(at) for _ in range(4)]
         assert [trial.arm for trial in batch] == [trial.arm for trial in singly], filling.name
 
 
