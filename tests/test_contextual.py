@@ -245,6 +245,19 @@ def test_failures_teach_nothing():
     assert study.best(context=[0.5, 0.5]).arm != 1
 
 
+def test_multipliers_revise_targets_and_no_model_drifts_then():
+    policy = nr.gp_ucb_noisy_constraints(
+        ARMS, nr.Matern(2.5, 0.3), noise=0.1, norm_bound=1, epoch=20, epochs=4, constraints=1, step=0.1, context=SQUARE
+    ).using(refit=ArmModels(), score=GaussianDraws())
+    assert all(model.keep == 1.0 for model in policy.models)
+    study, rng = nr.Study(policy), np.random.default_rng(0)
+    for _ in range(90):
+        at = rng.uniform(0, 1, 2)
+        trial = study.ask(at)
+        study.tell(trial, float(trial.arm * at[0]), constraints=[at[1] - 0.3])
+    assert np.isfinite(study.predict(context=[0.4, 0.6])).all()
+
+
 def test_probabilities_of_choices_are_those_of_the_draws():
     study = play(nr.auto(ARMS, context=SQUARE), 60, curved)
     at = np.array([0.4, 0.6])

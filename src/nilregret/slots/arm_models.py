@@ -34,7 +34,7 @@ class ArmModels(Learning):
         lengths: lengthscales of the waves, in median distances between the first contexts. The first one leads.
         precision: noise variance over prior variance of each weight, of standardised rewards and columns.
         drift: share of the distance from the prior that weights lose in each round, in the models that drift. 0 for no
-            such models. There are none either where answers are revised or forgotten, such as under a window.
+            such models. There are none either where targets are revised or forgotten, such as under a window.
         changing: True if a model that drifts leads.
         related: True for one more model of contexts and arms together, by the coordinates of the arms.
         behind: nats by which another model must predict better than the one that leads.
@@ -108,7 +108,7 @@ class ArmModels(Learning):
         still += [Candidate(False, 1.0, each, behind=behind) for each in (precision, CAUTIOUS)]
         if self.related:
             still.append(Candidate(length=leading, precision=precision, shared=True, behind=behind))
-        if self.drift and policy.memory.keeps_all and not policy.pending.revises:
+        if self.drift and policy.plain:
             drifting = Candidate(length=leading, precision=precision, keep=1.0 - self.drift, behind=behind)
             still.insert(0 if self.changing else len(still), drifting)
         return (still[0]._replace(behind=0.0), *still[1:])

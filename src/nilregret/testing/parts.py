@@ -198,7 +198,7 @@ def _check_predictions(study: Study, data: TrainingData, engine: Engine[Any]) ->
     """Checks that a new posterior of the same data predicts the same."""
     posterior = data.posterior
     policy: Any = study.policy
-    if posterior.models is not None and not (policy.memory.keeps_all and not policy.pending.revises):
+    if posterior.models is not None and not policy.plain:
         return  # The units were learned from early trials, of which some may be forgotten.
     prior = Prior(
         posterior.in_use, posterior.ridge, known=posterior.known, bank=posterior.bank, models=posterior.models
