@@ -44,7 +44,8 @@ def agrees(blocks, observations, ridge, tolerance):
         assert mean[arm] == pytest.approx(z @ weights, rel=tolerance, abs=tolerance)
         assert variance[arm] == pytest.approx(z @ covariance @ z, rel=tolerance)
         assert blocks.predict_one(arm, z) == pytest.approx((mean[arm], variance[arm]), rel=1e-9, abs=1e-12)
-        np.testing.assert_allclose(blocks.moved(z)[arm], covariance @ z, rtol=tolerance, atol=tolerance)
+        (moved,) = blocks.moved(np.array([arm]), z[None])
+        np.testing.assert_allclose(moved, covariance @ z, rtol=tolerance, atol=tolerance)
         np.testing.assert_allclose(blocks.covariance(2)[arm], covariance[:2, :2], rtol=tolerance, atol=tolerance)
 
 
@@ -121,7 +122,7 @@ def test_blocks_drift_to_their_prior():
         np.testing.assert_allclose(means, mean @ z, atol=1e-10)
         np.testing.assert_allclose(variances, covariance @ z @ z, atol=1e-10)
         np.testing.assert_allclose(blocks.predict_one(1, z), (means[1], variances[1]), atol=1e-12)
-        np.testing.assert_allclose(blocks.moved(z), covariance @ z, atol=1e-10)
+        np.testing.assert_allclose(blocks.moved(np.arange(3), np.tile(z, (3, 1))), covariance @ z, atol=1e-10)
         np.testing.assert_allclose(blocks.covariance(2), covariance[:, :2, :2], atol=1e-10)
         blocks.add(arm, z, target)
         towards = covariance[arm] @ z

@@ -30,7 +30,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
-from scipy.linalg.blas import dgemm, dger, dsymv, dsyr
+from scipy.linalg.blas import dgemm, dger, dsymm, dsymv, dsyr
 
 from .._utils.checks import Array, IndexArray
 from .._utils.copying import Copyable
@@ -92,8 +92,7 @@ class ArmBlocks(Copyable):
         mean = self.mean[blocks] @ z
         first = variance  # not used without a center
         if center:
-            rows = self._factors[blocks]
-            first = np.einsum("ki,ki->k", half, rows[:, :, 0]) if self._rooted else half[:, 0]
+            first = np.einsum("ki,ki->k", half, factors[:, :, 0]) if self._rooted else half[:, 0]
         if self._keep < 1.0:
             kept = self._keep ** (self.now - self._changed[blocks])
             mean, variance = kept * mean, kept**2 * variance + (1.0 - kept**2) * float(z @ z)
@@ -124,15 +123,26 @@ class ArmBlocks(Copyable):
             return self.mean
         return np.asarray((self._keep ** (self.now - self._changed))[:, None] * self.mean)
 
-    def moved(self, z: Array) -> Array:
-        """Returns P_k z of every block, `(K, p)`. The mean of z^T w_k under a prior mean b gains b^T P_k z."""
-        half = self._halves(z, self._factors)
+    def moved(self, blocks: IndexArray, Z: Array) -> Array:
+        """Returns P_k z of each row z, with k its block, `(n, p)`.
+
+        A prior mean b adds b^T P_k z to the mean of z^T w_k.
+
+        Args:
+            blocks: block of each row, `(n,)`.
+            Z: features `(n, p)`.
+        """
         if self._rooted:
-            return np.asarray(np.matmul(half[:, None], self._factors)[:, 0])
+            return self.from_halves(blocks, self.halves(blocks, Z))
+        found = np.empty_like(Z)
+        for block in np.unique(blocks).tolist():
+            own = blocks == block
+            matrix = self._factors[block]
+            found[own] = dsymm(1.0, matrix.T, Z[own], side=1) if self._halved else Z[own] @ matrix
         if self._keep == 1.0:
-            return np.asarray(half)
-        squares = (self._keep ** (2.0 * (self.now - self._changed)))[:, None]
-        return np.asarray(squares * half + (1.0 - squares) * z)
+            return found
+        squares = (self._keep ** (2.0 * (self.now - self._changed[blocks])))[:, None]
+        return np.asarray(squares * found + (1.0 - squares) * Z)
 
     def means(self, blocks: IndexArray, Z: Array) -> Array:
         """Returns z^T m_k of each row z, with k its block, `(n,)`."""

@@ -123,20 +123,14 @@ class LinearModel(Copyable):
 
     def predict_rows(self, blocks: IndexArray, Z: Array) -> tuple[Array, Array]:
         """Returns mean and variance at features `(n, p)` of some blocks `(n,)`, each `(n,)`."""
-        moved = self._moved(blocks, Z)
+        moved = self.blocks.moved(blocks, Z)
         mean = np.einsum("ij,ij->i", self.blocks.mean_now()[blocks], Z) + self._constant * moved[:, 0]
         return mean, np.einsum("ij,ij->i", moved, Z) * (self.noise / self._precision)
 
     def covariance(self, blocks: IndexArray, Z: Array) -> Array:
         """Returns the covariance between features `(n, p)` of some blocks `(n,)`, `(n, n)`."""
         same = blocks[:, None] == blocks
-        return np.where(same, self._moved(blocks, Z) @ Z.T, 0.0) * (self.noise / self._precision)
-
-    def _moved(self, blocks: IndexArray, Z: Array) -> Array:
-        covariance = self.blocks.covariance()
-        if len(covariance) == 1:
-            return np.asarray(Z @ covariance[0])
-        return np.stack([covariance[block] @ z for block, z in zip(blocks, Z, strict=True)])
+        return np.where(same, self.blocks.moved(blocks, Z) @ Z.T, 0.0) * (self.noise / self._precision)
 
     def learn(self, block: int, z: Array, target: float) -> float:
         """Learns an observation. Returns the log density that it had, nats."""

@@ -62,13 +62,13 @@ class FeatureMap(ABC):
     def features(self, points: Array) -> Array:
         """Returns z of every row, `(n, r)`."""
 
-    @abstractmethod
-    def left_out(self, points: Array, features: Array) -> Array:
-        """Returns the prior variance outside of the span, `(n,)`."""
+    def left_out(self, points: Array, features: Array) -> Array:  # noqa: ARG002
+        """Returns the prior variance outside of the span, `(n,)`: zeros, if the map is exact."""
+        return np.zeros(len(points))
 
-    @abstractmethod
-    def rest(self, points: Array, others: Array, features: Array, other_features: Array) -> Array:
-        """Returns the prior covariance outside of the span, `(n, m)`."""
+    def rest(self, points: Array, others: Array, features: Array, other_features: Array) -> Array:  # noqa: ARG002
+        """Returns the prior covariance outside of the span, `(n, m)`: zeros, if the map is exact."""
+        return np.zeros((len(points), len(others)))
 
     @abstractmethod
     def gradient(self, points: Array, weights: Array) -> Array:
@@ -88,14 +88,6 @@ class KernelFeatures(FeatureMap):
         """Returns the kernel's own features."""
         found = self._kernel.features(points)
         return np.zeros((len(points), 0)) if found is None else found
-
-    def left_out(self, points: Array, features: Array) -> Array:  # noqa: ARG002 - nothing is
-        """Returns zeros, since nothing is outside of the span."""
-        return np.zeros(len(points))
-
-    def rest(self, points: Array, others: Array, features: Array, other_features: Array) -> Array:  # noqa: ARG002
-        """Returns zeros, since nothing is outside of the span."""
-        return np.zeros((len(points), len(others)))
 
     def gradient(self, points: Array, weights: Array) -> Array:
         """Returns the kernel's own gradients."""

@@ -191,14 +191,6 @@ class ArmFeatures(FeatureMap):
             self._last = context, np.asarray(self._outside.features(point))
         return self._last[1]
 
-    def left_out(self, points: Array, features: Array) -> Array:  # noqa: ARG002 - nothing is
-        """Returns zeros, since nothing is outside of the span."""
-        return np.zeros(len(points))
-
-    def rest(self, points: Array, others: Array, features: Array, other_features: Array) -> Array:  # noqa: ARG002
-        """Returns zeros, since nothing is outside of the span."""
-        return np.zeros((len(points), len(others)))
-
     def gradient(self, points: Array, weights: Array) -> Array:
         """Returns the gradients by the context. Those by the arm's columns count as 0."""
         return self._outside.feature_gradient(points, weights * self._scales[self.blocks_of(points), None])

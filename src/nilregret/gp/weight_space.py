@@ -310,12 +310,11 @@ class WeightSpacePosterior(AtPoints):
     def spectrum(self) -> Spectrum:
         """Returns the diagonalised observations. O(n r + K r^3), and O(n r^2) the first time and after a draw."""
         z, blocks = self._span.features(self._seen.points), self._span.blocks_of(self._seen.points)
-        every, plays = range(self._span.blocks), self._seen.plays
+        owned, plays = [blocks == block for block in range(self._span.blocks)], self._seen.plays
         if self._gram is None:
-            owned = [blocks == block for block in every]
             self._gram = np.stack([(z[own] * plays[own, None]).T @ z[own] for own in owned])
         weighted = plays * self._seen.average
-        right = np.stack([weighted[blocks == block] @ z[blocks == block] for block in every])
+        right = np.stack([weighted[own] @ z[own] for own in owned])
         return spectrum_of_grams(
             self._gram, right, self._sum_of_squares(),
             lambda vectors: MappedRows(self._span.features, self._span.left_out, self._span.blocks_of, vectors),
