@@ -13,8 +13,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, final
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -33,36 +35,27 @@ FORMS = (
 )
 
 
-@final
-class Target(NamedTuple):
-    """Probabilities of a policy's choices in the n rows of a log.
+class Target(ABC):
+    """The choices of a policy in the n rows of a log.
 
     Attributes:
-        probabilities: of each action, `(n, N)` or `(N,)` for all rows, or None for sure choices.
-        choices: the sure choices as indices, `(n,)` or `(1,)` for all rows, or None.
         learned: number of rows from which the policy learned in a replay, or None.
         from_log: whether the policy was chosen by means of the log itself.
     """
 
-    probabilities: Array | None
-    choices: IndexArray | None
     learned: int | None = None
     from_log: bool = False
 
     @property
+    @abstractmethod
     def most(self) -> float:
         """Largest probability of any action in any row."""
-        return 1.0 if self.probabilities is None else float(self.probabilities.max(initial=0.0))
 
+    @abstractmethod
     def of(self, taken: IndexArray) -> Array:
         """Returns the probability of the actions taken, `(n,)`."""
-        if self.choices is not None:
-            return np.asarray(self.choices == taken, dtype=np.float64)
-        table = self.probabilities
-        if table is None:
-            raise TypeError("a target has probabilities or choices")
-        return np.asarray(table[taken] if table.ndim == 1 else table[np.arange(len(taken)), taken])
 
+    @abstractmethod
     def expected(self, predicted: Array, rows: slice) -> Array:
         """Returns the policy's mean of predictions for each action in some rows, `(m,)`.
 
@@ -70,23 +63,74 @@ class Target(NamedTuple):
             predicted: `(m, N)`.
             rows: the m rows.
         """
-        if self.choices is not None:
-            at = self.choices if len(self.choices) == 1 else self.choices[rows]
-            found: Array = predicted[np.arange(len(predicted)), at]
-            return found
-        table = self.probabilities
-        if table is None:
-            raise TypeError("a target has probabilities or choices")
-        return predicted @ table if table.ndim == 1 else np.einsum("ij,ij->i", predicted, table[rows])
 
+    @abstractmethod
     def only(self, rows: npt.NDArray[np.bool_]) -> Target:
         """Returns the target for some of the rows, `(n,)`."""
-        probabilities, choices = self.probabilities, self.choices
-        if probabilities is not None and probabilities.ndim == 2:
-            probabilities = probabilities[rows]
-        if choices is not None and len(choices) > 1:
-            choices = choices[rows]
-        return self._replace(probabilities=probabilities, choices=choices)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Choices(Target):
+    """Sure choices.
+
+    Attributes:
+        actions: as indices, `(n,)`, or `(1,)` for all rows.
+    """
+
+    actions: IndexArray
+    from_log: bool = False
+
+    @property
+    def most(self) -> float:
+        """1, since choices are sure."""
+        return 1.0
+
+    def of(self, taken: IndexArray) -> Array:
+        """Returns 1 where the action taken is the policy's choice, else 0, `(n,)`."""
+        return np.asarray(self.actions == taken, dtype=np.float64)
+
+    def expected(self, predicted: Array, rows: slice) -> Array:
+        """Returns the prediction for the action chosen in each row, `(m,)`."""
+        at = self.actions if len(self.actions) == 1 else self.actions[rows]
+        found: Array = predicted[np.arange(len(predicted)), at]
+        return found
+
+    def only(self, rows: npt.NDArray[np.bool_]) -> Choices:
+        """Returns the choices in some of the rows."""
+        return self if len(self.actions) == 1 else replace(self, actions=self.actions[rows])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Probabilities(Target):
+    """Probabilities of choices.
+
+    Attributes:
+        table: of each action, `(n, N)`, or `(N,)` for all rows.
+    """
+
+    table: Array
+    learned: int | None = None
+
+    @property
+    def most(self) -> float:
+        """Largest entry of the table."""
+        return float(self.table.max(initial=0.0))
+
+    def of(self, taken: IndexArray) -> Array:
+        """Returns the entries of the actions taken, `(n,)`."""
+        table = self.table
+        return np.asarray(table[taken] if table.ndim == 1 else table[np.arange(len(taken)), taken])
+
+    def expected(self, predicted: Array, rows: slice) -> Array:
+        """Returns the mean of the predictions in each row, `(m,)`."""
+        table = self.table
+        return predicted @ table if table.ndim == 1 else np.einsum("ij,ij->i", predicted, table[rows])
+
+    def only(self, rows: npt.NDArray[np.bool_]) -> Probabilities:
+        """Returns the probabilities in some of the rows."""
+        return self if self.table.ndim == 1 else replace(self, table=self.table[rows])
 
 
 def target_of(policy: Any, log: Log, *, seed: int) -> Target:
@@ -102,22 +146,22 @@ def target_of(policy: Any, log: Log, *, seed: int) -> Target:
     """
     if isinstance(policy, Policy):
         table, learned = replayed(policy, log, seed=seed)
-        return Target(_checked(table, log), None, learned)
+        return Probabilities(_checked(table, log), learned)
     if isinstance(policy, str) and policy in ("uniform", "best"):
         return _uniform(log) if policy == "uniform" else _best(log)
     if isinstance(policy, Mapping):
-        return Target(_checked(_by_name(policy, log), log), None)
+        return Probabilities(_checked(_by_name(policy, log), log))
     if callable(policy):
         return _of_function(policy, log)
     if isinstance(policy, str | int | np.integer) and not isinstance(policy, bool):
-        return Target(None, _codes([policy], log))
+        return Choices(_codes([policy], log))
     return _of_table(policy, log)
 
 
 def _uniform(log: Log) -> Target:
     if log.available is None:
-        return Target(np.full(len(log.actions), 1.0 / len(log.actions)), None)
-    return Target(log.available / log.offered[:, None], None)
+        return Probabilities(np.full(len(log.actions), 1.0 / len(log.actions)))
+    return Probabilities(log.available / log.offered[:, None])
 
 
 def _best(log: Log) -> Target:
@@ -125,7 +169,7 @@ def _best(log: Log) -> Target:
     if study is None:
         raise InvalidInput('"best" is what a study thinks best, and the log is no study.', advice=FORMS)
     if log.contexts is None:
-        return Target(None, np.array([means(study, None).argmax()]), from_log=True)
+        return Choices(np.array([means(study, None).argmax()]), from_log=True)
     known: dict[str, int] = {}
     choices = np.empty(len(log), dtype=np.intp)
     for i in range(len(log)):
@@ -134,7 +178,7 @@ def _best(log: Log) -> Target:
         if key not in known:
             known[key] = int(means(study, context).argmax())
         choices[i] = known[key]
-    return Target(None, choices, from_log=True)
+    return Choices(choices, from_log=True)
 
 
 def _by_name(policy: Mapping[Any, Any], log: Log) -> Array:
@@ -171,9 +215,9 @@ def _of_table(policy: Any, log: Log) -> Target:
         table = np.zeros((0, 0, 0))
     n, count = len(log), len(log.actions)
     if table.ndim == 1 and len(table) == n and (table.dtype.kind != "f" or n != count):
-        return Target(None, _codes(table.tolist(), log))
+        return Choices(_codes(table.tolist(), log))
     if table.dtype.kind in "fiub" and table.shape in ((count,), (n, count)):
-        return Target(_checked(table.astype(np.float64), log), None)
+        return Probabilities(_checked(table.astype(np.float64), log))
     raise InvalidInput(
         f"`policy` is {shown(policy)}, of shape {table.shape}. The log has {many(n, 'decision')} with a propensity "
         f"among {many(count, 'action')}.",
@@ -195,7 +239,7 @@ def _of_function(policy: Callable[[Any], Any], log: Log) -> Target:
                 f"{type(error).__name__}: {error}."
             ) from error
     if all(np.ndim(answer) == 0 and _known(_plain(answer), log.code) for answer in answers):
-        return Target(None, _codes([_plain(answer) for answer in answers], log))
+        return Choices(_codes([_plain(answer) for answer in answers], log))
     table = np.zeros((len(log), len(log.actions)))
     for row, answer in enumerate(answers):
         if np.ndim(answer) == 0:
@@ -207,7 +251,7 @@ def _of_function(policy: Callable[[Any], Any], log: Log) -> Target:
                 f"The policy returned {shown(answer)} at row {row}: it must return an action, or the probability of "
                 f"each of the {many(len(log.actions), 'action')}, {shown(list(log.actions))}."
             )
-    return Target(_checked(table, log), None)
+    return Probabilities(_checked(table, log))
 
 
 def _plain(answer: Any) -> Any:
