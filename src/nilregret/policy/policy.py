@@ -13,6 +13,7 @@ from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain, check_domain, enclosing_box, sides
 from ..domains.search.boxes import PointSearch
 from ..domains.typed import D
+from ..gp.context_bank import Candidate
 from ..kernels import Kernel, check_kernel
 from ..slots.auto_constraints import parts_for_constraints
 from ..slots.by_name import chosen
@@ -205,6 +206,11 @@ class Policy(Generic[D]):
         fixed = self.refit is None and self.memory.drift() is None and self.confidence.guess() is None
         alone = self.constraints is None and self.switching is None and self.window is None
         return self.finite and rewards and fixed and alone and self.pending.waits() is None
+
+    @property
+    def models(self) -> tuple[Candidate, ...] | None:
+        """Linear models of arms that take the place of the kernel, or None."""
+        return None if self.refit is None else self.refit.models(self)
 
     @property
     def foreseeable(self) -> bool:

@@ -192,8 +192,7 @@ class State:
         self, decision: Decision, context: Array | None, *, now: float, available: Available | None
     ) -> float | None:
         """Returns the probability with which `decide` has just made a decision, or None if it is not known."""
-        with self.outputs.engine.blas:
-            found = propensity(self.memory, decision, context, now=now, available=available)
+        found = propensity(self.memory, decision, context, now=now, available=available)
         return None if found is None else min(max(found, LEAST), 1.0)
 
     def distribution(
@@ -203,8 +202,7 @@ class State:
 
         The arguments are those of `decide`. Nothing is learned before.
         """
-        with self.outputs.engine.blas:
-            return distribution(self.memory, context, now=now, available=available)
+        return distribution(self.memory, context, now=now, available=available)
 
     def settled(self) -> State:
         """Returns a state that has learned all outcomes. It is a copy if an update is due."""

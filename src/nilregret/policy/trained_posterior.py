@@ -72,7 +72,7 @@ class TrainedPosterior:
         self._drift, self._learning = policy.memory.drift(), policy.refit
         rates = policy.objective.learned(policy)
         self.known = None if rates is None else RatePrior(rates, policy.prior_mean)
-        self.models = None if self._learning is None else self._learning.models(policy)
+        self.models = policy.models
         self._of_rewards = policy.objective.is_reward
         self.kernel = policy.kernel
         self.added = self.begun = 0

@@ -53,9 +53,8 @@ def check_posterior(policy: AnyPolicy, limits: Limits) -> None:
     """
     if not isinstance(policy, Policy):
         return
-    models = None if policy.refit is None else policy.refit.models(policy)
-    if models is not None:
-        _check_models(models, policy, limits)
+    if policy.models is not None:
+        _check_models(policy.models, policy, limits)
         return
     room = limits.posterior_bytes / BYTES
     if not policy.finite:

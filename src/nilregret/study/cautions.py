@@ -123,8 +123,7 @@ def cautions(policy: Policy | ScriptedPolicy, answered: Answered, multipliers: A
     if isinstance(policy, Policy):
         said["multipliers"] = _multipliers(policy, answered, multipliers)
         # A fit learns scales and noise, and so does a posterior of rates or of linear models.
-        fixed = policy.fitting is None and (policy.refit is None or policy.refit.models(policy) is None)
-        if fixed and policy.objective.learned(policy) is None:
+        if policy.fitting is None and policy.models is None and policy.objective.learned(policy) is None:
             deviation = prior_std(policy.domain, policy.context, policy.kernel)
             said["rewards"] = _rewards(policy, rewards, deviation)
             said["regularization"] = _regularization(policy, deviation)
