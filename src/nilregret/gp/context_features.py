@@ -18,7 +18,7 @@ import numpy as np
 
 from .._utils.checks import Array
 from ..kernels import Matern
-from ..kernels.random_features import RandomFeatures
+from ..kernels.random_features import RandomFeatures, write_waves
 
 NU = 2.5  # smoothness of the Matern kernel whose frequencies are drawn
 FARTHEST = 5.0  # deviations at which columns are cut off
@@ -76,10 +76,8 @@ class Waves:
         found[..., 0] = 1.0
         np.divide(rows, math.sqrt(max(columns, 1)), out=found[..., 1 : 1 + columns])
         if self._pairs:
-            angles = rows @ self._frequencies
             half = found[..., 1 + columns :]
-            np.cos(angles, out=half[..., : self._pairs])
-            np.sin(angles, out=half[..., self._pairs :])
+            write_waves(rows, self._frequencies, half)
             half /= math.sqrt(self._pairs)
         return found
 

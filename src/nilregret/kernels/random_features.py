@@ -168,10 +168,8 @@ class RandomFeatures(PointKernel):
     def features(self, points: npt.ArrayLike) -> Array:
         """Returns all cosines, then all sines, times the root of scale / m, `(n, 2 m)`."""
         X = points_array("points", points)
-        phases = X @ self.frequencies(X.shape[1]).T
         found = np.empty((len(X), 2 * self.count))
-        np.cos(phases, out=found[:, : self.count])
-        np.sin(phases, out=found[:, self.count :])
+        write_waves(X, self.frequencies(X.shape[1]).T, found)
         found *= math.sqrt(self.kernel.scale / self.count)
         return found
 
@@ -181,6 +179,13 @@ class RandomFeatures(PointKernel):
         cosines, sines = np.hsplit(self.features(points), 2)
         of_cosines, of_sines = np.hsplit(np.asarray(weights), 2)
         return np.asarray((of_sines * cosines - of_cosines * sines) @ self.frequencies(points.shape[1]))
+
+
+def write_waves(points: Array, frequencies: Array, out: Array) -> None:
+    """Writes the cosines, then the sines, of points `(..., d)` times frequencies `(d, m)` to `out`, `(..., 2 m)`."""
+    phases, count = points @ frequencies, frequencies.shape[1]
+    np.cos(phases, out=out[..., :count])
+    np.sin(phases, out=out[..., count:])
 
 
 @lru_cache(maxsize=64)
