@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from tuning_parts import coco
 from tuning_parts.functions import EXTRA, FUNCTIONS
 from tuning_parts.methods import METHODS, OfPolicy, add_method, add_policy
-from tuning_parts.problems import DEVELOPMENT, HELD_OUT, PROBLEMS
+from tuning_parts.problems import DEVELOPMENT, HELD_OUT, MODELS_DEVELOPMENT, MODELS_HELD_OUT, PROBLEMS
 from tuning_parts.report import Table, best_peer, bootstrap, present, reached, rows, worker_ratios
 from tuning_parts.runs import Cache, key, parts, run
 from tuning_parts.show import groups_text, markdown, ratio_text, text, within_text
@@ -46,6 +46,11 @@ def test_halves_have_models_and_functions_alike():
         models = sum(PROBLEMS[name].model for name in names)
         assert len(names) >= least
         assert 2 * models == len(names)
+
+
+def test_models_that_are_held_out_belong_to_no_other_half():
+    assert len(MODELS_DEVELOPMENT) >= 8 <= len(MODELS_HELD_OUT)
+    assert not set(MODELS_HELD_OUT) & {*DEVELOPMENT, *HELD_OUT, *MODELS_DEVELOPMENT}
 
 
 def test_extra_problems_belong_to_neither_half():

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from . import coco
-from .problems import PROBLEMS
+from .problems import MODELS_DEVELOPMENT, MODELS_HELD_OUT
 
 PEERS = ("auto", "random", "tpe", "cmaes", "gpsampler", "botorch")
 WITH_CHOICES = ("auto", "random", "tpe", "gpsampler")
@@ -62,7 +62,7 @@ def _noisy(half, dimensions):
 
 
 def _models(half, dimensions):  # noqa: ARG001
-    return [name for name, problem in PROBLEMS.items() if problem.model and problem.held_out == (half == "held-out")]
+    return MODELS_DEVELOPMENT if half == "development" else MODELS_HELD_OUT
 
 
 def _by_part(names):
