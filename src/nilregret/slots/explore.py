@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array, frozen, integer, many, number, settle, shown
+from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, settle, shown
 from .._utils.errors import InvalidInput
 from .._utils.overrides import take_back
 from .._utils.randomness import Randomness
@@ -246,12 +246,19 @@ class InitialDesign(Explore):
 
     The same seed gives the same points, whatever the rewards are. If the domain has fewer points, all of them are
     played in random order. After a restart the design begins again.
+
+    Attributes:
+        rounds: number of points.
+        middle: True to begin with every number in the middle of its range. In many dimensions that is much closer to
+            most points than they are to each other. It has no effect on arms.
     """
 
     rounds: int = 10
+    middle: bool = False
 
     def __post_init__(self) -> None:
         settle(self, rounds=integer("rounds", self.rounds, low=1, high=MOST_ROUNDS, why=COUNTED))
+        settle(self, middle=flag("middle", self.middle))
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
         """Returns True in the first rounds."""
@@ -264,7 +271,7 @@ class InitialDesign(Explore):
 
     def places(self, situation: Situation) -> Array:
         """Returns the next point of the design."""
-        points = _design_of(situation.domain, self.rounds, situation.seed)
+        points = _design_of(situation.domain, self.rounds, situation.seed, self.middle)
         return points[situation.history : situation.history + 1]
 
     def check(self, policy: Policy) -> None:
@@ -273,9 +280,9 @@ class InitialDesign(Explore):
 
 
 @lru_cache(maxsize=16)
-def _design_of(domain: Domain, rounds: int, seed: int) -> Array:
+def _design_of(domain: Domain, rounds: int, seed: int, middle: bool) -> Array:
     """Returns the points of a run's initial design, read-only. Each of its rounds asks for them."""
-    return frozen(design(domain, rounds, np.random.default_rng([seed, *DESIGN])))
+    return frozen(design(domain, rounds, np.random.default_rng([seed, *DESIGN]), middle=middle))
 
 
 @final
