@@ -203,6 +203,7 @@ def fit(
     seed: int = 0,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     fewest: int = FEWEST,
+    stds: npt.ArrayLike | None = None,
 ) -> Fit:
     """Returns the kernel and the noise that make the rewards most likely, or most probable under a prior.
 
@@ -249,6 +250,8 @@ def fit(
             unless they have bounds here.
         fewest: distinct points below which nothing is fitted. The default is 3, since two say nothing about a
             lengthscale. With a prior, 1 and 2 are enough for the noise.
+        stds: standard deviation of the noise of each reward where it is known, nan elsewhere, `(n,)`. The fitted noise
+            is that of the others.
 
     Raises:
         InvalidInput: values that are not finite, shapes that do not fit, a noise that is not positive, wrong
@@ -265,7 +268,7 @@ def fit(
     if not isinstance(bounds, Mapping | None):
         raise InvalidInput(f"`bounds` is {shown(bounds)}: it must be a dict such as {{'noise': (0.01, 1.0)}}.")
     believed = _prior(kernel, points, rewards, prior, bounds or {})
-    problem = _Problem(kernel, merged(points, rewards), believed, fit_mean=fit_mean)
+    problem = _Problem(kernel, merged(points, rewards, stds), believed, fit_mean=fit_mean)
     theta = _given(problem, noise, fit_noise)
     reason = _nothing_to_fit(problem.data, rewards, fewest)
     if reason:

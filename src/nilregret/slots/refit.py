@@ -20,7 +20,7 @@ from ..domains.domain import sides
 from ..gp import Bank
 from ..gp.context_bank import Candidate
 from ..gp.fitting import FEWEST, MOST_RESTARTS, PRIORS, Standardization, fit
-from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log
+from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log, warped_std
 from ..kernels import Kernel
 from ..kernels.factorization import LEAST_REGULARIZATION
 from .base import Policy
@@ -205,14 +205,19 @@ class Refit(Learning):
         noise: float,
         seed: int,
         prior_mean: float = 0.0,
+        stds: Array | None = None,
     ) -> Refitted:
         """Returns kernel and noise for rows `(n, d)` with rewards `(n,)`, in a box with sides `(d,)`.
+
+        `stds` `(n,)` has the noise of rewards where it is known, and nan elsewhere. The fitted noise is that of the
+        others. If there are none, its prior decides, and under maximum likelihood its first value stays.
 
         If there is nothing to learn from (equal rewards, or fewer than three distinct points), kernel and noise stay,
         and only the mean is fitted. If the noise is unknown (`noise="unknown"`), the kernel's unit is unknown, too.
         Then even one or two points are fitted under the prior. For equal rewards the noise is the mode of its prior.
         """
         warp = WARPS[self.warp](rewards)
+        stds = None if stds is None else warped_std(warp, rewards, stds)
         rewards = rewards if warp is None else warp.to(rewards)
         scale = Standardization.of(rewards) if self.standardize else Standardization(prior_mean, 1.0)
         fewest = 1 if self.noise == "unknown" and self.prior != "none" else FEWEST
@@ -232,6 +237,7 @@ class Refit(Learning):
                 fit_mean=self.standardize,
                 bounds={"scale": (1.0, 1.0)} if self.prior != "none" and _multiplies(kernel, len(sides)) else None,
                 fewest=fewest,
+                stds=None if stds is None else stds / scale.std,
             )
         # A search observes ever better rewards. Their average says little about f elsewhere.
         shifted = Standardization(float(scale.back(found.mean)), scale.std)
