@@ -76,7 +76,7 @@ def auto(
     | | from eight numbers on, the first point in the middle | "Starts" |
     | | then, not on arms or under constraints, `CoordinateSearch` of one parameter | "Every fifth round" |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
-    | refit | every third answer, then ever more rarely; priors of Hvarfner et al. 2024 | "Fits" |
+    | refit | every third answer, then ever more rarely; priors that find heavy noise | "Fits" |
     | | from three numbers on, lengthscales vary about a shared one (`prior="related"`) | "Fits" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
@@ -300,8 +300,9 @@ def _constraints(count: int, domain: Domain, context: Domain | None) -> Constrai
 
 def _fits(domain: Domain, context: Domain | None, *, is_known: bool, limited: bool) -> Refit:
     warp, noise = "half-rank" if context is None else "none", "given" if is_known else "unknown"
-    # Under contexts and constraints, and for two numbers, priors were not compared.
-    prior = "related" if _numbers(domain) >= SEVERAL and context is None and not limited else "hvarfner"
+    prior = "related" if _numbers(domain) >= SEVERAL else "moderate"
+    if limited or context is not None:  # These were not compared there.
+        prior = "hvarfner"
     return Refit(every=3, growth=0.1, warp=warp, noise=noise, prior=prior)
 
 

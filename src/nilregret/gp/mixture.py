@@ -41,11 +41,11 @@ from ..kernels import Kernel
 from .arms import ArmPosterior
 from .at_points import AtPoints, Gradients
 from .paths import drawn_path
-from .protocol import Posterior, RevisablePosterior
+from .protocol import Posterior, WeighingPosterior
 
 LEAST = 1e-9  # share below which a kernel does not count in predictions, although it keeps its share
 
-P = TypeVar("P", bound=RevisablePosterior)
+P = TypeVar("P", bound=WeighingPosterior)
 
 
 class Bank(NamedTuple):
@@ -95,10 +95,10 @@ class Averaged(Posterior, Generic[P]):
         return self.each[0].count
 
     @final
-    def append(self, point: Any, target: float) -> None:
+    def append(self, point: Any, target: float, *, weight: float = 1.0) -> None:
         """Adds one observation to all posteriors."""
         for posterior in self.each:
-            posterior.append(point, target)
+            posterior.append(point, target, weight=weight)
         self._shares = None
 
     @final
@@ -116,10 +116,10 @@ class Averaged(Posterior, Generic[P]):
         self._shares = None
 
     @final
-    def forget(self, point: Any, target: float) -> None:
+    def forget(self, point: Any, target: float, *, weight: float = 1.0) -> None:
         """Removes one observation."""
         for posterior in self.each:
-            posterior.forget(point, target)
+            posterior.forget(point, target, weight=weight)
         self._shares = None
 
     # -- shares --------------------------------------------------------------------------------------------------
