@@ -4,8 +4,7 @@
     python benchmarks/fit.py --cost
     python benchmarks/fit.py --auto
     python benchmarks/fit.py --regret 6
-    python benchmarks/fit.py --noise 20
-    python benchmarks/fit.py --folds 8
+    python benchmarks/fit.py --noise 4
 
 Maximum likelihood of seven kernel parameters (six lengthscales of a Matern-5/2 kernel and its scale) and the noise, n
 points in the unit cube, here and with scikit-learn's GaussianProcessRegressor. Same data, same start, same bounds, one
@@ -20,14 +19,11 @@ start climbs to its end: in turn, median ratios of CPU time over ten data sets (
 `--regret` plays `nr.auto` on Hartmann's function of six dimensions, noise .3, for 600 rounds: fits to all points, and
 fits that work with 200. The same seeds; until the 200th answer the two are the same.
 
-`--noise` is what it is worth to tell the noise of each answer. `nr.auto` has 40 trials of Branin, Hartmann-3 and
-Hartmann-6, less their mean and divided by their standard deviation. Half of the answers have a noise of .05, the others
-of 1. The same seeds: without `std`, with `std`, and with the mean of both noises for all. Regret is of the recommended
-point, `study.best()`.
-
-`--folds` is what `fold_noise` of the scikit-learn search is worth: 20 candidates of two parameters, 5 folds, on four
-data sets of 150 to 600 rows. The candidate of `study.best()` is valued by 10 times 5 other folds. The difference is in
-standard deviations of the scores of all candidates.
+`--noise` asks whether fits find the noise. Of 28 BBOB problems (14 functions in 2 and 5 dimensions) and of samples of a
+process there are 60 random points, as many sets as it says, with noise of 20%, 5% and none. "within" is the share of
+fits whose noise is within a factor of two of the truth, "none" the median standard deviation that is found where there
+is none, and the share above a tenth of the standard deviation of the rewards, with warps of `auto` and without. Beside
+the prior of `auto` there is that of Hvarfner et al. Needs the wheel `coco-experiment`.
 """
 
 import argparse
@@ -42,19 +38,12 @@ import tracemalloc
 import warnings
 
 import numpy as np
-from common_parts import ratio
-from sklearn import datasets
-from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
-from sklearn.model_selection import RepeatedKFold, cross_val_score
-from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import nilregret as nr
 from nilregret.gp import fitting
-from nilregret.integrations.sklearn import NoRegretSearchCV
-from nilregret.simulation.environments import branin, hartmann3, hartmann6
+from nilregret.simulation.environments import hartmann6
 from nilregret.slots import refit as refits
 
 DIMENSION = 6
@@ -170,73 +159,45 @@ def regret_of_parts(seeds):
     print(f"regret of rounds 201 to 600: fits to all {np.round(totals[most], 1)}, to 200 {np.round(totals[200], 1)}")
 
 
-PROBLEMS = {"Branin": branin, "Hartmann-3": hartmann3, "Hartmann-6": hartmann6}
-STDS, TRIALS = (0.05, 1.0), 40
+def noisy_sets(percent, seeds):
+    """Pairs of 60 random points of the unit cube with their rewards, by kind of function, and the noise of each set."""
+    from tuning_parts import coco
+
+    for name in coco.names("bbob", coco.DEVELOPED_ON, (2, 5), noise=percent or None):
+        problem = coco.problem(name)
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            points = rng.uniform(problem.space.lower, problem.space.upper, (60, problem.space.dimension))
+            values = np.array([problem.value(problem.space.decode(point)) for point in points])
+            X = (points - problem.space.lower) / (problem.space.upper - problem.space.lower)
+            yield "bbob", X, values + problem.noise * rng.standard_normal(60), problem.noise
+    for dimension, lengthscale in ((1, 0.15), (2, 0.3), (5, 0.7), (5, 2.0)):
+        for seed in range(5 * seeds):
+            rng = np.random.default_rng(seed)
+            X = rng.uniform(size=(60, dimension))
+            matrix = nr.Matern(2.5, lengthscale)(X, X) + 1e-10 * np.eye(60)
+            values, noise = np.linalg.cholesky(matrix) @ rng.standard_normal(60), percent / 100 * 2.0
+            yield "samples", X, values + noise * rng.standard_normal(60), noise
 
 
-def regret_of_recommended(problem, way, seed):
-    """Regret of the recommended point, in standard deviations of the problem over its box."""
-    f = PROBLEMS[problem]
-    low, high = f.domain.lower, f.domain.upper
-    values = f(low + (high - low) * np.random.default_rng(0).uniform(size=(4000, len(low))))
-    mean, std = values.mean(), values.std()
-    rng, study = np.random.default_rng(2000 + seed), nr.Study(nr.auto(f.domain, budget=TRIALS), seed=seed)
-    study.quiet = True
-    for _ in range(TRIALS):
-        trial, noise = study.ask(), float(rng.choice(STDS))
-        reward = (float(f(trial.point[None])[0]) - mean) / std + noise * rng.standard_normal()
-        told = {"untold": None, "told": noise, "alike": float(np.sqrt(np.mean(np.square(STDS))))}[way]
-        study.tell(trial, reward, std=told)
-    return (f.best - float(f(study.best().point[None])[0])) / std
-
-
-def worth_of_noise(seeds):
-    """Regret with and without the noise of each answer."""
-    every, ways = {}, ("untold", "told", "alike")
-    for problem in PROBLEMS:
-        for way in ways:
-            found = [regret_of_recommended(problem, way, seed) for seed in range(seeds)]
-            every.setdefault(way, []).append(np.array(found))
-        untold, told, alike = (every[way][-1] for way in ways)
-        print(f"{problem:10}: regret {untold.mean():.3f} untold; told over untold {ratio(told, untold)}, "
-              f"all alike over untold {ratio(alike, untold)}")  # fmt: skip
-    untold, told, alike = (np.mean(every[way], axis=0) for way in ways)
-    print(f"all       : told over untold {ratio(told, untold)}, all alike over untold {ratio(alike, untold)}")
-
-
-def searched(data, fold_noise, seed):
-    """The search on a data set, and what its choice is worth on many other folds."""
-    X, y, estimator, space = data
-    search = NoRegretSearchCV(estimator, space, n_iter=20, cv=5, random_state=seed, fold_noise=fold_noise)
-    search.fit(X, y)
-    study = nr.Study(search.policy_, seed=0)
-    study.quiet = True
-    for trial in search.trials_:
-        study.add(trial.parameters, trial.reward, std=trial.std)
-    chosen = clone(estimator).set_params(**study.best().parameters)
-    scores = cross_val_score(chosen, X, y, cv=RepeatedKFold(n_splits=5, n_repeats=10, random_state=99))
-    return float(scores.mean()), float(np.std([trial.reward for trial in search.trials_]))
-
-
-def worth_of_folds(seeds):
-    """How much better the chosen candidate is with the noise of its folds than without."""
-    svm = {"C": nr.Float(1e-2, 1e3, log=True), "gamma": nr.Float(1e-5, 1e1, log=True)}
-    trees = {"max_depth": nr.Int(1, 12), "min_samples_leaf": nr.Int(1, 30)}
-    cancer, wine, digits, diabetes = (load(return_X_y=True) for load in (
-        datasets.load_breast_cancer, datasets.load_wine, datasets.load_digits, datasets.load_diabetes))  # fmt: skip
-    problems = {
-        "cancer, SVM": (*cancer, SVC(), svm), "wine, SVM": (*wine, SVC(), svm),
-        "digits, tree": (digits[0][:600], digits[1][:600], DecisionTreeClassifier(random_state=0), trees),
-        "diabetes, tree": (*diabetes, DecisionTreeRegressor(random_state=0), trees),
-    }  # fmt: skip
-    gains = []
-    for name, data in problems.items():
-        pairs = np.array([[searched(data, each, seed) for each in (False, True)] for seed in range(seeds)])
-        gains.append((pairs[:, 1, 0] - pairs[:, 0, 0]) / pairs[:, :, 1].mean())
-        print(f"{name:15}: with fold_noise better by {gains[-1].mean():+.3f} standard deviations of the scores")
-    every, drawn = np.mean(gains, axis=0), np.random.default_rng(0).integers(seeds, size=(4000, seeds))
-    low, high = np.quantile(every[drawn].mean(axis=1), [0.025, 0.975])
-    print(f"all            : better by {every.mean():+.3f} [{low:+.3f}, {high:+.3f}]")
+def noise_found(seeds):
+    """How often a fit finds the noise within a factor of two, and what noise it finds where there is none."""
+    ways = [(prior, warp) for prior in ("hvarfner", "moderate") for warp in ("half-rank", "none")]
+    for percent in (20, 5, 0):
+        found = {}
+        for kind, X, y, noise in noisy_sets(percent, seeds):
+            kernel = nr.kernel_for(nr.Box([0] * X.shape[1], [1] * X.shape[1]), lengthscale=0.5)
+            for prior, warp in ways:
+                refit = nr.slots.Refit(every=3, prior=prior, warp=warp, noise="unknown")
+                fitted = refit(kernel, X, y, np.ones(X.shape[1]), noise=0.1, seed=0)
+                share = np.sqrt(fitted.regularization)
+                found.setdefault((kind, prior, warp), []).append(share * fitted.scale.std / noise if noise else share)
+        for (kind, prior, warp), ratios in found.items():
+            ratio = np.array(ratios)
+            share, middle = np.mean(np.abs(np.log2(ratio)) <= 1.0), np.median(ratio)
+            within = f"{share:.0%} within a factor of two, median {middle:.2f}"
+            none = f"median {middle:.4f} where there is none, {np.mean(ratio > 0.1):.0%} above 0.1"
+            print(f"noise {percent:2}%, {kind:7}, {prior:8}, warp {warp:9}: {within if percent else none}")
 
 
 if __name__ == "__main__":
@@ -246,15 +207,10 @@ if __name__ == "__main__":
     parser.add_argument("--cost", action="store_true", help="of a study's fits instead")
     parser.add_argument("--auto", action="store_true", help="the fits of auto instead")
     parser.add_argument("--regret", type=int, metavar="SEEDS", help="compare regret instead")
-    parser.add_argument("--noise", type=int, metavar="SEEDS", help="compare regret with and without told noise instead")
-    parser.add_argument(
-        "--folds", type=int, metavar="SEEDS", help="what the noise of folds is worth to a search instead"
-    )
+    parser.add_argument("--noise", type=int, metavar="SETS", help="compare the noise that is found instead")
     options = parser.parse_args()
-    if options.folds:
-        worth_of_folds(options.folds)
-    elif options.noise:
-        worth_of_noise(options.noise)
+    if options.noise:
+        noise_found(options.noise)
     elif options.regret:
         regret_of_parts(options.regret)
     elif options.auto:

@@ -144,7 +144,9 @@ def reward_text(trial: Trial | Answer) -> str:
     if trial.reward is None:
         return ""
     noise = "" if trial.std is None else f" \N{PLUS-MINUS SIGN} {short(trial.std)}"
-    return short(trial.reward) + noise + ("" if trial.plays is None else f" (mean of {many(trial.plays.times, 'play')})")
+    return (
+        short(trial.reward) + noise + ("" if trial.plays is None else f" (mean of {many(trial.plays.times, 'play')})")
+    )
 
 
 def axis(label: str, *, log: bool = False, names: Sequence[object] | None = None) -> dict[str, Any]:
