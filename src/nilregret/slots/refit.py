@@ -19,6 +19,7 @@ from .._utils.serialize import described, entries, from_plain, to_plain
 from ..domains.domain import sides
 from ..gp import Bank
 from ..gp.context_bank import Candidate
+from ..gp.ensemble import Ensemble
 from ..gp.fitting import FEWEST, MOST_RESTARTS, PRIORS, Standardization, fit
 from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log, warped_std
 from ..kernels import Kernel
@@ -48,7 +49,7 @@ class Learning(ABC):
         """Raises `InvalidInput` for policies in which this part makes no sense."""
 
     @abstractmethod
-    def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> Bank | None:
+    def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> Bank | Ensemble | None:
         """Returns the kernels to compare, or None for the current kernel alone.
 
         Args:
