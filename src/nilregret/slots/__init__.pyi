@@ -21,6 +21,7 @@ from .constraints import Constraints as Constraints
 from .constraints import EveryRound as EveryRound
 from .constraints import OnAverage as OnAverage
 from .delay_law import Waits as Waits
+from .elsewhere import Elsewhere as Elsewhere
 from .envelope import Bounds as Bounds
 from .envelope import Confidence as Confidence
 from .envelope import Envelope as Envelope
