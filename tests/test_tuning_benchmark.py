@@ -8,12 +8,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
+from tuning_parts import coco
 from tuning_parts.functions import EXTRA, FUNCTIONS
 from tuning_parts.methods import METHODS, OfPolicy, add_method, add_policy
-from tuning_parts.problems import DEVELOPMENT, HELD_OUT, PROBLEMS
-from tuning_parts.report import Table, bootstrap, present, reached, rows, worker_ratios
+from tuning_parts.problems import DEVELOPMENT, HELD_OUT, MODELS_DEVELOPMENT, MODELS_HELD_OUT, PROBLEMS
+from tuning_parts.report import Table, best_peer, bootstrap, present, reached, rows, worker_ratios
 from tuning_parts.runs import Cache, key, parts, run
-from tuning_parts.show import markdown, ratio_text, text, within_text
+from tuning_parts.show import groups_text, markdown, ratio_text, text, within_text
+from tuning_parts.suites import SUITES
 
 OPTIMA = {
     "hartmann-6": {"x0": 0.20169, "x1": 0.150011, "x2": 0.476874, "x3": 0.275332, "x4": 0.311652, "x5": 0.6573},
@@ -44,6 +46,11 @@ def test_halves_have_models_and_functions_alike():
         models = sum(PROBLEMS[name].model for name in names)
         assert len(names) >= least
         assert 2 * models == len(names)
+
+
+def test_models_that_are_held_out_belong_to_no_other_half():
+    assert len(MODELS_DEVELOPMENT) >= 8 <= len(MODELS_HELD_OUT)
+    assert not set(MODELS_HELD_OUT) & {*DEVELOPMENT, *HELD_OUT, *MODELS_DEVELOPMENT}
 
 
 def test_extra_problems_belong_to_neither_half():
@@ -325,3 +332,68 @@ def test_methods_suggest_what_counts_alone():
         ("ride", "gear", "load", "shared", "way"),
         ("stay", "shared", "way"),
     }
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_names_of_suites_resolve_and_halves_are_apart(suite):
+    halves = {half: SUITES[suite].names(half, None) for half in ("development", "held-out")}
+    assert not set(halves["development"]) & set(halves["held-out"])
+    assert set(SUITES[suite].methods) <= set(METHODS)
+    for half, names in halves.items():
+        assert len(names) == len(set(names)) > 0
+        assert all(name in PROBLEMS or coco.NAME.fullmatch(name) for name in names)
+        grouped = SUITES[suite].groups(names)
+        assert {name for group in grouped.values() for name in group} in ({*names}, set())
+        for name in names:
+            parts_of = coco.NAME.fullmatch(name)
+            held_out = PROBLEMS[name].held_out if parts_of is None else int(parts_of[4]) in coco.HELD_OUT
+            assert held_out == (half == "held-out")
+
+
+def test_held_out_suite_of_functions_has_84_problems_in_five_groups():
+    names = SUITES["bbob"].names("held-out", None)
+    assert len(names) == 14 * 3 * 2
+    groups = SUITES["bbob"].groups(names)
+    assert [len(group) for group in groups.values()] == [12, 18, 12, 18, 24, 28, 28, 28]
+    assert len(SUITES["bbob"].names("held-out", [20, 40])) == 8 * 2
+
+
+def logged(cache, problem, gaps, **more):
+    """Runs of one trial on a problem whose optimum is 0, by method."""
+    for method, gap in gaps.items():
+        cache.add({"problem": problem, "method": method, "seed": 0, "values": [-gap], "told": [-gap], "wall": [1.0],
+                   "cpu": [1.0], **more})  # fmt: skip
+
+
+def test_logarithms_of_gaps_have_a_floor_and_a_best_peer():
+    cache, problems = Cache(None), ["levy-5", "levy-20", "ackley-10"]
+    logged(cache, "levy-5", {"auto": 0.0, "random": 10.0, "tpe": 1.0, "cmaes": 1e-3})
+    logged(cache, "levy-20", {"auto": 0.1, "random": 1e5, "tpe": 1e4, "cmaes": 1e3})
+    logged(cache, "ackley-10", {"auto": 0.1, "random": 10.0, "tpe": 1.0, "gpsampler": 0.01})
+    names = ["auto", "random", "tpe", "cmaes", "gpsampler"]
+    table = Table(cache, problems, names, [0], 1, measure="log gap", redraw=True)
+    assert table.regret[:, 0, 0].tolist() == [-8.0, -1.0, -1.0]
+    every = rows(table)
+    assert every[2].less == pytest.approx(-14.0 / 3)
+    assert every[2].less_interval == pytest.approx((-8.0, -1.0))  # of one seed: over problems alone
+    peer = best_peer(every)
+    assert (peer.method, peer.less, peer.problems) == ("gpsampler", 1.0, 1)  # of the runs that both have
+    assert np.isnan(every[4].rank)  # on a third of the problems
+    assert every[0].rank == pytest.approx(1.0)  # where the others are
+    assert "auto less the best peer: gpsampler +1.000 [+1.000, +1.000], 1 problems" in text(table, "two")
+    assert "worse than random" not in text(table, "two")
+    printed = groups_text({"first": Table(cache, problems[:2], names, [0], 1, measure="log gap", redraw=True)})
+    assert "+3.000, 4.00, -7.50 [-9.00, -6.00]" in printed
+    assert printed.split()[-2:] == ["-", "cmaes"]  # no run of the last method
+
+
+def test_under_noise_the_recommended_point_counts_where_the_run_has_it():
+    cache = Cache(None)
+    logged(cache, "levy-5", {"mine": 4.0}, recommended={"1": -0.5})
+    assert Table(cache, ["levy-5"], ["mine"], [0], 1, measure="gap").regret[0, 0, 0] == 0.5
+    done = run("camel-noisy", "ei", 0, 12)
+    assert list(done["recommended"]) == ["12"]
+    assert done["recommended"]["12"] in done["values"]
+    told_best = run("camel-noisy", "random", 0, 31)
+    assert told_best["recommended"]["30"] == told_best["values"][int(np.argmax(told_best["told"][:30]))]
+    assert "recommended" not in run("levy-5", "random", 0, 2)

@@ -36,3 +36,16 @@ class Problem:
         """The noiseless value and the value that the method is told."""
         value = float(self.value(parameters))
         return value, value + self.noise * float(rng.standard_normal()) if self.noise else value
+
+
+def model_problem(value, best, held_out=False, **parameters):
+    name = value.__name__.replace("_", "-")
+    return Problem(name=name, space=nr.Space(**parameters), value=value, best=best, model=True, held_out=held_out)
+
+
+def log(low, high):
+    return nr.Float(low, high, log=True)
+
+
+def log_int(low, high):
+    return nr.Int(low, high, log=True)

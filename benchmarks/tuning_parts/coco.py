@@ -21,6 +21,7 @@ from .base import Problem
 # of many modes, 20 to 24 with a weak one).
 FUNCTIONS = (1, 3, 6, 8, 9, 10, 13, 15, 16, 17, 20, 21, 23, 24)
 DIMENSIONS = (2, 5, 10)
+IN_HIGH = (1, 3, 8, 10, 15, 17, 20, 21)  # functions in more dimensions than these
 DEVELOPED_ON, HELD_OUT = (1,), (4, 5)  # instances
 NAME = re.compile(r"(bbob|mixint)-f(\d+)-d(\d+)-i(\d+)(?:-n(\d+))?")
 

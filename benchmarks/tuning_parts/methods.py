@@ -1,7 +1,8 @@
 """Who is compared: objects with `suggest() -> parameters` and `tell(parameters, reward)`, rewards to be maximised.
 
 All are as a user would have them who sets nothing. Several suggestions may be open at once; `tell` is given the very
-dict that `suggest` gave. Peers are imported when they are first used (`peers.py`).
+dict that `suggest` gave. A method with `recommended() -> parameters` says which point a user takes under noise; of the
+others it is the one that was told the best reward. Peers are imported when they are first used (`peers.py`).
 """
 
 import importlib
@@ -14,7 +15,7 @@ import numpy as np
 
 import nilregret as nr
 
-from .peers import Ax, BoTorch, Open, Optuna, Smac, Turbo
+from .peers import Ax, BoTorch, CmaEs, Open, Optuna, Smac, Turbo
 
 
 class Method(Protocol):
@@ -51,6 +52,9 @@ class Policy:
     def tell(self, parameters, reward):
         self.study.tell(self.open.close(parameters), reward)
 
+    def recommended(self):
+        return self.study.best().parameters
+
 
 def expected_improvement(space):
     """The plainest policy for this without being told anything: EI, refitted."""
@@ -79,10 +83,12 @@ METHODS = {
     "random": RandomSearch,
     "tpe": lambda space, seed: Optuna(space, seed, "TPESampler"),
     "gpsampler": lambda space, seed: Optuna(space, seed, "GPSampler"),
+    "cmaes": CmaEs,
     "botorch": BoTorch,
     "turbo": Turbo,
     "ax": Ax,
     "smac": Smac,
+    "auto": OfPolicy(nr.auto),
     "ei": OfPolicy(expected_improvement),
 }
 

@@ -5,61 +5,12 @@ every evaluation is a pure function of its parameters (fixed splits, fixed seeds
 Losses are what is left as they are: a model that diverges is many times worse than one that does not.
 """
 
-import math
-import warnings
-from functools import cache
-
 import numpy as np
 
-from nilregret import Choice, Float, Int, Space
+from nilregret import Choice, Float, Int
 
-from .base import Problem
-
-WORST = 50.0  # of a logarithmic loss or a relative squared error: what a prediction that is not finite counts as
-
-
-@cache
-def split(name, rows):
-    """Training and validation data, half each, of at most so many rows, standardised by the training half."""
-    from sklearn import datasets
-    from sklearn.model_selection import train_test_split
-
-    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
-    chosen = np.random.default_rng(0).permutation(len(y))[:rows]
-    X, y = X[chosen], y[chosen]
-    stratify = None if name == "diabetes" else y
-    parts = train_test_split(X, y, test_size=0.5, random_state=0, stratify=stratify)
-    mean, std = parts[0].mean(axis=0), parts[0].std(axis=0)
-    std = np.where(std > 0, std, 1.0)
-    return (parts[0] - mean) / std, (parts[1] - mean) / std, parts[2], parts[3]
-
-
-def log_loss(model, name, rows):
-    """Minus the mean log probability of the validation classes; probabilities as they are, at least 1e-15."""
-    X, X_valid, y, y_valid = split(name, rows)
-    probabilities = fitted(model, X, y).predict_proba(X_valid)
-    chosen = probabilities[np.arange(len(y_valid)), np.searchsorted(model.classes_, y_valid)]
-    loss = -float(np.mean(np.log(np.clip(chosen, 1e-15, 1.0))))
-    return -loss if math.isfinite(loss) else -WORST
-
-
-def accuracy(model, name, rows):
-    X, X_valid, y, y_valid = split(name, rows)
-    return float(np.mean(fitted(model, X, y).predict(X_valid) == y_valid))
-
-
-def squared_error(model, name, rows):
-    """Minus the squared error, relative to that of the mean."""
-    X, X_valid, y, y_valid = split(name, rows)
-    left = y_valid - fitted(model, X, y).predict(X_valid)
-    loss = float(np.mean(left**2) / np.var(y_valid))
-    return -min(loss, WORST) if math.isfinite(loss) else -WORST
-
-
-def fitted(model, X, y):
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # that it has not converged, which is a part of the problem
-        return model.fit(X, y)
+from .base import log, log_int, model_problem
+from .data import accuracy, fitted, log_loss, split, squared_error
 
 
 def svm_cancer(p):
@@ -130,11 +81,7 @@ def kernel_ridge_diabetes(p):
     from sklearn.kernel_ridge import KernelRidge
 
     model = KernelRidge(alpha=p["alpha"], kernel=p["kernel"], gamma=p["gamma"], degree=p["degree"], coef0=p["constant"])
-    X, X_valid, y, y_valid = split("diabetes", 442)
-    mean = y.mean()
-    left = y_valid - mean - fitted(model, X, y - mean).predict(X_valid)
-    loss = float(np.mean(left**2) / np.var(y_valid))
-    return -min(loss, WORST) if math.isfinite(loss) else -WORST
+    return squared_error(model, "diabetes", 442, centre=True)
 
 
 def svr_diabetes(p):
@@ -185,76 +132,63 @@ def boosting_diabetes(p):
     return squared_error(model, "diabetes", 300)
 
 
-def _model(value, best, held_out=False, **parameters):
-    name = value.__name__.replace("_", "-")
-    return Problem(name=name, space=Space(**parameters), value=value, best=best, model=True, held_out=held_out)
-
-
-def _log(low, high):
-    return Float(low, high, log=True)
-
-
-def _log_int(low, high):
-    return Int(low, high, log=True)
-
-
 MODELS = [
-    _model(
+    model_problem(
         svm_cancer, -1.0,
-        C=_log(1e-3, 1e3), gamma=_log(1e-6, 1e1), kernel=Choice("rbf", "poly", "sigmoid", "linear"), degree=Int(2, 5),
+        C=log(1e-3, 1e3), gamma=log(1e-6, 1e1), kernel=Choice("rbf", "poly", "sigmoid", "linear"), degree=Int(2, 5),
     ),
-    _model(
+    model_problem(
         boosting_cancer, -1.0,
-        learning_rate=_log(1e-3, 1e1), trees=_log_int(5, 60), depth=Int(1, 8), subsample=Float(0.2, 1.0),
-        leaf=_log_int(1, 50), features=Float(0.1, 1.0),
+        learning_rate=log(1e-3, 1e1), trees=log_int(5, 60), depth=Int(1, 8), subsample=Float(0.2, 1.0),
+        leaf=log_int(1, 50), features=Float(0.1, 1.0),
     ),
-    _model(
+    model_problem(
         mlp_digits, -1.0,
-        units=_log_int(4, 64), activation=Choice("relu", "tanh", "logistic"), alpha=_log(1e-6, 1e1),
-        step=_log(1e-4, 1.0), batch=_log_int(8, 128), solver=Choice("adam", "sgd"), momentum=Float(0.0, 0.99),
+        units=log_int(4, 64), activation=Choice("relu", "tanh", "logistic"), alpha=log(1e-6, 1e1),
+        step=log(1e-4, 1.0), batch=log_int(8, 128), solver=Choice("adam", "sgd"), momentum=Float(0.0, 0.99),
     ),
-    _model(
+    model_problem(
         forest_diabetes, -1.0,
-        depth=Int(1, 16), leaf=_log_int(1, 60), features=Float(0.1, 1.0), bootstrap=Choice(True, False),
-        pruning=_log(1e-2, 1e3),
+        depth=Int(1, 16), leaf=log_int(1, 60), features=Float(0.1, 1.0), bootstrap=Choice(True, False),
+        pruning=log(1e-2, 1e3),
     ),
-    _model(
+    model_problem(
         logistic_digits, -1.0,
-        C=_log(1e-5, 1e3), components=Int(2, 50), whiten=Choice("yes", "no"), power=Float(0.2, 2.0),
+        C=log(1e-5, 1e3), components=Int(2, 50), whiten=Choice("yes", "no"), power=Float(0.2, 2.0),
         balanced=Choice("yes", "no"),
     ),
-    _model(
+    model_problem(
         knn_digits, 0.0,
-        neighbours=_log_int(1, 100), weights=Choice("uniform", "distance"), components=Int(2, 60),
+        neighbours=log_int(1, 100), weights=Choice("uniform", "distance"), components=Int(2, 60),
         metric=Choice("euclidean", "manhattan", "chebyshev", "cosine"), whiten=Choice("yes", "no"),
     ),
-    _model(
+    model_problem(
         kernel_ridge_diabetes, -1.0,
-        alpha=_log(1e-4, 1e3), gamma=_log(1e-5, 1e1), kernel=Choice("rbf", "laplacian", "polynomial"),
+        alpha=log(1e-4, 1e3), gamma=log(1e-5, 1e1), kernel=Choice("rbf", "laplacian", "polynomial"),
         degree=Int(1, 5), constant=Float(0.0, 5.0),
     ),
-    _model(
+    model_problem(
         svr_diabetes, -1.0, held_out=True,
-        C=_log(1e-2, 1e4), gamma=_log(1e-5, 1e1), epsilon=_log(1e-2, 1e2), kernel=Choice("rbf", "sigmoid", "linear"),
+        C=log(1e-2, 1e4), gamma=log(1e-5, 1e1), epsilon=log(1e-2, 1e2), kernel=Choice("rbf", "sigmoid", "linear"),
     ),
-    _model(
+    model_problem(
         extra_trees_wine, -1.0, held_out=True,
-        criterion=Choice("gini", "entropy"), depth=Int(1, 12), leaf=_log_int(1, 30), features=Float(0.05, 1.0),
-        impurity=_log(1e-5, 0.3), bootstrap=Choice(True, False),
+        criterion=Choice("gini", "entropy"), depth=Int(1, 12), leaf=log_int(1, 30), features=Float(0.05, 1.0),
+        impurity=log(1e-5, 0.3), bootstrap=Choice(True, False),
     ),
-    _model(
+    model_problem(
         sgd_cancer, -1.0, held_out=True,
-        alpha=_log(1e-6, 1e1), l1=Float(0.0, 1.0), eta=_log(1e-4, 1e1), power=Float(0.0, 1.0),
-        schedule=Choice("constant", "invscaling", "adaptive"), average=Choice(True, False), epochs=_log_int(2, 40),
+        alpha=log(1e-6, 1e1), l1=Float(0.0, 1.0), eta=log(1e-4, 1e1), power=Float(0.0, 1.0),
+        schedule=Choice("constant", "invscaling", "adaptive"), average=Choice(True, False), epochs=log_int(2, 40),
     ),
-    _model(
+    model_problem(
         splines_diabetes, -1.0, held_out=True,
-        knots=Int(2, 12), degree=Int(1, 4), placed=Choice("uniform", "quantile"), alpha=_log(1e-4, 1e2),
+        knots=Int(2, 12), degree=Int(1, 4), placed=Choice("uniform", "quantile"), alpha=log(1e-4, 1e2),
         l1=Float(0.0, 1.0),
     ),
-    _model(
+    model_problem(
         boosting_diabetes, -1.0, held_out=True,
-        loss=Choice("squared_error", "absolute_error", "huber"), learning_rate=_log(1e-3, 2.0), trees=_log_int(5, 100),
-        leaves=_log_int(2, 32), subsample=Float(0.2, 1.0), features=Float(0.1, 1.0),
+        loss=Choice("squared_error", "absolute_error", "huber"), learning_rate=log(1e-3, 2.0), trees=log_int(5, 100),
+        leaves=log_int(2, 32), subsample=Float(0.2, 1.0), features=Float(0.1, 1.0),
     ),
 ]  # fmt: skip

@@ -1,36 +1,51 @@
 """What the runs say, as numbers; `show.py` prints them."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from .methods import METHODS, OfPolicy
 from .problems import PROBLEMS
 from .runs import parts
 
 DRAWS = 4000  # of a bootstrap interval
 TINY = 1e-12
+FLOOR = 1e-8  # of a gap whose logarithm is taken
+MEASURES = {
+    "regret": "normalised regret (1 = median random search, 0 = optimum)",
+    "gap": "gap to the optimum",
+    "log gap": f"log10 of the gap to the optimum, at least {FLOOR:g}",
+}
 LAST = 3  # asks, of which the dearest counts: a refit every three answers is among them
 
 
 def found(run, trials):
-    """What a user is left with: the noiseless value of the trial whose told value is the best."""
+    """What a user is left with: the noiseless value of the trial whose told value is the best.
+
+    Under noise it is that of the point that the method recommends, where the run says so.
+    """
+    if (value := run.get("recommended", {}).get(str(trials))) is not None:
+        return float(value)
     told = np.array(run["told"][:trials])
     return float(run["values"][int(told.argmax())])
 
 
 class Table:
-    """Normalised regret of methods `(problems, methods, seeds)` at a number of trials, NaN where there is no run.
+    """Regret of methods `(problems, methods, seeds)` at a number of trials, NaN where there is no run.
 
     Regret: the optimum less what was found (see `found`). The optimum of a model is the highest value that any run in
-    the cache has had, of whatever method. Normalised by the regret of the median random search with equal trials: 0 is
-    the optimum, 1 is random search. `plain`: that of random search itself, of all its seeds, by problem.
+    the cache has had, of whatever method. As a measure says (`MEASURES`) it is normalised by the regret of the median
+    random search with equal trials, left as it is, or its logarithm is taken. `plain`: that of random search itself, of
+    all its seeds, by problem. Intervals are over seeds, and, with `redraw`, over problems as well.
 
     `wall` and `cpu`: seconds of a run; `ask`: CPU seconds of the dearest of the last three asks, what is done when
     their predecessors are told included.
     """
 
-    def __init__(self, cache, problems, methods, seeds, trials):
+    def __init__(self, cache, problems, methods, seeds, trials, *, measure="regret", redraw=False):
         self.problems, self.methods, self.trials = list(problems), list(methods), trials
+        self.measure, self.redraw = measure, redraw
         shape = (len(self.problems), len(self.methods), len(seeds))
         self.regret, self.wall, self.cpu, self.ask = (np.full(shape, np.nan) for _ in range(4))
         self.plain = []
@@ -38,10 +53,11 @@ class Table:
             best = optimum(cache, problem)
             plain = [optimum_gap(cache, problem, "random", seed, trials, best) for seed in all_seeds(cache, problem)]
             scale = max(float(np.nanmedian(plain)), TINY) if np.isfinite(plain).any() else np.nan
-            self.plain.append(np.array(plain) / scale)
+            self.plain.append(measured(np.array(plain), measure, scale))
             for j, method in enumerate(self.methods):
                 for k, seed in enumerate(seeds):
-                    self.regret[i, j, k] = optimum_gap(cache, problem, method, seed, trials, best) / scale
+                    gap = optimum_gap(cache, problem, method, seed, trials, best)
+                    self.regret[i, j, k] = measured(gap, measure, scale)
                     if cache.has(problem, method, seed, trials):
                         run = cache.runs[problem, method, seed]
                         self.wall[i, j, k], self.cpu[i, j, k] = run["wall"][trials - 1], run["cpu"][trials - 1]
@@ -52,7 +68,8 @@ class Table:
         """Mean rank on each problem `(problems, methods)`: 1 the best, ties shared.
 
         One more than the methods that do better, each counted as the share of the seeds that both have; NaN on problems
-        where some two have no seed in common. With all runs there, the mean over seeds of the rank.
+        where some two have no seed in common. With all runs there, the mean over seeds of the rank. A method with runs
+        on less than half of the problems has no rank, and counts for none.
         """
         return np.array(
             [_ranks(self._beaten(i), np.ones((1, self.regret.shape[2])))[0] for i in range(len(self.plain))]
@@ -64,7 +81,7 @@ class Table:
         drawn = []
         for i in range(len(self.problems)):
             beaten = self._beaten(i)
-            there = np.isfinite(self.regret[i]).sum(axis=0) >= min(2, len(self.methods))
+            there = np.isfinite(self.regret[i, self.ranked()]).sum(axis=0) >= min(2, len(self.methods))
             weights = np.zeros((DRAWS, seeds))
             if there.any():
                 weights[:, there] = rng.multinomial(there.sum(), np.full(there.sum(), 1.0 / there.sum()), DRAWS)
@@ -78,13 +95,26 @@ class Table:
         with np.errstate(invalid="ignore"):
             return (kept * np.nan_to_num(drawn[there])).sum(axis=0) / kept.sum(axis=0)
 
+    def ranked(self):
+        """Whether a method has runs on at least half of the problems, `(methods,)`."""
+        there = np.isfinite(self.regret).any(axis=2).sum(axis=0)
+        return 2 * there >= max(there, default=0)
+
     def _beaten(self, i):
         """Whether the second method does better than the first `(seeds, methods, methods)`; one half of a tie."""
         regret = np.round(self.regret[i].T, 9)
         beaten = 0.5 + 0.5 * np.sign(regret[:, :, None] - regret[:, None, :])
-        same = np.arange(len(self.methods))
+        same, ranked = np.arange(len(self.methods)), self.ranked()
         beaten[:, same, same] = 0.0
+        beaten[:, :, ~ranked], beaten[:, ~ranked] = 0.0, np.nan
         return beaten
+
+
+def measured(gaps, measure, scale):
+    """Gaps to the optimum in a measure; `scale` is that of the median random search."""
+    if measure == "log gap":
+        return np.log10(np.maximum(gaps, FLOOR))
+    return gaps / scale if measure == "regret" else gaps
 
 
 def _ranks(beaten, weights):
@@ -126,16 +156,16 @@ def rows(table):
     """A `Row` for each method."""
     rng = np.random.default_rng(0)
     draws, ranks = table.rank_draws(rng), table.ranks()
-    result = []
+    interval, result = partial(bootstrap, rng=rng, redraw=table.redraw), []
     for j, method in enumerate(table.methods):
         regrets = table.regret[:, j]
         apart = table.regret[:, 0] - regrets
         means = by_problem(regrets)
         result.append(
             Row(
-                method=method, regret=mean(means), interval=bootstrap(regrets, rng), median=median(means),
+                method=method, regret=mean(means), interval=interval(regrets), median=median(means),
                 rank=mean(ranks[:, j]), rank_interval=spread(draws[:, j]),
-                less=mean(by_problem(apart)), less_interval=bootstrap(apart, rng),
+                less=mean(by_problem(apart)), less_interval=interval(apart),
                 rank_less=mean(ranks[:, 0] - ranks[:, j]), rank_less_interval=spread(draws[:, 0] - draws[:, j]),
                 worse=worse_than_random(table, j, rng), wall=mean(table.wall[:, j]), cpu=mean(table.cpu[:, j]),
                 ask=mean(table.ask[:, j]), problems=int(np.isfinite(means).sum()),
@@ -145,12 +175,22 @@ def rows(table):
     return result
 
 
+def best_peer(every):
+    """The row of the peer that stands best against the first method, in the runs that both have, or None.
+
+    Peers are neither random search nor policies of this library.
+    """
+    peers = [row for row in every[1:] if row.method != "random" and np.isfinite(row.less)]
+    peers = [row for row in peers if not isinstance(METHODS.get(parts(row.method)[0]), OfPolicy)]
+    return max(peers, key=lambda row: row.less, default=None)
+
+
 def worse_than_random(table, j, rng):
     """Problems on which a method's mean regret is above that of random search, by more than the 95% interval."""
     result = []
     for i, problem in enumerate(table.problems):
         mine, plain = finite(table.regret[i, j]), finite(table.plain[i])
-        if len(mine) and len(plain):
+        if min(len(mine), len(plain)) > 1:
             interval = spread(redrawn(mine, rng) - redrawn(plain, rng))
             if interval[0] > 0.0:
                 result.append((problem, interval))
@@ -214,10 +254,17 @@ def optimum_gap(cache, problem, method, seed, trials, best):
     )
 
 
-def bootstrap(rows, rng):
-    """95% interval of the mean over problems of the mean over seeds; seeds are drawn anew within each problem."""
+def bootstrap(rows, rng, *, redraw=False):
+    """95% interval of the mean over problems of the mean over seeds; seeds are drawn anew within each problem.
+
+    With `redraw`, and more than one problem, problems are drawn anew too.
+    """
     rows = [finite(row) for row in rows if np.isfinite(row).any()]
-    return spread(np.mean([redrawn(row, rng) for row in rows], axis=0)) if rows else (np.nan, np.nan)
+    if not rows:
+        return np.nan, np.nan
+    drawn, count = np.array([redrawn(row, rng) for row in rows]), len(rows)
+    times = rng.multinomial(count, np.full(count, 1.0 / count), DRAWS).T if redraw else 1.0
+    return spread((times * drawn).mean(axis=0))
 
 
 def redrawn(row, rng):

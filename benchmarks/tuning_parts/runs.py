@@ -10,13 +10,16 @@ import numpy as np
 from .methods import begun
 from .problems import PROBLEMS
 
+RECOMMENDED_AFTER = (30, 60, 100, 200)  # trials, and after the last one
+
 
 class Cache:
     """The runs in a folder (None: in memory alone); of one (problem, method, seed) the longest counts.
 
     A line has `problem`, `method` (see `key`), `seed`, and for every trial the noiseless value (`values`), what was
     told (`told`), and the seconds of wall and CPU time that the method had used by then (`wall`, `cpu`; the
-    objective's not included).
+    objective's not included). Under noise `recommended` has the noiseless value of the point that a user would take, by
+    the number of trials.
     """
 
     def __init__(self, folder, name="runs.jsonl"):
@@ -67,16 +70,18 @@ def run(problem_name, name, seed, trials):
     rng, durations = np.random.default_rng([2, seed]), np.random.default_rng([3, seed])
     rows = {"values": [], "told": [], "wall": [], "cpu": []}
     flying, now = [], 0.0  # a heap of (when it ends, number, parameters, value, told)
-    clock = Clock()
+    clock, recommended = Clock(), {}
     with clock:
         method = begun(method_name, problem.space, seed, workers)
     for number in range(trials + workers):
         if number >= workers:
             now, _, parameters, value, told = heapq.heappop(flying)
             for column, entry in (("values", value), ("told", told), ("wall", clock.wall), ("cpu", clock.cpu)):
-                rows[column].append(float(f"{entry:.10g}"))
+                rows[column].append(_rounded(entry))
             with clock:
                 method.tell(parameters, told)
+            if problem.noise and (count := len(rows["told"])) in (*RECOMMENDED_AFTER, trials):
+                recommended[str(count)] = _rounded(_recommended(method, problem, rows))
         if number < trials:
             with clock:
                 parameters = method.suggest()
@@ -84,7 +89,19 @@ def run(problem_name, name, seed, trials):
             heapq.heappush(
                 flying, (now + (durations.uniform(0.5, 1.5) if uneven else 1.0), number, parameters, value, told)
             )
-    return {"problem": problem_name, "method": name, "seed": seed, **rows}
+    more = {"recommended": recommended} if problem.noise else {}
+    return {"problem": problem_name, "method": name, "seed": seed, **rows, **more}
+
+
+def _rounded(value):
+    return float(f"{value:.10g}")
+
+
+def _recommended(method, problem, rows):
+    """The noiseless value of the point that a user would take now."""
+    if hasattr(method, "recommended"):
+        return float(problem.value(method.recommended()))
+    return rows["values"][int(np.argmax(rows["told"]))]
 
 
 class Clock:

@@ -2,21 +2,21 @@
 
 from math import isnan
 
-from .report import by_problem, reached, rows, worker_ratios
+from .report import MEASURES, best_peer, by_problem, reached, rows, worker_ratios
 
-DIFFERENCES = ["difference in regret", "difference in rank"]
-HEADINGS = ["mean regret", "mean rank", *DIFFERENCES, "wall s", "CPU s", "ask s", "runs"]
+DIFFERENCES = ["difference in {}", "difference in rank"]
+HEADINGS = ["mean {}", "mean rank", *DIFFERENCES, "wall s", "CPU s", "ask s", "runs"]
 
 
 def text(table, title, *, problems=True):
     """Regrets by problem, unless told not to, a line for each method, and how the first stands to the others."""
-    lines = ["", f"{title}, {table.trials} trials: normalised regret (1 = median random search, 0 = optimum)"]
+    lines = ["", f"{title}, {table.trials} trials: {MEASURES[table.measure]}"]
     if problems:
         wide = max(len(name) for name in table.problems) + 2
         lines.append(" " * wide + "".join(f"{name:>14}" for name in table.methods))
         for name, row in zip(table.problems, table.regret, strict=True):
             lines.append(f"{name:{wide}}" + "".join(f"{cell:14.3f}" for cell in by_problem(row)))
-    head = f"{'method':14}{'mean regret [95%]':>24}{'median':>9}{'mean rank [95%]':>22}"
+    head = f"{'method':14}{f'mean {table.measure} [95%]':>24}{'median':>9}{'mean rank [95%]':>22}"
     lines.append(head + f"{'wall s':>9}{'CPU s':>9}{'ask s':>9}{'problems':>10}{'runs':>7}")
     every = rows(table)
     for row in every:
@@ -25,11 +25,54 @@ def text(table, title, *, problems=True):
         lines.append(f"{row.method:14}{regret:>24}{row.median:9.3f}{rank:>22}{seconds}{row.problems:10}{row.runs:7}")
     for row in every[1:]:
         lines.append(
-            f"   {table.methods[0]} less {row.method}: regret {_fit(row.less, row.less_interval, 3, '+')},"
+            f"   {table.methods[0]} less {row.method}: {table.measure} {_fit(row.less, row.less_interval, 3, '+')},"
             f" rank {_fit(row.rank_less, row.rank_less_interval, 2, '+')}"
         )
-    lines += [f"   worse than random search: {row.method}: {_worse(row)}" for row in every if row.method != "random"]
+    others = [row for row in every if row.method != "random" and table.regret.shape[2] > 1]
+    lines += [f"   worse than random search: {row.method}: {_worse(row)}" for row in others]
+    if peer := best_peer(every):
+        lines.append(f"   {table.methods[0]} less the best peer: {_less_peer(peer)}")
     return "\n".join(lines)
+
+
+def groups_text(tables):
+    """For each group of problems, `{title: Table}`, what `_groups` has."""
+    head, *lines = _groups(tables)
+    wide = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
+    return "\n".join(["", *(_padded(cells, wide) for cells in (head, *lines))])
+
+
+def _padded(cells, wide):
+    return "   ".join(cell.rjust(width) for cell, width in zip(cells, wide, strict=True))
+
+
+def _groups(tables):
+    """The cells of the head and of each group: mean, rank and what the first method has less than this one."""
+    first = next(iter(tables.values())).methods
+    yield [
+        "problems",
+        *(f"{method}: mean, rank" + ", difference" * (method != first[0]) for method in first),
+        "best peer",
+    ]
+    for title, table in tables.items():
+        every = rows(table)
+        peer = best_peer(every)
+        cells = [_mean_and_rank(row) + _less(row) * (row.method != first[0]) for row in every]
+        yield [f"{title} ({len(table.problems)})", *cells, peer.method if peer else ""]
+
+
+def _mean_and_rank(row):
+    if isnan(row.regret):
+        return "-"
+    return f"{row.regret:+.3f}" + ("" if isnan(row.rank) else f", {row.rank:.2f}")
+
+
+def _less(row):
+    return "" if isnan(row.less) else f", {_fit(row.less, row.less_interval, 2, '+')}"
+
+
+def _less_peer(row):
+    return f"{row.method} {_fit(row.less, row.less_interval, 3, '+')}, {row.problems} problems"
 
 
 def within_text(cache, problems, methods, seeds, trials, radius):
@@ -53,17 +96,20 @@ def ratio_text(one, many, title):
     return "\n".join(lines)
 
 
-def markdown(tables):
-    """Tables for a page, of `{title: Table}` of equal trials: methods against halves, then problem by problem."""
+def markdown(tables, groups=None):
+    """Tables for a page, of `{title: Table}` of equal trials: methods against halves, then problem by problem.
+
+    With groups of problems, `{title: {group: Table}}`, these take the place of the problems.
+    """
     first = next(iter(tables.values()))
     lines = [
-        f"After {first.trials} trials, with 95% intervals. Regret is normalised: 0 is the optimum, 1 the median random "
-        f"search. Differences are {first.methods[0]}'s number less the one of the line: above 0 the method of the line "
-        "does better."
+        f"After {first.trials} trials, with 95% intervals: {MEASURES[first.measure]}. Differences are "
+        f"{first.methods[0]}'s number less the one of the line: above 0 the method of the line does better."
     ]
     for title, table in tables.items():
         every = rows(table)
-        lines += ["", f"**{title}** ({len(table.problems)} problems)", "", _line(["method", *HEADINGS])]
+        head = _line(["method", *HEADINGS]).format(table.measure, table.measure)
+        lines += ["", f"**{title}** ({len(table.problems)} problems)", "", head]
         lines.append(_line(["---", *["---:"] * len(HEADINGS)]))
         for row in every:
             self = row.method == table.methods[0]
@@ -77,8 +123,16 @@ def markdown(tables):
                     ]
                 )
             )  # fmt: skip
-        lines += ["", "Worse than random search beyond the interval:", ""]
-        lines += [f"- {row.method}: {_worse(row)}" for row in every if row.method != "random"]
+        if table.regret.shape[2] > 1:
+            lines += ["", "Worse than random search beyond the interval:", ""]
+            lines += [f"- {row.method}: {_worse(row)}" for row in every if row.method != "random"]
+        if peer := best_peer(every):
+            lines += ["", f"{table.methods[0]} less the best peer: {_less_peer(peer)}."]
+    if groups:
+        for title, some in groups.items():
+            head, *rest = map(_line, _groups(some))
+            lines += ["", f"**{title}**, by groups", "", head, _line(["---"] * (head.count("|") - 1)), *rest]
+        return "\n".join(lines) + "\n"
     lines += ["", _line(["problem", *first.methods]), _line(["---", *["---:"] * len(first.methods)])]
     whole = max(tables.values(), key=lambda table: len(table.problems))
     for name, row in zip(whole.problems, whole.regret, strict=True):
@@ -95,5 +149,7 @@ def _worse(row):
 
 
 def _fit(value, interval, digits, sign=""):
+    if isnan(value):
+        return "-"
     low, high = interval
     return f"{value:{sign}.{digits}f} [{low:{sign}.{digits}f}, {high:{sign}.{digits}f}]"

@@ -53,6 +53,26 @@ PERIOD_SPREAD = 0.1  # prior standard deviation of the logarithm of a fitted per
 BOUNDED = ("lengthscale", "scale", "noise", "period", "angle", "odds")
 
 
+class _LogNormals(NamedTuple):
+    """Prior densities of the unit cube and standardised rewards, as (location, spread) of logarithms.
+
+    Attributes:
+        lengthscale: of a kernel that sees one column. The location of d columns is higher by log(d) / 2.
+        noise: of the noise variance.
+        least: smallest noise variance.
+    """
+
+    lengthscale: tuple[float, float]
+    noise: tuple[float, float]
+    least: float
+
+
+PRIORS = {
+    "hvarfner": _LogNormals((math.sqrt(2.0), math.sqrt(3.0)), (-4.0, 1.0), 1e-4),
+    "moderate": _LogNormals((0.14, 0.7), (0.0, 3.0), 1e-6),
+}
+
+
 @final
 @described
 @dataclass(frozen=True)
@@ -195,7 +215,7 @@ def fit(
         noise: starting standard deviation of the reward noise, by default the mode of its prior.
         fit_noise: False if `noise` is known and fixed.
         fit_mean: True to fit a constant mean of the process as well. Otherwise the mean is 0.
-        prior: "hvarfner", or None for maximum likelihood.
+        prior: "hvarfner", "moderate", or None for maximum likelihood.
         restarts: number of starts in addition to the given kernel.
         seed: of the random starts, and of the random parts of many points.
         bounds: (low, high) by kind of parameter, in place of the default bounds. Kinds are "lengthscale", "scale" (all
@@ -211,7 +231,7 @@ def fit(
     """
     points, rewards = checked(X, y)
     if prior is not None:
-        one_of("prior", prior, ["hvarfner"], why="None is maximum likelihood.")
+        one_of("prior", prior, list(PRIORS), why="None is maximum likelihood.")
     check_kernel("kernel", kernel)
     fit_noise, fit_mean = flag("fit_noise", fit_noise), flag("fit_mean", fit_mean)
     starts = 1 + integer("restarts", restarts, low=0, high=MOST_RESTARTS)
@@ -254,8 +274,8 @@ def _prior(kernel: Kernel, X: Array, y: Array, name: str | None, bounds: Mapping
         rows = [_vague(parameter, X, variance) for parameter in known]
         rows.append((math.log(0.01 * variance), 2.0, 1e-6 * variance, 10.0 * variance))
     else:
-        rows = [_hvarfner(parameter) for parameter in known]
-        rows.append((-4.0, 1.0, 1e-4, 10.0))
+        rows = [_expected(parameter, PRIORS[name]) for parameter in known]
+        rows.append((*PRIORS[name].noise, PRIORS[name].least, 10.0))
     location, spread, low, high = np.array(rows).T
     low, high = np.log(low), np.log(high)
     for index, (parameter, value) in enumerate(zip(known, kernel.log_parameters, strict=True)):
@@ -278,12 +298,13 @@ def _bounds(kind: str, given: tuple[float, float]) -> tuple[float, float]:
     return low, number(f"bounds[{kind!r}][1]", ends[1], low=low, high=LARGEST_REWARD)
 
 
-def _hvarfner(parameter: Hyperparameter) -> tuple[float, float, float, float]:
-    """Returns location and spread of the logarithm, and bounds (Hvarfner, Hellsten & Nardi 2024, but for the scale)."""
+def _expected(parameter: Hyperparameter, prior: _LogNormals) -> tuple[float, float, float, float]:
+    """Returns location and spread of the logarithm, and bounds, for the unit cube and standardised rewards."""
     if parameter.kind == "period":
         return 0.0, PERIOD_SPREAD, 1.0, 1.0  # about the period that is given, which `_prior` puts in
     if parameter.kind in ("lengthscale", "angle"):  # a circle of radius 1 is about as large as the unit cube
-        return math.sqrt(2.0) + 0.5 * math.log(parameter.dimension), math.sqrt(3.0), 0.025, 1e3
+        location, spread = prior.lengthscale
+        return location + 0.5 * math.log(parameter.dimension), spread, 0.025, 1e3
     return 1.0, 1.0, 1e-3, 1e3
 
 

@@ -27,6 +27,8 @@ from .policy import Policy
 from .rounds import Rounds
 from .training_data import TrainingData
 
+NEGLIGIBLE = 0.05  # deviation of the noise, as a share of the prior deviation of f, that fits find where there is none
+
 
 @final
 class OutputModel:
@@ -124,6 +126,12 @@ class OutputModel:
     def update_size(self) -> bool:
         """Learns the size of the constraint if it is due. Returns whether the posterior was rebuilt."""
         return self.size is not None and self.size.update(self.data)
+
+    @property
+    def tells_exactly(self) -> bool:
+        """True if noise is learned, and fits have found none that would matter."""
+        learned = self.policy.fitting is not None and self.policy.fitting.noise != "given" and self.posterior.begun > 1
+        return learned and self.posterior.noise_share <= NEGLIGIBLE
 
     @property
     def unrecorded_fits(self) -> FitsOnRecord:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, final
 
+import numpy as np
+
 from .._utils.checks import Array
 from .._utils.copying import independent
 from .._utils.randomness import Randomness
@@ -270,6 +272,10 @@ class State:
     def answered_means(self, trials: list[Trial]) -> Array:
         """Returns posterior means of f at answered trials, `(n,)`, without the charges for violations."""
         return self.reward.posterior.reward_means(trials) + self.reward.charges.put_back(trials)
+
+    def draw_answered(self, trials: list[Trial], rng: np.random.Generator, size: int) -> Array:
+        """Returns joint draws of f at answered trials, `(size, n)`, without the charges for violations."""
+        return self.reward.posterior.draw(trials, rng, size) + self.reward.charges.put_back(trials)
 
     @property
     def valid_for(self) -> str:

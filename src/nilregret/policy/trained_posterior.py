@@ -136,6 +136,11 @@ class TrainedPosterior:
         """Returns whether a trial that has no outcome yet has an entry. Entries of rewards stay unmade."""
         return number in self._entries
 
+    @property
+    def noise_share(self) -> float:
+        """Deviation of the noise as a share of the prior deviation of f."""
+        return math.sqrt(self.ridge / self.engine.largest_variance(self.in_use))
+
     def advance(self) -> None:
         """Moves the belief to the engine's round, if functions drift."""
         self.belief.advance(self.engine.now)
@@ -230,6 +235,19 @@ class TrainedPosterior:
         _, one, each = np.unique([engine.cell_now(t) for t in trials], axis=0, return_index=True, return_inverse=True)
         stds = engine.deviations(self.belief, [trials[i] for i in one])
         return units.warp.moments(*units.rewards(means[one], stds))[0][each.reshape(-1)]
+
+    def draw(self, trials: list[Trial], rng: np.random.Generator, size: int) -> Array:
+        """Returns joint draws of f at the points of trials, `(size, n)`, in reward units.
+
+        Only what was observed counts, and no imputed value of a failed or pending trial.
+        """
+        known = [entry for entry in self.entries.values() if entry.trial.reward is not None]
+        belief = self.belief
+        if len(known) < len(self.entries):
+            belief = self.empty(bank=self.bank)
+            belief.put_all([self.engine.entry(entry.trial) for entry in known], [entry.target for entry in known])
+        cells = np.array([self.engine.cell_now(trial) for trial in trials])
+        return self.units.back(belief.observed.sample(rng, cells, size=size))
 
     def predictions(self, trial: Trial) -> Prediction:
         """Returns the prediction of f at a trial in reward units, without the trial's own imputed value."""

@@ -19,7 +19,7 @@ from .._utils.serialize import described, entries, from_plain, to_plain
 from ..domains.domain import sides
 from ..gp import Bank
 from ..gp.context_bank import Candidate
-from ..gp.fitting import FEWEST, MOST_RESTARTS, Standardization, fit
+from ..gp.fitting import FEWEST, MOST_RESTARTS, PRIORS, Standardization, fit
 from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log
 from ..kernels import Kernel
 from ..kernels.factorization import LEAST_REGULARIZATION
@@ -110,18 +110,19 @@ class Refit(Learning):
     """Fits of the kernel, the noise and a constant mean at intervals, each from the policy's own kernel.
 
     A fit sees the first k * `every` rewards, standardised, at points in units of the domain's sides. It is a pure
-    function of the record, which a replay repeats. Under the prior of Hvarfner et al. the scale of a kernel is 1, the
-    variance of standardised rewards. Scales in sums of kernels are fitted, since their shares matter. The confidence
+    function of the record, which a replay repeats. Under a prior the scale of a kernel is 1, the variance of
+    standardised rewards. Scales in sums of kernels are fitted, since their shares matter. The confidence
     bounds of theorems are for a given kernel, so they are not called valid here.
 
     Attributes:
         every: number of rewards between two fits.
-        prior: "hvarfner" (Hvarfner et al. 2024, see `nilregret.gp.fitting.fit`) or "none" for maximum likelihood.
+        prior: "hvarfner" (Hvarfner et al. 2024), "moderate", which finds heavy noise, or "none" for maximum likelihood.
+            `nilregret.gp.fitting.fit` has both priors.
         restarts: number of random starts of each fit.
         outputs: "answered" fits to the rewards of observed trials. The option "own" fits to the training data of the
             policy, with the imputed values of pending trials. The code released by Verma et al. 2022 does so.
         standardize: True brings rewards to mean 0 and standard deviation 1. False only subtracts the policy's prior
-            mean, which stays, as in that code. The prior "hvarfner" is for standardised rewards.
+            mean, which stays, as in that code. The priors are for standardised rewards.
         growth: the next fit comes after `every` more rewards or after this share of all rewards so far, whichever is
             later. Long runs then spend less time on fits. 0 always means `every`.
         warp: map of the rewards before they are standardised. "none" keeps all. The option "half-rank" keeps those from
@@ -147,7 +148,7 @@ class Refit(Learning):
         settle(
             self,
             every=integer("every", self.every, low=3, why="Two answers are too few to learn a kernel from."),
-            prior=one_of("prior", self.prior, ["hvarfner", "none"]),
+            prior=one_of("prior", self.prior, [*PRIORS, "none"]),
             restarts=integer("restarts", self.restarts, low=0, high=MOST_RESTARTS),
             outputs=one_of("outputs", self.outputs, ["answered", "own"]),
             standardize=flag("standardize", self.standardize),
@@ -229,7 +230,7 @@ class Refit(Learning):
                 restarts=self.restarts,
                 seed=seed,
                 fit_mean=self.standardize,
-                bounds={"scale": (1.0, 1.0)} if self.prior == "hvarfner" and _multiplies(kernel, len(sides)) else None,
+                bounds={"scale": (1.0, 1.0)} if self.prior != "none" and _multiplies(kernel, len(sides)) else None,
                 fewest=fewest,
             )
         # A search observes ever better rewards. Their average says little about f elsewhere.

@@ -1,16 +1,34 @@
-"""The best of the answered trials."""
+"""The best of the answered trials, and how sure it is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from .._utils.checks import Array
 from .._utils.errors import TrialError
+from ..policy.state import State
 from ..slots.objective import satisfying
 from ..storage.record import Trial
 from .direction import AnyPolicy, AnyState, Goal, has_channels, reward_trial
+
+DRAWS = 8192  # joint draws behind a probability, whose standard error is then at most 0.006
+MOST_COMPARED = 512  # points that are drawn together, those of the best posterior means
+STREAM = 2**31 + 3  # key of the random stream of these draws, apart from those of trials
+
+
+class Certainty(NamedTuple):
+    """The certainty that the point of a trial is the best of all points that were tried.
+
+    Attributes:
+        probability: posterior probability that f is nowhere better at the points tried.
+        loss: posterior mean of the best f at the points tried less f at this one, reward units. At least 0.
+    """
+
+    probability: float
+    loss: float
 
 
 def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[Trial], context: Array | None) -> Trial:
@@ -23,6 +41,44 @@ def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[
         trials: all of them.
         context: context of the comparison, `(c,)`, or None.
     """
+    answered, means = _compared(policy, goal, state, trials, context)
+    return answered[int(means.argmax())]
+
+
+def certainty(
+    policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[Trial], context: Array | None, *,
+    seed: int, of: Trial | None = None,
+) -> Certainty | None:  # fmt: skip
+    """Returns how sure it is that a trial is the best (see `Study.certainty`), or None if the policy is a script.
+
+    Args:
+        policy: of the study.
+        goal: of the study.
+        state: of the study, after all trials.
+        trials: all of them.
+        context: context of the comparison, `(c,)`, or None.
+        seed: of the study. Equal studies have equal draws.
+        of: the trial, or None for the best one.
+    """
+    if not isinstance(state, State):
+        return None
+    answered, means = _compared(policy, goal, state, trials, context)
+    ranked = [answered[i] for i in np.argsort(-means, kind="stable")]
+    best = ranked[0] if of is None else of
+    here = [trial if context is None else trial._replace(context=context) for trial in (best, *ranked)]
+    # Trials at one point differ only by noise, so each point counts once. That of the trial in question comes first.
+    each = list({_place(trial): trial for trial in here}.values())
+    if len(each) == 1 or (context is None and state.reward.tells_exactly and _leads(best, answered, goal)):
+        return Certainty(1.0, 0.0)
+    drawn = state.draw_answered(each[:MOST_COMPARED], np.random.default_rng([seed, STREAM]), DRAWS)
+    shortfall = drawn.max(axis=1) - drawn[:, 0]
+    return Certainty(float(np.mean(shortfall <= 0.0)), float(np.mean(shortfall)))
+
+
+def _compared(
+    policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[Trial], context: Array | None
+) -> tuple[list[Trial], Array]:
+    """Returns the answered trials that may be the best, and the posterior means of their rewards, `(n,)`."""
     answered = _answered(state, trials)
     elsewhere = [] if context is None or not has_channels(policy) else _learned_to_satisfy(state, answered, context)
     if elsewhere:
@@ -37,7 +93,18 @@ def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[
         means = state.answered_means(seen)
     else:
         means = state.envelope(np.array([trial.point for trial in answered]), context).mean
-    return answered[int(means.argmax())]
+    return answered, means
+
+
+def _place(trial: Trial) -> tuple[bytes, bytes]:
+    """Returns what trials at one point under one context have in common."""
+    return trial.point.tobytes(), b"" if trial.context is None else trial.context.tobytes()
+
+
+def _leads(best: Trial, answered: list[Trial], goal: Goal) -> bool:
+    """Returns whether no other trial was told a better reward."""
+    told = [trial.reward for trial in answered if trial.reward is not None]
+    return best.reward is not None and best.reward == (max(told) if goal == "maximize" else min(told))
 
 
 def closest_of(trials: Iterable[Trial]) -> Trial | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import gt, lt
@@ -13,7 +14,7 @@ from .._utils.errors import MissingExtra, TrialError
 from ..domains.typed import D
 from ..slots.objective import satisfying
 from ..storage.record import Trial
-from ..study.best import closest_of
+from ..study.best import Certainty, closest_of
 from ..study.study import Study
 
 if TYPE_CHECKING:
@@ -44,9 +45,10 @@ class BestParameters:
 class Result(Generic[D]):
     """The result of `maximize` or `minimize`, in the units and the direction of the objective.
 
-    The best trial has the best value that the objective *returned*, and is the earliest of several. If the objective is
-    noisy, that value is partly luck. `result.study.best()` is then better: the trial whose point has the best posterior
-    mean.
+    The best trial has the best value that the objective *returned*, and is the earliest of several. That value is
+    partly luck if the objective is noisy, as is known once a point was evaluated twice with different values. Then the
+    best trial is `result.study.best()`, the trial whose point has the best posterior mean. So `best_parameters`,
+    `best_point` and `best_value` are always of one trial, of which `probability_best` and `expected_loss` speak.
 
     Under constraints, the best trial is the best of those that satisfied them all. A point satisfies a constraint if
     the values told of the point are at most 0 on average. If no point was feasible, there is no best trial.
@@ -65,7 +67,10 @@ class Result(Generic[D]):
 
     @property
     def best_trial(self) -> Trial[D]:
-        """The trial with the best value, of those that satisfied all constraints. An error if there is none."""
+        """The trial with the best value, or under noise that was seen the one with the best posterior mean.
+
+        It is one of those that satisfied all constraints. An error if there is none.
+        """
         best = self._best()
         if best is None and self.feasible is False:
             satisfying(self.trials)  # This raises an error that names the closest trial.
@@ -100,9 +105,30 @@ class Result(Generic[D]):
 
     @property
     def best_value(self) -> float:
-        """The best value that the objective returned, in its units: the largest, or the smallest if minimised."""
+        """The value that the objective returned for the best trial, in its units.
+
+        It is the largest value, or the smallest if minimised, unless the objective is seen to be noisy.
+        """
         reward = self.best_trial.reward
         return float(reward) if reward is not None else float("nan")
+
+    @property
+    def probability_best(self) -> float:
+        """Posterior probability that no point tried is better than that of the best trial. NaN without a posterior.
+
+        It compares the objective without its noise, at the points of the answered trials that satisfied all
+        constraints. It is 1 if one point was tried, or if fits found no noise (see `Study.certainty`).
+        """
+        return self._certainty.probability
+
+    @property
+    def expected_loss(self) -> float:
+        """Expected shortfall of the best trial's point from the best point tried, in units of the objective.
+
+        The expectation is over the joint posterior of the objective without its noise, at the points that
+        `probability_best` compares. It is at least 0, also if the goal is to minimise. NaN without a posterior.
+        """
+        return self._certainty.loss
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -168,6 +194,7 @@ class Result(Generic[D]):
         best = self._best()
         if best is not None:
             lines += [f"best value: {briefly(best.reward)}, of trial {best.number}", f"best at: {_place(best)}"]
+            lines += _doubts(self._certainty, noisy=self._noisy)
         else:
             lines += ["best value: none yet" if self.feasible is None else "best value: none, as nothing was feasible"]
         if self._constrained:
@@ -191,7 +218,30 @@ class Result(Generic[D]):
             return []
 
     def _best(self) -> Trial[D] | None:
-        return best_of(self._candidates(), self.study.goal)
+        best = best_of(self._candidates(), self.study.goal)
+        return best if best is None or not self._noisy else self.study.best()
+
+    @property
+    def _certainty(self) -> Certainty:
+        """The certainty of the best trial."""
+        found = self.study.certainty(self.best_trial)
+        return Certainty(math.nan, math.nan) if found is None else found
+
+    @property
+    def _noisy(self) -> bool:
+        """True if some point was evaluated twice with different values."""
+        values: dict[bytes, float] = {}
+        told = ((trial.point.tobytes(), trial.reward) for trial in self.trials if trial.reward is not None)
+        return any(values.setdefault(point, reward) != reward for point, reward in told)
+
+
+def _doubts(certainty: Certainty, *, noisy: bool) -> list[str]:
+    """Returns lines on how sure the best trial is, none if that is trivial."""
+    lines = ["values at one point differ: the best trial has the best posterior mean"] * noisy
+    if certainty.probability < 1.0:
+        chance, loss = f"{certainty.probability:.2g}", briefly(float(f"{certainty.loss:.2g}"))
+        lines.append(f"best of the points tried with probability {chance}, expected loss {loss}")
+    return lines
 
 
 def _infeasibility(probability: float) -> str:

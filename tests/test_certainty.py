@@ -1,0 +1,161 @@
+"""How sure the best trial is: probabilities and expected losses against formulas and draws made here."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import nilregret as nr
+from nilregret.slots import LengthscaleBank, Refit
+
+ARMS = nr.Arms.grid(0, 1, 12)
+KERNEL = nr.Matern(2.5, 0.3)
+SPACE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
+
+
+def noisy_study(policy, rounds, *, seed=0, noise=0.3, **more):
+    study, rng = nr.Study(policy, seed=seed, **more), np.random.default_rng([7, seed])
+    sign = -1.0 if study.goal == "minimize" else 1.0
+    for _ in range(rounds):
+        trial = study.ask()
+        constraints = [float(trial.point[0] - 0.6)] if policy.constraint_count else None
+        reward = float(np.sin(6.0 * trial.point).sum()) + noise * rng.standard_normal()
+        study.tell(trial, sign * reward, constraints=constraints)
+    return study
+
+
+def by_hand(study, points, best, kernel, noise):
+    """Probability and loss of a point among others, by the formulas of a posterior and a million draws."""
+    X, y = np.array([t.point for t in study.trials]), np.array([t.reward for t in study.trials])
+    weights = np.linalg.solve(kernel(X, X) + noise**2 * np.eye(len(X)), kernel(X, points))
+    mean, covariance = weights.T @ y, kernel(points, points) - weights.T @ kernel(X, points)
+    drawn = np.random.default_rng(1).multivariate_normal(mean, covariance, size=200_000, check_valid="ignore")
+    shortfall = drawn.max(axis=1) - drawn[:, best]
+    return np.mean(shortfall < 1e-9), shortfall.mean()
+
+
+@pytest.mark.parametrize("domain", [ARMS, nr.Box([0.0], [1.0])], ids=["arms", "box"])
+@pytest.mark.parametrize("seed", range(3))
+def test_it_is_that_of_the_joint_posterior(domain, seed):
+    study = noisy_study(nr.gp_ucb(domain, KERNEL, noise=0.3, scale=0.5), 15, seed=seed)
+    points = np.unique([trial.point for trial in study.trials], axis=0)
+    for trial in (study.best(), study.trials[0]):
+        place = int(np.flatnonzero((points == trial.point).all(axis=1))[0])
+        probability, loss = by_hand(study, points, place, KERNEL, 0.3)
+        found = study.certainty(trial)
+        assert found.probability == pytest.approx(probability, abs=0.02)
+        assert found.loss == pytest.approx(loss, rel=0.05, abs=0.002)
+    assert study.certainty() == study.certainty(study.best()) == study.certainty(study.best().number)
+
+
+def test_two_points_have_a_formula():
+    study = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=0.5))
+    study.add(ARMS.points[2], 1.0)
+    study.add(ARMS.points[9], 0.6)
+    X = ARMS.points[[2, 9]]
+    inverse = np.linalg.inv(KERNEL(X, X) + 0.25 * np.eye(2))
+    mean = KERNEL(X, X) @ inverse @ [1.0, 0.6]
+    covariance = KERNEL(X, X) - KERNEL(X, X) @ inverse @ KERNEL(X, X)
+    ahead, apart = mean[0] - mean[1], math.sqrt(covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1])
+    found = study.certainty()
+    assert found.probability == pytest.approx(norm.cdf(ahead / apart), abs=0.02)
+    expected = apart * norm.pdf(ahead / apart) - ahead * norm.cdf(-ahead / apart)
+    assert found.loss == pytest.approx(expected, rel=0.06)
+
+
+def test_minimising_mirrors_maximising():
+    for policy in (nr.gp_ucb(ARMS, KERNEL, noise=0.3), nr.auto(SPACE)):
+        up, down = noisy_study(policy, 12), noisy_study(policy, 12, goal="minimize")
+        assert up.best().number == down.best().number
+        assert up.certainty() == down.certainty()
+        assert up.certainty().loss >= 0.0
+
+
+@pytest.mark.parametrize("refit", [Refit(every=3, warp="half-rank"), LengthscaleBank()], ids=["warp", "bank"])
+def test_units_are_those_of_rewards(refit):
+    policy = nr.expected_improvement(SPACE, nr.Matern(2.5, [0.5, 0.5]), noise=0.3, refit=refit)
+    study = noisy_study(policy, 20)
+    found, bad = study.certainty(), min(study.trials, key=lambda trial: trial.reward)
+    # The loss of one point less that of another is the difference of their means, whatever else was tried.
+    means = study.predict(np.array([study.best().point, bad.point]))[0]
+    assert study.certainty(bad).loss - found.loss == pytest.approx(means[0] - means[1], rel=0.05)
+    assert study.certainty(bad).probability < found.probability < 1.0
+
+
+def test_it_is_trivial_for_one_point_and_without_noise():
+    study = nr.Study(nr.auto(SPACE))
+    with pytest.raises(nr.errors.TrialError, match="No trial has been answered"):
+        study.certainty()
+    study.tell(study.ask(), 1.0)
+    assert study.certainty() == (1.0, 0.0)
+    exact = nr.maximize(lambda x, y: -((x - 0.3) ** 2) - y, SPACE, trials=25, progress=False)
+    assert (exact.probability_best, exact.expected_loss) == (1.0, 0.0)
+    assert "probability" not in repr(exact)
+    assert exact.study.certainty(0).probability < 0.01
+
+
+def test_only_what_satisfies_the_constraints_is_compared():
+    policy = nr.auto(SPACE, constraints=1)
+    study = noisy_study(policy, 20)
+    found, inside = study.certainty(), [trial.number for trial in study.trials if trial.constraints[0] <= 0.0]
+    assert 0 < len(inside) < 20
+    assert sum(study.certainty(number).probability for number in inside) == pytest.approx(1.0, abs=0.05)
+    assert found == study.certainty(study.best())
+    assert study.best().number in inside
+
+
+def test_contexts():
+    policy = nr.gp_ucb(ARMS, KERNEL * nr.Matern(2.5, 0.3).on(1), noise=0.3, context=nr.Box([0.0], [1.0]))
+    study, rng = nr.Study(policy), np.random.default_rng(0)
+    for _ in range(12):
+        trial = study.ask(rng.uniform(size=1))
+        study.tell(trial, float(trial.point[0] * trial.context[0]) + 0.3 * rng.standard_normal())
+    probabilities = {t.arm: study.certainty(t, context=[0.4]).probability for t in study.trials}
+    assert sum(probabilities.values()) == pytest.approx(1.0, abs=0.03)
+
+
+def test_scripts_have_no_posterior():
+    policy = nr.algorithms.admmbo(nr.Box([0.0, -1.0], [2.0, 1.0]), first=(3, 4), more=(2, 2), candidates=200)
+    study = nr.Study(policy)
+    for _ in range(4):
+        study.tell(study.ask(), 1.0, constraints=[-1.0])
+    assert study.certainty() is None
+
+
+# -- results ----------------------------------------------------------------------------------------------------------
+
+
+def noisy(**parameters):
+    point = np.array(list(parameters.values()), dtype=float)
+    return float(-((point - 2.0) ** 2).sum()) + 2.0 * noisy.rng.standard_normal()
+
+
+@pytest.mark.parametrize("optimize", [nr.maximize, nr.minimize])
+def test_noise_that_was_seen_moves_the_best_trial(optimize):
+    noisy.rng, sign = np.random.default_rng(3), 1.0 if optimize is nr.maximize else -1.0
+    space = nr.Space(a=nr.Int(0, 4), b=nr.Int(0, 4))
+    result = optimize(lambda **p: sign * noisy(**p), space, trials=50, progress=False)
+    assert len({trial.point.tobytes() for trial in result.trials}) < 50
+    assert result.best_trial.number == result.study.best().number
+    assert result.best_value == result.best_trial.reward != max(sign * row["value"] for row in result.history) * sign
+    assert (result.probability_best, result.expected_loss) == result.study.certainty()
+    assert 0.0 < result.probability_best < 1.0 < 1.0 + result.expected_loss
+    assert "values at one point differ" in repr(result)
+    assert f"probability {result.probability_best:.2g}, expected loss {result.expected_loss:.2g}" in repr(result)
+
+
+def test_noise_that_nothing_shows_leaves_the_best_value():
+    noisy.rng = np.random.default_rng(3)
+    result = nr.maximize(lambda x, y: noisy(x=x, y=y), SPACE, trials=12, progress=False)
+    assert result.best_value == max(row["value"] for row in result.history)
+    assert result.probability_best == result.study.certainty(result.best_trial).probability < 1.0
+
+
+def test_failures_are_not_compared():
+    def fragile(x, y):
+        return x - y if x < 0.5 else float("nan")
+
+    result = nr.maximize(fragile, SPACE, trials=15, progress=False)
+    assert result.probability_best > 0.9  # The values told for failures do not count.
+    assert result.best_trial.state == "observed"
