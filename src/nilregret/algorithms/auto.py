@@ -17,6 +17,7 @@ from ..slots.change_detection import DriftBank, EDetector
 from ..slots.check import part_of
 from ..slots.combined_memory import AllOf
 from ..slots.constraints import Constraints, EveryRound
+from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import ConstantWidth
 from ..slots.explore import MOST_ROUNDS, CoordinateSearch, Explore, InitialDesign, InTurn
 from ..slots.memory import Forever, Memory
@@ -77,6 +78,7 @@ def auto(
     | explore | `InitialDesign`: scrambled Sobol points, a coordinate for each parameter | docs/choosing.md, "Starts" |
     | | from eight numbers on, the first point in the middle | "Starts" |
     | | then, not on arms or under constraints, `CoordinateSearch` of one parameter | "Every fifth round" |
+    | | once the local search has ended, where only the best point counts, `Elsewhere` | "Second modes" |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
     | refit | every third answer, then ever more rarely; priors that find heavy noise | "Fits" |
     | | from three numbers on, lengthscales vary about a shared one (`prior="related"`) | "Fits" |
@@ -158,6 +160,7 @@ def auto(
     # Until the first fit rewards vary by ten times the noise, so that neither drowns the other.
     factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
     kernel = factor * kernel_for(domain, context=context, lengthscale=0.5)
+    leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
     kind = None if reward is None else chosen_reward(reward)
     by_models = cumulative and _by_models(domain, context, part, answers)
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
@@ -169,7 +172,7 @@ def auto(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(domain, context, limited=count > 0 or (part is not None and part.by_sign), cumulative=cumulative),
         noise=std, regularization=std**2, context=context, memory=_memory(world),
-        explore=_explore(domain, context, _start(domain, budget, parallel), limited=limited and context is None),
+        explore=_explore(domain, context, _start(domain, budget, parallel), limited=limited and context is None, leaves=leaves),
         pending=_pending(answers, parallel),
         constraints=_constraints(count, domain, context), search=_search(domain, context, limited=limited),
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
@@ -280,11 +283,12 @@ def _numbers(domain: Domain) -> int:
     return domain.dimension if isinstance(domain, Box) else 0
 
 
-def _explore(domain: Domain, context: Domain | None, start: int, *, limited: bool) -> Explore:
+def _explore(domain: Domain, context: Domain | None, start: int, *, limited: bool, leaves: bool) -> Explore:
     if isinstance(domain, Arms) or limited:  # Near the best feasible point most points are infeasible.
         return InitialDesign(start)
-    middle = context is None and _numbers(domain) >= MANY
-    return InTurn((InitialDesign(start, middle=middle), CoordinateSearch(after=start + 5)))
+    first = InitialDesign(start, middle=context is None and _numbers(domain) >= MANY)
+    single = CoordinateSearch(after=start + 5)
+    return InTurn((first, Elsewhere(after=max(30, start + 20), otherwise=single) if leaves else single))
 
 
 def _score(domain: Domain, context: Domain | None, *, limited: bool, cumulative: bool) -> Score:
