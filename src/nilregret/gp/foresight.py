@@ -23,7 +23,7 @@ from .._utils.checks import Array
 from .fitting import Fit
 
 SHARE = 3  # One in so many rewards, the last ones, is predicted.
-FEWEST = 12  # rewards below which too few would be predicted
+FEWEST = 20  # rewards below which surprises of a search that moves on are too frequent to tell
 NATS = 2.0  # by which the predictions of rough fits must be better
 
 Fitted = Callable[[Array, Array], Fit]
