@@ -13,6 +13,7 @@ from ..domains.typed import D
 from ..kernels import kernel_for
 from ..policy.policy import Policy
 from ..slots.arm_models import ArmModels
+from ..slots.ask_again import AskAgain
 from ..slots.change_detection import DriftBank, EDetector
 from ..slots.check import part_of
 from ..slots.combined_memory import AllOf
@@ -41,6 +42,8 @@ ANSWERS = ("prompt", "late", "silent no", "unknown")
 FEWEST = 10  # The least points of an initial design.
 MOST = 20  # The most points of an initial design, unless more workers would be idle.
 SHARE = 3  # At most this fraction, a third, of a known budget goes into the initial design.
+LAST = 3  # The last rounds of a known budget, which ask again where answers are noisy,
+AGAIN = 10  # and how many times as many trials there must be.
 LEAST_NOISE, MOST_NOISE = 1e-50, 1e40  # Reward units. Squares of numbers between them are finite and positive.
 FIRST_NOISE = 0.1  # The noise until the first fit, reward units.
 WIDTH = 2.0  # The standard deviations that are shown as bounds.
@@ -155,7 +158,7 @@ def auto(
         _score(domain, context, limited=count > 0 or (part is not None and part.by_sign), cumulative=cumulative),
         noise=std, regularization=std**2, context=context,
         memory=_memory(world),
-        explore=_explore(domain, _start(domain, budget, parallel), limited=limited and context is None),
+        explore=_explore(domain, _start(domain, budget, parallel), budget, limited=limited and context is None),
         pending=_pending(answers, parallel),
         constraints=_constraints(count, domain, context),
         search=_search(domain, context, limited=limited),
@@ -259,10 +262,11 @@ def _start(domain: Domain, budget: int | None, parallel: int) -> int:
     return max(count, parallel)
 
 
-def _explore(domain: Domain, start: int, *, limited: bool) -> Explore:
+def _explore(domain: Domain, start: int, budget: int | None, *, limited: bool) -> Explore:
     if isinstance(domain, Arms) or limited:  # Near the best feasible point most points are infeasible.
         return InitialDesign(start)
-    return InTurn((InitialDesign(start), CoordinateSearch(after=start + 5)))
+    again = () if budget is None or budget < AGAIN * LAST else (AskAgain(budget=budget, rounds=LAST),)
+    return InTurn((InitialDesign(start), *again, CoordinateSearch(after=start + 5)))
 
 
 def _score(domain: Domain, context: Domain | None, *, limited: bool, cumulative: bool) -> Score:

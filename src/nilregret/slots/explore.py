@@ -30,6 +30,28 @@ COUNTED = "It counts rounds."
 DESIGN, TURNS = (2**31 + 1,), (2**31 + 2,)
 
 
+class Answered(NamedTuple):
+    """The most promising points that were tried and answered, with the joint posterior of f there.
+
+    All numbers are in units of the posterior, in which rewards may be scaled and warped.
+
+    Attributes:
+        points: distinct points, `(n, d)`, the best posterior mean first.
+        mean: posterior mean, `(n,)`.
+        covariance: posterior covariance, `(n, n)`.
+        noise: standard deviation of the noise of one answer.
+        noise_share: this noise as a share of the prior deviation of f.
+        noisy: False if points were tried twice and each gave the same answer again.
+    """
+
+    points: Array
+    mean: Array
+    covariance: Array
+    noise: float
+    noise_share: float
+    noisy: bool
+
+
 class Situation(NamedTuple):
     """Information for a forced round.
 
@@ -41,6 +63,7 @@ class Situation(NamedTuple):
         randomness: random numbers of the trial.
         best: returns the observed point `(d,)` with the best posterior mean under the context, or None before any.
         tried: returns the points of the trials that count, in any order, `(n, d)`.
+        answered: returns the posterior at the most promising points tried, or None before any answer.
     """
 
     domain: Domain
@@ -50,6 +73,7 @@ class Situation(NamedTuple):
     randomness: Randomness
     best: Callable[[], Array | None]
     tried: Callable[[], Array]
+    answered: Callable[[], Answered | None] = lambda: None
 
 
 def _check_outgrown(policy: Policy, rounds: int, what: str) -> None:
