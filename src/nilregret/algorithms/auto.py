@@ -75,6 +75,7 @@ def auto(
     |---|---|---|
     | explore | `InitialDesign`: scrambled Sobol points, a coordinate for each parameter | docs/choosing.md, "Starts" |
     | | then, not on arms or under constraints, `CoordinateSearch` of one parameter | "Every fifth round" |
+    | | there `AskAgain` in the last three rounds of a `budget` of 30 or more, under noise | "Heavy noise" |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
     | refit | every third answer, then ever more rarely; priors of Hvarfner et al. 2024 | "Fits" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
@@ -102,7 +103,8 @@ def auto(
             - "simple": the best point in the end.
             - "cumulative": every reward on the way.
         noise: standard deviation of the reward noise, reward units. None or 0 if unknown, then it is learned.
-        budget: number of trials, if known. A short run has a shorter initial design.
+        budget: number of trials, if known. A short run has a shorter initial design. A longer one ends with questions
+            that are asked again if answers are noisy.
         parallel: number of trials that are evaluated at a time.
         constraints: number of constraint values that come with each reward, each satisfied when <= 0.
 
