@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from .._utils.checks import LARGEST_REWARD, integer, number, one_of
 from .._utils.errors import InvalidInput
@@ -34,6 +34,7 @@ from ..slots.scores import (
 )
 from ..slots.silence import Imputed, LateOrNever
 from .definition import build
+from .earlier import with_earlier
 from .takeno import half_shift
 
 REGRETS = ("simple", "cumulative")
@@ -66,6 +67,7 @@ def auto(
     world: Literal["stationary", "drifting", "switching"] = "stationary",
     answers: Literal["prompt", "late", "silent no", "unknown"] = "prompt",
     reward: Literal["bernoulli", "poisson", "bounded"] | KnownReward | None = None,
+    like: Any = None,
 ) -> Policy[D]:
     """Returns the recommended policy if nothing is known: units, kernel, noise and mean of the rewards are learned.
 
@@ -77,7 +79,7 @@ def auto(
     | | then, not on arms or under constraints, `CoordinateSearch` of one parameter | "Every fifth round" |
     | | there `AskAgain` in the last three rounds of a `budget` of 30 or more, under noise | "Heavy noise" |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
-    | refit | every third answer, then ever more rarely; priors of Hvarfner et al. 2024 | "Fits" |
+    | refit | every third answer, then ever more rarely; priors that find heavy noise | "Fits" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
     | | on arms without constraints `RandomisedBound`, upper bounds of a width that is drawn | docs/recommended.md |
@@ -131,6 +133,15 @@ def auto(
             or a part such as `nr.slots.Bernoulli(ceiling=0.1)`. On arms the policy is then Thompson sampling, with
             draws that deviate `DRAWN` times as far. The posterior learns a variance for each arm, and how similar
             neighbouring arms are. Nothing else is refitted (docs/clicks.md, where this was chosen).
+        like: earlier studies of similar problems, one or a list (docs/earlier-studies.md). Their posteriors are mixed
+            with that of this study, weighted by how well each ranks the new rewards (`nr.slots.EarlierStudies`). Their
+            best points are played first. For boxes, and spaces that share parameters by name, without contexts.
+
+            - A study, or a result of `nr.maximize` or `nr.minimize`. Each has its own direction.
+            - The path or URL of a storage, of which all studies count, or one: "sqlite:///file.db#name".
+            - A study of Optuna.
+            - A table of pandas, a list of dicts, or the path of a file ".csv" or ".jsonl". It has a column for each
+              parameter, or those of `study.export`, and a column `reward`. More is better.
 
     Raises:
         InvalidInput: for values that make no sense.
@@ -153,21 +164,20 @@ def auto(
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
         if noise is not None:
             raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
-        if not by_models:
+        if not by_models and like is None:
             return _of_rates(kind, domain, context, world, pending=_pending(answers, parallel))
     policy = build(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(domain, context, limited=count > 0 or (part is not None and part.by_sign), cumulative=cumulative),
-        noise=std, regularization=std**2, context=context,
-        memory=_memory(world),
+        noise=std, regularization=std**2, context=context, memory=_memory(world),
         explore=_explore(domain, _start(domain, budget, parallel), budget, limited=limited and context is None),
         pending=_pending(answers, parallel),
-        constraints=_constraints(count, domain, context),
-        search=_search(domain, context, limited=limited),
-        refit=_fits(context, is_known=is_known), reward=kind,
+        constraints=_constraints(count, domain, context), search=_search(domain, context, limited=limited),
+        refit=_fits(context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _with_models(policy, world, answers) if by_models else policy
-    return policy if part is None else policy.using(constraints=part)
+    policy = policy if part is None else policy.using(constraints=part)
+    return policy if like is None else with_earlier(policy, like)
 
 
 def _search(domain: Domain, context: Domain | None, *, limited: bool) -> PointSearch:
@@ -292,9 +302,10 @@ def _constraints(count: int, domain: Domain, context: Domain | None) -> Constrai
     )
 
 
-def _fits(context: Domain | None, *, is_known: bool) -> Refit:
+def _fits(context: Domain | None, *, is_known: bool, limited: bool) -> Refit:
     warp, noise = "half-rank" if context is None else "none", "given" if is_known else "unknown"
-    return Refit(every=3, growth=0.1, warp=warp, noise=noise)
+    prior = "hvarfner" if limited or context is not None else "moderate"  # It was not compared with either.
+    return Refit(every=3, growth=0.1, warp=warp, noise=noise, prior=prior)
 
 
 def _memory(world: str) -> Memory:

@@ -22,6 +22,7 @@ from .constraints import Constraints as Constraints
 from .constraints import EveryRound as EveryRound
 from .constraints import OnAverage as OnAverage
 from .delay_law import Waits as Waits
+from .earlier import EarlierStudies as EarlierStudies
 from .envelope import Bounds as Bounds
 from .envelope import Confidence as Confidence
 from .envelope import Envelope as Envelope
@@ -33,6 +34,7 @@ from .envelope import Window as Window
 from .explore import Answered as Answered
 from .explore import CoordinateSearch as CoordinateSearch
 from .explore import Explore as Explore
+from .explore import GivenPoints as GivenPoints
 from .explore import InitialDesign as InitialDesign
 from .explore import InTurn as InTurn
 from .explore import Situation as Situation

@@ -46,8 +46,8 @@ class Result(Generic[D]):
     """The result of `maximize` or `minimize`, in the units and the direction of the objective.
 
     The best trial has the best value that the objective *returned*, and is the earliest of several. That value is
-    partly luck if the objective is noisy, as is known once a point was evaluated twice with different values. Then the
-    best trial is `result.study.best()`, the trial whose point has the best posterior mean. So `best_parameters`,
+    partly luck if the objective is noisy. That is known once a point was evaluated twice with different values, or if
+    the standard deviation of a value was told. Then the best trial is `result.study.best()`, the trial whose point has the best posterior mean. So `best_parameters`,
     `best_point` and `best_value` are always of one trial, of which `probability_best` and `expected_loss` speak.
 
     Under constraints, the best trial is the best of those that satisfied them all. A point satisfies a constraint if
@@ -229,15 +229,16 @@ class Result(Generic[D]):
 
     @property
     def _noisy(self) -> bool:
-        """True if some point was evaluated twice with different values."""
+        """True if some point was evaluated twice with different values, or if a noise was told."""
         values: dict[bytes, float] = {}
         told = ((trial.point.tobytes(), trial.reward) for trial in self.trials if trial.reward is not None)
-        return any(values.setdefault(point, reward) != reward for point, reward in told)
+        differs = any(values.setdefault(point, reward) != reward for point, reward in told)
+        return differs or any(trial.std for trial in self.trials)
 
 
 def _doubts(certainty: Certainty, *, noisy: bool) -> list[str]:
     """Returns lines on how sure the best trial is, none if that is trivial."""
-    lines = ["values at one point differ: the best trial has the best posterior mean"] * noisy
+    lines = ["the values are noisy: the best trial has the best posterior mean"] * noisy
     if certainty.probability < 1.0:
         chance, loss = f"{certainty.probability:.2g}", briefly(float(f"{certainty.loss:.2g}"))
         lines.append(f"best of the points tried with probability {chance}, expected loss {loss}")
