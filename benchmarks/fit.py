@@ -4,6 +4,7 @@
     python benchmarks/fit.py --cost
     python benchmarks/fit.py --auto
     python benchmarks/fit.py --regret 6
+    python benchmarks/fit.py --noise 4
 
 Maximum likelihood of seven kernel parameters (six lengthscales of a Matern-5/2 kernel and its scale) and the noise, n
 points in the unit cube, here and with scikit-learn's GaussianProcessRegressor. Same data, same start, same bounds, one
@@ -17,6 +18,12 @@ start climbs to its end: in turn, median ratios of CPU time over ten data sets (
 
 `--regret` plays `nr.auto` on Hartmann's function of six dimensions, noise .3, for 600 rounds: fits to all points, and
 fits that work with 200. The same seeds; until the 200th answer the two are the same.
+
+`--noise` asks whether fits find the noise. Of 28 BBOB problems (14 functions in 2 and 5 dimensions) and of samples of a
+process there are 60 random points, as many sets as it says, with noise of 20%, 5% and none. "within" is the share of
+fits whose noise is within a factor of two of the truth, "none" the median standard deviation that is found where there
+is none, and the share above a tenth of the standard deviation of the rewards, with warps of `auto` and without. Beside
+the prior of `auto` there is that of Hvarfner et al. Needs the wheel `coco-experiment`.
 """
 
 import argparse
@@ -152,6 +159,47 @@ def regret_of_parts(seeds):
     print(f"regret of rounds 201 to 600: fits to all {np.round(totals[most], 1)}, to 200 {np.round(totals[200], 1)}")
 
 
+def noisy_sets(percent, seeds):
+    """Pairs of 60 random points of the unit cube with their rewards, by kind of function, and the noise of each set."""
+    from tuning_parts import coco
+
+    for name in coco.names("bbob", coco.DEVELOPED_ON, (2, 5), noise=percent or None):
+        problem = coco.problem(name)
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            points = rng.uniform(problem.space.lower, problem.space.upper, (60, problem.space.dimension))
+            values = np.array([problem.value(problem.space.decode(point)) for point in points])
+            X = (points - problem.space.lower) / (problem.space.upper - problem.space.lower)
+            yield "bbob", X, values + problem.noise * rng.standard_normal(60), problem.noise
+    for dimension, lengthscale in ((1, 0.15), (2, 0.3), (5, 0.7), (5, 2.0)):
+        for seed in range(5 * seeds):
+            rng = np.random.default_rng(seed)
+            X = rng.uniform(size=(60, dimension))
+            matrix = nr.Matern(2.5, lengthscale)(X, X) + 1e-10 * np.eye(60)
+            values, noise = np.linalg.cholesky(matrix) @ rng.standard_normal(60), percent / 100 * 2.0
+            yield "samples", X, values + noise * rng.standard_normal(60), noise
+
+
+def noise_found(seeds):
+    """How often a fit finds the noise within a factor of two, and what noise it finds where there is none."""
+    ways = [(prior, warp) for prior in ("hvarfner", "moderate") for warp in ("half-rank", "none")]
+    for percent in (20, 5, 0):
+        found = {}
+        for kind, X, y, noise in noisy_sets(percent, seeds):
+            kernel = nr.kernel_for(nr.Box([0] * X.shape[1], [1] * X.shape[1]), lengthscale=0.5)
+            for prior, warp in ways:
+                refit = nr.slots.Refit(every=3, prior=prior, warp=warp, noise="unknown")
+                fitted = refit(kernel, X, y, np.ones(X.shape[1]), noise=0.1, seed=0)
+                share = np.sqrt(fitted.regularization)
+                found.setdefault((kind, prior, warp), []).append(share * fitted.scale.std / noise if noise else share)
+        for (kind, prior, warp), ratios in found.items():
+            ratio = np.array(ratios)
+            share, middle = np.mean(np.abs(np.log2(ratio)) <= 1.0), np.median(ratio)
+            within = f"{share:.0%} within a factor of two, median {middle:.2f}"
+            none = f"median {middle:.4f} where there is none, {np.mean(ratio > 0.1):.0%} above 0.1"
+            print(f"noise {percent:2}%, {kind:7}, {prior:8}, warp {warp:9}: {within if percent else none}")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[60, 200, 1000])
@@ -159,8 +207,11 @@ if __name__ == "__main__":
     parser.add_argument("--cost", action="store_true", help="of a study's fits instead")
     parser.add_argument("--auto", action="store_true", help="the fits of auto instead")
     parser.add_argument("--regret", type=int, metavar="SEEDS", help="compare regret instead")
+    parser.add_argument("--noise", type=int, metavar="SETS", help="compare the noise that is found instead")
     options = parser.parse_args()
-    if options.regret:
+    if options.noise:
+        noise_found(options.noise)
+    elif options.regret:
         regret_of_parts(options.regret)
     elif options.auto:
         as_auto_fits([10, 20, 60, 125, 200, 500, 1000])

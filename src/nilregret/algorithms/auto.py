@@ -75,7 +75,7 @@ def auto(
     | explore | `InitialDesign`: scrambled Sobol points, a coordinate for each parameter | docs/choosing.md, "Starts" |
     | | then, not on arms or under constraints, `CoordinateSearch` of one parameter | "Every fifth round" |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
-    | refit | every third answer, then ever more rarely; priors of Hvarfner et al. 2024 | "Fits" |
+    | refit | every third answer, then ever more rarely; priors that find heavy noise | "Fits" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
     | | on arms without constraints `RandomisedBound`, upper bounds of a width that is drawn | docs/recommended.md |
@@ -168,7 +168,7 @@ def auto(
         explore=_explore(domain, _start(domain, budget, parallel), limited=limited and context is None),
         pending=_pending(answers, parallel),
         constraints=_constraints(count, domain, context), search=_search(domain, context, limited=limited),
-        refit=_fits(context, is_known=is_known), reward=kind,
+        refit=_fits(context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _with_models(policy, world, answers) if by_models else policy
     policy = policy if part is None else policy.using(constraints=part)
@@ -296,9 +296,10 @@ def _constraints(count: int, domain: Domain, context: Domain | None) -> Constrai
     )
 
 
-def _fits(context: Domain | None, *, is_known: bool) -> Refit:
+def _fits(context: Domain | None, *, is_known: bool, limited: bool) -> Refit:
     warp, noise = "half-rank" if context is None else "none", "given" if is_known else "unknown"
-    return Refit(every=3, growth=0.1, warp=warp, noise=noise)
+    prior = "hvarfner" if limited or context is not None else "moderate"  # It was not compared with either.
+    return Refit(every=3, growth=0.1, warp=warp, noise=noise, prior=prior)
 
 
 def _memory(world: str) -> Memory:

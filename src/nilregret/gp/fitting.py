@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, final
@@ -51,6 +51,30 @@ NEAR = 0.7  # largest difference of log parameters of two ends that lead to one 
 RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)  # relative to the mean prior variance, tried in this order
 PERIOD_SPREAD = 0.1  # prior standard deviation of the logarithm of a fitted period, about the given period
 BOUNDED = ("lengthscale", "scale", "noise", "period", "angle", "odds")
+
+
+class _LogNormals(NamedTuple):
+    """Prior densities of the unit cube and standardised rewards, as (location, spread) of logarithms.
+
+    Attributes:
+        lengthscale: of a kernel that sees one column. The location of d columns is higher by log(d) / 2.
+        noise: of the noise variance.
+        least: smallest noise variance.
+        related: standard deviations of log lengthscales of single columns about their average, and of the average,
+            with the modes of independent ones. None if they are independent.
+    """
+
+    lengthscale: tuple[float, float]
+    noise: tuple[float, float]
+    least: float
+    related: tuple[float, float] | None = None
+
+
+PRIORS = {
+    "hvarfner": _LogNormals((math.sqrt(2.0), math.sqrt(3.0)), (-4.0, 1.0), 1e-4),
+    "moderate": _LogNormals((0.14, 0.7), (0.0, 3.0), 1e-6),
+    "related": _LogNormals((math.sqrt(2.0), math.sqrt(3.0)), (-4.0, 1.0), 1e-4, related=(0.5, 1.0)),
+}
 
 
 @final
@@ -122,6 +146,8 @@ class _Prior(NamedTuple):
         low: lower bounds.
         high: upper bounds.
         informative: False if the prior only draws starts and is no part of the posterior.
+        related: positions of the log lengthscales whose average has a standard deviation of its own.
+        shared: this standard deviation.
     """
 
     location: Array
@@ -129,6 +155,8 @@ class _Prior(NamedTuple):
     low: Array
     high: Array
     informative: bool
+    related: IndexArray = np.zeros(0, dtype=np.intp)
+    shared: float = 1.0
 
     @property
     def mode(self) -> Array:
@@ -146,7 +174,20 @@ class _Prior(NamedTuple):
             return 0.0, np.zeros(len(theta))
         z = (theta - self.location) / self.spread
         value = -0.5 * float(z @ z) - float(np.sum(theta + np.log(self.spread))) - 0.5 * len(theta) * LOG_2PI
-        return value, -z / self.spread - 1.0
+        gradient = -z / self.spread - 1.0
+        if count := len(self.related):  # The average has this variance in place of a share of the others'.
+            spread, average = float(self.spread[self.related[0]]), float((theta - self.mode)[self.related].mean())
+            excess = count / spread**2 - 1.0 / self.shared**2
+            value += 0.5 * excess * average**2 + math.log(spread / (self.shared * math.sqrt(count)))
+            gradient[self.related] += excess * average / count
+        return value, gradient
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        """Returns random parameters `(count, p + 1)` for starts, which may be out of bounds."""
+        drawn = self.location + self.spread * rng.standard_normal((count, len(self.location)))
+        if len(self.related):
+            drawn[:, self.related] += self.shared * rng.standard_normal((count, 1))
+        return drawn
 
 
 def fit(
@@ -162,6 +203,7 @@ def fit(
     seed: int = 0,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     fewest: int = FEWEST,
+    stds: npt.ArrayLike | None = None,
 ) -> Fit:
     """Returns the kernel and the noise that make the rewards most likely, or most probable under a prior.
 
@@ -175,6 +217,10 @@ def fit(
     least 0.025. So smoother functions are expected in more dimensions. The noise variance is log-normal (-4, 1), at
     least 1e-4.
 
+    Prior "related" differs where several columns have a lengthscale each. The average of their logarithms has the mode
+    of "hvarfner", with standard deviation 1, and each differs from the average with standard deviation 0.5. So few
+    answers suffice to learn how smooth a function is, and many still show which columns do not matter.
+
     The paper has no scale, since rewards are standardised. A kernel with a scale has a log-normal prior (1, 1) here, of
     mode 1. Without this prior, data that look linear drive scale and lengthscale to infinity together, and the scales
     of a product are not determined. The odds of a `Mixture` also have a log-normal prior (1, 1), of mode 1: half sum
@@ -182,7 +228,7 @@ def fit(
 
     Prior None is maximum likelihood, for points and rewards in any units, within wide bounds set by the spread of the
     data. Lengthscales lie within 1e-3 to 1e3 spans of X. Scales lie within 1e-4 to 1e4 variances of y, and the noise
-    variance within 1e-6 to 10 variances of y. With both priors the process has mean 0 unless `fit_mean` is True, so
+    variance within 1e-6 to 10 variances of y. With all priors the process has mean 0 unless `fit_mean` is True, so
     subtract the average of y.
 
     With fewer than `fewest` distinct points, or if all rewards are equal, nothing can be learned. Then the given kernel
@@ -195,7 +241,7 @@ def fit(
         noise: starting standard deviation of the reward noise, by default the mode of its prior.
         fit_noise: False if `noise` is known and fixed.
         fit_mean: True to fit a constant mean of the process as well. Otherwise the mean is 0.
-        prior: "hvarfner", or None for maximum likelihood.
+        prior: "hvarfner", "moderate", "related", or None for maximum likelihood.
         restarts: number of starts in addition to the given kernel.
         seed: of the random starts, and of the random parts of many points.
         bounds: (low, high) by kind of parameter, in place of the default bounds. Kinds are "lengthscale", "scale" (all
@@ -204,6 +250,8 @@ def fit(
             unless they have bounds here.
         fewest: distinct points below which nothing is fitted. The default is 3, since two say nothing about a
             lengthscale. With a prior, 1 and 2 are enough for the noise.
+        stds: standard deviation of the noise of each reward where it is known, nan elsewhere, `(n,)`. The fitted noise
+            is that of the others.
 
     Raises:
         InvalidInput: values that are not finite, shapes that do not fit, a noise that is not positive, wrong
@@ -211,7 +259,7 @@ def fit(
     """
     points, rewards = checked(X, y)
     if prior is not None:
-        one_of("prior", prior, ["hvarfner"], why="None is maximum likelihood.")
+        one_of("prior", prior, list(PRIORS), why="None is maximum likelihood.")
     check_kernel("kernel", kernel)
     fit_noise, fit_mean = flag("fit_noise", fit_noise), flag("fit_mean", fit_mean)
     starts = 1 + integer("restarts", restarts, low=0, high=MOST_RESTARTS)
@@ -220,7 +268,7 @@ def fit(
     if not isinstance(bounds, Mapping | None):
         raise InvalidInput(f"`bounds` is {shown(bounds)}: it must be a dict such as {{'noise': (0.01, 1.0)}}.")
     believed = _prior(kernel, points, rewards, prior, bounds or {})
-    problem = _Problem(kernel, merged(points, rewards), believed, fit_mean=fit_mean)
+    problem = _Problem(kernel, merged(points, rewards, stds), believed, fit_mean=fit_mean)
     theta = _given(problem, noise, fit_noise)
     reason = _nothing_to_fit(problem.data, rewards, fewest)
     if reason:
@@ -254,8 +302,8 @@ def _prior(kernel: Kernel, X: Array, y: Array, name: str | None, bounds: Mapping
         rows = [_vague(parameter, X, variance) for parameter in known]
         rows.append((math.log(0.01 * variance), 2.0, 1e-6 * variance, 10.0 * variance))
     else:
-        rows = [_hvarfner(parameter) for parameter in known]
-        rows.append((-4.0, 1.0, 1e-4, 10.0))
+        rows = [_expected(parameter, PRIORS[name]) for parameter in known]
+        rows.append((*PRIORS[name].noise, PRIORS[name].least, 10.0))
     location, spread, low, high = np.array(rows).T
     low, high = np.log(low), np.log(high)
     for index, (parameter, value) in enumerate(zip(known, kernel.log_parameters, strict=True)):
@@ -267,7 +315,20 @@ def _prior(kernel: Kernel, X: Array, y: Array, name: str | None, bounds: Mapping
         ends = _bounds(kind, given)
         for index in [index for index, each in enumerate(kinds) if each == kind]:
             low[index], high[index] = np.log(ends) * (2.0 if kind == "noise" else 1.0)  # theta has the variance
-    return _Prior(location, spread, low, high, informative=name is not None)
+    believed = _Prior(location, spread, low, high, informative=name is not None)
+    related = None if name is None else PRIORS[name].related
+    return believed if related is None else _related(believed, known, *related)
+
+
+def _related(prior: _Prior, known: Sequence[Hyperparameter], apart: float, shared: float) -> _Prior:
+    """Returns the prior with lengthscales of single columns about their average, which has the old mode."""
+    single = [parameter.kind == "lengthscale" and len(parameter.columns) == 1 for parameter in known]
+    if sum(single) < 2:
+        return prior
+    which, location, spread = np.flatnonzero(single), prior.location.copy(), prior.spread.copy()
+    location[which] = prior.mode[which] + apart**2
+    spread[which] = apart
+    return prior._replace(location=location, spread=spread, related=which, shared=shared)
 
 
 def _bounds(kind: str, given: tuple[float, float]) -> tuple[float, float]:
@@ -278,12 +339,13 @@ def _bounds(kind: str, given: tuple[float, float]) -> tuple[float, float]:
     return low, number(f"bounds[{kind!r}][1]", ends[1], low=low, high=LARGEST_REWARD)
 
 
-def _hvarfner(parameter: Hyperparameter) -> tuple[float, float, float, float]:
-    """Returns location and spread of the logarithm, and bounds (Hvarfner, Hellsten & Nardi 2024, but for the scale)."""
+def _expected(parameter: Hyperparameter, prior: _LogNormals) -> tuple[float, float, float, float]:
+    """Returns location and spread of the logarithm, and bounds, for the unit cube and standardised rewards."""
     if parameter.kind == "period":
         return 0.0, PERIOD_SPREAD, 1.0, 1.0  # about the period that is given, which `_prior` puts in
     if parameter.kind in ("lengthscale", "angle"):  # a circle of radius 1 is about as large as the unit cube
-        return math.sqrt(2.0) + 0.5 * math.log(parameter.dimension), math.sqrt(3.0), 0.025, 1e3
+        location, spread = prior.lengthscale
+        return location + 0.5 * math.log(parameter.dimension), spread, 0.025, 1e3
     return 1.0, 1.0, 1e-3, 1e3
 
 
@@ -406,7 +468,7 @@ def _given(problem: _Problem, noise: float | None, fit_noise: bool) -> Array:
 def _maximize(problem: _Problem, theta: Array, starts: int, rng: np.random.Generator) -> Fit:
     _keep_memory()
     prior, distinct = problem.prior, len(problem.data.means)
-    draws = prior.location + prior.spread * rng.standard_normal((max(starts - 2, 0), len(theta)))
+    draws = prior.draw(max(starts - 2, 0), rng)
     ways = np.clip(np.vstack([theta, prior.mode, draws])[:starts], prior.low, prior.high)
     if distinct > MOST:
         # A search crowds where rewards are good, and near points say little of lengthscales. With 200 of 600 points

@@ -42,11 +42,11 @@ from .arms import ArmPosterior
 from .at_points import AtPoints, Gradients
 from .ensemble import Ensemble
 from .paths import drawn_path
-from .protocol import Posterior, RevisablePosterior
+from .protocol import Posterior, WeighingPosterior
 
 LEAST = 1e-9  # share below which a kernel does not count in predictions, although it keeps its share
 
-P = TypeVar("P", bound=RevisablePosterior)
+P = TypeVar("P", bound=WeighingPosterior)
 
 
 class Bank(NamedTuple):
@@ -77,7 +77,7 @@ class Bank(NamedTuple):
         """Returns an empty posterior under each kernel, then those for the shares if they differ."""
         return [make(kernel, variance) for variance in self.variances(regularization) for kernel in self.kernels]
 
-    def log_shares(self, each: Sequence[RevisablePosterior]) -> Array:
+    def log_shares(self, each: Sequence[WeighingPosterior]) -> Array:
         """Returns the logarithms of the shares up to a constant, `(m,)`."""
         judges = each[-len(self.kernels) :]
         misfit = np.array([posterior.quadratic_form for posterior in judges])
@@ -119,10 +119,10 @@ class Averaged(Posterior, Generic[P]):
         return self.each[: self.bank.learners]
 
     @final
-    def append(self, point: Any, target: float) -> None:
+    def append(self, point: Any, target: float, *, weight: float = 1.0) -> None:
         """Adds one observation to all posteriors that learn."""
         for posterior in self._learning:
-            posterior.append(point, target)
+            posterior.append(point, target, weight=weight)
         self._shares = None
 
     @final
@@ -140,10 +140,10 @@ class Averaged(Posterior, Generic[P]):
         self._shares = None
 
     @final
-    def forget(self, point: Any, target: float) -> None:
+    def forget(self, point: Any, target: float, *, weight: float = 1.0) -> None:
         """Removes one observation."""
         for posterior in self._learning:
-            posterior.forget(point, target)
+            posterior.forget(point, target, weight=weight)
         self._shares = None
 
     # -- shares --------------------------------------------------------------------------------------------------

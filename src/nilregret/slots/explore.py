@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array, frozen, integer, many, number, points_array, settle, shown
+from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, points_array, settle, shown
 from .._utils.errors import InvalidInput
 from .._utils.overrides import take_back
 from .._utils.randomness import Randomness
@@ -249,20 +249,20 @@ class InitialDesign(Explore):
 
     Attributes:
         rounds: number of points.
-        every: rounds from one point of the design to the next. The score decides those between.
+        middle: True to begin with every number in the middle of its range. In many dimensions that is much closer to
+            most points than they are to each other. It has no effect on arms.
     """
 
     rounds: int = 10
-    every: int = 1
+    middle: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "every"):
-            value = integer(name, getattr(self, name), low=1, high=MOST_ROUNDS, why=COUNTED)
-            object.__setattr__(self, name, value)
+        settle(self, rounds=integer("rounds", self.rounds, low=1, high=MOST_ROUNDS, why=COUNTED))
+        settle(self, middle=flag("middle", self.middle))
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
-        """Returns True in the first rounds, or in every so many of them."""
-        return history < self.rounds * self.every and history % self.every == 0
+        """Returns True in the first rounds."""
+        return history < self.rounds
 
     @property
     def uniform(self) -> bool:
@@ -271,18 +271,18 @@ class InitialDesign(Explore):
 
     def places(self, situation: Situation) -> Array:
         """Returns the next point of the design."""
-        points, place = _design_of(situation.domain, self.rounds, situation.seed), situation.history // self.every
-        return points[place : place + 1]
+        points = _design_of(situation.domain, self.rounds, situation.seed, self.middle)
+        return points[situation.history : situation.history + 1]
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if the memory never holds more than these rounds."""
-        _check_outgrown(policy, self.rounds * self.every, "of the design")
+        _check_outgrown(policy, self.rounds, "of the design")
 
 
 @lru_cache(maxsize=16)
-def _design_of(domain: Domain, rounds: int, seed: int) -> Array:
+def _design_of(domain: Domain, rounds: int, seed: int, middle: bool) -> Array:
     """Returns the points of a run's initial design, read-only. Each of its rounds asks for them."""
-    return frozen(design(domain, rounds, np.random.default_rng([seed, *DESIGN])))
+    return frozen(design(domain, rounds, np.random.default_rng([seed, *DESIGN]), middle=middle))
 
 
 @final
@@ -436,11 +436,10 @@ class InTurn(Explore):
             part.check(policy)
 
 
-def begun_with(explore: Explore, points: Array, *, every: int) -> Explore:
-    """Returns the forced rounds after these points `(n, d)`, with a point of an initial design every so many rounds."""
+def begun_with(explore: Explore, points: Array) -> Explore:
+    """Returns the forced rounds with these points `(n, d)` in place of the first ones."""
     parts = explore.parts if isinstance(explore, InTurn) else (explore,)
-    slower = tuple(replace(part, every=every) if isinstance(part, InitialDesign) else part for part in parts)
-    return InTurn((GivenPoints(points), *slower)) if len(points) else InTurn(slower)
+    return InTurn((GivenPoints(points), *parts)) if len(points) else explore
 
 
 def forced_in_turn(explore: Explore, other: Explore) -> Explore:

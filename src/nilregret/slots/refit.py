@@ -20,8 +20,8 @@ from ..domains.domain import sides
 from ..gp import Bank
 from ..gp.context_bank import Candidate
 from ..gp.ensemble import Ensemble
-from ..gp.fitting import FEWEST, MOST_RESTARTS, Standardization, fit
-from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log
+from ..gp.fitting import FEWEST, MOST_RESTARTS, PRIORS, Standardization, fit
+from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log, warped_std
 from ..kernels import Kernel
 from ..kernels.factorization import LEAST_REGULARIZATION
 from .base import Policy
@@ -111,18 +111,19 @@ class Refit(Learning):
     """Fits of the kernel, the noise and a constant mean at intervals, each from the policy's own kernel.
 
     A fit sees the first k * `every` rewards, standardised, at points in units of the domain's sides. It is a pure
-    function of the record, which a replay repeats. Under the prior of Hvarfner et al. the scale of a kernel is 1, the
-    variance of standardised rewards. Scales in sums of kernels are fitted, since their shares matter. The confidence
+    function of the record, which a replay repeats. Under a prior the scale of a kernel is 1, the variance of
+    standardised rewards. Scales in sums of kernels are fitted, since their shares matter. The confidence
     bounds of theorems are for a given kernel, so they are not called valid here.
 
     Attributes:
         every: number of rewards between two fits.
-        prior: "hvarfner" (Hvarfner et al. 2024, see `nilregret.gp.fitting.fit`) or "none" for maximum likelihood.
+        prior: "hvarfner" (Hvarfner et al. 2024), "moderate", which finds heavy noise, "related" (hvarfner's, with
+            lengthscales about a shared one) or "none" for maximum likelihood. `nilregret.gp.fitting.fit` has them.
         restarts: number of random starts of each fit.
         outputs: "answered" fits to the rewards of observed trials. The option "own" fits to the training data of the
             policy, with the imputed values of pending trials. The code released by Verma et al. 2022 does so.
         standardize: True brings rewards to mean 0 and standard deviation 1. False only subtracts the policy's prior
-            mean, which stays, as in that code. The prior "hvarfner" is for standardised rewards.
+            mean, which stays, as in that code. The priors are for standardised rewards.
         growth: the next fit comes after `every` more rewards or after this share of all rewards so far, whichever is
             later. Long runs then spend less time on fits. 0 always means `every`.
         warp: map of the rewards before they are standardised. "none" keeps all. The option "half-rank" keeps those from
@@ -148,7 +149,7 @@ class Refit(Learning):
         settle(
             self,
             every=integer("every", self.every, low=3, why="Two answers are too few to learn a kernel from."),
-            prior=one_of("prior", self.prior, ["hvarfner", "none"]),
+            prior=one_of("prior", self.prior, [*PRIORS, "none"]),
             restarts=integer("restarts", self.restarts, low=0, high=MOST_RESTARTS),
             outputs=one_of("outputs", self.outputs, ["answered", "own"]),
             standardize=flag("standardize", self.standardize),
@@ -205,14 +206,19 @@ class Refit(Learning):
         noise: float,
         seed: int,
         prior_mean: float = 0.0,
+        stds: Array | None = None,
     ) -> Refitted:
         """Returns kernel and noise for rows `(n, d)` with rewards `(n,)`, in a box with sides `(d,)`.
+
+        `stds` `(n,)` has the noise of rewards where it is known, and nan elsewhere. The fitted noise is that of the
+        others. If there are none, its prior decides, and under maximum likelihood its first value stays.
 
         If there is nothing to learn from (equal rewards, or fewer than three distinct points), kernel and noise stay,
         and only the mean is fitted. If the noise is unknown (`noise="unknown"`), the kernel's unit is unknown, too.
         Then even one or two points are fitted under the prior. For equal rewards the noise is the mode of its prior.
         """
         warp = WARPS[self.warp](rewards)
+        stds = None if stds is None else warped_std(warp, rewards, stds)
         rewards = rewards if warp is None else warp.to(rewards)
         scale = Standardization.of(rewards) if self.standardize else Standardization(prior_mean, 1.0)
         fewest = 1 if self.noise == "unknown" and self.prior != "none" else FEWEST
@@ -230,8 +236,9 @@ class Refit(Learning):
                 restarts=self.restarts,
                 seed=seed,
                 fit_mean=self.standardize,
-                bounds={"scale": (1.0, 1.0)} if self.prior == "hvarfner" and _multiplies(kernel, len(sides)) else None,
+                bounds={"scale": (1.0, 1.0)} if self.prior != "none" and _multiplies(kernel, len(sides)) else None,
                 fewest=fewest,
+                stds=None if stds is None else stds / scale.std,
             )
         # A search observes ever better rewards. Their average says little about f elsewhere.
         shifted = Standardization(float(scale.back(found.mean)), scale.std)
