@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, NamedTuple, final
 
@@ -436,10 +436,19 @@ class InTurn(Explore):
             part.check(policy)
 
 
-def begun_with(explore: Explore, points: Array) -> Explore:
-    """Returns the forced rounds with these points `(n, d)` in place of the first ones."""
+def begun_with(explore: Explore, points: Array, *, rounds: int) -> Explore:
+    """Returns the forced rounds with these points `(n, d)` in place of the first ones.
+
+    Args:
+        explore: the forced rounds.
+        points: the points to begin with.
+        rounds: most rounds of the initial design, with these.
+    """
     parts = explore.parts if isinstance(explore, InTurn) else (explore,)
-    return InTurn((GivenPoints(points), *parts)) if len(points) else explore
+    shorter = tuple(
+        replace(part, rounds=min(part.rounds, rounds)) if isinstance(part, InitialDesign) else part for part in parts
+    )
+    return InTurn((GivenPoints(points), *shorter) if len(points) else shorter)
 
 
 def forced_in_turn(explore: Explore, other: Explore) -> Explore:
