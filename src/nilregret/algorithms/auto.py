@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from .._utils.checks import LARGEST_REWARD, integer, number, one_of
 from .._utils.errors import InvalidInput
@@ -17,6 +17,7 @@ from ..slots.change_detection import DriftBank, EDetector
 from ..slots.check import part_of
 from ..slots.combined_memory import AllOf
 from ..slots.constraints import Constraints, EveryRound
+from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import ConstantWidth
 from ..slots.explore import MOST_ROUNDS, CoordinateSearch, Explore, InitialDesign, InTurn
 from ..slots.memory import Forever, Memory
@@ -33,6 +34,7 @@ from ..slots.scores import (
 )
 from ..slots.silence import Imputed, LateOrNever
 from .definition import build
+from .earlier import with_earlier
 from .takeno import half_shift
 
 REGRETS = ("simple", "cumulative")
@@ -64,6 +66,7 @@ def auto(
     world: Literal["stationary", "drifting", "switching"] = "stationary",
     answers: Literal["prompt", "late", "silent no", "unknown"] = "prompt",
     reward: Literal["bernoulli", "poisson", "bounded"] | KnownReward | None = None,
+    like: Any = None,
 ) -> Policy[D]:
     """Returns the recommended policy if nothing is known: units, kernel, noise and mean of the rewards are learned.
 
@@ -74,6 +77,7 @@ def auto(
     | explore | `InitialDesign`: scrambled Sobol points, a coordinate for each parameter | docs/choosing.md, "Starts" |
     | | from eight numbers on, the first point in the middle | "Starts" |
     | | then, not on arms or under constraints, `CoordinateSearch` of one parameter | "Every fifth round" |
+    | | once the local search has ended, where only the best point counts, `Elsewhere` | "Second modes" |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
     | refit | every third answer, then ever more rarely; priors that find heavy noise | "Fits" |
     | | from eight numbers on, lengthscales vary about a shared one (`prior="related"`) | "Fits" |
@@ -129,6 +133,15 @@ def auto(
             or a part such as `nr.slots.Bernoulli(ceiling=0.1)`. On arms the policy is then Thompson sampling, with
             draws that deviate `DRAWN` times as far. The posterior learns a variance for each arm, and how similar
             neighbouring arms are. Nothing else is refitted (docs/clicks.md, where this was chosen).
+        like: earlier studies of similar problems, one or a list (docs/earlier-studies.md). Their posteriors are mixed
+            with that of this study, weighted by how well each ranks the new rewards (`nr.slots.EarlierStudies`). Their
+            best points are played first. For boxes, and spaces that share parameters by name, without contexts.
+
+            - A study, or a result of `nr.maximize` or `nr.minimize`. Each has its own direction.
+            - The path or URL of a storage, of which all studies count, or one: "sqlite:///file.db#name".
+            - A study of Optuna.
+            - A table of pandas, a list of dicts, or the path of a file ".csv" or ".jsonl". It has a column for each
+              parameter, or those of `study.export`, and a column `reward`. More is better.
 
     Raises:
         InvalidInput: for values that make no sense.
@@ -146,26 +159,27 @@ def auto(
     # Until the first fit rewards vary by ten times the noise, so that neither drowns the other.
     factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
     kernel = factor * kernel_for(domain, context=context, lengthscale=0.5)
+    leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
+    start = _start(domain, budget, parallel)
     kind = None if reward is None else chosen_reward(reward)
     by_models = cumulative and _by_models(domain, context, part, answers)
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
         if noise is not None:
             raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
-        if not by_models:
+        if not by_models and like is None:
             return _of_rates(kind, domain, context, world, pending=_pending(answers, parallel))
     policy = build(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(domain, context, limited=count > 0 or (part is not None and part.by_sign), cumulative=cumulative),
-        noise=std, regularization=std**2, context=context,
-        memory=_memory(world),
-        explore=_explore(domain, context, _start(domain, budget, parallel), limited=limited and context is None),
+        noise=std, regularization=std**2, context=context, memory=_memory(world),
+        explore=_explore(domain, context, start, limited=limited and context is None, leaves=leaves),
         pending=_pending(answers, parallel),
-        constraints=_constraints(count, domain, context),
-        search=_search(domain, context, limited=limited),
+        constraints=_constraints(count, domain, context), search=_search(domain, context, limited=limited),
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _with_models(policy, world, answers) if by_models else policy
-    return policy if part is None else policy.using(constraints=part)
+    policy = policy if part is None else policy.using(constraints=part)
+    return policy if like is None else with_earlier(policy, like)
 
 
 def _search(domain: Domain, context: Domain | None, *, limited: bool) -> PointSearch:
@@ -269,11 +283,12 @@ def _numbers(domain: Domain) -> int:
     return domain.dimension if isinstance(domain, Box) else 0
 
 
-def _explore(domain: Domain, context: Domain | None, start: int, *, limited: bool) -> Explore:
+def _explore(domain: Domain, context: Domain | None, start: int, *, limited: bool, leaves: bool) -> Explore:
     if isinstance(domain, Arms) or limited:  # Near the best feasible point most points are infeasible.
         return InitialDesign(start)
-    middle = context is None and _numbers(domain) >= MANY
-    return InTurn((InitialDesign(start, middle=middle), CoordinateSearch(after=start + 5)))
+    first = InitialDesign(start, middle=context is None and _numbers(domain) >= MANY)
+    single = CoordinateSearch(after=start + 5)
+    return InTurn((first, Elsewhere(after=max(30, start + 20), otherwise=single) if leaves else single))
 
 
 def _score(domain: Domain, context: Domain | None, *, limited: bool, cumulative: bool) -> Score:

@@ -14,6 +14,7 @@ from .._utils.checks import Array
 from .._utils.copying import independent
 from ..gp import Bank, Belief
 from ..gp.binomial_counts import RatePrior
+from ..gp.ensemble import Ensemble
 from ..gp.fitting import Standardization
 from ..gp.warping import AnyWarp
 from ..kernels import Kernel
@@ -97,7 +98,7 @@ class TrainedPosterior:
         self.begun += 1
         self._belief = self.empty(apart=self.policy.pending.hallucinates, bank=self.bank)
 
-    def empty(self, *, apart: bool = False, bank: Bank | None = None) -> Belief[Any]:
+    def empty(self, *, apart: bool = False, bank: Bank | Ensemble | None = None) -> Belief[Any]:
         """Returns an empty belief under the kernel in use (see `Engine.fresh` and `Prior`)."""
         noise = noise_told(self.policy, self.ridge)
         prior = Prior(self.in_use, self.ridge, self._drift, self.known, bank, noise, self.models)

@@ -21,6 +21,8 @@ from .constraints import Constraints as Constraints
 from .constraints import EveryRound as EveryRound
 from .constraints import OnAverage as OnAverage
 from .delay_law import Waits as Waits
+from .earlier import EarlierStudies as EarlierStudies
+from .elsewhere import Elsewhere as Elsewhere
 from .envelope import Bounds as Bounds
 from .envelope import Confidence as Confidence
 from .envelope import Envelope as Envelope
@@ -31,6 +33,7 @@ from .envelope import Width as Width
 from .envelope import Window as Window
 from .explore import CoordinateSearch as CoordinateSearch
 from .explore import Explore as Explore
+from .explore import GivenPoints as GivenPoints
 from .explore import InitialDesign as InitialDesign
 from .explore import InTurn as InTurn
 from .explore import Situation as Situation

@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, settle, shown
+from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, points_array, settle, shown
 from .._utils.errors import InvalidInput
 from .._utils.overrides import take_back
 from .._utils.randomness import Randomness
 from .._utils.serialize import described
 from ..domains.domain import Arms, Domain
 from ..domains.search.designs import coordinates, design, one_changed
+from ..storage.trial import Trial
 from .base import Part, Policy
 from .combined_memory import most_held
 from .scores import PointwiseScore, PosteriorDeviation, UpperConfidenceBound
@@ -41,6 +42,10 @@ class Situation(NamedTuple):
         randomness: random numbers of the trial.
         best: returns the observed point `(d,)` with the best posterior mean under the context, or None before any.
         tried: returns the points of the trials that count, in any order, `(n, d)`.
+        answers: returns the answered trials that count, by number.
+        open: returns the points of unanswered trials that count, `(k, d)`.
+        policy: the policy of the run, or None where there is no run.
+        kept: results that later rounds of the run need again, by what they follow from, or None where there is no run.
     """
 
     domain: Domain
@@ -50,6 +55,10 @@ class Situation(NamedTuple):
     randomness: Randomness
     best: Callable[[], Array | None]
     tried: Callable[[], Array]
+    answers: Callable[[], list[Trial]] = list
+    open: Callable[[], Array] = lambda: np.zeros((0, 0))
+    policy: Policy = None
+    kept: dict[Any, Any] | None = None
 
 
 def _check_outgrown(policy: Policy, rounds: int, what: str) -> None:
@@ -249,20 +258,24 @@ class InitialDesign(Explore):
 
     Attributes:
         rounds: number of points.
+        every: rounds from one point of the design to the next. The score decides those between.
         middle: True to begin with every number in the middle of its range. In many dimensions that is much closer to
             most points than they are to each other. It has no effect on arms.
     """
 
     rounds: int = 10
+    every: int = 1
     middle: bool = False
 
     def __post_init__(self) -> None:
-        settle(self, rounds=integer("rounds", self.rounds, low=1, high=MOST_ROUNDS, why=COUNTED))
+        for name in ("rounds", "every"):
+            value = integer(name, getattr(self, name), low=1, high=MOST_ROUNDS, why=COUNTED)
+            object.__setattr__(self, name, value)
         settle(self, middle=flag("middle", self.middle))
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
-        """Returns True in the first rounds."""
-        return history < self.rounds
+        """Returns True in the first rounds, or in every so many of them."""
+        return history < self.rounds * self.every and history % self.every == 0
 
     @property
     def uniform(self) -> bool:
@@ -272,17 +285,60 @@ class InitialDesign(Explore):
     def places(self, situation: Situation) -> Array:
         """Returns the next point of the design."""
         points = _design_of(situation.domain, self.rounds, situation.seed, self.middle)
-        return points[situation.history : situation.history + 1]
+        place = situation.history // self.every
+        return points[place : place + 1]
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if the memory never holds more than these rounds."""
-        _check_outgrown(policy, self.rounds, "of the design")
+        _check_outgrown(policy, self.rounds * self.every, "of the design")
 
 
 @lru_cache(maxsize=16)
 def _design_of(domain: Domain, rounds: int, seed: int, middle: bool) -> Array:
     """Returns the points of a run's initial design, read-only. Each of its rounds asks for them."""
     return frozen(design(domain, rounds, np.random.default_rng([seed, *DESIGN]), middle=middle))
+
+
+@final
+@described
+@dataclass(frozen=True, eq=False)
+class GivenPoints(Explore):
+    """Initial rounds that play given points in their order, such as the best points of earlier studies.
+
+    After a restart they begin again.
+
+    Attributes:
+        points: the points, `(n, d)`, in the coordinates of the domain.
+    """
+
+    points: Array
+
+    def __post_init__(self) -> None:
+        settle(self, points=frozen(points_array("points", self.points).copy()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GivenPoints) and np.array_equal(self.points, other.points)
+
+    def __hash__(self) -> int:
+        return hash(self.points.tobytes())
+
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
+        """Returns True in the first rounds."""
+        return history < len(self.points)
+
+    @property
+    def uniform(self) -> bool:
+        """False, since the points are given."""
+        return False
+
+    def places(self, situation: Situation) -> Array:
+        """Returns the next point."""
+        return self.points[situation.history : situation.history + 1]
+
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if a point is outside the domain, or the memory never holds more than these rounds."""
+        policy.domain.inside("points", self.points)
+        _check_outgrown(policy, len(self.points), "one of the given points")
 
 
 @final
@@ -392,6 +448,13 @@ class InTurn(Explore):
         """Raises `InvalidInput` if some part does not fit the policy."""
         for part in self.parts:
             part.check(policy)
+
+
+def begun_with(explore: Explore, points: Array, *, every: int) -> Explore:
+    """Returns the forced rounds after these points `(n, d)`, with a point of an initial design every so many rounds."""
+    parts = explore.parts if isinstance(explore, InTurn) else (explore,)
+    slower = tuple(replace(part, every=every) if isinstance(part, InitialDesign) else part for part in parts)
+    return InTurn((GivenPoints(points), *slower)) if len(points) else InTurn(slower)
 
 
 def forced_in_turn(explore: Explore, other: Explore) -> Explore:
