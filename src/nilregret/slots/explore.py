@@ -31,6 +31,28 @@ COUNTED = "It counts rounds."
 DESIGN, TURNS = (2**31 + 1,), (2**31 + 2,)
 
 
+class Answered(NamedTuple):
+    """The most promising points that were tried and answered, with the joint posterior of f there.
+
+    All numbers are in units of the posterior, in which rewards may be scaled and warped.
+
+    Attributes:
+        points: distinct points, `(n, d)`, the best posterior mean first.
+        mean: posterior mean, `(n,)`.
+        covariance: posterior covariance, `(n, n)`.
+        noise: standard deviation of the noise of one answer.
+        noise_share: this noise as a share of the prior deviation of f.
+        noisy: False if points were tried twice and each gave the same answer again.
+    """
+
+    points: Array
+    mean: Array
+    covariance: Array
+    noise: float
+    noise_share: float
+    noisy: bool
+
+
 class Situation(NamedTuple):
     """Information for a forced round.
 
@@ -46,6 +68,7 @@ class Situation(NamedTuple):
         open: returns the points of unanswered trials that count, `(k, d)`.
         policy: the policy of the run, or None where there is no run.
         kept: results that later rounds of the run need again, by what they follow from, or None where there is no run.
+        answered: returns the posterior at the most promising points tried, or None before any answer.
     """
 
     domain: Domain
@@ -59,6 +82,7 @@ class Situation(NamedTuple):
     open: Callable[[], Array] = lambda: np.zeros((0, 0))
     policy: Policy = None
     kept: dict[Any, Any] | None = None
+    answered: Callable[[], Answered | None] = lambda: None
 
 
 def _check_outgrown(policy: Policy, rounds: int, what: str) -> None:
@@ -258,7 +282,6 @@ class InitialDesign(Explore):
 
     Attributes:
         rounds: number of points.
-        every: rounds from one point of the design to the next. The score decides those between.
         middle: True to begin with every number in the middle of its range. In many dimensions that is much closer to
             most points than they are to each other. It has no effect on arms.
     """
@@ -274,8 +297,8 @@ class InitialDesign(Explore):
         settle(self, middle=flag("middle", self.middle))
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
-        """Returns True in the first rounds, or in every so many of them."""
-        return history < self.rounds * self.every and history % self.every == 0
+        """Returns True in the first rounds."""
+        return history < self.rounds
 
     @property
     def uniform(self) -> bool:
@@ -285,12 +308,11 @@ class InitialDesign(Explore):
     def places(self, situation: Situation) -> Array:
         """Returns the next point of the design."""
         points = _design_of(situation.domain, self.rounds, situation.seed, self.middle)
-        place = situation.history // self.every
-        return points[place : place + 1]
+        return points[situation.history : situation.history + 1]
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if the memory never holds more than these rounds."""
-        _check_outgrown(policy, self.rounds * self.every, "of the design")
+        _check_outgrown(policy, self.rounds, "of the design")
 
 
 @lru_cache(maxsize=16)
@@ -450,11 +472,19 @@ class InTurn(Explore):
             part.check(policy)
 
 
-def begun_with(explore: Explore, points: Array, *, every: int) -> Explore:
-    """Returns the forced rounds after these points `(n, d)`, with a point of an initial design every so many rounds."""
+def begun_with(explore: Explore, points: Array, *, rounds: int) -> Explore:
+    """Returns the forced rounds with these points `(n, d)` in place of the first ones.
+
+    Args:
+        explore: the forced rounds.
+        points: the points to begin with.
+        rounds: most rounds of the initial design, with these.
+    """
     parts = explore.parts if isinstance(explore, InTurn) else (explore,)
-    slower = tuple(replace(part, every=every) if isinstance(part, InitialDesign) else part for part in parts)
-    return InTurn((GivenPoints(points), *slower)) if len(points) else InTurn(slower)
+    shorter = tuple(
+        replace(part, rounds=min(part.rounds, rounds)) if isinstance(part, InitialDesign) else part for part in parts
+    )
+    return InTurn((GivenPoints(points), *shorter) if len(points) else shorter)
 
 
 def forced_in_turn(explore: Explore, other: Explore) -> Explore:
