@@ -49,6 +49,8 @@ DRAWN = 0.6  # The standard deviations by which draws deviate, for clicks and co
 RELATED = 0.3  # The lengthscale for clicks and counts, in sides of the domain.
 UNDER_CONTEXTS = {1: (64, 1, 3), 2: (256, 2, 5)}  # Candidates, starts and steps of a search, by real columns.
 FEW_CELLS = 64  # The cells, an arm under a context each, up to which there is a table and no linear models.
+SEVERAL = 3  # The numeric parameters from which lengthscales are expected to be alike.
+MANY = 8  # The numeric parameters from which the initial design begins in the middle.
 OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
 
@@ -73,9 +75,11 @@ def auto(
     | part | filling | what decided |
     |---|---|---|
     | explore | `InitialDesign`: scrambled Sobol points, a coordinate for each parameter | docs/choosing.md, "Starts" |
+    | | from eight numbers on, the first point in the middle | "Starts" |
     | | then, not on arms or under constraints, `CoordinateSearch` of one parameter | "Every fifth round" |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
     | refit | every third answer, then ever more rarely; priors that find heavy noise | "Fits" |
+    | | from three numbers on, lengthscales vary about a shared one (`prior="related"`) | "Fits" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
     | | on arms without constraints `RandomisedBound`, upper bounds of a width that is drawn | docs/recommended.md |
@@ -165,10 +169,10 @@ def auto(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(domain, context, limited=count > 0 or (part is not None and part.by_sign), cumulative=cumulative),
         noise=std, regularization=std**2, context=context, memory=_memory(world),
-        explore=_explore(domain, _start(domain, budget, parallel), limited=limited and context is None),
+        explore=_explore(domain, context, _start(domain, budget, parallel), limited=limited and context is None),
         pending=_pending(answers, parallel),
         constraints=_constraints(count, domain, context), search=_search(domain, context, limited=limited),
-        refit=_fits(context, is_known=is_known, limited=limited), reward=kind,
+        refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _with_models(policy, world, answers) if by_models else policy
     policy = policy if part is None else policy.using(constraints=part)
@@ -269,10 +273,18 @@ def _start(domain: Domain, budget: int | None, parallel: int) -> int:
     return max(count, parallel)
 
 
-def _explore(domain: Domain, start: int, *, limited: bool) -> Explore:
+def _numbers(domain: Domain) -> int:
+    """Returns the number of numeric parameters, or 0 on arms."""
+    if isinstance(domain, Space):
+        return sum(not isinstance(parameter, Choice) for parameter in domain.parameters.values())
+    return domain.dimension if isinstance(domain, Box) else 0
+
+
+def _explore(domain: Domain, context: Domain | None, start: int, *, limited: bool) -> Explore:
     if isinstance(domain, Arms) or limited:  # Near the best feasible point most points are infeasible.
         return InitialDesign(start)
-    return InTurn((InitialDesign(start), CoordinateSearch(after=start + 5)))
+    middle = context is None and _numbers(domain) >= MANY
+    return InTurn((InitialDesign(start, middle=middle), CoordinateSearch(after=start + 5)))
 
 
 def _score(domain: Domain, context: Domain | None, *, limited: bool, cumulative: bool) -> Score:
@@ -296,9 +308,11 @@ def _constraints(count: int, domain: Domain, context: Domain | None) -> Constrai
     )
 
 
-def _fits(context: Domain | None, *, is_known: bool, limited: bool) -> Refit:
+def _fits(domain: Domain, context: Domain | None, *, is_known: bool, limited: bool) -> Refit:
     warp, noise = "half-rank" if context is None else "none", "given" if is_known else "unknown"
-    prior = "hvarfner" if limited or context is not None else "moderate"  # It was not compared with either.
+    prior = "related" if _numbers(domain) >= SEVERAL else "moderate"
+    if limited or context is not None:  # These were not compared there.
+        prior = "hvarfner"
     return Refit(every=3, growth=0.1, warp=warp, noise=noise, prior=prior)
 
 

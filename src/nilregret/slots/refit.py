@@ -20,8 +20,9 @@ from ..domains.domain import sides
 from ..gp import Bank
 from ..gp.context_bank import Candidate
 from ..gp.ensemble import Ensemble
-from ..gp.fitting import FEWEST, MOST_RESTARTS, PRIORS, Fit, Standardization, fit
+from ..gp.fitting import FEWEST, MOST_RESTARTS, Fit, Standardization, fit
 from ..gp.foresight import rougher
+from ..gp.priors import PRIORS
 from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log, warped_std
 from ..kernels import Kernel
 from ..kernels.factorization import LEAST_REGULARIZATION
