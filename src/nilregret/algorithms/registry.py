@@ -42,6 +42,7 @@ from ..slots.arm_models import ArmModels
 from ..slots.change_detection import DriftBank, EDetector
 from ..slots.combined_memory import AllOf
 from ..slots.constraints import Constraints, EveryRound, OnAverage
+from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import Confidence, ConstantWidth, PointwiseBayes
 from ..slots.explore import (
     CoordinateSearch,
@@ -168,7 +169,7 @@ PARTS: dict[str, tuple[type, dict[str, Schema]]] = {
         SlidingWindow, RestartEvery, RestartDoubling, RestartAt, RestartOnChange, Discount, DriftBank, AllOf, EDetector,
     )),
     "explore": (Explore, _named(
-        InitialDesign, CoordinateSearch, InTurn, uniform=UniformExploration, floor=Uniform,
+        InitialDesign, CoordinateSearch, InTurn, Elsewhere, uniform=UniformExploration, floor=Uniform,
         uncertainty=UncertaintySampling,
     )),
     "pending": (Pending, _named(

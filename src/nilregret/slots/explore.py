@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .._utils.randomness import Randomness
 from .._utils.serialize import described
 from ..domains.domain import Arms, Domain
 from ..domains.search.designs import coordinates, design, one_changed
+from ..storage.trial import Trial
 from .base import Part, Policy
 from .combined_memory import most_held
 from .scores import PointwiseScore, PosteriorDeviation, UpperConfidenceBound
@@ -41,6 +42,10 @@ class Situation(NamedTuple):
         randomness: random numbers of the trial.
         best: returns the observed point `(d,)` with the best posterior mean under the context, or None before any.
         tried: returns the points of the trials that count, in any order, `(n, d)`.
+        answers: returns the answered trials that count, by number.
+        open: returns the points of unanswered trials that count, `(k, d)`.
+        policy: the policy of the run, or None where there is no run.
+        kept: results that later rounds of the run need again, by what they follow from, or None where there is no run.
     """
 
     domain: Domain
@@ -50,6 +55,10 @@ class Situation(NamedTuple):
     randomness: Randomness
     best: Callable[[], Array | None]
     tried: Callable[[], Array]
+    answers: Callable[[], list[Trial]] = list
+    open: Callable[[], Array] = lambda: np.zeros((0, 0))
+    policy: Policy = None
+    kept: dict[Any, Any] | None = None
 
 
 def _check_outgrown(policy: Policy, rounds: int, what: str) -> None:
