@@ -13,6 +13,7 @@ from ..domains.typed import D
 from ..kernels import kernel_for
 from ..policy.policy import Policy
 from ..slots.arm_models import ArmModels
+from ..slots.ask_again import AskAgain
 from ..slots.change_detection import DriftBank, EDetector
 from ..slots.check import part_of
 from ..slots.combined_memory import AllOf
@@ -43,6 +44,8 @@ ANSWERS = ("prompt", "late", "silent no", "unknown")
 FEWEST = 10  # The least points of an initial design.
 MOST = 20  # The most points of an initial design, unless more workers would be idle.
 SHARE = 3  # At most this fraction, a third, of a known budget goes into the initial design.
+LAST = 3  # The last rounds of a known budget, which ask again where answers are noisy,
+AGAIN = 10  # and how many times as many trials there must be.
 LEAST_NOISE, MOST_NOISE = 1e-50, 1e40  # Reward units. Squares of numbers between them are finite and positive.
 FIRST_NOISE = 0.1  # The noise until the first fit, reward units.
 WIDTH = 2.0  # The standard deviations that are shown as bounds.
@@ -79,6 +82,7 @@ def auto(
     | | from eight numbers on, the first point in the middle | "Starts" |
     | | then, not on arms or under constraints, `CoordinateSearch` of one parameter | "Every fifth round" |
     | | once the local search has ended, where only the best point counts, `Elsewhere` | "Second modes" |
+    | | there `AskAgain` in the last three rounds of a `budget` of 30 or more, under noise | "Heavy noise" |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
     | refit | every third answer, then ever more rarely; priors that find heavy noise | "Fits" |
     | | from three numbers on, lengthscales vary about a shared one (`prior="related"`) | "Fits" |
@@ -107,7 +111,8 @@ def auto(
             - "simple": the best point in the end.
             - "cumulative": every reward on the way.
         noise: standard deviation of the reward noise, reward units. None or 0 if unknown, then it is learned.
-        budget: number of trials, if known. A short run has a shorter initial design.
+        budget: number of trials, if known. A short run has a shorter initial design. A longer one ends with questions
+            that are asked again if answers are noisy.
         parallel: number of trials that are evaluated at a time.
         constraints: number of constraint values that come with each reward, each satisfied when <= 0.
 
@@ -173,7 +178,9 @@ def auto(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(domain, context, limited=count > 0 or (part is not None and part.by_sign), cumulative=cumulative),
         noise=std, regularization=std**2, context=context, memory=_memory(world),
-        explore=_explore(domain, context, start, limited=limited and context is None, leaves=leaves),
+        explore=_explore(
+            domain, context, start, budget, limited=limited and context is None, leaves=leaves
+        ),
         pending=_pending(answers, parallel),
         constraints=_constraints(count, domain, context), search=_search(domain, context, limited=limited),
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
@@ -284,12 +291,16 @@ def _numbers(domain: Domain) -> int:
     return domain.dimension if isinstance(domain, Box) else 0
 
 
-def _explore(domain: Domain, context: Domain | None, start: int, *, limited: bool, leaves: bool) -> Explore:
+def _explore(
+    domain: Domain, context: Domain | None, start: int, budget: int | None, *, limited: bool, leaves: bool
+) -> Explore:
     if isinstance(domain, Arms) or limited:  # Near the best feasible point most points are infeasible.
         return InitialDesign(start)
     first = InitialDesign(start, middle=context is None and _numbers(domain) >= MANY)
+    again = () if budget is None or budget < AGAIN * LAST else (AskAgain(budget=budget, rounds=LAST),)
     single = CoordinateSearch(after=start + 5)
-    return InTurn((first, Elsewhere(after=max(30, start + 20), otherwise=single) if leaves else single))
+    local = Elsewhere(after=max(30, start + 20), otherwise=single) if leaves else single
+    return InTurn((first, *again, local))
 
 
 def _score(domain: Domain, context: Domain | None, *, limited: bool, cumulative: bool) -> Score:

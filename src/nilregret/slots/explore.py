@@ -31,6 +31,28 @@ COUNTED = "It counts rounds."
 DESIGN, TURNS = (2**31 + 1,), (2**31 + 2,)
 
 
+class Answered(NamedTuple):
+    """The most promising points that were tried and answered, with the joint posterior of f there.
+
+    All numbers are in units of the posterior, in which rewards may be scaled and warped.
+
+    Attributes:
+        points: distinct points, `(n, d)`, the best posterior mean first.
+        mean: posterior mean, `(n,)`.
+        covariance: posterior covariance, `(n, n)`.
+        noise: standard deviation of the noise of one answer.
+        noise_share: this noise as a share of the prior deviation of f.
+        noisy: False if points were tried twice and each gave the same answer again.
+    """
+
+    points: Array
+    mean: Array
+    covariance: Array
+    noise: float
+    noise_share: float
+    noisy: bool
+
+
 class Situation(NamedTuple):
     """Information for a forced round.
 
@@ -46,6 +68,7 @@ class Situation(NamedTuple):
         open: returns the points of unanswered trials that count, `(k, d)`.
         policy: the policy of the run, or None where there is no run.
         kept: results that later rounds of the run need again, by what they follow from, or None where there is no run.
+        answered: returns the posterior at the most promising points tried, or None before any answer.
     """
 
     domain: Domain
@@ -59,6 +82,7 @@ class Situation(NamedTuple):
     open: Callable[[], Array] = lambda: np.zeros((0, 0))
     policy: Policy = None
     kept: dict[Any, Any] | None = None
+    answered: Callable[[], Answered | None] = lambda: None
 
 
 def _check_outgrown(policy: Policy, rounds: int, what: str) -> None:

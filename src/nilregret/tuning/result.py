@@ -235,11 +235,10 @@ class Result(Generic[D]):
     @property
     def _noisy(self) -> bool:
         """True if noise was told, or some point was evaluated twice with different values."""
-        if any(trial.std for trial in self.trials):
-            return True
         values: dict[bytes, float] = {}
         told = ((trial.point.tobytes(), trial.reward) for trial in self.trials if trial.reward is not None)
-        return any(values.setdefault(point, reward) != reward for point, reward in told)
+        differs = any(values.setdefault(point, reward) != reward for point, reward in told)
+        return differs or any(trial.std for trial in self.trials)
 
 
 def _doubts(certainty: Certainty, *, noisy: bool) -> list[str]:
