@@ -198,17 +198,9 @@ class Refit(Learning):
 
     @with_one_thread
     def __call__(
-        self,
-        kernel: Kernel,
-        rows: Array,
-        rewards: Array,
-        sides: Array,
-        *,
-        noise: float,
-        seed: int,
-        prior_mean: float = 0.0,
-        stds: Array | None = None,
-    ) -> Refitted:
+        self, kernel: Kernel, rows: Array, rewards: Array, sides: Array, *, noise: float, seed: int,
+        prior_mean: float = 0.0, stds: Array | None = None,
+    ) -> Refitted:  # fmt: skip
         """Returns kernel and noise for rows `(n, d)` with rewards `(n,)`, in a box with sides `(d,)`.
 
         `stds` `(n,)` has the noise of rewards where it is known, and nan elsewhere. The fitted noise is that of the
