@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .._utils.randomness import Randomness
 from .._utils.serialize import described
 from ..domains.domain import Arms, Domain
 from ..domains.search.designs import coordinates, design, one_changed
+from ..storage.trial import Trial
 from .base import Part, Policy
 from .combined_memory import most_held
 from .scores import PointwiseScore, PosteriorDeviation, UpperConfidenceBound
@@ -28,6 +29,28 @@ MOST_ROUNDS = 10_000  # largest number of rounds in a setting
 COUNTED = "It counts rounds."
 # Keys of random streams apart from those of trials, whose keys are their numbers.
 DESIGN, TURNS = (2**31 + 1,), (2**31 + 2,)
+
+
+class Answered(NamedTuple):
+    """The most promising points that were tried and answered, with the joint posterior of f there.
+
+    All numbers are in units of the posterior, in which rewards may be scaled and warped.
+
+    Attributes:
+        points: distinct points, `(n, d)`, the best posterior mean first.
+        mean: posterior mean, `(n,)`.
+        covariance: posterior covariance, `(n, n)`.
+        noise: standard deviation of the noise of one answer.
+        noise_share: this noise as a share of the prior deviation of f.
+        noisy: False if points were tried twice and each gave the same answer again.
+    """
+
+    points: Array
+    mean: Array
+    covariance: Array
+    noise: float
+    noise_share: float
+    noisy: bool
 
 
 class Situation(NamedTuple):
@@ -41,6 +64,11 @@ class Situation(NamedTuple):
         randomness: random numbers of the trial.
         best: returns the observed point `(d,)` with the best posterior mean under the context, or None before any.
         tried: returns the points of the trials that count, in any order, `(n, d)`.
+        answers: returns the answered trials that count, by number.
+        open: returns the points of unanswered trials that count, `(k, d)`.
+        policy: the policy of the run, or None where there is no run.
+        kept: results that later rounds of the run need again, by what they follow from, or None where there is no run.
+        answered: returns the posterior at the most promising points tried, or None before any answer.
     """
 
     domain: Domain
@@ -50,6 +78,11 @@ class Situation(NamedTuple):
     randomness: Randomness
     best: Callable[[], Array | None]
     tried: Callable[[], Array]
+    answers: Callable[[], list[Trial]] = list
+    open: Callable[[], Array] = lambda: np.zeros((0, 0))
+    policy: Policy = None
+    kept: dict[Any, Any] | None = None
+    answered: Callable[[], Answered | None] = lambda: None
 
 
 def _check_outgrown(policy: Policy, rounds: int, what: str) -> None:
