@@ -101,6 +101,21 @@ def test_designs_are_valid_distinct_and_a_function_of_the_seed(name):
     assert coordinates(space) == len(space.parameters)
 
 
+def test_a_design_begins_in_the_middle_where_that_is_wanted():
+    plain, begun = design(MIXED, 8, rng()), design(MIXED, 8, rng(), middle=True)
+    assert np.array_equal(begun[1:], plain[1:])
+    values = MIXED.decode(begun[0])
+    assert values == {"x": pytest.approx(1.0), "n": 20, "m": 10, "k": MIXED.decode(plain[0])["k"]}
+    inactive = design(TREE, 8, rng(), middle=True)
+    assert TREE.decode(inactive[0])["C"] == 0.5
+    assert np.array_equal(TREE.snap(inactive), inactive)
+    assert np.array_equal(design(BOX, 8, rng(), middle=True)[0], [0.5, 1.0])
+    one = nr.Space(n=nr.Int(3, 3), k=nr.Choice("a", "b"))
+    assert len(design(one, 5, rng(), middle=True)) == 2  # still all of them, each once
+    policy = nr.auto(BOX).using(explore=nr.slots.InitialDesign(3, middle=True))
+    assert np.array_equal(nr.Study(policy, seed=1).ask().point, [0.5, 1.0])
+
+
 def test_designs_of_boxes_and_arms():
     points = design(BOX, 8, rng())
     unit = (points - BOX.lower) / (BOX.upper - BOX.lower)

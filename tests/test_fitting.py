@@ -9,7 +9,7 @@ from sklearn.gaussian_process import kernels as sk
 
 import nilregret as nr
 from nilregret._utils import serialize
-from nilregret.gp import fitting, likelihood
+from nilregret.gp import fitting, likelihood, priors
 from nilregret.testing.base import central_differences
 
 from .conformance.test_kernels import KERNELS
@@ -154,12 +154,12 @@ def test_maximum_likelihood_is_not_below_scikit_learn(d, seed):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("prior", [None, "hvarfner", "moderate"])
+@pytest.mark.parametrize("prior", [None, "hvarfner", "moderate", "related"])
 def test_a_fit_is_a_local_maximum(kernel, prior):
     X, y = draw(40, 2, 3)
     found = nr.gp.fit(kernel, X, y, prior=prior)
     assert found.converged
-    beliefs = fitting._prior(kernel, X, y, prior, {})
+    beliefs = priors.prior_of(kernel, X, float(y.var()), prior, {})
     problem = fitting._Problem(kernel, fitting.merged(X, y), beliefs)
     theta = np.append(found.kernel.log_parameters, 2 * math.log(found.noise))
     for index in range(len(theta)):
@@ -201,6 +201,41 @@ def test_heavy_noise_is_found_and_none_is_invented():
     within = {prior: np.mean(np.abs(np.log2(found)) <= 1.0) for prior, found in ratios.items()}
     assert within["moderate"] >= 0.9 > within["hvarfner"]
     assert max(invented) < 0.02
+
+
+def test_related_lengthscales_vary_about_a_shared_one():
+    # In log parameters it is the normal density with the covariance below, about the mode of the paper's prior.
+    X, _ = draw(10, 4, 0)
+    kernel = nr.SquaredExponential([1.0] * 4)
+    mode = math.sqrt(2) + math.log(4) / 2 - 3
+    around, shared = np.eye(4) - 0.25, np.full((4, 4), 0.25)  # covariances: deviations from the average, the average
+    related = multivariate_normal(np.full(4, mode), 0.25 * around + 4.0 * shared)
+    paper, ours = (priors.prior_of(kernel, X, 1.0, name, {}) for name in ("hvarfner", "related"))
+    np.testing.assert_allclose(paper.mode, ours.mode, atol=1e-12)
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(mode, 1.0, (2, 6))
+    one[4:] = other[4:]  # scale and noise
+    here, there = (ours.log_density(theta)[0] for theta in (one, other))
+    assert here - there == pytest.approx(related.logpdf(one[:4]) - related.logpdf(other[:4]))
+    drawn = ours.draw(300, rng)
+    assert np.corrcoef(drawn[:, 0], drawn[:, 1])[0, 1] == pytest.approx(0.8, abs=0.1)
+    # A lengthscale for all columns, or for those of a choice, stays alone.
+    assert not len(priors.prior_of(nr.Matern(2.5, 0.3), X, 1.0, "related", {}).related)
+
+
+def test_few_answers_show_how_smooth_a_function_is_in_all_directions():
+    X = np.random.default_rng(2).uniform(size=(40, 10))
+    rewards = -np.sum((X - 0.4) ** 2, axis=1)
+    y = fitting.Standardization.of(rewards).to(rewards)
+    new = np.random.default_rng(9).uniform(size=(50, 10))
+    truth = -np.sum((new - 0.4) ** 2, axis=1)
+    errors = []
+    for prior in ("hvarfner", "related"):
+        found = nr.gp.fit(nr.Matern(2.5, [0.5] * 10), X, y, prior=prior, fit_mean=True)
+        posterior = nr.gp.PointPosterior(found.kernel, 10, found.noise**2)
+        posterior.extend(X, y - found.mean)
+        errors.append(1.0 - np.corrcoef(posterior.predict(new)[0], truth)[0, 1])
+    assert errors[1] < 0.7 * errors[0]
 
 
 def test_the_truth_is_found_from_many_points():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from .._utils.checks import LARGEST_REWARD, integer, number, one_of
 from .._utils.errors import InvalidInput
@@ -13,6 +13,7 @@ from ..domains.typed import D
 from ..kernels import kernel_for
 from ..policy.policy import Policy
 from ..slots.arm_models import ArmModels
+from ..slots.ask_again import AskAgain
 from ..slots.change_detection import DriftBank, EDetector
 from ..slots.check import part_of
 from ..slots.combined_memory import AllOf
@@ -34,6 +35,7 @@ from ..slots.scores import (
 )
 from ..slots.silence import Imputed, LateOrNever
 from .definition import build
+from .earlier import with_earlier
 from .takeno import half_shift
 
 REGRETS = ("simple", "cumulative")
@@ -42,6 +44,8 @@ ANSWERS = ("prompt", "late", "silent no", "unknown")
 FEWEST = 10  # The least points of an initial design.
 MOST = 20  # The most points of an initial design, unless more workers would be idle.
 SHARE = 3  # At most this fraction, a third, of a known budget goes into the initial design.
+LAST = 3  # The last rounds of a known budget, which ask again where answers are noisy,
+AGAIN = 10  # and how many times as many trials there must be.
 LEAST_NOISE, MOST_NOISE = 1e-50, 1e40  # Reward units. Squares of numbers between them are finite and positive.
 FIRST_NOISE = 0.1  # The noise until the first fit, reward units.
 WIDTH = 2.0  # The standard deviations that are shown as bounds.
@@ -49,6 +53,8 @@ DRAWN = 0.6  # The standard deviations by which draws deviate, for clicks and co
 RELATED = 0.3  # The lengthscale for clicks and counts, in sides of the domain.
 UNDER_CONTEXTS = {1: (64, 1, 3), 2: (256, 2, 5)}  # Candidates, starts and steps of a search, by real columns.
 FEW_CELLS = 64  # The cells, an arm under a context each, up to which there is a table and no linear models.
+SEVERAL = 3  # The numeric parameters from which lengthscales are expected to be alike.
+MANY = 8  # The numeric parameters from which the initial design begins in the middle.
 OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
 
@@ -64,6 +70,7 @@ def auto(
     world: Literal["stationary", "drifting", "switching"] = "stationary",
     answers: Literal["prompt", "late", "silent no", "unknown"] = "prompt",
     reward: Literal["bernoulli", "poisson", "bounded"] | KnownReward | None = None,
+    like: Any = None,
 ) -> Policy[D]:
     """Returns the recommended policy if nothing is known: units, kernel, noise and mean of the rewards are learned.
 
@@ -72,10 +79,13 @@ def auto(
     | part | filling | what decided |
     |---|---|---|
     | explore | `InitialDesign`: scrambled Sobol points, a coordinate for each parameter | docs/choosing.md, "Starts" |
+    | | from eight numbers on, the first point in the middle | "Starts" |
     | | then, not on arms or under constraints, `CoordinateSearch` of one parameter | "Every fifth round" |
     | | once the local search has ended, where only the best point counts, `Elsewhere` | "Second modes" |
+    | | there `AskAgain` in the last three rounds of a `budget` of 30 or more, under noise | "Heavy noise" |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
     | refit | every third answer, then ever more rarely; priors that find heavy noise | "Fits" |
+    | | from three numbers on, lengthscales vary about a shared one (`prior="related"`) | "Fits" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
     | | on arms without constraints `RandomisedBound`, upper bounds of a width that is drawn | docs/recommended.md |
@@ -101,7 +111,8 @@ def auto(
             - "simple": the best point in the end.
             - "cumulative": every reward on the way.
         noise: standard deviation of the reward noise, reward units. None or 0 if unknown, then it is learned.
-        budget: number of trials, if known. A short run has a shorter initial design.
+        budget: number of trials, if known. A short run has a shorter initial design. A longer one ends with questions
+            that are asked again if answers are noisy.
         parallel: number of trials that are evaluated at a time.
         constraints: number of constraint values that come with each reward, each satisfied when <= 0.
 
@@ -128,6 +139,15 @@ def auto(
             or a part such as `nr.slots.Bernoulli(ceiling=0.1)`. On arms the policy is then Thompson sampling, with
             draws that deviate `DRAWN` times as far. The posterior learns a variance for each arm, and how similar
             neighbouring arms are. Nothing else is refitted (docs/clicks.md, where this was chosen).
+        like: earlier studies of similar problems, one or a list (docs/earlier-studies.md). Their posteriors are mixed
+            with that of this study, weighted by how well each ranks the new rewards (`nr.slots.EarlierStudies`). Their
+            best points are played first. For boxes, and spaces that share parameters by name, without contexts.
+
+            - A study, or a result of `nr.maximize` or `nr.minimize`. Each has its own direction.
+            - The path or URL of a storage, of which all studies count, or one: "sqlite:///file.db#name".
+            - A study of Optuna.
+            - A table of pandas, a list of dicts, or the path of a file ".csv" or ".jsonl". It has a column for each
+              parameter, or those of `study.export`, and a column `reward`. More is better.
 
     Raises:
         InvalidInput: for values that make no sense.
@@ -146,26 +166,28 @@ def auto(
     factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
     kernel = factor * kernel_for(domain, context=context, lengthscale=0.5)
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
+    start = _start(domain, budget, parallel)
     kind = None if reward is None else chosen_reward(reward)
     by_models = cumulative and _by_models(domain, context, part, answers)
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
         if noise is not None:
             raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
-        if not by_models:
+        if not by_models and like is None:
             return _of_rates(kind, domain, context, world, pending=_pending(answers, parallel))
     policy = build(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(domain, context, limited=count > 0 or (part is not None and part.by_sign), cumulative=cumulative),
-        noise=std, regularization=std**2, context=context,
-        memory=_memory(world),
-        explore=_explore(domain, _start(domain, budget, parallel), limited=limited and context is None, leaves=leaves),
+        noise=std, regularization=std**2, context=context, memory=_memory(world),
+        explore=_explore(
+            domain, context, start, budget, limited=limited and context is None, leaves=leaves
+        ),
         pending=_pending(answers, parallel),
-        constraints=_constraints(count, domain, context),
-        search=_search(domain, context, limited=limited),
-        refit=_fits(context, is_known=is_known, limited=limited), reward=kind,
+        constraints=_constraints(count, domain, context), search=_search(domain, context, limited=limited),
+        refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _with_models(policy, world, answers) if by_models else policy
-    return policy if part is None else policy.using(constraints=part)
+    policy = policy if part is None else policy.using(constraints=part)
+    return policy if like is None else with_earlier(policy, like)
 
 
 def _search(domain: Domain, context: Domain | None, *, limited: bool) -> PointSearch:
@@ -262,11 +284,23 @@ def _start(domain: Domain, budget: int | None, parallel: int) -> int:
     return max(count, parallel)
 
 
-def _explore(domain: Domain, start: int, *, limited: bool, leaves: bool) -> Explore:
+def _numbers(domain: Domain) -> int:
+    """Returns the number of numeric parameters, or 0 on arms."""
+    if isinstance(domain, Space):
+        return sum(not isinstance(parameter, Choice) for parameter in domain.parameters.values())
+    return domain.dimension if isinstance(domain, Box) else 0
+
+
+def _explore(
+    domain: Domain, context: Domain | None, start: int, budget: int | None, *, limited: bool, leaves: bool
+) -> Explore:
     if isinstance(domain, Arms) or limited:  # Near the best feasible point most points are infeasible.
         return InitialDesign(start)
+    first = InitialDesign(start, middle=context is None and _numbers(domain) >= MANY)
+    again = () if budget is None or budget < AGAIN * LAST else (AskAgain(budget=budget, rounds=LAST),)
     single = CoordinateSearch(after=start + 5)
-    return InTurn((InitialDesign(start), Elsewhere(after=max(30, start + 20), otherwise=single) if leaves else single))
+    local = Elsewhere(after=max(30, start + 20), otherwise=single) if leaves else single
+    return InTurn((first, *again, local))
 
 
 def _score(domain: Domain, context: Domain | None, *, limited: bool, cumulative: bool) -> Score:
@@ -290,9 +324,11 @@ def _constraints(count: int, domain: Domain, context: Domain | None) -> Constrai
     )
 
 
-def _fits(context: Domain | None, *, is_known: bool, limited: bool) -> Refit:
+def _fits(domain: Domain, context: Domain | None, *, is_known: bool, limited: bool) -> Refit:
     warp, noise = "half-rank" if context is None else "none", "given" if is_known else "unknown"
-    prior = "hvarfner" if limited or context is not None else "moderate"  # It was not compared with either.
+    prior = "related" if _numbers(domain) >= SEVERAL else "moderate"
+    if limited or context is not None:  # These were not compared there.
+        prior = "hvarfner"
     return Refit(every=3, growth=0.1, warp=warp, noise=noise, prior=prior)
 
 

@@ -39,6 +39,7 @@ from ..kernels import (
 )
 from ..policy.policy import Policy
 from ..slots.arm_models import ArmModels
+from ..slots.ask_again import AskAgain
 from ..slots.change_detection import DriftBank, EDetector
 from ..slots.combined_memory import AllOf
 from ..slots.constraints import Constraints, EveryRound, OnAverage
@@ -74,6 +75,7 @@ LEFT_OUT = {
     "reward": "clicks and counts come one by one, to programs that ask and tell by themselves",
     "switching": "each trial of a file is evaluated once; runs of equal plays are for programs that ask and tell",
     "change_points": "of a real objective nobody knows them",
+    "like": "earlier studies stand at the top of the file, as in like = ['sqlite:///old.db']",
 }
 # Arguments that programs which ask and tell by themselves do not set in a policy, and why.
 LEFT_OUT_LIVE = {
@@ -81,6 +83,7 @@ LEFT_OUT_LIVE = {
     "context": "it stands beside the policy",
     "constraints": "how many there are stands beside the policy, and in which sense they hold is this algorithm's own",
     "change_points": LEFT_OUT["change_points"],
+    "like": "earlier studies are read by programs in Python: `policy.to_json()` holds what they know",
 }
 _CONSTRAINED = (
     "needs constraint values with every reward, told from Python: `study.tell(trial, reward, constraints=g)`. "
@@ -167,7 +170,7 @@ PARTS: dict[str, tuple[type, dict[str, Schema]]] = {
         SlidingWindow, RestartEvery, RestartDoubling, RestartAt, RestartOnChange, Discount, DriftBank, AllOf, EDetector,
     )),
     "explore": (Explore, _named(
-        InitialDesign, CoordinateSearch, InTurn, Elsewhere, uniform=UniformExploration, floor=Uniform,
+        InitialDesign, CoordinateSearch, AskAgain, InTurn, Elsewhere, uniform=UniformExploration, floor=Uniform,
         uncertainty=UncertaintySampling,
     )),
     "pending": (Pending, _named(

@@ -69,6 +69,10 @@ class Float:
         """Returns the columns of a value, or raises an error if it is outside the range."""
         return [_unit(number("value", value, low=self.low, high=self.high), self.low, self.high, self.log)]
 
+    def position(self, value: float) -> float:
+        """Returns the share of the range below a value. It is below 0 or above 1 outside of the range."""
+        return _unit(value, self.low, self.high, self.log)
+
     def decode(self, columns: Array) -> float:
         """Returns the value of encoded columns, to 12 significant digits."""
         value = _from_unit(float(columns[0]), self.low, self.high, self.log)
@@ -136,6 +140,10 @@ class Int:
         if (whole - self.low) % self.step:
             raise InvalidInput(f"`value` is {whole}: it must be {self.low} plus a multiple of {self.step}.")
         return [_unit(float(whole), self.low, self.high, self.log)]
+
+    def position(self, value: float) -> float:
+        """Returns the share of the range below a value. It is below 0 or above 1 outside of the range."""
+        return _unit(value, self.low, self.high, self.log)
 
     def decode(self, columns: Array) -> int:
         """Returns the value nearest to encoded columns."""

@@ -28,7 +28,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dgemm, dger, dsymm, dsymv, dsyr
 
@@ -293,7 +292,7 @@ class ArmBlocks(Copyable):
         self.mean[block] = 0.0
         self._log_ratios[block] = 2.0 * float(np.log(np.abs(upper.diagonal())).sum())
 
-    def refine(self, block: int, Z: Array, plays: npt.NDArray[np.int64], average: Array) -> None:
+    def refine(self, block: int, Z: Array, plays: Array, average: Array) -> None:
         """Applies one step of iterative refinement to the mean of a block, from all of its observations. O(n p).
 
         Args:

@@ -6,7 +6,8 @@ a does
 
     mu += g (y - mu_a) / (lambda + s^2),    sigma^2 -= g^2 / (lambda + s^2),    log det += log(1 + s^2 / lambda).
 
-n observations of one arm together have the effect of one observation of their average, with lambda / n for lambda. At
+n observations of one arm together have the effect of one observation of their average, with lambda / n for lambda. An
+observation of weight w, whose noise variance is lambda / w, has the effect of w observations. At
 fixed intervals everything is computed again from the sums of each arm, so that rounding errors do not add up. A
 batch of observations therefore needs only the sums up to its last such recomputation.
 """
@@ -82,15 +83,16 @@ def renewal(rank: int) -> int:
 
 
 def revise_sums(
-    arms: IndexArray, old: Sequence[float], new: Sequence[float], plays: IndexArray, average: Array, scatter: Array
-) -> Array:
+    arms: IndexArray, old: Sequence[float], new: Sequence[float], plays: Array | IndexArray, average: Array,
+    scatter: Array,
+) -> Array:  # fmt: skip
     """Applies changes of targets to the averages and scatters of the arms.
 
     Args:
         arms: arm of each change, `(n,)`, where arms may repeat.
         old: target before, `(n,)`.
         new: target after, `(n,)`.
-        plays: number of observations of every arm, `(N,)`.
+        plays: number of observations of every arm by their weights, `(N,)`.
         average: average target of every arm, `(N,)`, changed in place.
         scatter: sum of squared deviations from the average, `(N,)`, changed in place.
 
@@ -98,8 +100,8 @@ def revise_sums(
         The change of each average, `(N,)`.
     """
     before, after, count = finite_array("old", old), finite_array("new", new), len(plays)
-    if (plays[arms] < 1).any():
-        raise InvalidInput(f"Arm {int(arms[plays[arms] < 1][0])} has no observation to change.")
+    if not plays[arms].all():
+        raise InvalidInput(f"Arm {int(arms[plays[arms] == 0][0])} has no observation to change.")
     about = average[arms]
     squares = np.bincount(arms, weights=(after - about) ** 2 - (before - about) ** 2, minlength=count)
     changes = np.bincount(arms, weights=after - before, minlength=count)
@@ -127,7 +129,7 @@ class Column(NamedTuple):
 class ArmPosterior(CountingPosterior):
     """A posterior over finitely many arms. Points are arm indices."""
 
-    OWNED: ClassVar[tuple[str, ...]] = ("plays", "_average", "_scatter", "_mean", "_variance")
+    OWNED: ClassVar[tuple[str, ...]] = ("plays", "_told", "_average", "_scatter", "_mean", "_variance")
 
     def __init__(self, prior: Prior, regularization: float) -> None:
         arms = len(prior.points)
@@ -142,7 +144,8 @@ class ArmPosterior(CountingPosterior):
         )
         check_regularization(self.regularization, float(prior.variance.max()))
         self.count = 0
-        self.plays = np.zeros(arms, dtype=np.int64)  # observations of each arm
+        self.plays = np.zeros(arms)  # observations of each arm by their weights
+        self._told = np.zeros(arms, dtype=np.int64)  # observations of each arm, whatever their weights
         self._average = np.zeros(arms)  # of each arm's targets
         self._scatter = np.zeros(arms)  # sum of squared deviations from that average
         self._mean = np.zeros(arms)
@@ -168,12 +171,18 @@ class ArmPosterior(CountingPosterior):
         """Makes room for arms that are about to be played for the first time, before a new factorisation."""
 
     @abstractmethod
-    def _add(self, arm: int, count: int) -> tuple[Array, float]:
-        """Adds observations of `arm` to the factor and returns g `(N,)` and s^2 from before."""
+    def _add(self, arm: int, count: float) -> tuple[Array, float]:
+        """Adds observations of `arm`, counted by weight, to the factor and returns g `(N,)` and s^2 from before."""
 
     @abstractmethod
-    def _remove(self, arm: int, count: int) -> Column:
-        """Removes observations of `arm`, which has as many, and returns the column from before."""
+    def _remove(self, arm: int, count: float, *, last: bool) -> Column:
+        """Removes observations of `arm`, which has as many, and returns the column from before.
+
+        Args:
+            arm: its index.
+            count: number of observations by their weights.
+            last: whether none are left.
+        """
 
     @abstractmethod
     def _column(self, arm: int) -> Column:
@@ -206,17 +215,18 @@ class ArmPosterior(CountingPosterior):
     # -- observations --------------------------------------------------------------------------------------------
 
     @final
-    def append(self, point: int, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+    def append(self, point: int, target: float, *, weight: float = 1.0, count: int = 1, scatter: float = 0.0) -> None:
         """Adds `count` observations of arm `point` with this average and scatter. O(N rank + rank^2)."""
         arm = point if type(point) is int and 0 <= point < len(self.plays) else self._arm(point)
         if type(target) is not float or not math.isfinite(target):
             target = number("target", target)
-        noise = self.regularization / count
-        g, variance = self._add(arm, count)
+        worth = count * weight
+        noise = self.regularization / worth
+        g, variance = self._add(arm, worth)
         total = noise + variance
         self._step(g, (target - self._mean.item(arm)) / total, -1.0 / total)
         self._log_ratio += math.log1p(variance / noise)
-        self._sum_up(arm, target, count, scatter)
+        self._sum_up(arm, target, count, worth, weight * scatter)
         self._updated()
 
     @final
@@ -235,7 +245,7 @@ class ArmPosterior(CountingPosterior):
         for arm, target in zip(arms[:last], targets[:last], strict=True):
             if not self.plays.item(arm):
                 self._enter([arm])
-            self._sum_up(arm, number("target", target), 1, 0.0)
+            self._sum_up(arm, number("target", target), 1, 1.0, 0.0)
         if last:
             self._renew()
         for arm, target in zip(arms[last:], targets[last:], strict=True):
@@ -252,18 +262,19 @@ class ArmPosterior(CountingPosterior):
         for start in range(0, len(new), TOGETHER):
             self._enter(new[start : start + TOGETHER])
         for arm, target in zip(arms, targets, strict=True):
-            self._sum_up(arm, number("target", target), 1, 0.0)
+            self._sum_up(arm, number("target", target), 1, 1.0, 0.0)
         self._renew()
 
     @final
-    def _sum_up(self, arm: int, target: float, count: int, scatter: float) -> None:
+    def _sum_up(self, arm: int, target: float, count: int, worth: float, scatter: float) -> None:
         self.count += count
+        self._told[arm] += count
         # Arithmetic on numpy's scalars would cost as much as the update of the posterior.
-        plays, average, before = self.plays.item(arm) + count, self._average.item(arm), self._scatter.item(arm)
+        plays, average, before = self.plays.item(arm) + worth, self._average.item(arm), self._scatter.item(arm)
         change = target - average
-        average += change * count / plays
+        average += change * worth / plays
         self.plays[arm], self._average[arm] = plays, average
-        self._scatter[arm] = before + (change * (target - average) * count + scatter)
+        self._scatter[arm] = before + (change * (target - average) * worth + scatter)
 
     @final
     def revise(self, point: int, old: float, new: float) -> None:
@@ -283,17 +294,20 @@ class ArmPosterior(CountingPosterior):
         self._updated()
 
     @final
-    def forget(self, point: int, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+    def forget(self, point: int, target: float, *, weight: float = 1.0, count: int = 1, scatter: float = 0.0) -> None:
         """Removes `count` observations of arm `point` with this average. O(N rank + rank^2)."""
         arm, target = self._played(point, count), number("target", target)
-        noise = self.regularization / count
-        column = self._remove(arm, count)
+        worth, told = count * weight, self._told.item(arm) - count
+        noise = self.regularization / worth
+        column = self._remove(arm, worth, last=told == 0)
         self.count -= count
-        self.plays[arm] -= count
-        left, change = int(self.plays[arm]), target - self._average[arm]
-        self._average[arm] = 0.0 if left == 0 else self._average[arm] - change * count / left
+        self._told[arm] = told
+        left, change = self.plays.item(arm) - worth if told else 0.0, target - self._average[arm]
+        self.plays[arm] = left
+        self._average[arm] = 0.0 if told == 0 else self._average[arm] - change * worth / left
+        scatter *= weight
         self._scatter[arm] = (
-            0.0 if left <= 1 else self._scatter[arm] - change * (target - self._average[arm]) * count - scatter
+            0.0 if told <= 1 else self._scatter[arm] - change * (target - self._average[arm]) * worth - scatter
         )
         if column.slack < LITTLE_SLACK * noise:
             # The observation was nearly all the information on its arm, so subtraction would cancel what is left.
@@ -346,7 +360,7 @@ class ArmPosterior(CountingPosterior):
 
     def _played(self, point: int, count: int = 1) -> int:
         arm = self._arm(point)
-        if self.plays[arm] < count:
+        if self._told[arm] < count:
             many = "no observation" if count == 1 else f"fewer than {count} observations"
             raise InvalidInput(f"Arm {arm} has {many} to change or forget.")
         return arm

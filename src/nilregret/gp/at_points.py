@@ -13,7 +13,7 @@ from .._utils.errors import InvalidInput
 from ..kernels import Kernel
 from ..kernels.factorization import covariance_root
 from .observations import Observations
-from .protocol import RevisablePosterior
+from .protocol import WeighingPosterior
 from .spectrum import Spectrum
 
 
@@ -41,7 +41,7 @@ def std_gradient(std: Array, variance_gradient: Array) -> Array:
     return np.where(flat, 0.0, variance_gradient / np.where(flat, 1.0, 2.0 * std[:, None]))
 
 
-class AtPoints(RevisablePosterior):
+class AtPoints(WeighingPosterior):
     """A posterior over points given by coordinates.
 
     Attributes:
@@ -79,8 +79,8 @@ class AtPoints(RevisablePosterior):
         return self._seen.points
 
     @property
-    def plays(self) -> npt.NDArray[np.int64]:
-        """Number of observations of each distinct point, `(n,)`."""
+    def plays(self) -> Array:
+        """Number of observations of each distinct point by their weights, `(n,)`."""
         return self._seen.plays
 
     @property

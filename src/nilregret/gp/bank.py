@@ -112,13 +112,13 @@ class BankPosterior(Posterior):
         self._variances *= keep[:, None]
         self._variances += rates[:, None] * self.prior.variance
 
-    def append(self, point: Any, target: float) -> None:
+    def append(self, point: Any, target: float, *, weight: float = 1.0) -> None:
         """Adds one observation of the present f. O(J (N r + r^2))."""
         arm, target = int(point), number("target", target)
         phi = self._features[arm]
         directions = self._covariances @ phi  # (J, r)
         variances = np.maximum(self._variances[:, arm], 0.0)
-        totals = self._ridges + variances
+        totals = self._ridges / weight + variances
         errors = target - self._means[:, arm]
         if self.weighs:
             self._weigh(errors[-len(self.rates) :], totals[-len(self.rates) :])
@@ -128,7 +128,7 @@ class BankPosterior(Posterior):
         self._means += (errors / totals)[:, None] * g
         self._variances -= g * g / totals[:, None]
         self._covariances -= scaled[:, :, None] * directions[:, None, :]
-        self._log_ratios += np.log1p(variances[: len(self.rates)] / self.regularization)
+        self._log_ratios += np.log1p(variances[: len(self.rates)] / (self.regularization / weight))
         self.count += 1
         self.plays[arm] += 1
         if self.count % RECOMPUTE_EVERY == 0:

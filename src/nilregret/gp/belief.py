@@ -28,7 +28,7 @@ from .binomial_counts import RatePosterior
 from .mixture import AnyPath, Averaged, AveragedArms, AveragedPoints, path_of
 from .out_of_sequence import Chain, OutOfSequencePosterior
 from .points import PointPosterior
-from .protocol import CountingPosterior, Posterior, RevisablePosterior
+from .protocol import Posterior, RevisablePosterior
 
 P = TypeVar("P", bound=Posterior)
 
@@ -42,17 +42,27 @@ def _variance_only(posterior: P, observed: P) -> P:
 
 
 class RepeatedPlays(NamedTuple):
-    """Several plays of one cell in a row, whose target is the average.
+    """Several plays of one cell in a row, whose target is the average, or one play with a noise of its own.
 
     Attributes:
         cell: an arm of a table, or a row.
         times: number of plays.
         scatter: sum of squared deviations from the average, in the belief's units.
+        weight: lambda divided by the noise variance of a play.
     """
 
     cell: Any
-    times: int
-    scatter: float
+    times: int = 1
+    scatter: float = 0.0
+    weight: float = 1.0
+
+    def change(self, posterior: Any, value: float, *, add: bool) -> None:
+        """Adds these plays to a posterior, or removes them. One play is an observation of any posterior."""
+        act = posterior.append if add else posterior.forget
+        if self.times == 1:
+            act(self.cell, value, weight=self.weight)
+        else:
+            act(self.cell, value, weight=self.weight, count=self.times, scatter=self.scatter)
 
 
 class Belief(ABC, Generic[P]):
@@ -73,9 +83,9 @@ class Belief(ABC, Generic[P]):
         """Adds a trial at a cell, which is an arm of a table, a row, or repeated plays of one."""
         if type(cell) is RepeatedPlays:
             if self.apart:
-                cast(CountingPosterior, self.with_pending).append(cell.cell, 0.0, count=cell.times)
+                cell._replace(scatter=0.0).change(self.with_pending, 0.0, add=True)
             if value is not None:
-                self._append(cell, value)
+                cell.change(self.observed, value, add=True)
             return
         if self.apart:
             self.with_pending.append(cell, 0.0)
@@ -88,9 +98,9 @@ class Belief(ABC, Generic[P]):
             return
         if type(cell) is RepeatedPlays:
             if old is not None:
-                self._forget(cell, old)
+                cell.change(self.observed, old, add=False)
             if new is not None:
-                self._append(cell, new)
+                cell.change(self.observed, new, add=True)
             return
         if old is None and new is not None:
             self.observed.append(cell, new)
@@ -117,24 +127,14 @@ class Belief(ABC, Generic[P]):
         """Removes a trial that was added with this value."""
         if type(cell) is RepeatedPlays:
             if self.apart:
-                cast(CountingPosterior, self.with_pending).forget(cell.cell, 0.0, count=cell.times)
+                cell._replace(scatter=0.0).change(self.with_pending, 0.0, add=False)
             if value is not None:
-                self._forget(cell, value)
+                cell.change(self.observed, value, add=False)
             return
         if self.apart:
             cast(RevisablePosterior, self.with_pending).forget(cell, 0.0)
         if value is not None:
             cast(RevisablePosterior, self.observed).forget(cell, value)
-
-    @final
-    def _append(self, run: RepeatedPlays, value: float) -> None:
-        known = cast(CountingPosterior, self.observed)
-        known.append(run.cell, value, count=run.times, scatter=run.scatter)
-
-    @final
-    def _forget(self, run: RepeatedPlays, value: float) -> None:
-        known = cast(CountingPosterior, self.observed)
-        known.forget(run.cell, value, count=run.times, scatter=run.scatter)
 
     @final
     @property

@@ -104,7 +104,7 @@ class DistinctArmsPosterior(ArmPosterior):
     def _column(self, arm: int) -> Column:
         return self._played_column(arm)[0]
 
-    def _played_column(self, arm: int, count: int = 1) -> tuple[Column, Array, Array]:
+    def _played_column(self, arm: int, count: float = 1.0) -> tuple[Column, Array, Array]:
         """Returns the column, p = F e_i and q = M^{-1} e_i of an arm played before.
 
         The slack of the column is that of `count` plays.
@@ -124,7 +124,7 @@ class DistinctArmsPosterior(ArmPosterior):
         slack = self.regularization / count - noise + noise * taken
         return Column(noise * self._kernel_columns.dot(q), variance, slack), p, q
 
-    def _add(self, arm: int, count: int) -> tuple[Array, float]:
+    def _add(self, arm: int, count: float) -> tuple[Array, float]:
         if arm not in self._position:
             return self._add_new(arm, count)
         column, p, q = self._played_column(arm)
@@ -132,7 +132,7 @@ class DistinctArmsPosterior(ArmPosterior):
         self._rescale(arm, p, q, delta=self.regularization * count / (plays * (plays + count)))
         return column.covariance, column.variance
 
-    def _add_new(self, arm: int, count: int) -> tuple[Array, float]:
+    def _add_new(self, arm: int, count: float) -> tuple[Array, float]:
         k = self.prior.columns([arm])[:, 0]
         half = self._root @ k[self._arms]
         weights = half @ self._root  # M^{-1} k(U, a)
@@ -145,10 +145,10 @@ class DistinctArmsPosterior(ArmPosterior):
         self._root_room[u, u] = 1.0 / edge
         return g, variance
 
-    def _remove(self, arm: int, count: int) -> Column:
+    def _remove(self, arm: int, count: float, *, last: bool) -> Column:
         column, p, q = self._played_column(arm, count)
-        plays = int(self.plays[arm])
-        if plays == count:
+        plays = self.plays.item(arm)
+        if last:
             self._drop(arm, p)
             return column
         self._rescale(arm, p, q, delta=-self.regularization * count / (plays * (plays - count)))

@@ -71,13 +71,14 @@ class DriftingPosterior(Posterior):
         self._variance *= keep
         self._variance += self.rate * self.prior.variance
 
-    def append(self, point: Any, target: float) -> None:
+    def append(self, point: Any, target: float, *, weight: float = 1.0) -> None:
         """Adds one observation of the present f. O(N r + r^2)."""
         arm, target = int(point), number("target", target)
         phi = self._features[arm]
         direction = self._covariance @ phi
         variance = max(float(phi @ direction), 0.0)
-        total = self.regularization + variance
+        noise = self.regularization / weight
+        total = noise + variance
         g = self._features @ direction
         step = (target - float(self._mean[arm])) / total
         self._weights += step * direction
@@ -85,7 +86,7 @@ class DriftingPosterior(Posterior):
         self._variance -= g * g / total
         if len(phi):
             self._covariance = dger(-1.0 / total, direction, direction, a=self._covariance, overwrite_a=1)
-        self._log_ratio += math.log1p(variance / self.regularization)
+        self._log_ratio += math.log1p(variance / noise)
         self.count += 1
         self.plays[arm] += 1
 

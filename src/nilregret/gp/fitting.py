@@ -4,8 +4,6 @@
 |---|---|---|---|
 | theta | | `kernel.log_parameters`, then log noise variance | (p + 1,) |
 | p(y) | `log_likelihood` | see `likelihood` | scalar |
-
-Priors: Hvarfner, Hellsten & Nardi 2024, "Vanilla Bayesian optimization performs great in high dimensions".
 """
 
 from __future__ import annotations
@@ -36,8 +34,9 @@ from .._utils.checks import (
 )
 from .._utils.errors import InvalidInput, NoRegretWarning
 from .._utils.serialize import described
-from ..kernels import Hyperparameter, Kernel, check_kernel
-from .likelihood import LOG_2PI, Data, Evaluated, Marginal, checked, merged
+from ..kernels import Kernel, check_kernel
+from .likelihood import Data, Evaluated, Marginal, checked, merged
+from .priors import PRIORS, Prior, prior_of
 
 MOST_RESTARTS = 1000
 LEAST_STD = 1e-200  # smallest standard deviation of rewards: numbers divided by it must not overflow
@@ -49,28 +48,6 @@ ROUGHLY = 1e-3  # the same tolerance when starts are compared
 HOPEFUL = 3.0  # nats by which a rough climb may end below the best one, to be continued
 NEAR = 0.7  # largest difference of log parameters of two ends that lead to one maximum
 RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)  # relative to the mean prior variance, tried in this order
-PERIOD_SPREAD = 0.1  # prior standard deviation of the logarithm of a fitted period, about the given period
-BOUNDED = ("lengthscale", "scale", "noise", "period", "angle", "odds")
-
-
-class _LogNormals(NamedTuple):
-    """Prior densities of the unit cube and standardised rewards, as (location, spread) of logarithms.
-
-    Attributes:
-        lengthscale: of a kernel that sees one column. The location of d columns is higher by log(d) / 2.
-        noise: of the noise variance.
-        least: smallest noise variance.
-    """
-
-    lengthscale: tuple[float, float]
-    noise: tuple[float, float]
-    least: float
-
-
-PRIORS = {
-    "hvarfner": _LogNormals((math.sqrt(2.0), math.sqrt(3.0)), (-4.0, 1.0), 1e-4),
-    "moderate": _LogNormals((0.14, 0.7), (0.0, 3.0), 1e-6),
-}
 
 
 @final
@@ -133,42 +110,6 @@ class Fit:
     message: str
 
 
-class _Prior(NamedTuple):
-    """A normal prior of theta within bounds, with all arrays `(p + 1,)`.
-
-    Attributes:
-        location: mean.
-        spread: standard deviation.
-        low: lower bounds.
-        high: upper bounds.
-        informative: False if the prior only draws starts and is no part of the posterior.
-    """
-
-    location: Array
-    spread: Array
-    low: Array
-    high: Array
-    informative: bool
-
-    @property
-    def mode(self) -> Array:
-        """Most likely theta, of the log-normal density of exp(theta) if the prior is informative."""
-        return self.location - self.spread**2 if self.informative else self.location
-
-    def with_noise(self, value: float) -> _Prior:
-        """Returns the same prior with a known log noise variance."""
-        low, high = np.append(self.low[:-1], value), np.append(self.high[:-1], value)
-        return self._replace(low=low, high=high)
-
-    def log_density(self, theta: Array) -> tuple[float, Array]:
-        """Returns the log density of exp(theta), log-normal, and its gradient in theta."""
-        if not self.informative:
-            return 0.0, np.zeros(len(theta))
-        z = (theta - self.location) / self.spread
-        value = -0.5 * float(z @ z) - float(np.sum(theta + np.log(self.spread))) - 0.5 * len(theta) * LOG_2PI
-        return value, -z / self.spread - 1.0
-
-
 def fit(
     kernel: Kernel,
     X: npt.ArrayLike,
@@ -182,6 +123,7 @@ def fit(
     seed: int = 0,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     fewest: int = FEWEST,
+    stds: npt.ArrayLike | None = None,
 ) -> Fit:
     """Returns the kernel and the noise that make the rewards most likely, or most probable under a prior.
 
@@ -195,6 +137,10 @@ def fit(
     least 0.025. So smoother functions are expected in more dimensions. The noise variance is log-normal (-4, 1), at
     least 1e-4.
 
+    Prior "related" differs where several columns have a lengthscale each. The average of their logarithms has the mode
+    of "hvarfner", with standard deviation 1, and each differs from the average with standard deviation 0.5. So few
+    answers suffice to learn how smooth a function is, and many still show which columns do not matter.
+
     The paper has no scale, since rewards are standardised. A kernel with a scale has a log-normal prior (1, 1) here, of
     mode 1. Without this prior, data that look linear drive scale and lengthscale to infinity together, and the scales
     of a product are not determined. The odds of a `Mixture` also have a log-normal prior (1, 1), of mode 1: half sum
@@ -202,7 +148,7 @@ def fit(
 
     Prior None is maximum likelihood, for points and rewards in any units, within wide bounds set by the spread of the
     data. Lengthscales lie within 1e-3 to 1e3 spans of X. Scales lie within 1e-4 to 1e4 variances of y, and the noise
-    variance within 1e-6 to 10 variances of y. With both priors the process has mean 0 unless `fit_mean` is True, so
+    variance within 1e-6 to 10 variances of y. With all priors the process has mean 0 unless `fit_mean` is True, so
     subtract the average of y.
 
     With fewer than `fewest` distinct points, or if all rewards are equal, nothing can be learned. Then the given kernel
@@ -215,7 +161,7 @@ def fit(
         noise: starting standard deviation of the reward noise, by default the mode of its prior.
         fit_noise: False if `noise` is known and fixed.
         fit_mean: True to fit a constant mean of the process as well. Otherwise the mean is 0.
-        prior: "hvarfner", "moderate", or None for maximum likelihood.
+        prior: "hvarfner", "moderate", "related", or None for maximum likelihood.
         restarts: number of starts in addition to the given kernel.
         seed: of the random starts, and of the random parts of many points.
         bounds: (low, high) by kind of parameter, in place of the default bounds. Kinds are "lengthscale", "scale" (all
@@ -224,6 +170,8 @@ def fit(
             unless they have bounds here.
         fewest: distinct points below which nothing is fitted. The default is 3, since two say nothing about a
             lengthscale. With a prior, 1 and 2 are enough for the noise.
+        stds: standard deviation of the noise of each reward where it is known, nan elsewhere, `(n,)`. The fitted noise
+            is that of the others.
 
     Raises:
         InvalidInput: values that are not finite, shapes that do not fit, a noise that is not positive, wrong
@@ -239,8 +187,8 @@ def fit(
     rng = np.random.default_rng(integer("seed", seed, low=0, high=LARGEST_SEED))
     if not isinstance(bounds, Mapping | None):
         raise InvalidInput(f"`bounds` is {shown(bounds)}: it must be a dict such as {{'noise': (0.01, 1.0)}}.")
-    believed = _prior(kernel, points, rewards, prior, bounds or {})
-    problem = _Problem(kernel, merged(points, rewards), believed, fit_mean=fit_mean)
+    believed = prior_of(kernel, points, Standardization.of(rewards).std ** 2, prior, bounds or {})
+    problem = _Problem(kernel, merged(points, rewards, stds), believed, fit_mean=fit_mean)
     theta = _given(problem, noise, fit_noise)
     reason = _nothing_to_fit(problem.data, rewards, fewest)
     if reason:
@@ -266,67 +214,6 @@ def _nothing_to_fit(data: Data, y: Array, fewest: int) -> str:
     return f"No fit: {seen}. The kernel stays as it is."
 
 
-def _prior(kernel: Kernel, X: Array, y: Array, name: str | None, bounds: Mapping[str, tuple[float, float]]) -> _Prior:
-    """Returns the prior of the kernel's log parameters and of log noise variance."""
-    known = kernel.hyperparameters(range(X.shape[1]))
-    if name is None:
-        variance = Standardization.of(y).std ** 2
-        rows = [_vague(parameter, X, variance) for parameter in known]
-        rows.append((math.log(0.01 * variance), 2.0, 1e-6 * variance, 10.0 * variance))
-    else:
-        rows = [_expected(parameter, PRIORS[name]) for parameter in known]
-        rows.append((*PRIORS[name].noise, PRIORS[name].least, 10.0))
-    location, spread, low, high = np.array(rows).T
-    low, high = np.log(low), np.log(high)
-    for index, (parameter, value) in enumerate(zip(known, kernel.log_parameters, strict=True)):
-        if parameter.kind == "period":  # usually known, and its likelihood has many maxima
-            location[index] = low[index] = high[index] = value
-    kinds = ["scale" if parameter.kind == "slope" else parameter.kind for parameter in known] + ["noise"]
-    for kind, given in bounds.items():
-        one_of("bounds", kind, BOUNDED)
-        ends = _bounds(kind, given)
-        for index in [index for index, each in enumerate(kinds) if each == kind]:
-            low[index], high[index] = np.log(ends) * (2.0 if kind == "noise" else 1.0)  # theta has the variance
-    return _Prior(location, spread, low, high, informative=name is not None)
-
-
-def _bounds(kind: str, given: tuple[float, float]) -> tuple[float, float]:
-    ends = finite_array(f"bounds[{kind!r}]", given)
-    if ends.shape != (2,):
-        raise InvalidInput(f"The bounds of {kind!r} are {shown(given)}: give two numbers, (low, high).")
-    low = number(f"bounds[{kind!r}][0]", ends[0], low=1e-100, high=LARGEST_REWARD)
-    return low, number(f"bounds[{kind!r}][1]", ends[1], low=low, high=LARGEST_REWARD)
-
-
-def _expected(parameter: Hyperparameter, prior: _LogNormals) -> tuple[float, float, float, float]:
-    """Returns location and spread of the logarithm, and bounds, for the unit cube and standardised rewards."""
-    if parameter.kind == "period":
-        return 0.0, PERIOD_SPREAD, 1.0, 1.0  # about the period that is given, which `_prior` puts in
-    if parameter.kind in ("lengthscale", "angle"):  # a circle of radius 1 is about as large as the unit cube
-        location, spread = prior.lengthscale
-        return location + 0.5 * math.log(parameter.dimension), spread, 0.025, 1e3
-    return 1.0, 1.0, 1e-3, 1e3
-
-
-def _vague(parameter: Hyperparameter, X: Array, variance: float) -> tuple[float, float, float, float]:
-    """Returns location and spread of the logarithm, and bounds, for points and rewards in any units."""
-    columns = X[:, list(parameter.columns)]
-    if parameter.kind == "period":
-        return 0.0, PERIOD_SPREAD, 1.0, 1.0
-    if parameter.kind == "odds":
-        return 0.0, 1.0, 1e-3, 1e3
-    if parameter.kind == "angle":
-        return math.log(0.6 * math.sqrt(parameter.dimension)), 1.0, 2e-3, 2e3  # a circle's diameter for the span
-    if parameter.kind == "lengthscale":
-        span = float(np.ptp(columns, axis=0).max()) if len(X) else 0.0
-        span = span or 1.0  # a constant column says nothing about its lengthscale
-        return math.log(0.3 * math.sqrt(parameter.dimension) * span), 1.0, 1e-3 * span, 1e3 * span
-    if parameter.kind == "slope":
-        square = float(np.mean(np.sum(columns**2, axis=1))) if len(X) else 0.0
-        variance /= square or 1.0
-    return math.log(variance), 1.0, 1e-4 * variance, 1e4 * variance
-
-
 class _Climb(NamedTuple):
     theta: Array
     log_posterior: float
@@ -342,7 +229,7 @@ class _Problem:
 
     kernel: Kernel
     data: Data
-    prior: _Prior
+    prior: Prior
     fit_mean: bool = False
 
     @cached_property
@@ -427,7 +314,7 @@ def _given(problem: _Problem, noise: float | None, fit_noise: bool) -> Array:
 def _maximize(problem: _Problem, theta: Array, starts: int, rng: np.random.Generator) -> Fit:
     _keep_memory()
     prior, distinct = problem.prior, len(problem.data.means)
-    draws = prior.location + prior.spread * rng.standard_normal((max(starts - 2, 0), len(theta)))
+    draws = prior.draw(max(starts - 2, 0), rng)
     ways = np.clip(np.vstack([theta, prior.mode, draws])[:starts], prior.low, prior.high)
     if distinct > MOST:
         # A search crowds where rewards are good, and near points say little of lengthscales. With 200 of 600 points

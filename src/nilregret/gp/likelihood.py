@@ -8,7 +8,8 @@
 | m_i | `counts` | number of observations of distinct point i | (u,) |
 | ybar_i | `means` | average of its rewards | (u,) |
 | S_i | `scatters` | sum of the squared differences from this average; S is their sum | (u,) |
-| C | | K + diag(s / m_i), the covariance of the averages | (u, u) |
+| v_i | `known` | variance of the noise of a single reward where it is known | (u,) |
+| C | | K + diag(s / m_i), or v_i in place of s / m_i, the covariance of the averages | (u, u) |
 | alpha | | C^{-1} ybar | (u,) |
 
 Repeats are merged, exactly. m rewards of one value f of the function have the density
@@ -17,7 +18,8 @@ prod_j N(y_j | f, s) = N(ybar | f, s / m) * (2 pi s)^{-(m-1)/2} m^{-1/2} exp(-S_
     log p(y) = log N(ybar | 0, C) - (n - u)/2 log(2 pi s) - 1/2 sum_i log m_i - S / (2 s).
 
 The gradient is 1/2 sum_ij (alpha alpha^T - C^{-1})_ij dC_ij / dtheta (Rasmussen & Williams 2006, eq. 5.9) plus the
-derivatives of the last terms. Both cost O(u^3 + u^2 d), whatever the number of repeats.
+derivatives of the last terms. Both cost O(u^3 + u^2 d), whatever the number of repeats. A reward of known noise counts
+as a point of its own.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from .._utils.errors import InvalidInput
 from ..kernels import Kernel, check_kernel
 
 LOG_2PI = math.log(2.0 * math.pi)
+LEAST_KNOWN = 1e-10  # smallest known noise variance: exact rewards of one point would make C singular
 
 
 class Likelihood(NamedTuple):
@@ -56,16 +59,18 @@ class Data(NamedTuple):
         means: ybar.
         counts: m.
         scatters: S.
+        known: v, nan where it is unknown. None if it is unknown everywhere.
     """
 
     points: Array
     means: Array
     counts: Array
     scatters: Array
+    known: Array | None = None
 
     def part(self, chosen: IndexArray) -> Data:
         """Returns the rewards at some of the points."""
-        return Data(self.points[chosen], self.means[chosen], self.counts[chosen], self.scatters[chosen])
+        return Data(*(None if each is None else each[chosen] for each in self))  # type: ignore[arg-type]  # only `known`
 
 
 def log_marginal_likelihood(kernel: Kernel, X: npt.ArrayLike, y: npt.ArrayLike, noise_variance: float) -> Likelihood:
@@ -107,8 +112,16 @@ def checked(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
     return points, rewards
 
 
-def merged(points: Array, y: Array) -> Data:
-    """Returns the rewards by distinct points."""
+def merged(points: Array, y: Array, stds: npt.ArrayLike | None = None) -> Data:
+    """Returns the rewards by distinct points. `stds` `(n,)` is the noise of each, nan where it is unknown."""
+    if stds is not None:
+        noise = np.asarray(stds, dtype=np.float64)
+        alone = ~np.isnan(noise)
+        rest, known = merged(points[~alone], y[~alone]), np.maximum(noise[alone] ** 2, LEAST_KNOWN)
+        ones = np.ones(len(known))
+        own = Data(points[alone], y[alone], ones, 0.0 * ones, known)
+        unknown = np.full(len(rest.means), np.nan)
+        return Data(*(np.concatenate(pair) for pair in zip(rest._replace(known=unknown), own, strict=True)))  # type: ignore[arg-type]
     distinct, which = np.unique(points, axis=0, return_inverse=True)
     which = which.ravel()
 
@@ -154,6 +167,10 @@ class Marginal:
         self._dsyr, self._dpotri, self._dpotrs = dsyr, dpotri, dpotrs
         self._matrices, self._ridges, self._fit_mean = kernel.matrices(data.points), ridges, fit_mean
         self._means, self._shares = data.means, 1.0 / data.counts
+        self._known: Array | float = 0.0
+        if data.known is not None:
+            self._shares = np.where(np.isnan(data.known), self._shares, 0.0)
+            self._known = np.nan_to_num(data.known)
         self._scatter = float(data.scatters.sum())
         self._repeats = float(np.sum(data.counts - 1.0))
         self._fixed = float(np.log(data.counts).sum()) + (len(data.means) + self._repeats) * LOG_2PI
@@ -165,7 +182,7 @@ class Marginal:
         log_s = theta.item(-1)
         s = math.exp(log_s)
         K, pullback = self._matrices(theta[:-1])
-        factor, ridge = _factor(K, s * self._shares, self._ridges)
+        factor, ridge = _factor(K, s * self._shares + self._known, self._ridges)
         if factor is None:
             return None
         mean, centred = 0.0, self._means

@@ -69,7 +69,7 @@ class LowRankPosterior(ArmPosterior):
         variance = float(z.dot(z))
         return Column(self._features.dot(self._direction), variance, self.regularization - variance), z
 
-    def _add(self, arm: int, count: int) -> tuple[Array, float]:
+    def _add(self, arm: int, count: float) -> tuple[Array, float]:
         if arm == self._last:  # This is usual, and saves the product with all arms, half the time of an update.
             z, share = self._z, self._share
             dscal(share, self._g)
@@ -88,7 +88,7 @@ class LowRankPosterior(ArmPosterior):
         self._add_outer(-1.0 / (total + math.sqrt(noise * total)), z)
         return self._g, variance
 
-    def _remove(self, arm: int, count: int) -> Column:
+    def _remove(self, arm: int, count: float, *, last: bool) -> Column:  # noqa: ARG002 - the rank stays
         self._last = NONE
         column, z = self._column_and_z(arm)
         noise = self.regularization / count
@@ -154,7 +154,7 @@ class LowRankPosterior(ArmPosterior):
         """Prior variance of every arm that its features leave out, `(N,)`."""
         return np.asarray(self._left_out)
 
-    def rows_of(self, plays: IndexArray) -> Array:
+    def rows_of(self, plays: Array | IndexArray) -> Array:
         """Returns sqrt(n / lambda) phi of the p arms that were played, largest first, `(p, r)`.
 
         Args:

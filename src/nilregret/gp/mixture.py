@@ -30,7 +30,7 @@ lambda is also the derivative of mu in the targets: d log w_j / d y_s = (mu_j(x_
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, cast, final
 
 import numpy as np
@@ -40,12 +40,13 @@ from .._utils.checks import Array, IndexArray, frozen
 from ..kernels import Kernel
 from .arms import ArmPosterior
 from .at_points import AtPoints, Gradients
+from .ensemble import Ensemble
 from .paths import drawn_path
-from .protocol import Posterior, RevisablePosterior
+from .protocol import Posterior, WeighingPosterior
 
 LEAST = 1e-9  # share below which a kernel does not count in predictions, although it keeps its share
 
-P = TypeVar("P", bound=RevisablePosterior)
+P = TypeVar("P", bound=WeighingPosterior)
 
 
 class Bank(NamedTuple):
@@ -63,9 +64,27 @@ class Bank(NamedTuple):
     weight: float | None
     noise_variance: float | None = None
 
+    @property
+    def learners(self) -> int | None:
+        """None, since all posteriors learn."""
+        return None
+
     def variances(self, regularization: float) -> tuple[float, ...]:
         """Returns lambda of the posteriors, and lambda of the posteriors for the shares if they differ."""
         return (regularization,) if self.noise_variance is None else (regularization, self.noise_variance)
+
+    def posteriors(self, make: Callable[[Kernel, float], P], regularization: float) -> list[P]:
+        """Returns an empty posterior under each kernel, then those for the shares if they differ."""
+        return [make(kernel, variance) for variance in self.variances(regularization) for kernel in self.kernels]
+
+    def log_shares(self, each: Sequence[WeighingPosterior]) -> Array:
+        """Returns the logarithms of the shares up to a constant, `(m,)`."""
+        judges = each[-len(self.kernels) :]
+        misfit = np.array([posterior.quadratic_form for posterior in judges])
+        spread = np.array([posterior.log_determinant_ratio for posterior in judges])
+        if self.weight is None:
+            return np.asarray(-0.5 * (misfit + spread))
+        return np.asarray(-0.5 * spread - 0.5 * (self.weight + each[0].count) * np.log1p(misfit / self.weight))
 
 
 class Averaged(Posterior, Generic[P]):
@@ -80,7 +99,7 @@ class Averaged(Posterior, Generic[P]):
 
     OWNED_EACH = ("each",)
 
-    def __init__(self, bank: Bank, each: Sequence[P]) -> None:
+    def __init__(self, bank: Bank | Ensemble, each: Sequence[P]) -> None:
         self.bank, self.each = bank, list(each)
         self.regularization = self.each[0].regularization
         self.leader: int | None = None
@@ -95,31 +114,36 @@ class Averaged(Posterior, Generic[P]):
         return self.each[0].count
 
     @final
-    def append(self, point: Any, target: float) -> None:
-        """Adds one observation to all posteriors."""
-        for posterior in self.each:
-            posterior.append(point, target)
+    @property
+    def _learning(self) -> list[P]:
+        return self.each[: self.bank.learners]
+
+    @final
+    def append(self, point: Any, target: float, *, weight: float = 1.0) -> None:
+        """Adds one observation to all posteriors that learn."""
+        for posterior in self._learning:
+            posterior.append(point, target, weight=weight)
         self._shares = None
 
     @final
     def revise(self, point: Any, old: float, new: float) -> None:
         """Replaces the target of one observation."""
-        for posterior in self.each:
+        for posterior in self._learning:
             posterior.revise(point, old, new)
         self._shares = None
 
     @final
     def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
         """Replaces the targets of several observations."""
-        for posterior in self.each:
+        for posterior in self._learning:
             posterior.revise_all(points, old, new)
         self._shares = None
 
     @final
-    def forget(self, point: Any, target: float) -> None:
+    def forget(self, point: Any, target: float, *, weight: float = 1.0) -> None:
         """Removes one observation."""
-        for posterior in self.each:
-            posterior.forget(point, target)
+        for posterior in self._learning:
+            posterior.forget(point, target, weight=weight)
         self._shares = None
 
     # -- shares --------------------------------------------------------------------------------------------------
@@ -131,19 +155,10 @@ class Averaged(Posterior, Generic[P]):
         if self._followed is not None:
             return self._followed.shares
         if self._shares is None:
-            log = self._log_weights()
+            log = self.bank.log_shares(self.each)
             shares = np.exp(log - log.max())
             self._shares = frozen(shares / shares.sum())
         return self._shares
-
-    def _log_weights(self) -> Array:
-        judges = self.each[-len(self.bank.kernels) :]
-        misfit = np.array([posterior.quadratic_form for posterior in judges])
-        spread = np.array([posterior.log_determinant_ratio for posterior in judges])
-        nu = self.bank.weight
-        if nu is None:
-            return np.asarray(-0.5 * (misfit + spread))
-        return np.asarray(-0.5 * spread - 0.5 * (nu + self.count) * np.log1p(misfit / nu))
 
     @final
     @property
@@ -272,7 +287,7 @@ class Averaged(Posterior, Generic[P]):
 class AveragedArms(Averaged[ArmPosterior]):
     """A mixture of posteriors on arms."""
 
-    def __init__(self, bank: Bank, each: Sequence[ArmPosterior]) -> None:
+    def __init__(self, bank: Bank | Ensemble, each: Sequence[ArmPosterior]) -> None:
         super().__init__(bank, each)
         self.prior = self.each[_nearest(bank)].prior
 
@@ -284,13 +299,13 @@ class AveragedArms(Averaged[ArmPosterior]):
 class AveragedPoints(Averaged[AtPoints]):
     """A mixture of posteriors at points, with most methods of `AtPoints`."""
 
-    def __init__(self, bank: Bank, each: Sequence[AtPoints]) -> None:
+    def __init__(self, bank: Bank | Ensemble, each: Sequence[AtPoints]) -> None:
         super().__init__(bank, each)
         self.kernel = self.each[_nearest(bank)].kernel
 
     def extend(self, points: npt.ArrayLike, targets: npt.ArrayLike) -> None:
         """Adds observations at `(m, d)` points with targets `(m,)` to all posteriors."""
-        for posterior in self.each:
+        for posterior in self._learning:
             posterior.extend(points, targets)
         self._shares = None
 
@@ -413,7 +428,7 @@ class _AveragedPath:
         return np.asarray(self._width * (drawn + mean(self._followed.each[self._j]) - mean(self._followed)))
 
 
-def _nearest(bank: Bank) -> int:
+def _nearest(bank: Bank | Ensemble) -> int:
     """Returns the index of the kernel nearest to the given one."""
     return int(np.abs(np.log(bank.factors)).argmin())
 

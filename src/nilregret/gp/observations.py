@@ -1,16 +1,19 @@
-"""Distinct points observed, with the number of observations, average target and scatter of each."""
+"""Distinct points observed, with the number of observations, average target and scatter of each.
+
+An observation may have a `weight`, the common noise variance lambda divided by its own. It then counts as so many
+observations, exactly: sums are of weights, averages are weighted, and scatter is the weighted sum of squares.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from .._utils.checks import Array
 from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput
 
 FIRST_ROOM = 64  # distinct points for which memory is allocated at first, and doubled when it is used up
-ROWS = ("_points", "_plays", "_average", "_scatter")
+ROWS = ("_points", "_plays", "_told", "_average", "_scatter")
 
 
 class Observations(Copyable):
@@ -28,7 +31,7 @@ class Observations(Copyable):
         self._ordered = ordered
         self._place: dict[bytes, int] = {}
         self._points = np.zeros((FIRST_ROOM, dimension))
-        self._plays = np.zeros(FIRST_ROOM, dtype=np.int64)
+        self._plays, self._told = np.zeros(FIRST_ROOM), np.zeros(FIRST_ROOM, dtype=np.int64)
         self._average, self._scatter = np.zeros(FIRST_ROOM), np.zeros(FIRST_ROOM)
 
     @property
@@ -37,8 +40,8 @@ class Observations(Copyable):
         return self._points[: self.size]
 
     @property
-    def plays(self) -> npt.NDArray[np.int64]:
-        """Number of observations of each point, `(n,)`."""
+    def plays(self) -> Array:
+        """Number of observations of each point by their weights, `(n,)`."""
         return self._plays[: self.size]
 
     @property
@@ -54,44 +57,51 @@ class Observations(Copyable):
     @property
     def noisy(self) -> bool:
         """True if repeated points had different targets, or if no point was repeated."""
-        again = self.plays > 1
+        again = self._told[: self.size] > 1
         return not again.any() or bool(self._scatter[: self.size][again].any())
 
-    def add(self, point: Array, target: float, *, count: int = 1, scatter: float = 0.0) -> int:
+    def told(self, place: int) -> int:
+        """Returns the number of observations of the point at a place, whatever their weights."""
+        return self._told.item(place)
+
+    def add(self, point: Array, target: float, *, count: int = 1, scatter: float = 0.0, weight: float = 1.0) -> int:
         """Adds `count` observations of a point with this average and scatter, and returns the place of the point."""
         place = self._place.setdefault(point.tobytes(), self.size)
         if place == self.size:
             self._make_room()
-            self._points[place], self._plays[place] = point, 0
+            self._points[place], self._plays[place], self._told[place] = point, 0.0, 0
             self._average[place] = self._scatter[place] = 0.0
             self.size += 1
-        plays, average = self._plays.item(place) + count, self._average.item(place)
+        worth = count * weight
+        plays, average = self._plays.item(place) + worth, self._average.item(place)
+        self._told[place] += count
         change = target - average
-        average += change * count / plays
+        average += change * worth / plays
         self._plays[place], self._average[place] = plays, average
-        self._scatter[place] += change * (target - average) * count + scatter
+        self._scatter[place] += change * (target - average) * worth + weight * scatter
         return place
 
     def revise(self, point: Array, old: float, new: float) -> int:
-        """Replaces the target of one observation, and returns the place of the point."""
+        """Replaces the target of one observation of weight 1, and returns the place of the point."""
         place = self.place(point)
         before = self._average[place]
         self._average[place] += (new - old) / self._plays[place]
         self._scatter[place] += (new - old) * ((new - self._average[place]) + (old - before))
         return place
 
-    def remove(self, point: Array, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+    def remove(self, point: Array, target: float, *, count: int = 1, scatter: float = 0.0, weight: float = 1.0) -> None:
         """Removes `count` observations of a point with this average and scatter."""
         place = self.place(point)
-        plays = int(self._plays[place]) - count
-        if not plays:
+        worth = count * weight
+        plays, left = self._plays.item(place) - worth, self._told.item(place) - count
+        if not left:
             self._remove_point(place)
             return
         change = target - self._average[place]
-        self._plays[place] = plays
-        self._average[place] -= change * count / plays
-        self._scatter[place] -= change * (target - self._average[place]) * count + scatter
-        if plays == 1:
+        self._plays[place], self._told[place] = plays, left
+        self._average[place] -= change * worth / plays
+        self._scatter[place] -= change * (target - self._average[place]) * worth + weight * scatter
+        if left == 1:
             self._scatter[place] = 0.0
 
     def find(self, point: Array) -> int | None:

@@ -53,7 +53,7 @@ class OutOfSequencePosterior(Posterior):
         self.prior, self.regularization, self.count = chain.prior, chain.regularization, 0
         self._arms = len(chain.prior.variance)
         self.now = 0
-        self._by_round: dict[int, tuple[int, float]] = {}  # arm and target, by round
+        self._by_round: dict[int, tuple[int, float, float]] = {}  # arm, target and weight, by round
         self._first = 0  # first observation of the present chain
         self._round, self._owned = 0, False
         self._live: Chain | None = None  # F_s for the latest s read, changed in place if it is owned
@@ -72,19 +72,19 @@ class OutOfSequencePosterior(Posterior):
             raise InvalidInput(f"Round {now} is before round {self.now}: time goes on.")
         self.now = now
 
-    def append(self, point: Any, target: float) -> None:
+    def append(self, point: Any, target: float, *, weight: float = 1.0) -> None:
         """Adds the observation of an entry."""
         round_, arm = divmod(int(point), self._arms)
         if round_ in self._by_round:
             raise InvalidInput(f"Round {round_} has an observation already.")
-        self._by_round[round_] = arm, number("target", target)
+        self._by_round[round_] = arm, number("target", target), weight
         self.count += 1
         self._changed(round_)
 
     def revise(self, point: Any, old: float, new: float) -> None:  # noqa: ARG002 - a round has one
         """Replaces the target of an entry."""
         round_, arm = self._known(point)
-        self._by_round[round_] = arm, number("new", new)
+        self._by_round[round_] = arm, number("new", new), self._by_round[round_][2]
         self._changed(round_)
 
     def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
@@ -92,7 +92,7 @@ class OutOfSequencePosterior(Posterior):
         for point, before, after in zip(points, old, new, strict=True):
             self.revise(point, before, after)
 
-    def forget(self, point: Any, target: float) -> None:  # noqa: ARG002 - a round has one
+    def forget(self, point: Any, target: float, *, weight: float = 1.0) -> None:  # noqa: ARG002 - a round has one
         """Removes the observation of an entry."""
         round_, _ = self._known(point)
         del self._by_round[round_]
@@ -123,7 +123,7 @@ class OutOfSequencePosterior(Posterior):
             if not self._owned:
                 chain, self._owned = chain.copy(), True
             if self._round in self._by_round:
-                chain.append(*self._by_round[self._round])
+                self._learn(chain, self._round)
             chain.tick()
             self._round += 1
             if self._round % self._apart == 0 and _kept_until(self._round, self._apart) >= self.now:
@@ -146,8 +146,12 @@ class OutOfSequencePosterior(Posterior):
     def _learned(self, chain: Chain) -> Chain:
         """Returns the posterior with the observation of this very round, before the next round has begun."""
         chain = chain.copy()
-        chain.append(*self._by_round[self.now])
+        self._learn(chain, self.now)
         return chain
+
+    def _learn(self, chain: Chain, round_: int) -> None:
+        arm, target, weight = self._by_round[round_]
+        chain.append(arm, target, weight=weight)
 
     def deviations_from(self, observed: OutOfSequencePosterior) -> Chain:
         """Returns the posterior of f less the mean of another posterior.

@@ -3,7 +3,7 @@
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | U | `points` | distinct points observed, in order of first observation | (n, d) |
-| N, ybar | `plays`, `average` | number of observations of each, average of their targets | (n,) |
+| N, ybar | `plays`, `average` | number of observations of each by their weights, weighted average of targets | (n,) |
 | M | | K(U, U) + lambda N^{-1}: repeats merged exactly | (n, n) |
 | L | `_factor` | M = L L^T, grows in place | (n, n) |
 | half | `half` | L^{-1} ybar | (n,) |
@@ -80,9 +80,11 @@ class PointPosterior(AtPoints, CountingPosterior):
 
     # -- observations --------------------------------------------------------------------------------------------
 
-    def append(self, point: npt.ArrayLike, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+    def append(
+        self, point: npt.ArrayLike, target: float, *, weight: float = 1.0, count: int = 1, scatter: float = 0.0
+    ) -> None:
         """Adds `count` observations with this average and scatter. O(n^2)."""
-        self.extend(np.reshape(point, (1, -1)), [target], counts=[count], scatters=[scatter])
+        self.extend(np.reshape(point, (1, -1)), [target], counts=[count], scatters=[scatter], weight=weight)
 
     def extend(
         self,
@@ -91,6 +93,7 @@ class PointPosterior(AtPoints, CountingPosterior):
         *,
         counts: Sequence[int] | None = None,
         scatters: Sequence[float] | None = None,
+        weight: float = 1.0,
     ) -> None:
         """Adds observations at `(m, d)` points with targets `(m,)`.
 
@@ -102,23 +105,24 @@ class PointPosterior(AtPoints, CountingPosterior):
             targets: of one observation each, or the averages of `counts` observations.
             counts: number of observations that each target stands for, 1 by default.
             scatters: sums of squared deviations from these averages, 0 by default.
+            weight: of each observation.
         """
         X, y = self._checked(points, targets)
         many = [1] * len(X) if counts is None else counts
         within = [0.0] * len(X) if scatters is None else scatters
-        repeats: Counter[int] = Counter()
+        repeats: Counter[int] = Counter()  # by weight
         new = np.ones(len(X), dtype=bool)
         for row, (x, count) in enumerate(zip(X, many, strict=True)):
             place = self._seen.find(x)
             if place is not None:
-                repeats[place] += count
+                repeats[place] += count * weight  # type: ignore[assignment]  # a weight is no whole number
                 new[row] = False
         check_regularization(self.regularization, float(self.kernel.diagonal(X[new]).max(initial=0.0)))
         for i, more in repeats.items():
-            plays = int(self.plays[i])
+            plays = self.plays.item(i)
             self._changed(self._factor.add_to_diagonal(i, -self.regularization * more / (plays * (plays + more))))
         for x, target, count, scatter in zip(X, y.tolist(), many, within, strict=True):
-            self._outdated(self._seen.add(x, target, count=count, scatter=scatter))
+            self._outdated(self._seen.add(x, target, count=count, scatter=scatter, weight=weight))
         if new.any():
             self._ends.append(self.rank)  # the factor takes these points in when it is next read
         self.count += sum(many)
@@ -128,21 +132,23 @@ class PointPosterior(AtPoints, CountingPosterior):
         old, new = number("old", old), number("new", new)
         self._outdated(self._seen.revise(self._as_row(point), old, new))
 
-    def forget(self, point: npt.ArrayLike, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+    def forget(
+        self, point: npt.ArrayLike, target: float, *, weight: float = 1.0, count: int = 1, scatter: float = 0.0
+    ) -> None:
         """Removes `count` observations with this average. O(n^2)."""
         row, target = self._as_row(point), number("target", target)
         i = self._seen.place(row)
-        plays = int(self.plays[i])
-        if plays < count:
+        plays, told, worth = self.plays.item(i), self._seen.told(i), count * weight
+        if told < count:
             raise InvalidInput(f"The point {row.tolist()} has fewer than {count} observations to forget.")
         self.count -= count
-        if plays == count:
+        if told == count:
             self.removals += 1
             self._factor.remove(i)
         else:
-            amount = self.regularization * count / (plays * (plays - count))
+            amount = self.regularization * worth / (plays * (plays - worth))
             self._changed(self._factor.add_to_diagonal(i, amount))
-        self._seen.remove(row, target, count=count, scatter=scatter)
+        self._seen.remove(row, target, count=count, scatter=scatter, weight=weight)
         self._outdated(i)
 
     @property

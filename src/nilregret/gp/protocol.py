@@ -142,11 +142,27 @@ class RevisablePosterior(Posterior):
     @property
     @final
     def log_likelihood(self) -> float:
-        """Log marginal likelihood of the targets under noise variance lambda."""
+        """Log marginal likelihood of the targets under noise variance lambda, if all weights are 1."""
         return -0.5 * (self.quadratic_form + self.log_determinant + self.count * math.log(2.0 * math.pi))
 
 
-class CountingPosterior(RevisablePosterior):
+class WeighingPosterior(RevisablePosterior):
+    """A posterior whose observations may have a noise of their own.
+
+    The noise variance of an observation is lambda / `weight`. So the weight is the common noise variance divided by
+    that of this observation. Observations of weight 1 can be revised. Others are removed and added again.
+    """
+
+    @abstractmethod
+    def append(self, point: Any, target: float, *, weight: float = 1.0) -> None:
+        """Adds one observation of this weight."""
+
+    @abstractmethod
+    def forget(self, point: Any, target: float, *, weight: float = 1.0) -> None:
+        """Removes one observation of this weight."""
+
+
+class CountingPosterior(WeighingPosterior):
     """A posterior that takes many observations of one point at the cost of one.
 
     n observations with average m equal one observation of m under noise variance lambda / n. Their sum of squares about
@@ -154,9 +170,9 @@ class CountingPosterior(RevisablePosterior):
     """
 
     @abstractmethod
-    def append(self, point: Any, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+    def append(self, point: Any, target: float, *, weight: float = 1.0, count: int = 1, scatter: float = 0.0) -> None:
         """Adds `count` observations with the average `target` and this sum of squared deviations from it."""
 
     @abstractmethod
-    def forget(self, point: Any, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+    def forget(self, point: Any, target: float, *, weight: float = 1.0, count: int = 1, scatter: float = 0.0) -> None:
         """Removes `count` observations with the average `target` and this sum of squared deviations."""

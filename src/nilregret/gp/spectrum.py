@@ -131,9 +131,7 @@ class PriorRows:
         return (shrunk * data) @ rows.T, self._variance(points) - shrunk @ (rows**2).T
 
 
-def spectrum_of_features(
-    features: Array, left_out: Array, plays: IndexArray, average: Array, scatter: float
-) -> Spectrum:
+def spectrum_of_features(features: Array, left_out: Array, plays: Array, average: Array, scatter: float) -> Spectrum:
     """Returns the spectrum from features `(N, r)` of all points, and plays and average targets `(N,)`."""
     seen = np.flatnonzero(plays)
     root = np.sqrt(plays[seen])
@@ -170,7 +168,7 @@ def _diagonalised(gram: Array, right: Array) -> tuple[Array, Array, Array]:
 
 def spectrum_of_points(
     gram: Array,
-    plays: IndexArray,
+    plays: Array,
     average: Array,
     scatter: float,
     *,

@@ -180,6 +180,15 @@ class SignedLog:
 AnyWarp = Warp | SignedLog
 
 
+def warped_std(warp: AnyWarp | None, rewards: Array, stds: Array) -> Array:
+    """Returns standard deviations `(n,)` of noise at rewards `(n,)` as those of warped rewards.
+
+    The slope is that of the secant from one deviation below the reward to one above. A tangent between two knots of the
+    map would say little.
+    """
+    return stds if warp is None else 0.5 * (warp.to(rewards + stds) - warp.to(rewards - stds))
+
+
 def signed_log(values: Array) -> SignedLog | None:
     """Returns the map whose scale is the 0.25 quantile of the nonzero absolute values `(n,)`, or None if all are 0."""
     sizes = np.abs(values[values != 0.0])

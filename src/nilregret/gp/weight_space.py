@@ -8,15 +8,16 @@
 | mu | `predict` | z^T w | (n,) |
 | sigma^2 | `predict` | |z^T W|^2 + variance outside of the span | (n,) |
 
-An observation and a query cost O(r^2), whatever the number of observations. For a kernel of finite rank
-(`Kernel.features`) the features span all of f, and the posterior is exact. If f is an independent function for each arm
-(`per_arm`), each arm has a block of r features with observations of its own. A sketch has the features of inducing
-points, which are drawn again from time to time (`inducing`, which also bounds the error). Observations in between are
-added at once, in the present span.
+An observation and a query cost O(r^2), whatever the number of observations. One of weight w is that of sqrt(w) z. For a
+kernel of finite rank (`Kernel.features`) the features span all of f, and the posterior is exact. If f is an independent
+function for each arm (`per_arm`), each arm has a block of r features with observations of its own. A sketch has the
+features of inducing points, which are drawn again from time to time (`inducing`, which also bounds the error).
+Observations in between are added at once, in the present span.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, final
 
@@ -93,54 +94,56 @@ class WeightSpacePosterior(AtPoints):
 
     # -- observations --------------------------------------------------------------------------------------------
 
-    def append(self, point: npt.ArrayLike, target: float) -> None:
-        """Adds one observation. O(r^2)."""
-        self.extend(np.reshape(point, (1, -1)), [target])
+    def append(self, point: npt.ArrayLike, target: float, *, weight: float = 1.0) -> None:
+        """Adds one observation of this weight. O(r^2)."""
+        self.extend(np.reshape(point, (1, -1)), [target], weight=weight)
 
-    def extend(self, points: npt.ArrayLike, targets: npt.ArrayLike) -> None:
-        """Adds observations at `(m, d)` points with targets `(m,)`. O(r^2) each."""
+    def extend(self, points: npt.ArrayLike, targets: npt.ArrayLike, *, weight: float = 1.0) -> None:
+        """Adds observations of this weight at `(m, d)` points with targets `(m,)`. O(r^2) each."""
         X, y = self._checked(points, targets)
         if self._terms is None:
             z = self._span.features(X)
             check_regularization(self.regularization, float(np.einsum("ij,ij->i", z, z).max(initial=0.0)))
             for x, target, block, features in zip(X, y.tolist(), self._span.blocks_of(X).tolist(), z, strict=True):
-                self._seen.add(x, target)
+                self._seen.add(x, target, weight=weight)
                 self.count += 1
-                self._take(block, features, target)
+                self._take(block, features, target, weight)
                 self._changed(block)
             return
         priors = self.kernel.diagonal(X)
         check_regularization(self.regularization, float(priors.max(initial=0.0)))
         if len(X) >= ALL_AT_ONCE:
-            self._take_all(self._terms, X, y)
+            self._take_all(self._terms, X, y, weight)
             return
         for x, target, prior in zip(X, y.tolist(), priors.tolist(), strict=True):
-            self._seen.add(x, target)
+            self._seen.add(x, target, weight=weight)
             self.count += 1
-            self._take_outside(x, target, prior)
+            self._take_outside(x, target, prior, weight)
             self._changed(0)
 
-    def _take_all(self, terms: Terms, X: Array, y: Array) -> None:
+    def _take_all(self, terms: Terms, X: Array, y: Array, weight: float) -> None:
         for x, target in zip(X, y.tolist(), strict=True):
-            self._seen.add(x, target)
+            self._seen.add(x, target, weight=weight)
         self.count += len(X)
         self._changes += len(X)
         self._draw_anew(terms)
 
-    def _take(self, block: int, z: Array, target: float) -> None:
-        self._weights.add(block, z, target)
+    def _take(self, block: int, z: Array, target: float, weight: float) -> None:
+        root = math.sqrt(weight)
+        z = root * z
+        self._weights.add(block, z, root * target)
         if self._gram is not None:
             self._gram[block] += np.multiply.outer(z, z)
 
-    def _take_outside(self, x: Array, target: float, prior: float) -> None:
+    def _take_outside(self, x: Array, target: float, prior: float, weight: float) -> None:
         z = self._span.features(x[None])[0]
         left = max(prior - float(z @ z), ROUNDING * prior)
         half = self._frozen.halves(np.zeros(1, dtype=np.intp), z[None])[0]
-        self._outside += left
+        self._outside += weight * left
         # Until 1 + sum exceeds C, variances at the draw are at most C times the present ones (BBKB, Calandriello et
         # al. 2020).
-        self._grown += (float(half @ half) + left) / self.regularization
-        self._take(0, z, target)
+        self._grown += weight * (float(half @ half) + left) / self.regularization
+        self._take(0, z, target, weight)
 
     def _changed(self, block: int) -> None:
         self._changes += 1
@@ -157,7 +160,7 @@ class WeightSpacePosterior(AtPoints):
         self._since[block] = 0
         self._weights.refine(block, *self._observed_in(block))
 
-    def _observed_in(self, block: int) -> tuple[Array, npt.NDArray[np.int64], Array]:
+    def _observed_in(self, block: int) -> tuple[Array, Array, Array]:
         """Returns features, plays and average targets of the points in a block."""
         seen = self._seen
         if self._span.blocks == 1:
@@ -191,18 +194,19 @@ class WeightSpacePosterior(AtPoints):
             own = blocks == block
             self._weights.revise(block, changes[own] @ z[own], 1.0)
 
-    def forget(self, point: npt.ArrayLike, target: float) -> None:
-        """Removes one observation with this target. O(r^2), and occasionally O(n r^2)."""
+    def forget(self, point: npt.ArrayLike, target: float, *, weight: float = 1.0) -> None:
+        """Removes one observation with this target and weight. O(r^2), and occasionally O(n r^2)."""
         x, target = self._row(point), number("target", target)
-        self._seen.remove(x, target)
+        self._seen.remove(x, target, weight=weight)
         self.count -= 1
-        z, block = self._span.features(x[None])[0], int(self._span.blocks_of(x[None])[0])
-        if self._gram is not None:
-            self._gram[block] -= np.multiply.outer(z, z)
+        root, z, block = math.sqrt(weight), self._span.features(x[None])[0], int(self._span.blocks_of(x[None])[0])
         if self._terms is not None:
             prior = float(self.kernel.diagonal(x[None])[0])
-            self._outside = max(self._outside - max(prior - float(z @ z), ROUNDING * prior), 0.0)
-        if self._weights.remove(block, z, target):
+            self._outside = max(self._outside - weight * max(prior - float(z @ z), ROUNDING * prior), 0.0)
+        z = root * z
+        if self._gram is not None:
+            self._gram[block] -= np.multiply.outer(z, z)
+        if self._weights.remove(block, z, root * target):
             self._changed(block)
             return
         self._changes += 1

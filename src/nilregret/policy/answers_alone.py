@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -13,7 +14,8 @@ from .._utils.copying import independent
 from ..gp import Belief
 from ..slots.pending import Answers
 from ..storage.record import Trial
-from .engines import Engine, Units, row_of
+from .answer_noise import AnswerNoise
+from .engines import Engine, row_of
 
 
 @final
@@ -23,12 +25,12 @@ class AnswersAlone(Answers):
     Args:
         engine: the engine of the policy.
         belief: an empty belief.
-        units: the units of its targets.
+        noise: the units of its targets, and the noise of answers with a standard deviation of their own.
         sides: sides of the domain, `(c + d,)`, the units of distances.
     """
 
-    def __init__(self, engine: Engine[Any], belief: Belief[Any], units: Units, sides: Array) -> None:
-        self._engine, self._belief, self._units = engine, belief, units
+    def __init__(self, engine: Engine[Any], belief: Belief[Any], noise: AnswerNoise, sides: Array) -> None:
+        self._engine, self._belief, self._noise = engine, belief, noise
         self._sides = np.where(sides > 0.0, sides, 1.0)
         self._answers: dict[int, tuple[Trial, float]] = {}
         self._points: dict[bytes, Trial] = {}  # the earliest answered trial at each distinct row
@@ -37,17 +39,17 @@ class AnswersAlone(Answers):
 
     def update(self, answers: Mapping[int, tuple[Trial, float]]) -> None:
         """Replaces the answers by these trials with their targets."""
-        engine, belief = self._engine, self._belief
+        belief, entry = self._belief, partial(self._noise.entry, self._engine)
         gone = [number for number in self._answers if number not in answers]
         for number in gone:
             trial, target = self._answers.pop(number)
-            belief.drop(engine.entry(trial), target)
+            belief.drop(entry(trial), target)
         fresh = [answer for number, answer in answers.items() if number not in self._answers]
         for number, (trial, old) in self._answers.items():
-            belief.revise(engine.entry(trial), old, answers[number][1])
+            belief.revise(entry(trial), old, answers[number][1])
         self._answers = dict(answers)
         if fresh:
-            belief.put_all([engine.entry(trial) for trial, _ in fresh], [target for _, target in fresh])
+            belief.put_all([entry(trial) for trial, _ in fresh], [target for _, target in fresh])
         if gone:
             self._points, self._trials, self.rows = {}, [], self.rows[:0]
         for trial, _ in self._answers.values() if gone else fresh:
@@ -73,7 +75,7 @@ class AnswersAlone(Answers):
     def means(self, which: IndexArray) -> Array:
         """Returns posterior means in reward units."""
         means = self._engine.means(self._belief, [self._trials[i] for i in which])
-        return self._units.back(means)
+        return self._noise.units.back(means)
 
     def advance(self, round_: int) -> None:
         """Moves the belief to a round, if f drifts."""

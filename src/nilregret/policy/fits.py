@@ -10,6 +10,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from .._utils.checks import Array
 from .._utils.copying import Copyable
 from ..slots.refit import Refit, Refitted
 from ..storage.record import Event, Trial
@@ -48,7 +49,7 @@ class FitJob:
         number: 1, 2, ... since the memory was last cut.
         restarts: number of restarts of the memory before it.
         multipliers: those by which rewards are charged, as bytes.
-        answers: rewards of the trials that the fit sees, by number, None for an imputed one.
+        answers: rewards and noise of the trials that the fit sees, by number. The reward of an imputed one is None.
         fitted: makes the fit.
     """
 
@@ -56,7 +57,7 @@ class FitJob:
     number: int
     restarts: int
     multipliers: bytes
-    answers: dict[int, float | None]
+    answers: dict[int, tuple[float | None, float | None]]
     fitted: Callable[[], Refitted]
 
     def __call__(self) -> Fit:
@@ -200,7 +201,8 @@ class Fits(Copyable):
         entries = data.posterior.entries
         held = {number: answer for number, answer in job.answers.items() if number >= self._held_from}
         same = all(
-            number in entries and answer in (None, entries[number].trial.reward) for number, answer in held.items()
+            number in entries and (answer[0] is None or answer == _answer(entries[number].trial))
+            for number, answer in held.items()
         )
         if held and same and job.multipliers == data.multipliers.tobytes():
             self.count = fit.number
@@ -245,8 +247,9 @@ class Fits(Copyable):
             noise=math.sqrt(policy.regularization),
             seed=self._seed,
             prior_mean=policy.prior_mean,
+            **({} if all(trial.std is None for trial in trials) else {"stds": _stds(trials)}),
         )
-        answers = {trial.number: trial.reward for trial in trials}
+        answers = {trial.number: _answer(trial) for trial in trials}
         return FitJob(self._index, number, self._restarts, data.multipliers.tobytes(), answers, fitted)
 
     def _seen(self, data: TrainingData) -> list[Trial]:
@@ -259,3 +262,12 @@ class Fits(Copyable):
 
     def _sees(self, number: int, data: TrainingData) -> bool:
         return self._refit.outputs == "own" or data.pending.is_answer(number)
+
+
+def _answer(trial: Trial) -> tuple[float | None, float | None]:
+    return trial.reward, trial.std
+
+
+def _stds(trials: list[Trial]) -> Array:
+    """Returns the noise of each trial as told, `(n,)`, nan where it is unknown."""
+    return np.array([math.nan if trial.std is None else trial.std for trial in trials])

@@ -78,8 +78,9 @@ class OutputModel:
         if not self._index:
             return trial
         if trial.constraints is None:
-            return trial._replace(reward=None)
-        return trial._replace(reward=float(trial.constraints[self._index - 1]), state="observed", reason=None)
+            return trial._replace(reward=None, std=None)
+        value = float(trial.constraints[self._index - 1])
+        return trial._replace(reward=value, state="observed", reason=None, std=None)
 
     # -- learning ------------------------------------------------------------------------------------------------
 

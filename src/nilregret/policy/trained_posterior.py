@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, cast, final
 
 import numpy as np
@@ -13,11 +14,13 @@ from .._utils.checks import Array
 from .._utils.copying import independent
 from ..gp import Bank, Belief
 from ..gp.binomial_counts import RatePrior
+from ..gp.ensemble import Ensemble
 from ..gp.fitting import Standardization
 from ..gp.warping import AnyWarp
 from ..kernels import Kernel
 from ..slots.memory import Prediction
 from ..storage.trial import Trial
+from .answer_noise import AnswerNoise
 from .engines import Engine, Prior, Units
 from .policy import Policy
 
@@ -60,6 +63,7 @@ class TrainedPosterior:
         in_use: the kernel of the belief, which a fit may have replaced.
         ridge: lambda of the belief.
         units: the units of the belief.
+        noise: the noise of answers with a standard deviation of their own.
         known: prior knowledge of rewards beyond their size, or None.
         models: the linear models that take the place of the kernel, or None.
         bank: the kernels that are compared, or None.
@@ -85,6 +89,8 @@ class TrainedPosterior:
         """Replaces the belief by an empty one. The entries stay."""
         self.in_use, self.ridge = kernel, regularization
         self.units = Units(scale.mean, scale.std, warp)
+        size = partial(self.engine.largest_variance, kernel)
+        self.noise = AnswerNoise(self.policy, regularization, self.units, size)
         noise = noise_told(self.policy, regularization)
         columns, learning = len(self.policy.sides), self._learning
         self.bank = None if learning is None else learning.bank(kernel, columns, self.added, noise)
@@ -92,7 +98,7 @@ class TrainedPosterior:
         self.begun += 1
         self._belief = self.empty(apart=self.policy.pending.hallucinates, bank=self.bank)
 
-    def empty(self, *, apart: bool = False, bank: Bank | None = None) -> Belief[Any]:
+    def empty(self, *, apart: bool = False, bank: Bank | Ensemble | None = None) -> Belief[Any]:
         """Returns an empty belief under the kernel in use (see `Engine.fresh` and `Prior`)."""
         noise = noise_told(self.policy, self.ridge)
         prior = Prior(self.in_use, self.ridge, self._drift, self.known, bank, noise, self.models)
@@ -147,9 +153,13 @@ class TrainedPosterior:
 
     # -- learning ------------------------------------------------------------------------------------------------
 
+    def _entry(self, trial: Trial) -> Any:
+        """Returns the entry of a trial in the belief, with the weight of a noise that is told."""
+        return self.engine.entry(trial) if trial.std is None else self.noise.entry(self.engine, trial)
+
     def learn(self, entries: list[Entry]) -> None:
         """Adds entries to the belief."""
-        entry_of = self.engine.entry
+        entry_of = self._entry
         self._batches.append(([entry_of(trial) for trial, _ in entries], [target for _, target in entries]))
         if self._of_rewards and all(trial.reward is not None for trial, _ in entries):
             self._unmade += [trial for trial, _ in entries]
@@ -162,7 +172,7 @@ class TrainedPosterior:
 
         If its target is its reward, the entry is made when somebody looks at it.
         """
-        self._batches.append(([self.engine.entry(trial)], [target]))
+        self._batches.append(([self._entry(trial)], [target]))
         if self._of_rewards:
             self._unmade.append(trial)
         else:
@@ -185,7 +195,7 @@ class TrainedPosterior:
             targets: the new target of each entry, by number.
         """
         self.entries = {number: Entry(trial, targets[number]) for number, (trial, _) in self.entries.items()}
-        cells = {number: self.engine.entry(trial) for number, (trial, _) in self.entries.items()}
+        cells = {number: self._entry(trial) for number, (trial, _) in self.entries.items()}
         values = {number: target for number in cells if (target := targets[number]) is not None}
         # Questions in their order, then answers in the order of their arrival.
         asked, answered = [cells[number] for number in sorted(cells)], [cells[number] for number in values]
@@ -193,18 +203,18 @@ class TrainedPosterior:
 
     def revise(self, trial: Trial, target: float | None) -> None:
         """Replaces the entry of a trial that was answered, or played fewer times than asked for."""
-        engine, (before, old) = self.engine, self.entries[trial.number]
-        if before.repeats > 1 and before.times != trial.times:
-            self.belief.drop(engine.entry(before), old)
-            self.belief.put_all([engine.entry(trial)], [target])
+        before, old = self.entries[trial.number]
+        if (before.repeats > 1 and before.times != trial.times) or before.std != trial.std:
+            self.belief.drop(self._entry(before), old)
+            self.belief.put_all([self._entry(trial)], [target])
         else:
-            self.belief.revise(engine.entry(trial), old, target)
+            self.belief.revise(self._entry(trial), old, target)
         self.entries[trial.number] = Entry(trial, target)
 
     def revise_all(self, changes: list[tuple[Trial, float | None]]) -> None:
         """Replaces the targets of several entries, as one change of the belief."""
         if changes:
-            entries, entry_of = self.entries, self.engine.entry
+            entries, entry_of = self.entries, self._entry
             old = [entries[trial.number].target for trial, _ in changes]
             new = [target for _, target in changes]
             self.belief.revise_all([entry_of(trial) for trial, _ in changes], old, new)
@@ -216,7 +226,7 @@ class TrainedPosterior:
         entry = self.entries.pop(number, None)
         if entry is None:
             return None
-        self.belief.drop(self.engine.entry(entry.trial), entry.target)
+        self.belief.drop(self._entry(entry.trial), entry.target)
         return entry.trial
 
     # -- predictions ---------------------------------------------------------------------------------------------
@@ -245,7 +255,7 @@ class TrainedPosterior:
         belief = self.belief
         if len(known) < len(self.entries):
             belief = self.empty(bank=self.bank)
-            belief.put_all([self.engine.entry(entry.trial) for entry in known], [entry.target for entry in known])
+            belief.put_all([self._entry(entry.trial) for entry in known], [entry.target for entry in known])
         cells = np.array([self.engine.cell_now(trial) for trial in trials])
         return self.units.back(belief.observed.sample(rng, cells, size=size))
 
@@ -254,7 +264,7 @@ class TrainedPosterior:
         belief, engine = self.belief, self.engine
         if trial.number in self.entries:
             belief = belief.copy()
-            belief.drop(engine.entry(trial), self.entries[trial.number].target)
+            belief.drop(self._entry(trial), self.entries[trial.number].target)
         mean, std = belief.predict(np.array([engine.cell_now(trial)]))
         units = self.units
         if units.warp is None:

@@ -322,7 +322,7 @@ class TrainingData:
     def _answers_alone(self) -> AnswersAlone:
         if self._answers is None:
             posterior = self.posterior
-            self._answers = AnswersAlone(self.engine, posterior.empty(), posterior.units, self.policy.sides)
+            self._answers = AnswersAlone(self.engine, posterior.empty(), posterior.noise, self.policy.sides)
             self._answers.update(self._answered())
         return self._answers
 

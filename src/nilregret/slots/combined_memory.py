@@ -82,6 +82,11 @@ class AllOf(Memory):
         """Returns the youngest of the parts' first trials."""
         return max(part.first_counted(since, round_) for part in self.parts)
 
+    @property
+    def weighs(self) -> bool:
+        """True if all memories let answers have a noise of their own."""
+        return all(memory.weighs for memory in self.parts)
+
     def drift(self) -> Drift:
         """Returns the drift of the part that has one."""
         return next((drift for part in self.parts if (drift := part.drift()) is not None), None)

@@ -236,6 +236,11 @@ class Confidence(Part):
         return False
 
     @property
+    def weighs(self) -> bool:
+        """True if the bounds hold where answers have a noise of their own (`Study.tell(std=...)`), or claim nothing."""
+        return self.valid_for == "none" and not self.likelihood
+
+    @property
     def likelihood(self) -> bool:
         """True if the bounds use the likelihood of the rewards and need no constant of their noise."""
         return False
@@ -334,7 +339,7 @@ class FiniteBayes(Width):
     """
 
     grows: ClassVar[bool] = True
-    batched = True
+    batched = weighs = True
 
     size: int  # |D|
     delta: float = 0.1
@@ -393,7 +398,7 @@ class CompactBayes(Width):
     enclosing box.
     """
 
-    batched = True
+    batched = weighs = True
 
     dimension: int  # d
     side: float  # r, the longest side of the box
@@ -541,11 +546,8 @@ class DriftBayes(Width):
         return math.sqrt(self._beta(t))
 
     def _beta(self, t: int) -> float:
+        alpha = math.inf if self.alpha is None else self.alpha
         return ucb_beta(
-            t,
-            alpha=math.inf if self.alpha is None else self.alpha,
-            dimension=self.dimension,
-            horizon=self.horizon,
-            constant=self.constant,
+            t, alpha=alpha, dimension=self.dimension, horizon=self.horizon, constant=self.constant,
             log_power=self.log_power,
-        )
+        )  # fmt: skip

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array, frozen, integer, many, number, settle, shown
+from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, points_array, settle, shown
 from .._utils.errors import InvalidInput
 from .._utils.overrides import take_back
 from .._utils.randomness import Randomness
@@ -31,6 +31,28 @@ COUNTED = "It counts rounds."
 DESIGN, TURNS = (2**31 + 1,), (2**31 + 2,)
 
 
+class Answered(NamedTuple):
+    """The most promising points that were tried and answered, with the joint posterior of f there.
+
+    All numbers are in units of the posterior, in which rewards may be scaled and warped.
+
+    Attributes:
+        points: distinct points, `(n, d)`, the best posterior mean first.
+        mean: posterior mean, `(n,)`.
+        covariance: posterior covariance, `(n, n)`.
+        noise: standard deviation of the noise of one answer.
+        noise_share: this noise as a share of the prior deviation of f.
+        noisy: False if points were tried twice and each gave the same answer again.
+    """
+
+    points: Array
+    mean: Array
+    covariance: Array
+    noise: float
+    noise_share: float
+    noisy: bool
+
+
 class Situation(NamedTuple):
     """Information for a forced round.
 
@@ -46,6 +68,7 @@ class Situation(NamedTuple):
         open: returns the points of unanswered trials that count, `(k, d)`.
         policy: the policy of the run, or None where there is no run.
         kept: results that later rounds of the run need again, by what they follow from, or None where there is no run.
+        answered: returns the posterior at the most promising points tried, or None before any answer.
     """
 
     domain: Domain
@@ -59,6 +82,7 @@ class Situation(NamedTuple):
     open: Callable[[], Array] = lambda: np.zeros((0, 0))
     policy: Policy = None
     kept: dict[Any, Any] | None = None
+    answered: Callable[[], Answered | None] = lambda: None
 
 
 def _check_outgrown(policy: Policy, rounds: int, what: str) -> None:
@@ -255,16 +279,27 @@ class InitialDesign(Explore):
 
     The same seed gives the same points, whatever the rewards are. If the domain has fewer points, all of them are
     played in random order. After a restart the design begins again.
+
+    Attributes:
+        rounds: number of points.
+        every: rounds from one point of the design to the next. The score decides those between.
+        middle: True to begin with every number in the middle of its range. In many dimensions that is much closer to
+            most points than they are to each other. It has no effect on arms.
     """
 
     rounds: int = 10
+    every: int = 1
+    middle: bool = False
 
     def __post_init__(self) -> None:
-        settle(self, rounds=integer("rounds", self.rounds, low=1, high=MOST_ROUNDS, why=COUNTED))
+        for name in ("rounds", "every"):
+            value = integer(name, getattr(self, name), low=1, high=MOST_ROUNDS, why=COUNTED)
+            object.__setattr__(self, name, value)
+        settle(self, middle=flag("middle", self.middle))
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
-        """Returns True in the first rounds."""
-        return history < self.rounds
+        """Returns True in the first rounds, or in every so many of them."""
+        return history < self.rounds * self.every and history % self.every == 0
 
     @property
     def uniform(self) -> bool:
@@ -273,18 +308,61 @@ class InitialDesign(Explore):
 
     def places(self, situation: Situation) -> Array:
         """Returns the next point of the design."""
-        points = _design_of(situation.domain, self.rounds, situation.seed)
-        return points[situation.history : situation.history + 1]
+        points = _design_of(situation.domain, self.rounds, situation.seed, self.middle)
+        place = situation.history // self.every
+        return points[place : place + 1]
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if the memory never holds more than these rounds."""
-        _check_outgrown(policy, self.rounds, "of the design")
+        _check_outgrown(policy, self.rounds * self.every, "of the design")
 
 
 @lru_cache(maxsize=16)
-def _design_of(domain: Domain, rounds: int, seed: int) -> Array:
+def _design_of(domain: Domain, rounds: int, seed: int, middle: bool) -> Array:
     """Returns the points of a run's initial design, read-only. Each of its rounds asks for them."""
-    return frozen(design(domain, rounds, np.random.default_rng([seed, *DESIGN])))
+    return frozen(design(domain, rounds, np.random.default_rng([seed, *DESIGN]), middle=middle))
+
+
+@final
+@described
+@dataclass(frozen=True, eq=False)
+class GivenPoints(Explore):
+    """Initial rounds that play given points in their order, such as the best points of earlier studies.
+
+    After a restart they begin again.
+
+    Attributes:
+        points: the points, `(n, d)`, in the coordinates of the domain.
+    """
+
+    points: Array
+
+    def __post_init__(self) -> None:
+        settle(self, points=frozen(points_array("points", self.points).copy()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GivenPoints) and np.array_equal(self.points, other.points)
+
+    def __hash__(self) -> int:
+        return hash(self.points.tobytes())
+
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
+        """Returns True in the first rounds."""
+        return history < len(self.points)
+
+    @property
+    def uniform(self) -> bool:
+        """False, since the points are given."""
+        return False
+
+    def places(self, situation: Situation) -> Array:
+        """Returns the next point."""
+        return self.points[situation.history : situation.history + 1]
+
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if a point is outside the domain, or the memory never holds more than these rounds."""
+        policy.domain.inside("points", self.points)
+        _check_outgrown(policy, len(self.points), "one of the given points")
 
 
 @final
@@ -394,6 +472,13 @@ class InTurn(Explore):
         """Raises `InvalidInput` if some part does not fit the policy."""
         for part in self.parts:
             part.check(policy)
+
+
+def begun_with(explore: Explore, points: Array, *, every: int) -> Explore:
+    """Returns the forced rounds after these points `(n, d)`, with a point of an initial design every so many rounds."""
+    parts = explore.parts if isinstance(explore, InTurn) else (explore,)
+    slower = tuple(replace(part, every=every) if isinstance(part, InitialDesign) else part for part in parts)
+    return InTurn((GivenPoints(points), *slower)) if len(points) else InTurn(slower)
 
 
 def forced_in_turn(explore: Explore, other: Explore) -> Explore:

@@ -255,6 +255,11 @@ class Memory(Part):
         """
         return since
 
+    @property
+    def weighs(self) -> bool:
+        """True if answers may have a noise of their own (`Study.tell(std=...)`). Tests for changes do not know it."""
+        return type(self).watch is Memory.watch
+
     def drift(self) -> Drift:
         """Returns the share of f that is new in each round, or None if f does not drift.
 

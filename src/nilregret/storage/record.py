@@ -182,8 +182,8 @@ class Record(Sequence[Trial]):
         if not trial.open:
             raise TrialError(
                 f"Trial {trial.number} was told already ("
-                f"{describe_answer(trial.reward, trial.constraints, trial.reason)}), and now another answer comes "
-                f"({answer}); nothing was recorded. Usually two workers had the same trial.",
+                f"{describe_answer(trial.reward, trial.constraints, trial.reason, trial.std)}), and now another answer "
+                f"comes ({answer}); nothing was recorded. Usually two workers had the same trial.",
                 advice="`tell(..., revise=True)` corrects an answer and keeps the first; to record another reward of "
                 "the same point use `add`.",
                 topic="answered",
@@ -220,11 +220,14 @@ class Record(Sequence[Trial]):
         return trial
 
 
-def describe_answer(reward: float | None, constraints: Array | None, reason: str | None = None) -> str:
+def describe_answer(
+    reward: float | None, constraints: Array | None, reason: str | None = None, std: float | None = None
+) -> str:
     """Returns an answer in words."""
     if reason is not None:
         return f"failed: {shown(reason)}"
     facts = [] if reward is None else [f"reward {reward!r}"]
+    facts += [] if std is None else [f"std {std!r}"]
     return ", ".join(facts + ([] if constraints is None else [f"constraints {constraints.tolist()}"]))
 
 

@@ -45,6 +45,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "scatter": _REAL + _OR_NULL,
     "fits": _TEXT + _OR_NULL,
     "propensity": _REAL + _OR_NULL,
+    "std": _REAL + _OR_NULL,
 }
 FIXED = (  # Columns that never change.
     "number", "arm", "point", "parameters", "context", "explored", "asked_order", "asked_at", "lease_until", "repeats",
@@ -52,7 +53,7 @@ FIXED = (  # Columns that never change.
 )  # fmt: skip
 OUTCOME = (  # Columns that may change.
     "state", "reward", "reason", "told_order", "told_at", "constraints", "constraints_order", "abandoned_order",
-    "abandoned_at", "abandoned_reason", "corrected", "plays", "scatter",
+    "abandoned_at", "abandoned_reason", "corrected", "plays", "scatter", "std",
 )  # fmt: skip
 _NEVER_ABANDONED, _ONE_PLAY = (None,) * len(Abandoned._fields), (None,) * len(Plays._fields)
 NONE = "[]"  # Fits of a policy that makes some, when none came into force.
@@ -91,6 +92,7 @@ def outcome(trial: Trial) -> tuple[Any, ...]:
         *(trial.abandoned or _NEVER_ABANDONED),
         None if not trial.corrected else json.dumps([_dict_of(answer) for answer in trial.corrected]),
         *(trial.plays or _ONE_PLAY),
+        trial.std,
     )
 
 
@@ -105,8 +107,8 @@ def _listed(array: Array | None) -> str | None:
 def _dict_of(answer: Answer) -> dict[str, Any]:
     g, plays = answer.constraints, answer.plays
     told = answer._asdict() | {"constraints": None if g is None else g.tolist()}
-    del told["plays"]
-    return told if plays is None else told | {"plays": list(plays)}
+    told["plays"] = None if plays is None else list(plays)
+    return {name: value for name, value in told.items() if name in _ANSWER or value is not None}
 
 
 class RowReader:
@@ -128,7 +130,7 @@ class RowReader:
             (
                 number, state, arm, text, parameters, context, explored, reward, reason, asked_order, asked_at,
                 told_order, told_at, constraints, constraints_order, lease_until, left_order, left_at, left_reason,
-                corrected, repeats, plays, scatter, fits, propensity,
+                corrected, repeats, plays, scatter, fits, propensity, std,
             ) = row  # fmt: skip
             if explored not in (0, 1):
                 raise ValueError(f"`explored` is {explored}")
@@ -148,7 +150,7 @@ class RowReader:
                 _values("constraints", constraints), None, constraints_order, lease_until, left,
                 () if corrected is None else _corrected(corrected), 1 if repeats is None else repeats,
                 None if plays is None and scatter is None else _plays(plays, scatter),
-                None if fits is None else () if fits == NONE else _fits(fits), propensity,
+                None if fits is None else () if fits == NONE else _fits(fits), propensity, std,
             )  # fmt: skip
         except ValueError as error:
             raise StorageError(
@@ -215,13 +217,13 @@ def _corrected(text: str) -> tuple[Answer, ...]:
         raise ValueError(f"`corrected` is {shown(text)}")
     found = []
     for answer in answers:
-        if not isinstance(answer, dict) or answer.keys() - {"plays"} != _ANSWER.keys():
+        if not isinstance(answer, dict) or answer.keys() - {"plays", "std"} != _ANSWER.keys():
             raise ValueError(f"`corrected` has {shown(answer)}")
         plays = answer.get("plays")
         if plays is not None and (not isinstance(plays, list) or len(plays) != 2):
             raise ValueError(f"`plays` of `corrected` is {shown(plays)}")
-        for name, kinds in _ANSWER.items():
-            if type(answer[name]) not in kinds:
+        for name, kinds in _ANSWER.items() | {("std", _REAL + _OR_NULL)}:
+            if type(answer.get(name)) not in kinds:
                 raise ValueError(f"`{name}` of `corrected` is {shown(answer[name])}")
         g = answer["constraints"]
         constraints = None if g is None else _array("constraints", g)

@@ -71,6 +71,7 @@ class Answer(NamedTuple):
         reason: why it failed, or None.
         constraints: the constraint values known then, `(m,)`, read-only, or None.
         plays: number and scatter of the rewards of several plays, of which `reward` is the average, or None.
+        std: standard deviation of the noise, reward units, or None.
     """
 
     order: int
@@ -79,6 +80,7 @@ class Answer(NamedTuple):
     reason: str | None
     constraints: Array | None
     plays: Plays | None = None
+    std: float | None = None
 
 
 class _Fields(NamedTuple):
@@ -105,6 +107,7 @@ class _Fields(NamedTuple):
     plays: Plays | None = None
     fits: tuple[Fit, ...] | None = None
     propensity: float | None = None
+    std: float | None = None
 
 
 ASKED = _Fields._fields.index("state")  # The number of fields that never change.
@@ -156,6 +159,8 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             policy fits nothing, and in records of older versions. See `Study.fits`.
         propensity: probability with which this decision took this arm, given what was known. None where it was not
             recorded (`Study(propensities=True)`), and on continuous domains.
+        std: standard deviation of the noise of this reward as told, reward units, or None where it is unknown. Of
+            several plays, that of each.
     """
 
     __slots__ = ()
@@ -204,7 +209,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         facts: dict[str, Any] = {"context": self.context_parameters or _listed(self.context), "arm": self.arm}
         facts |= {"parameters": dict(self.settings)} if self.settings is not None else {"point": _listed(self.point)}
         reason = self.abandoned.reason if self.abandoned is not None and self.state == "abandoned" else self.reason
-        facts |= {"reward": self.reward, "constraints": _listed(self.constraints), "reason": reason}
+        facts |= {"reward": self.reward, "std": self.std, "constraints": _listed(self.constraints), "reason": reason}
         words = [str(self.number), self.state] + ["explored"] * self.explored + ["late"] * self.late
         words += ["corrected"] * bool(self.corrected)
         words += [many(self.times, "play")] * (self.repeats > 1)
@@ -220,7 +225,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             self.number, self.point.tobytes(), self.arm, self.explored, self.state, self.reward, self.reason,
             self.asked_order, self.asked_at, self.told_order, self.told_at, _bytes(self.context),
             _bytes(self.constraints), self.constraints_order, self.lease_until, self.abandoned,
-            self.repeats, self.plays, self.fits, self.propensity,
+            self.repeats, self.plays, self.fits, self.propensity, self.std,
             tuple(answer._replace(constraints=_bytes(answer.constraints)) for answer in self.corrected),  # type: ignore[arg-type]  # to compare
         )  # fmt: skip
 
@@ -236,7 +241,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             return self
         unknown = ("pending", None, None, None, None, None, None, None, self.lease_until, None, (), self.repeats, None)
         return tuple.__new__(
-            Trial, (*self[:ASKED], *unknown, self.fits, self.propensity)
+            Trial, (*self[:ASKED], *unknown, self.fits, self.propensity, None)
         )  # This is fast, because a replay calls it for each trial.
 
     def as_of(self, order: int) -> Trial:
@@ -250,7 +255,14 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             known = None if trial.constraints_order is None else trial.constraints
             state: TrialState = "pending" if trial.abandoned is None else "abandoned"
             trial = trial._replace(
-                state=state, reward=None, reason=None, told_order=None, told_at=None, constraints=known, plays=None
+                state=state,
+                reward=None,
+                reason=None,
+                told_order=None,
+                told_at=None,
+                constraints=known,
+                plays=None,
+                std=None,
             )
         if trial.constraints_order is not None and trial.constraints_order > order:
             trial = trial._replace(constraints=None, constraints_order=None)
@@ -262,6 +274,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         return self._replace(
             state=_state_of(last.reward), reward=last.reward, reason=last.reason, constraints=last.constraints,
             told_order=last.order, told_at=last.time, corrected=tuple(earlier), plays=last.plays,
+            std=last.std,
         )  # fmt: skip
 
     def as_corrected(self) -> Trial:
@@ -296,15 +309,17 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
     # -- as it becomes -------------------------------------------------------------------------------------------
 
     def answered(
-        self, *, reward: float, order: int, time: float, constraints: Array | None = None, plays: Plays | None = None
-    ) -> Trial:
+        self, *, reward: float, order: int, time: float, constraints: Array | None = None, plays: Plays | None = None,
+        std: float | None = None,
+    ) -> Trial:  # fmt: skip
         """Returns this trial with its reward and the constraint values that came with it.
 
         Constraint values that came earlier stay if none came with the reward.
         """
         told = ("observed", reward, None, order, time, self.constraints if constraints is None else constraints)
         kept = (self.context_settings, self.constraints_order, self.lease_until, self.abandoned, (), self.repeats)
-        return tuple.__new__(Trial, (*self[:ASKED], *told, *kept, plays, self.fits, self.propensity))  # as in `asked`
+        fixed = (self.fits, self.propensity)
+        return tuple.__new__(Trial, (*self[:ASKED], *told, *kept, plays, *fixed, std))  # as in `asked`
 
     def with_constraints(self, *, constraints: Array, order: int) -> Trial:
         """Returns this trial with constraint values that were told without a reward."""
@@ -320,15 +335,21 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
 
     def as_revised(
         self, *, reward: float | None, reason: str | None, constraints: Array | None, order: int, time: float,
-        plays: Plays | None = None,
+        plays: Plays | None = None, std: float | None = None,
     ) -> Trial:  # fmt: skip
         """Returns this answered trial with another answer. `corrected` keeps the earlier one."""
         before = Answer(
-            self.told_order or 0, self.told_at or 0.0, self.reward, self.reason, self.constraints, self.plays
+            self.told_order or 0,
+            self.told_at or 0.0,
+            self.reward,
+            self.reason,
+            self.constraints,
+            self.plays,
+            self.std,
         )
         return self._replace(
             state=_state_of(reward), reward=reward, reason=reason, constraints=constraints, told_order=order,
-            told_at=time, corrected=(*self.corrected, before), plays=plays,
+            told_at=time, corrected=(*self.corrected, before), plays=plays, std=std,
         )  # fmt: skip
 
 

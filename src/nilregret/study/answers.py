@@ -19,12 +19,14 @@ class Told(NamedTuple):
         reward: reward (loss, if the goal is to minimise), or None.
         constraints: constraint values `(m,)`, or None.
         plays: count and scatter of the rewards, if the trial was played several times.
+        std: standard deviation of the noise of the reward, or None where it is unknown.
     """
 
     trial: Trial | int
     reward: float | None
     constraints: Array | None
     plays: Plays | None = None
+    std: float | None = None
 
 
 def reason_of(what: str, reason: object) -> str:
@@ -39,15 +41,17 @@ def reason_of(what: str, reason: object) -> str:
     return reason.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")
 
 
-def check_answer(inputs: Inputs, trial: Any, reward: Any, constraints: Any) -> Told:
+def check_answer(inputs: Inputs, trial: Any, reward: Any, constraints: Any, std: Any = None) -> Told:
     """Returns a user's answer, checked."""
     if reward is None and constraints is not None:
+        if std is not None:
+            raise InvalidInput("`std` is the standard deviation of a reward's noise, and no reward is told with it.")
         return Told(trial, None, inputs.constraints(constraints))
     g = None if constraints is None else inputs.constraints(constraints)
     if type(reward) is float:
-        return Told(trial, inputs.reward(reward), g)
+        return Told(trial, inputs.reward(reward), g, None, None if std is None else inputs.std(std))
     mean, plays = inputs.rewards(reward)
-    return Told(trial, mean, g, plays)
+    return Told(trial, mean, g, plays, None if std is None else inputs.std(std))
 
 
 def parse_answers(inputs: Inputs, answers: object) -> list[Told]:
@@ -61,13 +65,18 @@ def parse_answers(inputs: Inputs, answers: object) -> list[Told]:
 
 
 def parse_answer(inputs: Inputs, answer: Any) -> Told:
-    """Returns an answer given as (trial, reward), (trial, reward, constraints) or a dict of these names, checked."""
+    """Returns an answer given as (trial, reward), (trial, reward, constraints) or a dict, checked.
+
+    A dict has these names, and may have "std".
+    """
     if isinstance(answer, Mapping):
-        if "trial" not in answer or not answer.keys() <= {"trial", "reward", "constraints"}:
+        if "trial" not in answer or not answer.keys() <= {"trial", "reward", "constraints", "std"}:
             raise InvalidInput(
-                f"An answer in a dict has 'trial', 'reward' and perhaps 'constraints', not {shown(list(answer))}."
+                f"An answer in a dict has 'trial', 'reward' and perhaps 'constraints' and 'std', not "
+                f"{shown(list(answer))}."
             )
-        return check_answer(inputs, answer["trial"], answer.get("reward"), answer.get("constraints"))
+        told = (answer.get(name) for name in ("reward", "constraints", "std"))
+        return check_answer(inputs, answer["trial"], *told)
     parts = answer if isinstance(answer, tuple | list) and type(answer) is not Trial else ()
     if len(parts) not in (2, 3):
         raise InvalidInput(

@@ -183,6 +183,7 @@ class Auditor:
             self._check_abandoned(trial)
         if trial.repeats != 1 or trial.plays is not None or trial.corrected:
             self._check_plays(trial)
+        self._check_std(trial, trial.reward, trial.std)
         withdrawn = bool(trial.corrected) and trial.reward is None
         if trial.corrected:
             self._check_corrections(trial)
@@ -240,6 +241,11 @@ class Auditor:
                 self._refuse(trial, f"it was told {shown(answer)}")
             if answer.reward is not None:
                 self._check_reward(trial, answer.reward)
+            self._check_std(trial, answer.reward, answer.std)
+
+    def _check_std(self, trial: Trial, reward: float | None, std: float | None) -> None:
+        if std is not None and (reward is None or not 0.0 <= std <= LARGEST_REWARD):
+            self._refuse(trial, f"the standard deviation of its noise is {std}, and its reward {reward}")
 
     def _check_reward(self, trial: Trial, reward: float) -> None:
         if not abs(reward) <= LARGEST_REWARD:

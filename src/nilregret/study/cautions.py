@@ -67,7 +67,7 @@ class Answered(NamedTuple):
             np.array([trial.reward for trial in answered]),
             map(_where, answered),
             np.array([trial.times for trial in answered], dtype=np.intp),
-            sum(trial.scatter for trial in answered),
+            sum(trial.scatter for trial in answered if trial.std is None),
             [trial.constraints for trial in answered if trial.constraints is not None],
             len(trials),
         )
@@ -275,7 +275,9 @@ def _widest(policy: Policy, n: int, trials: int) -> float:
 
 
 def _where(trial: Trial) -> Hashable:
-    """Returns a key that all repeats of a trial share."""
+    """Returns a key that all repeats of a trial share. A reward of known noise says nothing about the common noise."""
+    if trial.std is not None:
+        return "alone", trial.number
     point = trial.point.tobytes() if trial.arm is None else trial.arm
     return point if trial.context is None else (point, trial.context.tobytes())
 

@@ -34,7 +34,8 @@ Columns = Callable[[Trial], Row]
 def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = None) -> list[Row]:
     """Returns a row for each trial, all with the same columns. An empty cell is None.
 
-    The column `propensity` is there if some decision is recorded with its probability.
+    The column `propensity` is there if some decision is recorded with its probability, and `std` if the noise of some
+    reward is known.
 
     Args:
         policy: of the study.
@@ -45,8 +46,9 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
     records = [trial_json(trial) for trial in trials]
     widest = max([policy.constraint_count, *(len(each["constraints"] or ()) for each in records)])
     told = [_row(record, policy, widest) for record in records]
-    if any(trial.propensity is not None for trial in trials):
-        told = [row | {"propensity": trial.propensity} for row, trial in zip(told, trials, strict=True)]
+    for name in ("propensity", "std"):
+        if any(name in record for record in records):
+            told = [row | {name: record.get(name)} for row, record in zip(told, records, strict=True)]
     return told if extra is None else [row | extra(trial) for row, trial in zip(told, trials, strict=True)]
 
 
@@ -213,12 +215,14 @@ class ImportedTrial(NamedTuple):
         reward: reward (loss), or the rewards of several plays.
         context: of the trial, or None.
         constraints: constraint values, or None.
+        std: standard deviation of the noise of the reward, or None.
     """
 
     where: Any
     reward: float | Rewards
     context: Any
     constraints: list[float] | None
+    std: float | None = None
 
 
 def read(policy: AnyPolicy, path: str | Path) -> list[ImportedTrial]:
@@ -260,7 +264,7 @@ def _told(record: Row) -> ImportedTrial:
     reward = record["reward"]
     if (record.get("plays") or 1) > 1:
         reward = _several(reward, record["plays"], record.get("scatter"))
-    return ImportedTrial(where, reward, record.get("context"), record.get("constraints"))
+    return ImportedTrial(where, reward, record.get("context"), record.get("constraints"), record.get("std"))
 
 
 def _several(mean: float, plays: float, scatter: float | None) -> Rewards:
@@ -287,6 +291,7 @@ class _Reader:
             reward if plays <= 1 else _several(reward, plays, self.number("scatter")),
             None if policy.context is None else self._at("context", policy.context),
             known if known and (len(known) == len(limits) or fewer) else None,
+            self.number("std"),
         )
 
     def number(self, column: str) -> float | None:
@@ -352,10 +357,14 @@ def add_from(add: Callable[..., Trial], inputs: Inputs, policy: AnyPolicy, path:
             inputs.context(told.context)
             if told.constraints is not None:
                 inputs.constraints(told.constraints)
+            if told.std is not None:
+                inputs.std(told.std)
         except InvalidInput as error:
             raise InvalidInput(
                 f"Reward {number} of those in {path}: {error.what} Nothing was added.",
                 advice=error.advice,
                 topic=error.topic,
             ) from None
-    return [add(told.where, told.reward, context=told.context, constraints=told.constraints) for told in found]
+    return [
+        add(told.where, told.reward, context=told.context, constraints=told.constraints, std=told.std) for told in found
+    ]

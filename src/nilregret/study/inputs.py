@@ -10,6 +10,7 @@ from .._utils.checks import LARGEST_REWARD, Array, finite_array, frozen, many, n
 from .._utils.errors import InvalidInput
 from ..domains.coordinates import one_row
 from ..domains.domain import Arms, Space
+from ..policy.answer_noise import refuse_std
 from ..policy.engines import Decision
 from ..policy.policy import Policy
 from .direction import AnyPolicy, Goal, reward_check
@@ -19,6 +20,9 @@ NO_REWARD = (
     "A trial without a usable reward is told by `study.fail(trial, reason)`: it stays in the record and does not reach "
     "the model."
 )
+
+
+STD = "It is the standard deviation of the noise of this reward, in its units; 0 says that the reward is exact."
 
 
 @final
@@ -54,6 +58,16 @@ class Inputs:
         if not isinstance(self._policy, Policy) or self._policy.switching is None:
             refuse_several_rewards(value)
         return sum_up(value, self.reward)
+
+    def std(self, value: object) -> float:
+        """Returns the standard deviation of the noise of a reward, reward units, as it is recorded.
+
+        Raises:
+            InvalidInput: it is no such number, or the policy cannot weigh rewards by their noise.
+        """
+        std = number("std", value, low=0.0, high=LARGEST_REWARD, why=STD)
+        refuse_std(self._policy)
+        return std
 
     def constraints(self, values: Any) -> Array:
         """Returns constraint values, `(m,)`, read-only."""

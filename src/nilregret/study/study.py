@@ -297,6 +297,7 @@ class Study(Queries[D]):
         reward: float | Sequence[float] | Array | Rewards | None = None,
         *,
         constraints: npt.ArrayLike | None = None,
+        std: float | None = None,
         revise: bool = False,
     ) -> Trial[D]:
         """Records the reward of a trial and returns the trial with it.
@@ -313,6 +314,9 @@ class Study(Queries[D]):
             constraints: constraint values g `(m,)`, satisfied when <= 0, with the reward or before it. With
                 `nr.EveryRound`, `nr.OnAverage` and `nr.Safe` also after it, and the policy learns from each by itself.
                 Other policies with constraints learn nothing from a reward without constraint values.
+            std: standard deviation of the noise of this reward, reward units, where it is known: the standard error of
+                a mean over folds, an error bar. Of several plays, that of each. It takes the place of the policy's
+                noise, given or fitted. 0 says that the reward is exact. None says nothing.
             revise: if True, a different answer corrects the one on record. The study goes on as if the correction had
                 been told first. `trial.corrected` keeps the earlier answer.
 
@@ -321,7 +325,7 @@ class Study(Queries[D]):
             TrialError: there is no such trial, or it has a different answer.
             StorageError: the reward could not be recorded.
         """
-        told = check_answer(self.inputs, trial, reward, constraints)
+        told = check_answer(self.inputs, trial, reward, constraints, std)
         answered = self._write(self._calls.tell, told, revise)
         self._after_tell()
         return answered
@@ -330,8 +334,8 @@ class Study(Queries[D]):
         """Records several answers in one transaction, all or none, and returns the trials with them.
 
         Args:
-            answers: each (trial, reward) or (trial, reward, constraints), or a dict of these names (see `tell`). At
-                most 10,000.
+            answers: each (trial, reward) or (trial, reward, constraints), or a dict of these names and "std" (see
+                `tell`). At most 10,000.
             revise: see `tell`.
         """
         told = parse_answers(self.inputs, answers)
@@ -374,6 +378,7 @@ class Study(Queries[D]):
         *,
         context: npt.ArrayLike | Mapping[str, Any] | None = None,
         constraints: npt.ArrayLike | None = None,
+        std: float | None = None,
     ) -> Trial[D]:
         """Records the reward of a point that was not asked for, and returns the new trial.
 
@@ -383,13 +388,15 @@ class Study(Queries[D]):
             reward: see `tell`.
             context: of the trial, if the policy has contexts.
             constraints: see `tell`.
+            std: see `tell`.
         """
+        noise = None if std is None else self.inputs.std(std)
         (value, plays), seen = self.inputs.rewards(reward), self.inputs.context(context)
         g = None if constraints is None else self.inputs.constraints(constraints)
         decision = self.replica.checked(lambda: self.inputs.point(point_or_parameters))._replace(
             repeats=1 if plays is None else plays.times
         )
-        added = self._write(self._calls.add, decision, seen, value, g, plays)
+        added = self._write(self._calls.add, decision, seen, value, g, plays, noise)
         self._after_tell()
         return added
 

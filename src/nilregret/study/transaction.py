@@ -150,15 +150,14 @@ class Transaction:
 
     def add(
         self, decision: Decision, context: Array | None, reward: float, constraints: Array | None,
-        plays: Plays | None = None,
+        plays: Plays | None = None, std: float | None = None,
     ) -> Trial:  # fmt: skip
         """Records a point that was not asked for, with its reward (see `Study.add`)."""
         order = self.order + 1
         trial = self._trial(decision, context, order=order, now=self.now)
-        return self._replica.put(
-            trial.answered(reward=reward, constraints=constraints, order=order, time=trial.asked_at, plays=plays),
-            "told",
-        )
+        at = trial.asked_at
+        added = trial.answered(reward=reward, constraints=constraints, order=order, time=at, plays=plays, std=std)
+        return self._replica.put(added, "told")
 
     def tell(self, told: Told, revise: bool = False) -> Trial:
         """Records a reward, constraint values, or both (see `Study.tell`)."""
@@ -171,9 +170,11 @@ class Transaction:
         if _is_same(known, told):
             return known
         if not revise:
-            record.require_open(told.trial, describe_answer(told.reward, told.constraints))  # This raises an error.
+            record.require_open(
+                told.trial, describe_answer(told.reward, told.constraints, std=told.std)
+            )  # This raises an error.
         check_plays(known, told.plays)
-        return self._correct(known, told.reward, told.constraints, None, told.plays)
+        return self._correct(known, told.reward, told.constraints, None, told.plays, told.std)
 
     def tell_all(self, answers: Sequence[Told], *, revise: bool) -> list[Trial]:
         """Records several answers, in this order (see `Study.tell_many`)."""
@@ -199,7 +200,7 @@ class Transaction:
         if not known.open:
             raise TrialError(
                 f"Trial {known.number} cannot be abandoned: its answer is there "
-                f"({describe_answer(known.reward, known.constraints, known.reason)}).",
+                f"({describe_answer(known.reward, known.constraints, known.reason, known.std)}).",
                 advice="A wrong answer is corrected by `tell(..., revise=True)` or `fail(..., revise=True)`.",
                 topic="answered",
             )
@@ -241,6 +242,7 @@ class Transaction:
         return tuple.__new__(Trial, (
             len(self._replica.record), point, arm, settings, order, now, context, explored, "pending",
             None, None, None, None, None, named, None, None, None, (), repeats, None, fits, None,
+            None,
         ))  # fmt: skip
 
     def _tell_first(self, known: Trial, told: Told, reward: float) -> Trial:
@@ -253,7 +255,9 @@ class Transaction:
             g = None
         replica = self._replica
         order, now = replica.record.order + 1, replica.now()
-        return replica.put(known.answered(reward=reward, constraints=g, order=order, time=now, plays=plays), "told")
+        return replica.put(
+            known.answered(reward=reward, constraints=g, order=order, time=now, plays=plays, std=told.std), "told"
+        )
 
     def _tell_constraints(self, known: Trial, told: Told, *, revise: bool) -> Trial:
         """Records constraint values without a reward."""
@@ -261,7 +265,7 @@ class Transaction:
         if g is not None and known.constraints is not None and np.array_equal(g, known.constraints):
             return known
         if revise and not known.open and known.constraints is not None:
-            return self._correct(known, known.reward, g, known.reason, known.plays)
+            return self._correct(known, known.reward, g, known.reason, known.plays, known.std)
         known = self._replica.record.require_no_constraints(known)
         policy = self._replica.policy
         if known.state == "observed" and policy.constraint_count and not has_channels(policy):
@@ -277,7 +281,7 @@ class Transaction:
 
     def _correct(
         self, known: Trial, reward: float | None, constraints: Array | None, reason: str | None,
-        plays: Plays | None = None,
+        plays: Plays | None = None, std: float | None = None,
     ) -> Trial:  # fmt: skip
         """Records another answer. Without new constraint values, those on record stay."""
         g = known.constraints if constraints is None else constraints
@@ -285,7 +289,7 @@ class Transaction:
             g = None  # They came with the reward that is taken back.
         order, now = self.order + 1, self.now
         return self._replica.put(
-            known.as_revised(reward=reward, reason=reason, constraints=g, order=order, time=now, plays=plays),
+            known.as_revised(reward=reward, reason=reason, constraints=g, order=order, time=now, plays=plays, std=std),
             "corrected",
         )
 
@@ -374,4 +378,4 @@ def _is_same(known: Trial, told: Told) -> bool:
     """Returns whether an answered trial has exactly this answer."""
     g = told.constraints
     same = g is None or (known.constraints is not None and np.array_equal(g, known.constraints))
-    return known.reward == told.reward and known.plays == told.plays and same
+    return (known.reward, known.plays, known.std) == (told.reward, told.plays, told.std) and same

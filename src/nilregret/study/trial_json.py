@@ -31,8 +31,7 @@ def trial_json(trial: Trial) -> Json:
         "asked_at": trial.asked_at,
         "told_at": trial.told_at,
     }
-    if trial.propensity is not None:
-        record["propensity"] = trial.propensity
+    record |= {name: value for name in ("propensity", "std") if (value := getattr(trial, name)) is not None}
     if trial.repeats > 1:
         told = trial.reward is not None
         record |= {
@@ -56,6 +55,7 @@ def with_history(trial: Trial) -> Json:
         "abandoned": None if trial.abandoned is None else trial.abandoned.reason,
         "corrected": [
             {"reward": before.reward, "reason": before.reason, "told_at": before.time}
+            | ({} if before.std is None else {"std": before.std})
             | ({} if before.plays is None else before.plays._asdict())
             for before in trial.corrected
         ],

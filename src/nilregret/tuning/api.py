@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput
@@ -31,6 +31,7 @@ def maximize(
     name: str | None = None,
     constraints: Constraint = None,
     policy: AnyPolicy | None = None,
+    like: Any = None,
     executor: Executor | None = None,
     in_flight: int | None = None,
     timeout: float | None = None,
@@ -59,7 +60,8 @@ def maximize(
     Args:
         objective: called with the parameters as keyword arguments if the space has names for them (a `Space`, or arms
             of one). Else called with a point, a copied array `(d,)`. Returns a number of Python or numpy, an array of
-            one number, or a dict with the entry "reward".
+            one number, or a dict with the entry "reward". An entry "std" beside it is the standard deviation of its
+            noise (see `Study.tell`), unless a constraint names it.
         space: `Space` of named parameters, `Box` or `Arms`.
         trials: number of trials in all, with failed ones and those on record.
         seed: seed of all random choices. The same seed gives the same run.
@@ -78,6 +80,9 @@ def maximize(
             Trials may violate constraints, since the border can only be found by trials on both sides.
         policy: policy for this very space. Unless given, the one in the storage, or
             `auto(space, budget=trials, constraints=m, ...)`.
+        like: earlier studies of similar problems, which need not be told how similar (see `auto`). The rewards of a
+            table are values of this objective: losses, if it is minimised. A run that is resumed goes on with the
+            earlier studies that it began with.
         executor: runs several evaluations at once. Any `concurrent.futures.Executor`: a `ThreadPoolExecutor`, a
             `ProcessPoolExecutor` (then the objective must be importable), or `client.get_executor()` of a Dask cluster.
             The executor is not shut down. The trials depend on the order in which answers come, and on nothing else. If
@@ -94,7 +99,7 @@ def maximize(
         objective=objective, trials=trials, constraints=constraints, executor=executor, in_flight=in_flight,
         timeout=timeout, callbacks=callbacks, progress=progress,
     )  # fmt: skip
-    return optimize("maximize", options, space, seed=seed, storage=storage, name=name, policy=policy)
+    return optimize("maximize", options, space, seed=seed, storage=storage, name=name, policy=policy, like=like)
 
 
 def minimize(
@@ -107,6 +112,7 @@ def minimize(
     name: str | None = None,
     constraints: Constraint = None,
     policy: AnyPolicy | None = None,
+    like: Any = None,
     executor: Executor | None = None,
     in_flight: int | None = None,
     timeout: float | None = None,
@@ -124,7 +130,7 @@ def minimize(
         objective=objective, trials=trials, constraints=constraints, executor=executor, in_flight=in_flight,
         timeout=timeout, callbacks=callbacks, progress=progress,
     )  # fmt: skip
-    return optimize("minimize", options, space, seed=seed, storage=storage, name=name, policy=policy)
+    return optimize("minimize", options, space, seed=seed, storage=storage, name=name, policy=policy, like=like)
 
 
 def run(

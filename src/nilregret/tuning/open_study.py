@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._utils.checks import many, shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import loads
 from ..algorithms.auto import auto
+from ..algorithms.earlier import with_earlier
 from ..domains.domain import Domain, Space
 from ..study.direction import AnyPolicy, Goal, check_policy
 from ..study.study import Study
@@ -30,6 +31,7 @@ def open_study(
     parallel: int = 1,
     reader: ConstraintReader = UNLIMITED,
     about: Mapping[str, str] | None = None,
+    like: Any = None,
 ) -> Study:
     """Returns the study of a run, new or from the storage.
 
@@ -45,11 +47,23 @@ def open_study(
         parallel: number of evaluations at once.
         reader: reads the constraint values of answers.
         about: facts to keep with the study.
+        like: earlier studies for the policy of `auto`, or None.
     """
     policy = policy or _stored(domain, storage, name)
-    policy = policy or auto(domain, budget=budget, parallel=parallel, constraints=reader.count)
+    if policy is None:
+        made = auto(domain, budget=budget, parallel=parallel, constraints=reader.count)
+        policy = made if like is None else with_earlier(made, like, goal=goal)
     check_constraint_count(policy, reader)
     return Study(policy, goal=goal, seed=seed, storage=storage, name=name, about=about)
+
+
+def check_alone(like: Any, policy: object) -> None:
+    """Raises an error if earlier studies and a policy were both given."""
+    if like is not None and policy is not None:
+        raise InvalidInput(
+            "`like` and `policy` were both given, and a given policy stays as it is: leave one out.",
+            advice="A policy that knows earlier studies is made by `nr.auto(space, like=...)`.",
+        )
 
 
 def check_constraint_count(policy: AnyPolicy, reader: ConstraintReader) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput
@@ -11,7 +11,7 @@ from ..domains.domain import Arms, Box, Domain, Space, check_domain
 from ..study.direction import AnyPolicy, Goal, check_policy
 from .constraints import ConstraintReader
 from .objective import Objective
-from .open_study import check_constraint_count, open_study
+from .open_study import check_alone, check_constraint_count, open_study
 from .result import Result
 from .run_options import RunOptions, check_no_context
 
@@ -28,6 +28,7 @@ def optimize(
     storage: str | Storage | None,
     name: str | None,
     policy: AnyPolicy | None,
+    like: Any = None,
 ) -> Result:
     """Carries out a call of `maximize` or `minimize`, after checks.
 
@@ -39,6 +40,7 @@ def optimize(
         storage: URL or storage, or None.
         name: name of the study, or None.
         policy: policy, or None.
+        like: earlier studies, or None.
     """
     if callable(space) and isinstance(options.objective, Space | Box | Arms):
         raise InvalidInput(f"`{goal}` takes the objective first and then the space: the two are swapped.")
@@ -46,10 +48,11 @@ def optimize(
     options.check(space)
     if policy is not None:
         _check_fits(policy, space, options.reader)
+        check_alone(like, policy)
     study = open_study(
         space, policy, goal=goal, seed=seed, storage=storage,
         name=_name_of(options.objective, goal) if name is None else name, budget=options.trials,
-        parallel=options.parallel, reader=options.reader, about=options.reader.facts,
+        parallel=options.parallel, reader=options.reader, about=options.reader.facts, like=like,
     )  # fmt: skip
     return options.result(study, storage)
 

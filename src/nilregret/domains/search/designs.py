@@ -53,14 +53,29 @@ def sobol(domain: Box | Space, count: int, rng: np.random.Generator) -> Array:
     return from_cube(domain, qmc.Sobol(coordinates(domain), scramble=True, rng=rng).random_base2(power))
 
 
-def design(domain: Domain, count: int, rng: np.random.Generator) -> Array:
-    """Returns up to `count` distinct points of the domain, spread evenly, `(m, d)`, or all if there are no more."""
+def design(domain: Domain, count: int, rng: np.random.Generator, *, middle: bool = False) -> Array:
+    """Returns up to `count` distinct points of the domain, spread evenly, `(m, d)`, or all if there are no more.
+
+    With `middle` the first point has every number in the middle of its range. It has no effect on arms.
+    """
     if isinstance(domain, Arms):
         return domain.points[_spread_arms(domain, count, rng)]
-    points = _distinct(sobol(domain, 4 * count, rng))
+    points = sobol(domain, 4 * count, rng)
+    if middle:
+        points[0] = _middle(domain, points[0])
+    points = _distinct(points)
     if len(points) < count and isinstance(domain, Space):
         points = _distinct(np.concatenate([points, _every(domain, rng)]))
     return points[:count]
+
+
+def _middle(domain: Box | Space, point: Array) -> Array:
+    """Returns a point with the choices of this one `(d,)`, and every number in the middle of its range."""
+    point, half = point.copy(), 0.5 * (domain.lower + domain.upper)
+    for parameter, columns in domain.columns():
+        if not isinstance(parameter, Choice):
+            point[columns] = half[columns]
+    return np.asarray(domain.snap(point[None])[0])
 
 
 def within(points: Array, others: Array, least: Array, *, order: IndexArray) -> npt.NDArray[np.bool_]:

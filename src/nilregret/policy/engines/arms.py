@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any, final
 
 import numpy as np
@@ -82,8 +81,8 @@ class ArmEngine(Engine[TableBelief]):
         if known is not None:
             return RatePosterior(kernel, self._table.points, known, regularization=regularization)
         if bank is not None:
-            pairs = itertools.product(bank.variances(regularization), bank.kernels)
-            return AveragedArms(bank, [posterior_on_arms(self._table, each, variance) for variance, each in pairs])
+            each = bank.posteriors(lambda one, ridge: posterior_on_arms(self._table, one, ridge), regularization)
+            return AveragedArms(bank, each)
         if drift is None:
             return posterior_on_arms(self._table, kernel, regularization)
         if isinstance(drift, tuple):

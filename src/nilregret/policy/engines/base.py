@@ -23,6 +23,7 @@ from ...domains.domain import Arms, Domain
 from ...domains.search.arms import best_arm, tied
 from ...gp import Bank, Belief, RatePrior
 from ...gp.context_bank import Candidate
+from ...gp.ensemble import Ensemble
 from ...gp.joint_draws import MOST_JOINT
 from ...gp.warping import AnyWarp
 from ...kernels import Kernel
@@ -210,7 +211,7 @@ class Prior(NamedTuple):
     regularization: float
     drift: Drift = None
     known: RatePrior | None = None
-    bank: Bank | None = None
+    bank: Bank | Ensemble | None = None
     noise_variance: float | None = None
     models: tuple[Candidate, ...] | None = None
 

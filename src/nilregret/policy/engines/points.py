@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from typing import Any, Self, cast, final
@@ -84,8 +83,7 @@ class PointEngine(Engine[PointBelief]):
             return PointBelief(cast(Any, of_arms))  # On arms nobody asks for gradients or landmarks.
         columns = self.domain.dimension + (0 if self.context is None else self.context.dimension)
         if bank is not None:
-            pairs = itertools.product(bank.variances(regularization), bank.kernels)
-            each = [self._posterior(one, columns, variance) for variance, one in pairs]
+            each = bank.posteriors(lambda one, ridge: self._posterior(one, columns, ridge), regularization)
             return PointBelief(AveragedPoints(bank, each), apart=apart)
         if isinstance(drift, tuple):
             raise InvalidInput("Several rates of drift are compared on finitely many arms: elsewhere take `Discount`.")

@@ -252,6 +252,11 @@ class Inflated(Width):
         """True if the other width holds for all functions at once."""
         return self.base.for_all_at_once
 
+    @property
+    def weighs(self) -> bool:
+        """True if the other width holds where answers have a noise of their own."""
+        return self.base.weighs
+
     def for_noise(self, noise: float | None, regularization: float) -> Inflated:
         """Returns the factor times the other width for this noise."""
         return replace(self, base=cast("Width", self.base.for_noise(noise, regularization)))

@@ -154,12 +154,11 @@ class _Model(NamedTuple):
 
     def spectrum(self, weights: Array, average: Array) -> Spectrum:
         """Returns the spectrum of averages `(N,)` with variance 1 / weights, and weight 0 without rewards."""
-        plays = cast("IndexArray", weights)  # Weights act as numbers of rewards with variance 1.
         if self.features is not None:
-            return spectrum_of_features(self.features, self.left_out, plays, average, 0.0)
+            return spectrum_of_features(self.features, self.left_out, weights, average, 0.0)
         seen, gram = np.flatnonzero(weights), cast("Array", self.gram)
         return spectrum_of_points(
-            gram[np.ix_(seen, seen)], plays[seen], average[seen], 0.0,
+            gram[np.ix_(seen, seen)], weights[seen], average[seen], 0.0,
             covariance=lambda points: gram[seen] if points is None else gram[np.ix_(seen, points)],
             variance=lambda points: gram.diagonal() if points is None else gram.diagonal()[points],
         )  # fmt: skip

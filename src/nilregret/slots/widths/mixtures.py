@@ -72,6 +72,7 @@ class _MixtureWidth(NormWidth):
     """A multiple of the standard deviation for any lambda that is fixed beforehand."""
 
     grows: ClassVar[bool] = True
+    realised = True
 
     norm_bound: float  # B
     noise: float | None  # R, or None if it is unknown, as in `SelfNormalized`
@@ -356,6 +357,11 @@ class Intersection(Confidence):
     def guess(self) -> Guess | None:
         """Returns the guess of the first part that has one. A refuted norm bound is refuted for all parts."""
         return next((guess for part in self.parts if (guess := part.guess()) is not None), None)
+
+    @property
+    def weighs(self) -> bool:
+        """True if all parts hold where answers have a noise of their own."""
+        return all(part.weighs for part in self.parts)
 
     def for_noise(self, noise: float | None, regularization: float) -> Intersection:
         """Returns the intersection of the parts for this noise."""

@@ -54,6 +54,20 @@ class NormWidth(Width):
         """The norm bound B."""
         return self.norm_bound
 
+    @property
+    def weighs(self) -> bool:
+        """True if R is known, and the information gain is that of the weighted answers.
+
+        An answer with noise s, times R / s, is an R-sub-Gaussian answer about f times R / s. The inequalities hold for
+        these, if s does not depend on the noise of that answer.
+        """
+        return self.noise is not None and (self.valid_for == "none" or self.realised)
+
+    @property
+    def realised(self) -> bool:
+        """True if the width depends on the information gain that was realised, and on no bound of it."""
+        return False
+
     @final
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if norm or noise is to be found under a kernel that is not given."""
@@ -122,6 +136,11 @@ class SelfNormalized(NormWidth):
             ridge_large=flag("ridge_large", self.ridge_large),
             guessed=flag("guessed", self.guessed),
         )
+
+    @property
+    def realised(self) -> bool:
+        """True if the gain is the realised one."""
+        return isinstance(self.gain, RealisedGain)
 
     @property
     def valid_for(self) -> str:

@@ -33,7 +33,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from ..._utils.checks import Array
 from ...gp import ArmPosterior, Posterior
@@ -81,7 +80,7 @@ def _least(squares: float, rest: Array) -> float:
     return float((2.0 * SCALES[said] * max(squares, 0.0) / rest[said]).min()) if said.any() else UNKNOWN**2
 
 
-def _of_replicates(plays: npt.NDArray[np.int64]) -> Array:
+def _of_replicates(plays: Array) -> Array:
     """Returns the sum of ln(1 + 2 s (k - 1) / k) over k = 2, ..., n of arms of n plays, `(J,)`."""
     from scipy.special import gammaln
 

@@ -19,6 +19,7 @@ from ...domains.domain import Arms, Space
 from ...policy.policy import Policy
 from ...study.direction import Goal, check_goal
 from ..constraints import ConstraintReader, constraint_reader
+from ..open_study import check_alone
 
 PICTURES = (".png", ".pdf", ".svg")
 LONGEST_TIMEOUT = 1e8  # Seconds.
@@ -47,6 +48,7 @@ class _File(Table, frozen=True):
     name: str | None = None
     storage: str | None = None
     plot: str | None = None
+    like: list[str] | None = None  # Storages and tables of earlier studies.
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class TuningFile:
         policy: the policy, or None for that of `auto`.
         objective: the objective.
         reader: reads the constraint values of answers.
+        like: URLs of storages and paths of tables with earlier studies, or None.
     """
 
     name: str
@@ -78,6 +81,7 @@ class TuningFile:
     policy: Policy | None
     objective: Evaluation
     reader: ConstraintReader
+    like: list[str] | None
 
     @property
     def space(self) -> Space:
@@ -140,6 +144,7 @@ def _job(file: _File, path: Path) -> TuningFile:
         raise InvalidInput("[parameters] is empty: there is nothing to tune.")
     space, domain = space_and_domain(file.parameters, file.grid)
     place = PolicyContext(space, folder, reader.count)
+    check_alone(file.like, file.policy)
     name = path.stem if file.name is None else file.name
     if not name.strip() or re.search(r"[/\\\\\x00-\x1f]", name):
         raise InvalidInput(f"`name` is {name!r}: it must be some text without slashes and control characters.")
@@ -155,6 +160,7 @@ def _job(file: _File, path: Path) -> TuningFile:
         policy=None if file.policy is None else within("policy", policy, file.policy, domain, place),
         objective=file.objective,
         reader=reader,
+        like=None if file.like is None else [_placed(each, folder) for each in file.like],
     )
 
 
@@ -192,6 +198,11 @@ def _check_objective(objective: Evaluation) -> None:
         raise InvalidInput(
             f"[objective] `timeout` is {objective.timeout}: at most {LONGEST_TIMEOUT:g} seconds, or leave it out."
         )
+
+
+def _placed(like: str, folder: Path) -> str:
+    """Returns the URL of a storage or the path of a table, with a path relative to the file's folder made absolute."""
+    return _absolute(like, folder) if "://" in like else str(folder / like)
 
 
 def _absolute(storage: str, folder: Path) -> str:

@@ -40,6 +40,7 @@ def opened(job: TuningFile, executor: Executor | None = None) -> Iterator[tuple[
         reader=job.reader,
         # Studies from before studies had a goal kept it here, and are resumed.
         about={"goal": job.goal, **job.reader.facts},
+        like=job.like,
     )
     with ExitStack() as stack:
         stack.enter_context(run_lock(study, job.storage, trials=job.trials))

@@ -1,0 +1,184 @@
+"""Policies that begin with what earlier studies of similar problems know."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from .._utils.checks import Array, shown
+from .._utils.errors import InvalidInput
+from ..domains.domain import Arms, Domain, Space, sides
+from ..domains.parameters import CHOSEN, Choice, Parameter
+from ..domains.typed import D
+from ..gp.ensemble import EarlierStudy
+from ..kernels import kernel_for
+from ..policy.policy import Policy
+from ..slots.earlier import EarlierStudies
+from ..slots.explore import begun_with
+from ..slots.refit import Refit
+from .earlier_sources import Source, Told, number_of, read_sources
+
+FEWEST = 3  # least trials of an earlier study
+MOST_POINTS = 120  # most points of an earlier study: half the best ones, the rest spread over the others by rank
+BEYOND = 1.0  # ranges by which an earlier value may lie outside of the new range
+BEST = 5  # points of each earlier study that may be played first
+COVER = 5  # most points that are played first
+EVERY = 2  # rounds from one point of the initial design to the next
+
+
+def with_earlier(policy: Policy[D], like: Any, *, goal: str = "maximize") -> Policy[D]:
+    """Returns a policy of `auto` that knows earlier studies (see `auto`).
+
+    Args:
+        policy: made by `auto`.
+        like: the earlier studies.
+        goal: the goal of the new study, which says whether the rewards of tables are losses.
+    """
+    domain, fits = policy.domain, policy.fitting
+    if isinstance(domain, Arms) or policy.context is not None or fits is None:
+        raise InvalidInput(
+            "`like` is for boxes and spaces without contexts, whose kernel is fitted: leave it out on arms, under "
+            "contexts and with `nr.Safe`."
+        )
+    found: list[EarlierStudy] = []
+    for sources in read_sources(like, goal):
+        made = [study for source in sources if (study := _study(source, policy)) is not None]
+        if not made:
+            raise InvalidInput(
+                f"{' and '.join(shown(source.name) for source in sources) or 'An empty storage'}, given as `like`, "
+                f"has no {FEWEST} answered trials that say something about {_named(domain)}."
+            )
+        found += made
+    first = _cover(found, domain)
+    return policy.using(
+        refit=EarlierStudies(studies=tuple(found), around=fits), explore=begun_with(policy.explore, first, every=EVERY)
+    )
+
+
+def _named(domain: Domain) -> str:
+    return ", ".join(domain.parameters) if isinstance(domain, Space) else f"a box of {domain.dimension} dimensions"
+
+
+def _study(source: Source, policy: Policy) -> EarlierStudy | None:
+    """Returns the fitted earlier study in the coordinates of the new domain, or None if nothing is shared."""
+    domain = policy.domain
+    found = _rows_of_space(source.trials, domain) if isinstance(domain, Space) else _rows_of_box(source.trials, domain)
+    if found is None or len(found[0]) < FEWEST:
+        return None
+    rows, rewards, names = found
+    chosen = _chosen(rewards)
+    rows, rewards = rows[chosen], rewards[chosen]
+    columns = list(range(domain.dimension))
+    part: Domain = domain
+    if isinstance(domain, Space) and len(names) < len(domain.parameters):
+        part = Space(**{name: domain.parameters[name] for name in names})
+        where = dict(zip(domain.parameters, (columns for _, columns in domain.columns()), strict=True))
+        columns = [column for name in names for column in range(*where[name].indices(domain.dimension))]
+    fits = replace(cast("Refit", policy.fitting), noise="unknown")  # `with_earlier` has checked that there are fits
+    kernel, ridge, scale, warp = fits(
+        kernel_for(part, lengthscale=0.5), rows[:, columns], rewards, sides(part),
+        noise=math.sqrt(policy.regularization), seed=0,
+    )  # fmt: skip
+    targets = scale.to(rewards if warp is None else warp.to(rewards))
+    kernel = kernel if len(columns) == domain.dimension else kernel.on(*columns)
+    return EarlierStudy(name=source.name, points=rows, targets=targets, kernel=kernel, regularization=ridge)
+
+
+def _rows_of_box(trials: Sequence[Told], domain: Domain) -> tuple[Array, Array, list[str]] | None:
+    """Returns the trials as points and rewards, if the dimension is the same."""
+    told = [(w, each.reward) for each in trials if np.shape(w := np.asarray(each.where)) == (domain.dimension,)]
+    return (np.array([row for row, _ in told]), np.array([y for _, y in told]), []) if told else None
+
+
+def _rows_of_space(trials: Sequence[Told], space: Space) -> tuple[Array, Array, list[str]] | None:
+    """Returns the trials as points and rewards, with the names of the shared parameters, or None if there are none.
+
+    Columns of the other parameters are at the middle. A trial is left out if a value is no option, or far outside.
+    """
+    told = [each for each in trials if isinstance(each.where, Mapping)]
+    wheres = [cast("Mapping[str, Any]", each.where) for each in told]
+    names = [name for name in space.parameters if any(name in where for where in wheres)]
+    middle = space.lower if space.conditions is None else space.conditions.middle
+    rows, rewards = [], []
+    for where, each in zip(wheres, told, strict=True):
+        row = middle.copy()
+        known = [
+            _placed(row[columns], parameter, where.get(name))
+            for (name, parameter), (_, columns) in zip(space.parameters.items(), space.columns(), strict=True)
+            if name in names
+        ]
+        if all(known):
+            rows.append(row)
+            rewards.append(each.reward)
+    return (np.array(rows), np.array(rewards), names) if names and rows else None
+
+
+def _placed(columns: Array, parameter: Parameter, value: Any) -> bool:
+    """Writes a value into its columns. Returns False if the new parameter has no place for it.
+
+    A missing value leaves them as they are.
+    """
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        return True
+    if isinstance(parameter, Choice):
+        option = _option(parameter, value)
+        if option is None:
+            return False
+        columns[:] = np.where(np.arange(len(columns)) == option, CHOSEN, 0.0)
+        return True
+    number = number_of(value)
+    if number is None or (parameter.log and number <= 0.0):
+        return False
+    columns[0] = parameter.position(number)
+    return bool(-BEYOND <= columns[0] <= 1.0 + BEYOND)
+
+
+def _option(parameter: Choice, value: Any) -> int | None:
+    """Returns the place of an option, which a file may hold as text."""
+    try:
+        return int(np.argmax(parameter.encode(value)))
+    except InvalidInput:
+        texts = [[str(option), json.dumps(option)] for option in parameter.options]
+        return next((i for i, each in enumerate(texts) if isinstance(value, str) and value in each), None)
+
+
+def _chosen(rewards: Array) -> Any:
+    """Returns the trials that are kept, in their order."""
+    order = np.argsort(-rewards, kind="stable")
+    if len(order) <= MOST_POINTS:
+        return np.sort(order)
+    best, rest = order[: MOST_POINTS // 2], order[MOST_POINTS // 2 :]
+    spread = rest[np.linspace(0, len(rest) - 1, MOST_POINTS - len(best)).astype(int)]
+    return np.sort(np.concatenate([best, spread]))
+
+
+def _cover(studies: Iterable[EarlierStudy], domain: Domain) -> Array:
+    """Returns points that are good in each of the earlier studies, `(k, d)`, the best first.
+
+    Each next point is the one that raises most the sum over studies of the best mean so far, until nothing is gained.
+    """
+    posteriors = [study.posterior() for study in studies]
+    candidates = []
+    for posterior in posteriors:
+        best = posterior.points[np.argsort(-posterior.mean(posterior.points), kind="stable")[:BEST]]
+        candidates.append(best[((best >= domain.lower) & (best <= domain.upper)).all(axis=1)])  # type: ignore[union-attr]
+    points = np.concatenate(candidates)
+    if not len(points):
+        return points
+    points = np.unique(domain.snap(points) if isinstance(domain, Space) else points, axis=0)
+    means = np.array([posterior.mean(points) for posterior in posteriors])
+    found: list[int] = []
+    reached = means.min(axis=1)
+    while len(found) < COVER:
+        gains = np.maximum(means - reached[:, None], 0.0).sum(axis=0)
+        best_gain = int(gains.argmax())
+        if gains[best_gain] <= 1e-9:
+            break
+        found.append(best_gain)
+        reached = np.maximum(reached, means[:, best_gain])
+    return np.asarray(points[found])
