@@ -282,7 +282,6 @@ class InitialDesign(Explore):
 
     Attributes:
         rounds: number of points.
-        every: rounds from one point of the design to the next. The score decides those between.
         middle: True to begin with every number in the middle of its range. In many dimensions that is much closer to
             most points than they are to each other. It has no effect on arms.
     """
@@ -298,8 +297,8 @@ class InitialDesign(Explore):
         settle(self, middle=flag("middle", self.middle))
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
-        """Returns True in the first rounds, or in every so many of them."""
-        return history < self.rounds * self.every and history % self.every == 0
+        """Returns True in the first rounds."""
+        return history < self.rounds
 
     @property
     def uniform(self) -> bool:
@@ -309,12 +308,11 @@ class InitialDesign(Explore):
     def places(self, situation: Situation) -> Array:
         """Returns the next point of the design."""
         points = _design_of(situation.domain, self.rounds, situation.seed, self.middle)
-        place = situation.history // self.every
-        return points[place : place + 1]
+        return points[situation.history : situation.history + 1]
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if the memory never holds more than these rounds."""
-        _check_outgrown(policy, self.rounds * self.every, "of the design")
+        _check_outgrown(policy, self.rounds, "of the design")
 
 
 @lru_cache(maxsize=16)
@@ -474,11 +472,19 @@ class InTurn(Explore):
             part.check(policy)
 
 
-def begun_with(explore: Explore, points: Array, *, every: int) -> Explore:
-    """Returns the forced rounds after these points `(n, d)`, with a point of an initial design every so many rounds."""
+def begun_with(explore: Explore, points: Array, *, rounds: int) -> Explore:
+    """Returns the forced rounds with these points `(n, d)` in place of the first ones.
+
+    Args:
+        explore: the forced rounds.
+        points: the points to begin with.
+        rounds: most rounds of the initial design, with these.
+    """
     parts = explore.parts if isinstance(explore, InTurn) else (explore,)
-    slower = tuple(replace(part, every=every) if isinstance(part, InitialDesign) else part for part in parts)
-    return InTurn((GivenPoints(points), *slower)) if len(points) else InTurn(slower)
+    shorter = tuple(
+        replace(part, rounds=min(part.rounds, rounds)) if isinstance(part, InitialDesign) else part for part in parts
+    )
+    return InTurn((GivenPoints(points), *shorter) if len(points) else shorter)
 
 
 def forced_in_turn(explore: Explore, other: Explore) -> Explore:
