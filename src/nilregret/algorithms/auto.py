@@ -178,9 +178,7 @@ def auto(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(domain, context, limited=count > 0 or (part is not None and part.by_sign), cumulative=cumulative),
         noise=std, regularization=std**2, context=context, memory=_memory(world),
-        explore=_explore(
-            domain, context, start, budget, limited=limited and context is None, leaves=leaves
-        ),
+        explore=_explore(domain, context, start, budget, limited=limited and context is None, leaves=leaves),
         pending=_pending(answers, parallel),
         constraints=_constraints(count, domain, context), search=_search(domain, context, limited=limited),
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
