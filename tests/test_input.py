@@ -12,6 +12,7 @@ import pytest
 import nilregret as nr
 from nilregret._utils import checks, serialize
 from nilregret.algorithms.baselines import Admmbo, BanditOco
+from nilregret.gp.ensemble import EarlierStudy
 from nilregret.gp.warping import SignedLog, Warp
 from nilregret.kernels.wrapped import Multiplied, Stretched
 from nilregret.policy import Policy
@@ -172,6 +173,7 @@ def test_clicks_are_rewards(tmp_path):
 
 W, F, B = np.int64, np.float64, np.bool_
 S = np.str_
+EARLIER = EarlierStudy(name=S("a"), points=[[W(0)], [F(1)]], targets=[W(1), F(2)], kernel=KERNEL, regularization=F(0.1))
 DESCRIBED = [
     nr.Float(F(1), W(2), log=B(True)),
     nr.Int(W(1), np.int32(9), log=B(False), step=np.uint8(2)),
@@ -280,6 +282,9 @@ DESCRIBED = [
     nr.slots.PointSearch(candidates=W(64), around=W(4), starts=W(1), evaluations=W(5)),
     nr.slots.Lazy(factor=F(1.2)),
     nr.slots.LengthscaleBank(factors=(F(0.5), W(2)), weight=F(3.0), around=nr.slots.Refit(every=4)),
+    EARLIER,
+    nr.slots.EarlierStudies(studies=[EARLIER], around=nr.slots.Refit(every=4)),
+    nr.slots.GivenPoints(np.array([[0.5]], dtype=np.float32)),
     RegretBalancing(factors=(F(0.5), F(0.2)), norm_bound=W(1), noise=F(0.1), growth=F(0.2), delta=F(0.2)),
     nr.slots.Refit(every=W(5), prior=S("none"), restarts=W(1), outputs=S("own"), standardize=B(True)),
     nr.slots.ArmModels(

@@ -53,8 +53,7 @@ DRAWN = 0.6  # The standard deviations by which draws deviate, for clicks and co
 RELATED = 0.3  # The lengthscale for clicks and counts, in sides of the domain.
 UNDER_CONTEXTS = {1: (64, 1, 3), 2: (256, 2, 5)}  # Candidates, starts and steps of a search, by real columns.
 FEW_CELLS = 64  # The cells, an arm under a context each, up to which there is a table and no linear models.
-SEVERAL = 3  # The numeric parameters from which lengthscales are expected to be alike.
-MANY = 8  # The numeric parameters from which the initial design begins in the middle.
+MANY = 8  # The numbers from which lengthscales are expected to be alike, and a design begins in the middle.
 OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
 
@@ -85,7 +84,7 @@ def auto(
     | | there `AskAgain` in the last three rounds of a `budget` of 30 or more, under noise | "Heavy noise" |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
     | refit | every third answer, then ever more rarely; priors that find heavy noise | "Fits" |
-    | | from three numbers on, lengthscales vary about a shared one (`prior="related"`) | "Fits" |
+    | | from eight numbers on, lengthscales vary about a shared one (`prior="related"`) | "Fits" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
     | | on arms without constraints `RandomisedBound`, upper bounds of a width that is drawn | docs/recommended.md |
@@ -324,7 +323,7 @@ def _constraints(count: int, domain: Domain, context: Domain | None) -> Constrai
 
 def _fits(domain: Domain, context: Domain | None, *, is_known: bool, limited: bool) -> Refit:
     warp, noise = "half-rank" if context is None else "none", "given" if is_known else "unknown"
-    prior = "related" if _numbers(domain) >= SEVERAL else "moderate"
+    prior = "related" if _numbers(domain) >= MANY else "moderate"
     if limited or context is not None:  # These were not compared there.
         prior = "hvarfner"
     return Refit(every=3, growth=0.1, warp=warp, noise=noise, prior=prior)

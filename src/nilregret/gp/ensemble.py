@@ -68,10 +68,13 @@ class EarlierStudy:
         points, targets = points_array("points", self.points), finite_array("targets", self.targets)
         if targets.shape != (len(points),) or not len(points):
             raise InvalidInput(f"`targets` has shape {targets.shape}: it must be ({len(points)},), one for each point.")
+        if not isinstance(self.name, str):
+            raise InvalidInput(f"`name` is {shown(self.name)}: it must be a text.")
         if not isinstance(self.kernel, Kernel):
             raise InvalidInput(f"`kernel` is {shown(self.kernel)}: it must be the fitted kernel of the study.")
         ridge = number("regularization", self.regularization, low=0.0, open_low=True)
         settle(self, points=frozen(points.copy()), targets=frozen(targets.copy()), regularization=ridge)
+        settle(self, name=str(self.name))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, EarlierStudy) and self._key() == other._key()

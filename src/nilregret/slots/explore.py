@@ -287,13 +287,10 @@ class InitialDesign(Explore):
     """
 
     rounds: int = 10
-    every: int = 1
     middle: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "every"):
-            value = integer(name, getattr(self, name), low=1, high=MOST_ROUNDS, why=COUNTED)
-            object.__setattr__(self, name, value)
+        settle(self, rounds=integer("rounds", self.rounds, low=1, high=MOST_ROUNDS, why=COUNTED))
         settle(self, middle=flag("middle", self.middle))
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
