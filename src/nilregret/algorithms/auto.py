@@ -179,9 +179,7 @@ def auto(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(domain, context, pending, limited=signed, cumulative=cumulative),
         noise=std, regularization=std**2, context=context, memory=_memory(world),
-        explore=_explore(
-            domain, context, start, budget, limited=limited and context is None, leaves=leaves
-        ),
+        explore=_explore(domain, context, start, budget, limited=limited and context is None, leaves=leaves),
         pending=pending, constraints=_constraints(count, domain, context),
         search=_search(domain, context, limited=limited),
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
