@@ -47,8 +47,9 @@ class Result(Generic[D]):
 
     The best trial has the best value that the objective *returned*, and is the earliest of several. That value is
     partly luck if the objective is noisy. That is known once a point was evaluated twice with different values, or if
-    the standard deviation of a value was told. Then the best trial is `result.study.best()`, the trial whose point has the best posterior mean. So `best_parameters`,
-    `best_point` and `best_value` are always of one trial, of which `probability_best` and `expected_loss` speak.
+    the standard deviation of a value was told. Then the best trial is `result.study.best()`, the trial whose point has
+    the best posterior mean. So `best_parameters`, `best_point` and `best_value` are always of one trial, of which
+    `probability_best` and `expected_loss` speak.
 
     Under constraints, the best trial is the best of those that satisfied them all. A point satisfies a constraint if
     the values told of the point are at most 0 on average. If no point was feasible, there is no best trial.
