@@ -18,6 +18,7 @@ from ..slots.change_detection import DriftBank, EDetector
 from ..slots.check import part_of
 from ..slots.combined_memory import AllOf
 from ..slots.constraints import Constraints, EveryRound
+from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import ConstantWidth
 from ..slots.explore import MOST_ROUNDS, CoordinateSearch, Explore, InitialDesign, InTurn
 from ..slots.memory import Forever, Memory
@@ -52,6 +53,8 @@ DRAWN = 0.6  # The standard deviations by which draws deviate, for clicks and co
 RELATED = 0.3  # The lengthscale for clicks and counts, in sides of the domain.
 UNDER_CONTEXTS = {1: (64, 1, 3), 2: (256, 2, 5)}  # Candidates, starts and steps of a search, by real columns.
 FEW_CELLS = 64  # The cells, an arm under a context each, up to which there is a table and no linear models.
+SEVERAL = 3  # The numeric parameters from which lengthscales are expected to be alike.
+MANY = 8  # The numeric parameters from which the initial design begins in the middle.
 OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
 
@@ -76,10 +79,13 @@ def auto(
     | part | filling | what decided |
     |---|---|---|
     | explore | `InitialDesign`: scrambled Sobol points, a coordinate for each parameter | docs/choosing.md, "Starts" |
+    | | from eight numbers on, the first point in the middle | "Starts" |
     | | then, not on arms or under constraints, `CoordinateSearch` of one parameter | "Every fifth round" |
+    | | once the local search has ended, where only the best point counts, `Elsewhere` | "Second modes" |
     | | there `AskAgain` in the last three rounds of a `budget` of 30 or more, under noise | "Heavy noise" |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
     | refit | every third answer, then ever more rarely; priors that find heavy noise | "Fits" |
+    | | from three numbers on, lengthscales vary about a shared one (`prior="related"`) | "Fits" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
     | | on arms without constraints `RandomisedBound`, upper bounds of a width that is drawn | docs/recommended.md |
@@ -159,6 +165,8 @@ def auto(
     # Until the first fit rewards vary by ten times the noise, so that neither drowns the other.
     factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
     kernel = factor * kernel_for(domain, context=context, lengthscale=0.5)
+    leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
+    start = _start(domain, budget, parallel)
     kind = None if reward is None else chosen_reward(reward)
     by_models = cumulative and _by_models(domain, context, part, answers)
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
@@ -170,10 +178,12 @@ def auto(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(domain, context, limited=count > 0 or (part is not None and part.by_sign), cumulative=cumulative),
         noise=std, regularization=std**2, context=context, memory=_memory(world),
-        explore=_explore(domain, _start(domain, budget, parallel), budget, limited=limited and context is None),
+        explore=_explore(
+            domain, context, start, budget, limited=limited and context is None, leaves=leaves
+        ),
         pending=_pending(answers, parallel),
         constraints=_constraints(count, domain, context), search=_search(domain, context, limited=limited),
-        refit=_fits(context, is_known=is_known, limited=limited), reward=kind,
+        refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _with_models(policy, world, answers) if by_models else policy
     policy = policy if part is None else policy.using(constraints=part)
@@ -274,11 +284,23 @@ def _start(domain: Domain, budget: int | None, parallel: int) -> int:
     return max(count, parallel)
 
 
-def _explore(domain: Domain, start: int, budget: int | None, *, limited: bool) -> Explore:
+def _numbers(domain: Domain) -> int:
+    """Returns the number of numeric parameters, or 0 on arms."""
+    if isinstance(domain, Space):
+        return sum(not isinstance(parameter, Choice) for parameter in domain.parameters.values())
+    return domain.dimension if isinstance(domain, Box) else 0
+
+
+def _explore(
+    domain: Domain, context: Domain | None, start: int, budget: int | None, *, limited: bool, leaves: bool
+) -> Explore:
     if isinstance(domain, Arms) or limited:  # Near the best feasible point most points are infeasible.
         return InitialDesign(start)
+    first = InitialDesign(start, middle=context is None and _numbers(domain) >= MANY)
     again = () if budget is None or budget < AGAIN * LAST else (AskAgain(budget=budget, rounds=LAST),)
-    return InTurn((InitialDesign(start), *again, CoordinateSearch(after=start + 5)))
+    single = CoordinateSearch(after=start + 5)
+    local = Elsewhere(after=max(30, start + 20), otherwise=single) if leaves else single
+    return InTurn((first, *again, local))
 
 
 def _score(domain: Domain, context: Domain | None, *, limited: bool, cumulative: bool) -> Score:
@@ -302,9 +324,11 @@ def _constraints(count: int, domain: Domain, context: Domain | None) -> Constrai
     )
 
 
-def _fits(context: Domain | None, *, is_known: bool, limited: bool) -> Refit:
+def _fits(domain: Domain, context: Domain | None, *, is_known: bool, limited: bool) -> Refit:
     warp, noise = "half-rank" if context is None else "none", "given" if is_known else "unknown"
-    prior = "hvarfner" if limited or context is not None else "moderate"  # It was not compared with either.
+    prior = "related" if _numbers(domain) >= SEVERAL else "moderate"
+    if limited or context is not None:  # These were not compared there.
+        prior = "hvarfner"
     return Refit(every=3, growth=0.1, warp=warp, noise=noise, prior=prior)
 
 

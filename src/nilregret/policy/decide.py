@@ -10,7 +10,7 @@ import numpy as np
 from .._utils.checks import Array
 from .._utils.randomness import Randomness
 from ..slots.explore import Answered, Explore, Situation, checked_places
-from ..storage.record import Trial
+from ..storage.trial import Trial
 from .availability import Available, places_left
 from .engines import Decision, Question
 from .memory_runner import MemoryRunner
@@ -109,8 +109,24 @@ def due_forcing(memory: MemoryRunner, randomness: Randomness) -> Explore | None:
 def _situation(memory: MemoryRunner, context: Array | None, randomness: Randomness) -> Situation:
     return Situation(
         memory.policy.domain, context, memory.rounds.count - memory.first_counted, memory.rounds.seed, randomness,
-        lambda: _best_point(memory, context), memory.outputs.reward.data.points, lambda: _answered(memory, context),
+        lambda: _best_point(memory, context), memory.outputs.reward.data.points,
+        lambda: _answers(memory), lambda: _open_points(memory), memory.policy, memory.kept,
+        lambda: _answered(memory, context),
     )  # fmt: skip
+
+
+def _answers(memory: MemoryRunner) -> list[Trial]:
+    """Returns the answered trials that count, by number."""
+    data = memory.outputs.reward.data
+    is_answer = data.pending.is_answer
+    told = (trial for trial in data.posterior.trials if trial.reward is not None and is_answer(trial.number))
+    return sorted(told, key=lambda trial: trial.number)
+
+
+def _open_points(memory: MemoryRunner) -> Array:
+    """Returns the points of unanswered trials that count, `(k, d)`."""
+    trials = list(memory.outputs.reward.data.pending.open.values())
+    return np.array([trial.point for trial in trials]).reshape(len(trials), memory.policy.domain.dimension)
 
 
 def _comparable(memory: MemoryRunner) -> list[Trial]:

@@ -23,6 +23,7 @@ from .constraints import EveryRound as EveryRound
 from .constraints import OnAverage as OnAverage
 from .delay_law import Waits as Waits
 from .earlier import EarlierStudies as EarlierStudies
+from .elsewhere import Elsewhere as Elsewhere
 from .envelope import Bounds as Bounds
 from .envelope import Confidence as Confidence
 from .envelope import Envelope as Envelope
