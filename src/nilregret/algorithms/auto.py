@@ -10,7 +10,7 @@ from ..domains.domain import Arms, Box, Domain, Space, check_domain
 from ..domains.parameters import Choice
 from ..domains.search.boxes import PointSearch
 from ..domains.typed import D
-from ..kernels import kernel_for
+from ..kernels import Kernel, kernel_for
 from ..policy.policy import Policy
 from ..slots.arm_models import ArmModels
 from ..slots.ask_again import AskAgain
@@ -162,11 +162,7 @@ def auto(
     cumulative = _counts_all(regret, context, reward)
     count, part = _limits(constraints)
     limited = count > 0 or part is not None
-    # Until the first fit rewards vary by ten times the noise, so that neither drowns the other.
-    factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
-    kernel = factor * kernel_for(domain, context=context, lengthscale=0.5)
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
-    start = _start(domain, budget, parallel)
     kind = None if reward is None else chosen_reward(reward)
     by_models = cumulative and _by_models(domain, context, part, answers)
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
@@ -176,10 +172,10 @@ def auto(
             return _of_rates(kind, domain, context, world, pending=_pending(answers, parallel))
     pending, signed = _pending(answers, parallel), count > 0 or (part is not None and part.by_sign)
     policy = build(
-        "auto", domain, kernel, ConstantWidth(value=WIDTH),
+        "auto", domain, _first_kernel(domain, context, std), ConstantWidth(value=WIDTH),
         _score(domain, context, pending, limited=signed, cumulative=cumulative),
         noise=std, regularization=std**2, context=context, memory=_memory(world),
-        explore=_explore(domain, context, start, budget, limited=limited and context is None, leaves=leaves),
+        explore=_explore(domain, context, budget, parallel, limited=limited and context is None, leaves=leaves),
         pending=pending, constraints=_constraints(count, domain, context),
         search=_search(domain, context, limited=limited),
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
@@ -187,6 +183,11 @@ def auto(
     policy = _with_models(policy, world, answers) if by_models else policy
     policy = policy if part is None else policy.using(constraints=part)
     return policy if like is None else with_earlier(policy, like)
+
+
+def _first_kernel(domain: Domain, context: Domain | None, noise: float) -> Kernel:
+    """Returns the kernel until the first fit: rewards vary by ten times the noise, so that neither drowns the other."""
+    return (min(noise, MOST_NOISE) / FIRST_NOISE) ** 2 * kernel_for(domain, context=context, lengthscale=0.5)
 
 
 def _search(domain: Domain, context: Domain | None, *, limited: bool) -> PointSearch:
@@ -291,8 +292,9 @@ def _numbers(domain: Domain) -> int:
 
 
 def _explore(
-    domain: Domain, context: Domain | None, start: int, budget: int | None, *, limited: bool, leaves: bool
+    domain: Domain, context: Domain | None, budget: int | None, parallel: int, *, limited: bool, leaves: bool
 ) -> Explore:
+    start = _start(domain, budget, parallel)
     if isinstance(domain, Arms) or limited:  # Near the best feasible point most points are infeasible.
         return InitialDesign(start)
     first = InitialDesign(start, middle=context is None and _numbers(domain) >= MANY)

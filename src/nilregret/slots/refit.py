@@ -235,9 +235,8 @@ class Refit(Learning):
             )
         # A search observes ever better rewards. Their average says little about f elsewhere.
         shifted = Standardization(float(scale.back(found.mean)), scale.std)
-        ridge = found.noise**2
-        if self.noise == "given":
-            ridge = max(ridge, 10.0 * LEAST_REGULARIZATION * float(found.kernel.diagonal(rows / sides).max()))
+        least = 10.0 * LEAST_REGULARIZATION * float(found.kernel.diagonal(rows / sides).max())
+        ridge = max(found.noise**2, least) if self.noise == "given" else found.noise**2
         return Refitted(found.kernel.rescaled(sides), ridge, shifted, warp)
 
 
