@@ -177,13 +177,11 @@ def auto(
     policy = build(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(domain, context, limited=count > 0 or (part is not None and part.by_sign), cumulative=cumulative),
-        noise=std, regularization=std**2, context=context, memory=_memory(world),
-        explore=_explore(
-            domain, context, start, budget, limited=limited and context is None, leaves=leaves
-        ),
-        pending=_pending(answers, parallel),
-        constraints=_constraints(count, domain, context), search=_search(domain, context, limited=limited),
-        refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
+        noise=std, regularization=std**2, context=context, memory=_memory(world), reward=kind,
+        explore=_explore(domain, context, start, budget, limited=limited and context is None, leaves=leaves),
+        pending=_pending(answers, parallel), constraints=_constraints(count, domain, context),
+        search=_search(domain, context, limited=limited),
+        refit=_fits(domain, context, is_known=is_known, limited=limited),
     )  # fmt: skip
     policy = _with_models(policy, world, answers) if by_models else policy
     policy = policy if part is None else policy.using(constraints=part)
@@ -297,7 +295,7 @@ def _explore(
     if isinstance(domain, Arms) or limited:  # Near the best feasible point most points are infeasible.
         return InitialDesign(start)
     first = InitialDesign(start, middle=context is None and _numbers(domain) >= MANY)
-    again = () if budget is None or budget < AGAIN * LAST else (AskAgain(budget=budget, rounds=LAST),)
+    again = (AskAgain(budget=budget, rounds=LAST),) if leaves and budget and budget >= AGAIN * LAST else ()
     single = CoordinateSearch(after=start + 5)
     local = Elsewhere(after=max(30, start + 20), otherwise=single) if leaves else single
     return InTurn((first, *again, local))
