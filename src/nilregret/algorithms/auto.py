@@ -166,8 +166,7 @@ def auto(
     factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
     kernel = factor * kernel_for(domain, context=context, lengthscale=0.5)
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
-    start = _start(domain, budget, parallel)
-    kind = None if reward is None else chosen_reward(reward)
+    start, kind = _start(domain, budget, parallel), None if reward is None else chosen_reward(reward)
     by_models = cumulative and _by_models(domain, context, part, answers)
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
         if noise is not None:
