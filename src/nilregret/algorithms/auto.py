@@ -91,6 +91,7 @@ def auto(
     | search | Sobol candidates, mutations of the five best, gradients; parabolas in up to 3 real columns | "Searches" |
     | constraints | each with a posterior of its own, and fits of its own | docs/constraints.md |
     | pending | a failed trial counts as the worst; of several open ones each shrinks the variance alone | "Workers" |
+    | | their means belong to the incumbent | |
 
     Where every reward counts (`regret="cumulative"`), on arms under contexts, there is a linear model for each arm:
 
@@ -173,13 +174,14 @@ def auto(
             raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
         if not by_models and like is None:
             return _of_rates(kind, domain, context, world, pending=_pending(answers, parallel))
+    pending, signed = _pending(answers, parallel), count > 0 or (part is not None and part.by_sign)
     policy = build(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
-        _score(domain, context, limited=count > 0 or (part is not None and part.by_sign), cumulative=cumulative),
+        _score(domain, context, pending, limited=signed, cumulative=cumulative),
         noise=std, regularization=std**2, context=context, memory=_memory(world),
         explore=_explore(domain, context, start, budget, limited=limited and context is None, leaves=leaves),
-        pending=_pending(answers, parallel),
-        constraints=_constraints(count, domain, context), search=_search(domain, context, limited=limited),
+        pending=pending, constraints=_constraints(count, domain, context),
+        search=_search(domain, context, limited=limited),
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _with_models(policy, world, answers) if by_models else policy
@@ -300,14 +302,14 @@ def _explore(
     return InTurn((first, *again, local))
 
 
-def _score(domain: Domain, context: Domain | None, *, limited: bool, cumulative: bool) -> Score:
+def _score(domain: Domain, context: Domain | None, pending: Pending, *, limited: bool, cumulative: bool) -> Score:
     if context is not None:
         return UpperConfidenceBound()
     if cumulative and not limited:
         return RandomisedBound(shift=0.0)
     if isinstance(domain, Arms) and not limited:  # Expected improvement settles on an arm too soon.
         return half_shift(len(domain))
-    return ExpectedImprovement()
+    return ExpectedImprovement(incumbent="pending" if pending.hallucinates else "mean")
 
 
 def _constraints(count: int, domain: Domain, context: Domain | None) -> Constraints | None:
