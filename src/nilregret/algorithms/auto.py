@@ -165,8 +165,7 @@ def auto(
     # Until the first fit rewards vary by ten times the noise, so that neither drowns the other.
     factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
     kernel = factor * kernel_for(domain, context=context, lengthscale=0.5)
-    leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
-    start = _start(domain, budget, parallel)
+    plain = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
     kind = None if reward is None else chosen_reward(reward)
     by_models = cumulative and _by_models(domain, context, part, answers)
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
@@ -176,10 +175,9 @@ def auto(
             return _of_rates(kind, domain, context, world, pending=_pending(answers, parallel))
     pending, signed = _pending(answers, parallel), count > 0 or (part is not None and part.by_sign)
     policy = build(
-        "auto", domain, kernel, ConstantWidth(value=WIDTH),
-        _score(domain, context, pending, limited=signed, cumulative=cumulative),
-        noise=std, regularization=std**2, context=context, memory=_memory(world),
-        explore=_explore(domain, context, start, budget, limited=limited and context is None, leaves=leaves),
+        "auto", domain, kernel, ConstantWidth(value=WIDTH), memory=_memory(world), noise=std, regularization=std**2,
+        score=_score(domain, context, pending, limited=signed, cumulative=cumulative), context=context,
+        explore=_explore(domain, context, budget, parallel, limited=limited and context is None, leaves=plain),
         pending=pending, constraints=_constraints(count, domain, context),
         search=_search(domain, context, limited=limited),
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
@@ -291,8 +289,9 @@ def _numbers(domain: Domain) -> int:
 
 
 def _explore(
-    domain: Domain, context: Domain | None, start: int, budget: int | None, *, limited: bool, leaves: bool
+    domain: Domain, context: Domain | None, budget: int | None, parallel: int, *, limited: bool, leaves: bool
 ) -> Explore:
+    start = _start(domain, budget, parallel)
     if isinstance(domain, Arms) or limited:  # Near the best feasible point most points are infeasible.
         return InitialDesign(start)
     first = InitialDesign(start, middle=context is None and _numbers(domain) >= MANY)
