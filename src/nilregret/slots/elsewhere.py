@@ -51,6 +51,8 @@ RESOLUTION = 0.003  # Nats of log expected improvement that are not worth anothe
 MOST_KEPT = 128  # The largest number of results that a run keeps.
 MUTATIONS = (2**31 + 3,)  # The key of a random stream apart from those of trials.
 
+PRIOR = "moderate"  # The prior of these fits, since a promise fades only where little noise may be found.
+
 IMPROVEMENT = ExpectedImprovement()
 
 Mask = npt.NDArray[np.bool_]
@@ -103,7 +105,7 @@ class _Models(NamedTuple):
     def fit(self, points: Array, rewards: Array, **changes: Any) -> Refitted:
         """Returns kernel, noise and units for these answers."""
         policy = self.policy
-        fitting = replace(policy.fitting, **changes)
+        fitting = replace(policy.fitting, prior=PRIOR, standardize=True, **changes)
         noise = float(np.sqrt(policy.regularization))
         found: Refitted = fitting(policy.kernel, points, rewards, policy.sides, noise=noise, seed=self.seed)
         return found
@@ -136,7 +138,7 @@ class Elsewhere(Explore):
     """
 
     after: int = 30
-    hope: float = 1e-3
+    hope: float = 5e-4
     stall: int = 10
     rest: int = 10
     until: int = 300
