@@ -178,16 +178,13 @@ def auto(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(domain, context, limited=count > 0 or (part is not None and part.by_sign), cumulative=cumulative),
         noise=std, regularization=std**2, context=context, memory=_memory(world),
-        explore=_explore(
-            domain, context, start, budget, limited=limited and context is None, leaves=leaves
-        ),
-        pending=_pending(answers, parallel),
-        constraints=_constraints(count, domain, context), search=_search(domain, context, limited=limited),
-        refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
+        explore=_explore(domain, context, start, budget, limited=limited and context is None, leaves=leaves),
+        pending=_pending(answers, parallel), constraints=_constraints(count, domain, context),
+        search=_search(domain, context, limited=limited), reward=kind,
+        refit=_fits(domain, context, is_known=is_known, limited=limited),
     )  # fmt: skip
     policy = _with_models(policy, world, answers) if by_models else policy
-    policy = policy if part is None else policy.using(constraints=part)
-    return policy if like is None else with_earlier(policy, like)
+    return with_earlier(policy if part is None else policy.using(constraints=part), like)
 
 
 def _search(domain: Domain, context: Domain | None, *, limited: bool) -> PointSearch:
