@@ -310,6 +310,24 @@ def test_designs_are_as_long_as_the_budget_and_the_domain_want():
     assert np.mean(options) >= 11.5  # of 15; drawn at random, 9.7
 
 
+def test_many_numbers_have_related_lengthscales_and_a_start_in_the_middle():
+    numbers = {f"x{i}": nr.Float(1e-3, 1e3, log=True) for i in range(6)} | {"n": nr.Int(0, 8)}
+    few = nr.Space(kind=nr.Choice("a", "b"), **numbers)
+    many = nr.Space(kind=nr.Choice("a", "b"), m=nr.Int(1, 3), **numbers)
+
+    def decided(policy):
+        first = policy.explore.parts[0] if isinstance(policy.explore, nr.slots.InTurn) else policy.explore
+        return policy.refit.prior, first.middle
+
+    box = nr.Box([0.0] * 8, [1.0] * 8)
+    assert decided(nr.auto(few)) == ("moderate", False)
+    assert decided(nr.auto(many)) == decided(nr.auto(box)) == ("related", True)
+    assert decided(nr.auto(box, constraints=1)) == decided(nr.auto(box, context=LINE)) == ("hvarfner", False)
+    first = nr.Study(nr.auto(many), seed=2).ask().parameters
+    assert [first[name] for name in numbers] == [pytest.approx(1.0)] * 6 + [4]
+    assert first["m"] == 2
+
+
 def test_parts_follow_the_arguments():
     assert nr.auto(SQUARE, noise=0.0) == nr.auto(SQUARE, noise=None) == nr.auto(SQUARE)
     assert nr.auto(SQUARE).refit.noise == "unknown"

@@ -159,3 +159,11 @@ def test_failures_are_not_compared():
     result = nr.maximize(fragile, SPACE, trials=15, progress=False)
     assert result.probability_best > 0.9  # The values told for failures do not count.
     assert result.best_trial.state == "observed"
+
+
+def test_noise_that_is_told_is_seen():
+    policy = nr.auto(SPACE)
+    study = nr.Study(policy)
+    for number in range(9):
+        study.tell(study.ask(), 0.1 * (number % 4), std=0.2)
+    assert 0.0 < study.certainty().probability < 1.0

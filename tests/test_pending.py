@@ -1,8 +1,9 @@
 """Late answers: what an unanswered trial counts as, and that nothing is lost of what comes late."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -687,3 +688,37 @@ def test_censored_width_needs_sensible_numbers():
         CensoredWidth(window=3, reward_bound=-1.0, norm_bound=1.0, noise=0.1)
     with pytest.raises(nr.errors.InvalidInput, match="`late`"):
         nr.slots.Censored(minimum=0.0, window=3, late="maybe")
+
+
+@nr.slots.described
+@dataclass(frozen=True, kw_only=True)
+class Watching(nr.slots.scores.Improvement):
+    """Plays the best mean, and remembers the incumbents."""
+
+    seen: ClassVar[list[float]] = []
+
+    def __call__(self, envelope, incumbent=None):
+        self.seen.append(incumbent)
+        return envelope.mean
+
+
+@pytest.mark.parametrize("world", ["box", "box, contexts", "arms"])
+def test_pending_points_belong_to_the_incumbent_where_it_says_so(world):
+    found, context = {}, [0.5] if "contexts" in world else None
+    few = {"search": nr.slots.PointSearch(candidates=4, around=0, starts=1, evaluations=20)}
+    searches = {"box": few, "box, contexts": few}
+    for which in ("mean", "pending"):
+        policy = policy_of(nr.gp_bucb, WORLDS[world], nr.slots.Hallucinated()).using(score=Watching(incumbent=which))
+        study = nr.Study(policy.using(**searches.get(world, {})), seed=0)
+        for x in ARMS.points[[16, 23]]:
+            study.add(x, 1.0, context=context)
+        first = study.ask(context)  # The posterior mean is highest between the two answers.
+        assert Watching.seen[-1] == found.setdefault("before", Watching.seen[-1])
+        study.ask(context)
+        found[which] = Watching.seen[-1]
+        found["at it"] = float(study.predict([first.point], context=context)[0][0])
+    assert found["pending"] == pytest.approx(found["at it"], abs=1e-9)
+    if world == "arms":
+        assert found["mean"] == found["pending"]  # All arms are compared, pending ones among them.
+    else:
+        assert found["mean"] < found["pending"] - 1e-4

@@ -53,8 +53,7 @@ DRAWN = 0.6  # The standard deviations by which draws deviate, for clicks and co
 RELATED = 0.3  # The lengthscale for clicks and counts, in sides of the domain.
 UNDER_CONTEXTS = {1: (64, 1, 3), 2: (256, 2, 5)}  # Candidates, starts and steps of a search, by real columns.
 FEW_CELLS = 64  # The cells, an arm under a context each, up to which there is a table and no linear models.
-SEVERAL = 3  # The numeric parameters from which lengthscales are expected to be alike.
-MANY = 8  # The numeric parameters from which the initial design begins in the middle.
+MANY = 8  # The numbers from which lengthscales are expected to be alike, and a design begins in the middle.
 OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
 
@@ -85,13 +84,14 @@ def auto(
     | | there `AskAgain` in the last three rounds of a `budget` of 30 or more, under noise | "Heavy noise" |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
     | refit | every third answer, then ever more rarely; priors that find heavy noise | "Fits" |
-    | | from three numbers on, lengthscales vary about a shared one (`prior="related"`) | "Fits" |
+    | | from eight numbers on, lengthscales vary about a shared one (`prior="related"`) | "Fits" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
     | | on arms without constraints `RandomisedBound`, upper bounds of a width that is drawn | docs/recommended.md |
     | search | Sobol candidates, mutations of the five best, gradients; parabolas in up to 3 real columns | "Searches" |
     | constraints | each with a posterior of its own, and fits of its own | docs/constraints.md |
     | pending | a failed trial counts as the worst; of several open ones each shrinks the variance alone | "Workers" |
+    | | their means belong to the incumbent | |
 
     Where every reward counts (`regret="cumulative"`), on arms under contexts, there is a linear model for each arm:
 
@@ -174,14 +174,15 @@ def auto(
             raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
         if not by_models and like is None:
             return _of_rates(kind, domain, context, world, pending=_pending(answers, parallel))
+    pending, signed = _pending(answers, parallel), count > 0 or (part is not None and part.by_sign)
     policy = build(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
-        _score(domain, context, limited=count > 0 or (part is not None and part.by_sign), cumulative=cumulative),
+        _score(domain, context, pending, limited=signed, cumulative=cumulative),
         noise=std, regularization=std**2, context=context, memory=_memory(world),
         explore=_explore(domain, context, start, budget, limited=limited and context is None, leaves=leaves),
-        pending=_pending(answers, parallel), constraints=_constraints(count, domain, context),
-        search=_search(domain, context, limited=limited), reward=kind,
-        refit=_fits(domain, context, is_known=is_known, limited=limited),
+        pending=pending, constraints=_constraints(count, domain, context),
+        search=_search(domain, context, limited=limited),
+        refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _with_models(policy, world, answers) if by_models else policy
     return with_earlier(policy if part is None else policy.using(constraints=part), like)
@@ -300,14 +301,14 @@ def _explore(
     return InTurn((first, *again, local))
 
 
-def _score(domain: Domain, context: Domain | None, *, limited: bool, cumulative: bool) -> Score:
+def _score(domain: Domain, context: Domain | None, pending: Pending, *, limited: bool, cumulative: bool) -> Score:
     if context is not None:
         return UpperConfidenceBound()
     if cumulative and not limited:
         return RandomisedBound(shift=0.0)
     if isinstance(domain, Arms) and not limited:  # Expected improvement settles on an arm too soon.
         return half_shift(len(domain))
-    return ExpectedImprovement()
+    return ExpectedImprovement(incumbent="pending" if pending.hallucinates else "mean")
 
 
 def _constraints(count: int, domain: Domain, context: Domain | None) -> Constraints | None:
@@ -323,7 +324,7 @@ def _constraints(count: int, domain: Domain, context: Domain | None) -> Constrai
 
 def _fits(domain: Domain, context: Domain | None, *, is_known: bool, limited: bool) -> Refit:
     warp, noise = "half-rank" if context is None else "none", "given" if is_known else "unknown"
-    prior = "related" if _numbers(domain) >= SEVERAL else "moderate"
+    prior = "related" if _numbers(domain) >= MANY else "moderate"
     if limited or context is not None:  # These were not compared there.
         prior = "hvarfner"
     return Refit(every=3, growth=0.1, warp=warp, noise=noise, prior=prior)

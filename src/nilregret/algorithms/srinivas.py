@@ -188,7 +188,7 @@ def expected_improvement(
 
     Args:
         domain, kernel, noise, regularization, slots: see `gp_ucb`.
-        incumbent: "mean" or "reward" (see `nilregret.slots.scores.Improvement`).
+        incumbent: "mean", "pending" or "reward" (see `nilregret.slots.scores.Improvement`).
 
             - "mean": the highest posterior mean over the domain, under the context of the question. It makes EI
               competitive under noise (Srinivas et al.).

@@ -366,6 +366,15 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
         """Returns the mean, `(n,)`."""
         return self.observed.mean(cells)
 
+    @property
+    def waiting(self) -> Array:
+        """Rows that only lower the variance, `(k, d)`."""
+        rows = self.with_pending.points
+        if self.with_pending.count == self.observed.count:
+            return rows[:0]
+        known = {row.tobytes() for row in self.observed.points}
+        return rows[[row.tobytes() not in known for row in rows]]
+
     def pull(self, cells: Array, others: Sequence[Any]) -> Array:
         """Returns the derivatives at rows `(n, d)` by the targets at k others, `(n, k)`."""
         return self.observed.cross_covariance(cells, np.array(others)) / self.observed.regularization

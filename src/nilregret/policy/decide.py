@@ -165,6 +165,10 @@ def _answered(memory: MemoryRunner, context: Array | None) -> Answered | None:
     order = np.argsort(-means, kind="stable")[:MOST_ANSWERED]
     covariance = posterior.belief.observed.covariance(np.array([engine.cell_now(each[i]) for i in order]))
     points, noise = np.array([each[i].point for i in order]), math.sqrt(posterior.ridge)
+    share, stds = posterior.noise_share, [trial.std for trial in trials if trial.std is not None]
+    if stds:  # Fits then find what is left beyond the noise that was told.
+        beyond = float(np.median(stds)) / posterior.units.unit
+        share, noise = share * math.hypot(noise, beyond) / noise, math.hypot(noise, beyond)
     told = {(trial.point.tobytes(), trial.reward) for trial in trials}
     noisy = len(each) == len(trials) or len(told) > len(each)
-    return Answered(points, means[order], covariance, noise, posterior.noise_share, noisy)
+    return Answered(points, means[order], covariance, noise, share, noisy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Protocol
@@ -84,6 +85,10 @@ class AcquisitionContext(ABC):
     @abstractmethod
     def best_mean(self) -> float:
         """Returns the highest known posterior mean over the domain, or the prior mean before the first reward."""
+
+    def best_pending_mean(self) -> float:
+        """Returns the highest posterior mean at pending points that `best_mean` is not over, -inf without any."""
+        return -math.inf
 
     @abstractmethod
     def best_reward(self) -> float:

@@ -251,8 +251,7 @@ class Elsewhere(Explore):
 def _suits(policy: Policy) -> bool:
     """Returns whether one kernel for the points alone is fitted to the rewards alone, which stay as they are."""
     plain = policy.context is None and policy.constraints is None and policy.objective.is_reward
-    fitted = policy.fitting is not None and policy.memory.drift() is None
-    return plain and fitted and isinstance(policy.domain, Box | Space)
+    return plain and policy.fitting is not None and isinstance(policy.domain, Box | Space)
 
 
 def _best_outside(models: _Models, phase: _Away, points: Array, rewards: Array, situation: Situation) -> Array | None:

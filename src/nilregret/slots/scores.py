@@ -328,7 +328,9 @@ class Improvement(PointwiseScore):
             the highest reward observed under that very context. Under noise it gets stuck, and with contexts that never
             repeat there is none. Before the first reward both are the prior mean. Under constraints with posteriors of
             their own, "mean" is over the points that are feasible in the mean. As "mean" is over the domain, arms and a
-            box with as many candidates follow one rule. A context that never changes then changes nothing.
+            box with as many candidates follow one rule. A context that never changes then changes nothing. "pending" is
+            "mean", on continuous domains over pending points as well, under a part that hallucinates. Several workers
+            then do not improve on the same point twice.
         margin: xi, reward units.
     """
 
@@ -338,12 +340,14 @@ class Improvement(PointwiseScore):
     in_rewards: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        settle(self, incumbent=one_of("incumbent", self.incumbent, ["mean", "reward"]))
+        settle(self, incumbent=one_of("incumbent", self.incumbent, ["mean", "reward", "pending"]))
         settle(self, margin=number("margin", self.margin, low=0.0, high=LARGEST_REWARD))
 
     @final
     def incumbent_in(self, view: AcquisitionContext) -> float:
         """Returns the best mean, or the best reward."""
+        if self.incumbent == "pending":
+            return max(view.best_mean(), view.best_pending_mean())
         return view.best_mean() if self.incumbent == "mean" else view.best_reward()
 
 

@@ -68,7 +68,8 @@ def certainty(
     here = [trial if context is None else trial._replace(context=context) for trial in (best, *ranked)]
     # Trials at one point differ only by noise, so each point counts once. That of the trial in question comes first.
     each = list({_place(trial): trial for trial in here}.values())
-    if len(each) == 1 or (context is None and state.reward.tells_exactly and _leads(best, answered, goal)):
+    exact = context is None and state.reward.tells_exactly and not any(trial.std for trial in answered)
+    if len(each) == 1 or (exact and _leads(best, answered, goal)):
         return Certainty(1.0, 0.0)
     drawn = state.draw_answered(each[:MOST_COMPARED], np.random.default_rng([seed, STREAM]), DRAWS)
     shortfall = drawn.max(axis=1) - drawn[:, 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Protocol, final
@@ -171,6 +172,15 @@ class PointRound(PointView):
             return max(best, float(posterior.landmark_means().max()))
         observed = np.unique(posterior.landmarks[:, self._engine.before :], axis=0)
         return max(best, float(posterior.mean(self._engine.rows(context, observed)).max()))
+
+    def best_pending_mean(self) -> float:
+        """Returns the highest posterior mean at the pending points, under this context."""
+        waiting = np.zeros((0, 0)) if self._question.limits is not None else self._belief.waiting
+        if not len(waiting):
+            return -math.inf
+        rows = self._engine.rows(self._question.context, waiting[:, self._engine.before :])
+        units = self._question.units
+        return units.center + units.unit * float(self._belief.mean(rows).max())
 
     def _best_mean_inside(self) -> float:
         """Returns the best mean over observed points that satisfy the constraints in the mean.
