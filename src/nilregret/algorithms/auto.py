@@ -177,10 +177,9 @@ def auto(
     pending, signed = _pending(answers, parallel), count > 0 or (part is not None and part.by_sign)
     policy = build(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
-        _score(domain, context, pending, limited=signed, cumulative=cumulative),
-        noise=std, regularization=std**2, context=context, memory=_memory(world),
+        _score(domain, context, pending, limited=signed, cumulative=cumulative), noise=std, regularization=std**2,
+        context=context, memory=_memory(world), pending=pending, constraints=_constraints(count, domain, context),
         explore=_explore(domain, context, start, budget, limited=limited and context is None, leaves=leaves),
-        pending=pending, constraints=_constraints(count, domain, context),
         search=_search(domain, context, limited=limited),
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
