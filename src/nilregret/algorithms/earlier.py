@@ -36,9 +36,11 @@ def with_earlier(policy: Policy[D], like: Any, *, goal: str = "maximize") -> Pol
 
     Args:
         policy: made by `auto`.
-        like: the earlier studies.
+        like: the earlier studies, or None for the policy as it is.
         goal: the goal of the new study, which says whether the rewards of tables are losses.
     """
+    if like is None:
+        return policy
     domain, fits = policy.domain, policy.fitting
     if isinstance(domain, Arms) or policy.context is not None or fits is None:
         raise InvalidInput(

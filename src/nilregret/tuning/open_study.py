@@ -52,7 +52,7 @@ def open_study(
     policy = policy or _stored(domain, storage, name)
     if policy is None:
         made = auto(domain, budget=budget, parallel=parallel, constraints=reader.count)
-        policy = made if like is None else with_earlier(made, like, goal=goal)
+        policy = with_earlier(made, like, goal=goal)
     check_constraint_count(policy, reader)
     return Study(policy, goal=goal, seed=seed, storage=storage, name=name, about=about)
 
