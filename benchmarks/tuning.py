@@ -48,6 +48,7 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
+from tuning_parts import transfer
 from tuning_parts.methods import METHODS, add_method, add_policy
 from tuning_parts.problems import DEVELOPMENT, HELD_OUT, PROBLEMS
 from tuning_parts.report import MEASURES, Table, present
@@ -61,7 +62,7 @@ HALVES = ("development", "held-out")
 def parsed():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cache", help="folder that keeps the runs, outside the repository; without it none is kept")
-    parser.add_argument("--suite", choices=SUITES, help="this one in place of the 24 problems")
+    parser.add_argument("--suite", choices=[*SUITES, "transfer"], help="this one in place of the 24 problems")
     parser.add_argument(
         "--half", choices=[*HALVES, "both"], help="both unless told, of a suite the one for development"
     )
@@ -91,7 +92,10 @@ def parsed():
     parser.add_argument(
         "--optimum", choices=sorted(PROBLEMS), help="check a problem's optimum by brute force, and stop"
     )
-    options = filled(parser.parse_args())
+    options = parser.parse_args()
+    if options.suite == "transfer":  # Its problems, methods and figures are its own.
+        return options
+    options = filled(options)
     if options.workers < 1:
         parser.error(f"--workers is {options.workers}: at least one evaluation is in flight; leave it out for one")
     for given in options.policy:
@@ -188,6 +192,9 @@ def report(options, cache, many, seeds, trials):
 
 def main():
     options = parsed()
+    if options.suite == "transfer":
+        transfer.present(options)
+        return
     if options.optimum:
         brute_force(options.optimum)
         return

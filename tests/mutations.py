@@ -72,9 +72,9 @@ DEFECTS = (
         "stale weights after a new target",
     ),
     Defect(
-        "gp/fitting",
-        "return value, -z / self.spread - 1.0",
-        "return value, -z / self.spread + 1.0",
+        "gp/priors",
+        "gradient = -z / self.spread - 1.0",
+        "gradient = -z / self.spread + 1.0",
         "test_fitting.py",
         "a sign in the gradient of the prior",
     ),

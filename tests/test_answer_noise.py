@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import nilregret as nr
+from nilregret.__main__ import main
 from nilregret.gp import ArmPosterior, AveragedArms, AveragedPoints, Bank, PointPosterior
 from nilregret.gp.bank import BankPosterior
 from nilregret.gp.choice import posterior_at_points, posterior_on_arms
@@ -14,6 +16,9 @@ from nilregret.gp.fitting import fit
 from nilregret.gp.inducing import Terms
 from nilregret.gp.likelihood import Marginal, log_marginal_likelihood, merged
 from nilregret.gp.out_of_sequence import OutOfSequencePosterior
+from nilregret.storage import MemoryStorage
+
+from .service import AT, POLICY, Client, asked, plain
 
 ARMS = nr.Arms.grid(0, 1, 12)
 SMOOTH, STEADY, ROUGH = nr.SquaredExponential(0.5), nr.Matern(2.5, 0.3), nr.Matern(0.5, 0.3)
@@ -397,3 +402,113 @@ def test_an_answer_that_comes_late_takes_the_place_of_a_pending_trial():
         fresh.add(trial.point, 0.5, std=0.02)
         np.testing.assert_allclose(late.predict([trial.point])[0], fresh.predict([trial.point])[0], atol=1e-9)
         assert late.predict([trial.point])[1] <= fresh.predict([trial.point])[1] + 1e-12
+
+
+# -- other ways to tell it ---------------------------------------------------------------------------------------
+
+
+def noisy(x):
+    return {"reward": -((x - 0.3) ** 2), "std": 0.1 + x}
+
+
+def test_an_objective_says_it_beside_the_reward():
+    space = nr.Space(x=nr.Float(0, 1))
+    result = nr.maximize(noisy, space, trials=4, progress=False)
+    for row in result.history:
+        assert row["std"] == pytest.approx(0.1 + row["parameters"]["x"])
+    limited = nr.maximize(noisy, space, trials=3, constraints="std <= 0.5", progress=False)
+    assert [trial.std for trial in limited.trials] == [None] * 3
+    both = nr.maximize(lambda x: ({"reward": x, "std": 0.5}, [x - 0.5]), space, trials=3, constraints=1, progress=False)
+    assert [trial.std for trial in both.trials] == [0.5] * 3
+    assert "std" not in nr.maximize(lambda x: {"reward": x, "std": None}, space, trials=2, progress=False).history[0]
+    answers = iter([-1.0, "much", math.nan, 0.0])
+    failed = nr.maximize(lambda x: {"reward": x, "std": next(answers)}, space, trials=4, progress=False)
+    assert [row["state"] for row in failed.history] == ["failed"] * 3 + ["observed"]
+    assert all("'std'" in row["reason"] for row in failed.history[:3])
+
+
+def test_folds_of_scikit_learn_say_it():
+    sklearn = pytest.importorskip("sklearn")
+    from sklearn.neighbors import KNeighborsClassifier
+
+    from nilregret.integrations.sklearn import NoRegretSearchCV
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
+    found = {}
+    for fold_noise in (False, True):
+        search = NoRegretSearchCV(
+            KNeighborsClassifier(), {"n_neighbors": (1, 20)}, n_iter=4, cv=4, random_state=0, fold_noise=fold_noise
+        )
+        found[fold_noise] = search.fit(X, y)
+    assert [trial.std for trial in found[False].trials_] == [None] * 4
+    results = found[True].cv_results_
+    scores = np.array([results[f"split{i}_test_score"] for i in range(4)])
+    expected = scores.std(axis=0, ddof=1) / 2.0
+    np.testing.assert_allclose([trial.std for trial in found[True].trials_], expected)
+    assert sklearn.__version__
+
+
+def test_trials_of_optuna_say_it_by_an_attribute():
+    optuna = pytest.importorskip("optuna")
+    from nilregret.integrations.optuna import NoRegretSampler
+    from nilregret.integrations.optuna_import import import_study
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        trial.set_user_attr("nilregret:std", 0.25)
+        return x
+
+    study = optuna.create_study(sampler=NoRegretSampler(seed=0), direction="maximize")
+    study.optimize(objective, n_trials=4)
+    imported = import_study(study)
+    assert [trial.std for trial in imported.trials] == [0.25] * 4
+    study.add_trial(
+        optuna.create_trial(
+            value=0.5,
+            params={"x": 0.5},
+            distributions=study.trials[0].distributions,
+            user_attrs={"nilregret:std": -1.0},
+        )
+    )
+    with pytest.raises(nr.errors.InvalidInput, match="nilregret:std"):
+        import_study(study)
+
+
+def test_the_command_line_takes_it(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    study = nr.Study(policies()["arms"], storage=url)
+    study.ask()
+
+    def run(name, *words):
+        done = CliRunner().invoke(main, [name, url, "study", *words])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert '"std": 0.125' in run("tell", "0", "0.5", "--std", "0.125", "--json")
+    run("add", "[0.0]", "0.5", "--std", "0.25")
+    assert [trial.std for trial in nr.Study.open(storage=url).trials] == [0.125, 0.25]
+    assert "0.125" in run("trials")
+
+
+def test_the_service_keeps_it_with_the_answer():
+    with Client(MemoryStorage()) as client:
+        client.put(AT, {"policy": plain(POLICY), "seed": 3})
+        decision = asked(client)
+        path = f"{AT}/decisions/{decision['id']}"
+        status, said = client.put(f"{path}/reward", {"reward": 0.5, "std": -0.1})
+        assert (status, said["error"]["field"]) == (422, "std")
+        for _ in range(2):
+            status, said = client.put(f"{path}/reward", {"reward": 0.5, "std": 0.125})
+            assert (status, said["std"]) == (200, 0.125)
+        assert client.put(f"{path}/reward", {"reward": 0.5})[0] == 409
+        assert client.put(f"{path}/reward", {"reward": 0.5, "std": 0.25, "revise": True})[1]["std"] == 0.25
+        in_full = client.get(path)[1]
+        assert (in_full["std"], in_full["corrected"][0]["std"]) == (0.25, 0.125)
+        observation = {"arm": 1, "reward": 0.2, "std": 0.5}
+        assert client.post(f"{AT}/observations", observation)[0] == 201
+        assert client.post(f"{AT}/observations", observation | {"std": "much"})[0] == 422
+        events = client.get(f"{AT}/events")[1]["events"]
+        assert [event["std"] for event in events if event["kind"] != "asked"][-2:] == [0.25, 0.5]

@@ -141,7 +141,7 @@ def test_noise_that_was_seen_moves_the_best_trial(optimize):
     assert result.best_value == result.best_trial.reward != max(sign * row["value"] for row in result.history) * sign
     assert (result.probability_best, result.expected_loss) == result.study.certainty()
     assert 0.0 < result.probability_best < 1.0 < 1.0 + result.expected_loss
-    assert "values at one point differ" in repr(result)
+    assert "values are noisy" in repr(result)
     assert f"probability {result.probability_best:.2g}, expected loss {result.expected_loss:.2g}" in repr(result)
 
 

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.algorithms.registry import PolicyContext
+from nilregret.algorithms.registry import policy as read_policy
 from nilregret.errors import InvalidInput
 from nilregret.gp.ensemble import left_out, rank_shares
 from nilregret.gp.points import PointPosterior
 from nilregret.slots import EarlierStudies, GivenPoints
+from nilregret.tuning.toml.config import load
 
 SPACE = nr.Space(x=nr.Float(-5, 5), y=nr.Float(1e-3, 1e2, log=True), kind=nr.Choice("plain", "shifted"))
 
@@ -332,3 +335,35 @@ def test_what_earlier_studies_do_not_go_with(earlier):
     under = nr.Study(nr.auto(SPACE, context=nr.Box(0, 1)))
     with pytest.raises(InvalidInput, match="has contexts"):
         nr.auto(SPACE, like=under)
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+FILE = """
+trials = 3
+like = ["sqlite:///old.db#first", "table.csv"]
+[parameters.x]
+type = "float"
+low = 0
+high = 1
+[objective]
+command = "echo {x}"
+"""
+
+
+def test_a_tuning_file_names_earlier_studies(tmp_path):
+    path = tmp_path / "job.toml"
+    path.write_text(FILE)
+    assert load(path).like == [f"sqlite:///{tmp_path}/old.db#first", f"{tmp_path}/table.csv"]
+    path.write_text(FILE + '[policy]\nalgorithm = "auto"\n')
+    with pytest.raises(InvalidInput, match="both given"):
+        load(path)
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_policy_in_a_file_or_a_request_reads_no_paths(live):
+    space = nr.Space(x=nr.Float(0, 1))
+    with pytest.raises(InvalidInput, match="`like` cannot be set"):
+        read_policy(
+            {"algorithm": "auto", "like": ["sqlite:////etc/secrets.db"]}, space, PolicyContext(space, None, live=live)
+        )

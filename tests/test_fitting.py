@@ -9,7 +9,7 @@ from sklearn.gaussian_process import kernels as sk
 
 import nilregret as nr
 from nilregret._utils import serialize
-from nilregret.gp import fitting, likelihood
+from nilregret.gp import fitting, likelihood, priors
 from nilregret.testing.base import central_differences
 
 from .conformance.test_kernels import KERNELS
@@ -159,7 +159,7 @@ def test_a_fit_is_a_local_maximum(kernel, prior):
     X, y = draw(40, 2, 3)
     found = nr.gp.fit(kernel, X, y, prior=prior)
     assert found.converged
-    beliefs = fitting._prior(kernel, X, y, prior, {})
+    beliefs = priors.prior_of(kernel, X, float(y.var()), prior, {})
     problem = fitting._Problem(kernel, fitting.merged(X, y), beliefs)
     theta = np.append(found.kernel.log_parameters, 2 * math.log(found.noise))
     for index in range(len(theta)):
@@ -205,12 +205,12 @@ def test_heavy_noise_is_found_and_none_is_invented():
 
 def test_related_lengthscales_vary_about_a_shared_one():
     # In log parameters it is the normal density with the covariance below, about the mode of the paper's prior.
-    X, y = draw(10, 4, 0)
+    X, _ = draw(10, 4, 0)
     kernel = nr.SquaredExponential([1.0] * 4)
     mode = math.sqrt(2) + math.log(4) / 2 - 3
     around, shared = np.eye(4) - 0.25, np.full((4, 4), 0.25)  # covariances: deviations from the average, the average
     related = multivariate_normal(np.full(4, mode), 0.25 * around + 4.0 * shared)
-    paper, ours = (fitting._prior(kernel, X, y, name, {}) for name in ("hvarfner", "related"))
+    paper, ours = (priors.prior_of(kernel, X, 1.0, name, {}) for name in ("hvarfner", "related"))
     np.testing.assert_allclose(paper.mode, ours.mode, atol=1e-12)
     rng = np.random.default_rng(0)
     one, other = rng.normal(mode, 1.0, (2, 6))
@@ -220,7 +220,7 @@ def test_related_lengthscales_vary_about_a_shared_one():
     drawn = ours.draw(300, rng)
     assert np.corrcoef(drawn[:, 0], drawn[:, 1])[0, 1] == pytest.approx(0.8, abs=0.1)
     # A lengthscale for all columns, or for those of a choice, stays alone.
-    assert not len(fitting._prior(nr.Matern(2.5, 0.3), X, y, "related", {}).related)
+    assert not len(priors.prior_of(nr.Matern(2.5, 0.3), X, 1.0, "related", {}).related)
 
 
 def test_few_answers_show_how_smooth_a_function_is_in_all_directions():

@@ -13,10 +13,12 @@ from ..domains.typed import D
 from ..kernels import kernel_for
 from ..policy.policy import Policy
 from ..slots.arm_models import ArmModels
+from ..slots.ask_again import AskAgain
 from ..slots.change_detection import DriftBank, EDetector
 from ..slots.check import part_of
 from ..slots.combined_memory import AllOf
 from ..slots.constraints import Constraints, EveryRound
+from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import ConstantWidth
 from ..slots.explore import MOST_ROUNDS, CoordinateSearch, Explore, InitialDesign, InTurn
 from ..slots.memory import Forever, Memory
@@ -42,13 +44,18 @@ ANSWERS = ("prompt", "late", "silent no", "unknown")
 FEWEST = 10  # The least points of an initial design.
 MOST = 20  # The most points of an initial design, unless more workers would be idle.
 SHARE = 3  # At most this fraction, a third, of a known budget goes into the initial design.
+LAST = 3  # The last rounds of a known budget, which ask again where answers are noisy,
+AGAIN = 10  # and how many times as many trials there must be.
 LEAST_NOISE, MOST_NOISE = 1e-50, 1e40  # Reward units. Squares of numbers between them are finite and positive.
+OFTEN, SELDOM = 5, 10  # From one search of a single parameter to the next, for one worker and for several.
 FIRST_NOISE = 0.1  # The noise until the first fit, reward units.
 WIDTH = 2.0  # The standard deviations that are shown as bounds.
 DRAWN = 0.6  # The standard deviations by which draws deviate, for clicks and counts.
 RELATED = 0.3  # The lengthscale for clicks and counts, in sides of the domain.
 UNDER_CONTEXTS = {1: (64, 1, 3), 2: (256, 2, 5)}  # Candidates, starts and steps of a search, by real columns.
 FEW_CELLS = 64  # The cells, an arm under a context each, up to which there is a table and no linear models.
+SEVERAL = 3  # The numeric parameters from which lengthscales are expected to be alike.
+MANY = 8  # The numeric parameters from which the initial design begins in the middle.
 OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
 
@@ -73,9 +80,13 @@ def auto(
     | part | filling | what decided |
     |---|---|---|
     | explore | `InitialDesign`: scrambled Sobol points, a coordinate for each parameter | docs/choosing.md, "Starts" |
+    | | from eight numbers on, the first point in the middle | "Starts" |
     | | then, not on arms or under constraints, `CoordinateSearch` of one parameter | "Every fifth round" |
+    | | once the local search has ended, where only the best point counts, `Elsewhere` | "Second modes" |
+    | | there `AskAgain` in the last three rounds of a `budget` of 30 or more, under noise | "Heavy noise" |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
     | refit | every third answer, then ever more rarely; priors that find heavy noise | "Fits" |
+    | | from three numbers on, lengthscales vary about a shared one (`prior="related"`) | "Fits" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
     | | on arms without constraints `RandomisedBound`, upper bounds of a width that is drawn | docs/recommended.md |
@@ -102,7 +113,8 @@ def auto(
             - "simple": the best point in the end.
             - "cumulative": every reward on the way.
         noise: standard deviation of the reward noise, reward units. None or 0 if unknown, then it is learned.
-        budget: number of trials, if known. A short run has a shorter initial design.
+        budget: number of trials, if known. A short run has a shorter initial design. A longer one ends with questions
+            that are asked again if answers are noisy.
         parallel: number of trials that are evaluated at a time.
         constraints: number of constraint values that come with each reward, each satisfied when <= 0.
 
@@ -155,6 +167,7 @@ def auto(
     # Until the first fit rewards vary by ten times the noise, so that neither drowns the other.
     factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
     kernel = factor * kernel_for(domain, context=context, lengthscale=0.5)
+    leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
     kind = None if reward is None else chosen_reward(reward)
     by_models = cumulative and _by_models(domain, context, part, answers)
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
@@ -167,17 +180,16 @@ def auto(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(domain, context, pending, limited=signed, cumulative=cumulative),
         noise=std, regularization=std**2, context=context, memory=_memory(world),
-        explore=_explore(domain, _start(domain, budget, parallel), limited=limited and context is None),
-        pending=pending, constraints=_constraints(count, domain, context),
-        search=_search(domain, context, limited=limited),
-        refit=_fits(context, is_known=is_known, limited=limited), reward=kind,
+        explore=_explore(domain, context, budget, limited and context is None, leaves, parallel),
+        pending=pending, constraints=_constraints(count, domain, context), search=_search(domain, context, limited),
+        refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _with_models(policy, world, answers) if by_models else policy
     policy = policy if part is None else policy.using(constraints=part)
     return policy if like is None else with_earlier(policy, like)
 
 
-def _search(domain: Domain, context: Domain | None, *, limited: bool) -> PointSearch:
+def _search(domain: Domain, context: Domain | None, limited: bool) -> PointSearch:
     """Returns the search of a box or space.
 
     Under contexts the candidates are predicted anew in each round, which costs O(n^2) for each. So in one and two real
@@ -271,10 +283,24 @@ def _start(domain: Domain, budget: int | None, parallel: int) -> int:
     return max(count, parallel)
 
 
-def _explore(domain: Domain, start: int, *, limited: bool) -> Explore:
+def _numbers(domain: Domain) -> int:
+    """Returns the number of numeric parameters, or 0 on arms."""
+    if isinstance(domain, Space):
+        return sum(not isinstance(parameter, Choice) for parameter in domain.parameters.values())
+    return domain.dimension if isinstance(domain, Box) else 0
+
+
+def _explore(
+    domain: Domain, context: Domain | None, budget: int | None, limited: bool, leaves: bool, parallel: int
+) -> Explore:
+    start = _start(domain, budget, parallel)
     if isinstance(domain, Arms) or limited:  # Near the best feasible point most points are infeasible.
         return InitialDesign(start)
-    return InTurn((InitialDesign(start), CoordinateSearch(after=start + 5)))
+    first = InitialDesign(start, middle=context is None and _numbers(domain) >= MANY)
+    again = () if budget is None or budget < AGAIN * LAST else (AskAgain(budget=budget, rounds=LAST),)
+    single = CoordinateSearch(after=start + 5, every=SELDOM if parallel > 1 else OFTEN)
+    local = Elsewhere(after=max(30, start + 20), otherwise=single) if leaves else single
+    return InTurn((first, *again, local))
 
 
 def _score(domain: Domain, context: Domain | None, pending: Pending, *, limited: bool, cumulative: bool) -> Score:
@@ -298,9 +324,11 @@ def _constraints(count: int, domain: Domain, context: Domain | None) -> Constrai
     )
 
 
-def _fits(context: Domain | None, *, is_known: bool, limited: bool) -> Refit:
+def _fits(domain: Domain, context: Domain | None, *, is_known: bool, limited: bool) -> Refit:
     warp, noise = "half-rank" if context is None else "none", "given" if is_known else "unknown"
-    prior = "hvarfner" if limited or context is not None else "moderate"  # It was not compared with either.
+    prior = "related" if _numbers(domain) >= SEVERAL else "moderate"
+    if limited or context is not None:  # These were not compared there.
+        prior = "hvarfner"
     return Refit(every=3, growth=0.1, warp=warp, noise=noise, prior=prior)
 
 

@@ -27,8 +27,8 @@ FEWEST = 3  # least trials of an earlier study
 MOST_POINTS = 120  # most points of an earlier study: half the best ones, the rest spread over the others by rank
 BEYOND = 1.0  # ranges by which an earlier value may lie outside of the new range
 BEST = 5  # points of each earlier study that may be played first
-COVER = 5  # most points that are played first
-EVERY = 2  # rounds from one point of the initial design to the next
+COVER = 3  # most points that are played first
+DESIGN = 6  # most rounds of the initial design, with these
 
 
 def with_earlier(policy: Policy[D], like: Any, *, goal: str = "maximize") -> Policy[D]:
@@ -56,7 +56,8 @@ def with_earlier(policy: Policy[D], like: Any, *, goal: str = "maximize") -> Pol
         found += made
     first = _cover(found, domain)
     return policy.using(
-        refit=EarlierStudies(studies=tuple(found), around=fits), explore=begun_with(policy.explore, first, every=EVERY)
+        refit=EarlierStudies(studies=tuple(found), around=fits),
+        explore=begun_with(policy.explore, first, rounds=DESIGN),
     )
 
 

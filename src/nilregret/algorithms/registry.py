@@ -39,9 +39,11 @@ from ..kernels import (
 )
 from ..policy.policy import Policy
 from ..slots.arm_models import ArmModels
+from ..slots.ask_again import AskAgain
 from ..slots.change_detection import DriftBank, EDetector
 from ..slots.combined_memory import AllOf
 from ..slots.constraints import Constraints, EveryRound, OnAverage
+from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import Confidence, ConstantWidth, PointwiseBayes
 from ..slots.explore import (
     CoordinateSearch,
@@ -168,7 +170,7 @@ PARTS: dict[str, tuple[type, dict[str, Schema]]] = {
         SlidingWindow, RestartEvery, RestartDoubling, RestartAt, RestartOnChange, Discount, DriftBank, AllOf, EDetector,
     )),
     "explore": (Explore, _named(
-        InitialDesign, CoordinateSearch, InTurn, uniform=UniformExploration, floor=Uniform,
+        InitialDesign, CoordinateSearch, AskAgain, InTurn, Elsewhere, uniform=UniformExploration, floor=Uniform,
         uncertainty=UncertaintySampling,
     )),
     "pending": (Pending, _named(

@@ -30,6 +30,9 @@ plays_option = click.option(
 scatter_option = click.option(
     "--scatter", type=click.FloatRange(min=0.0), metavar="S", help="Sum of squared deviations of their rewards from it."
 )
+std_option = click.option(
+    "--std", type=float, metavar="S", help="Standard deviation of the noise of REWARD, in its units, where it is known."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 

@@ -122,7 +122,7 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
             [
                 trial.number, trial.state, where(trial), None if trial.arm is None else names.get(trial.arm),
                 context_json(trial),
-                trial.times if trial.repeats > 1 else None, trial.reward,
+                trial.times if trial.repeats > 1 else None, trial.reward, trial.std,
                 None if trial.constraints is None else trial.constraints.tolist(), with_history(trial)["reason"],
                 moment(trial.asked_at), moment(trial.told_at), trial.propensity,
             ]
@@ -130,7 +130,7 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
         ]  # fmt: skip
         value = "reward" if found.goal == "maximize" else "loss"
         headings = [
-            "trial", "state", "at", "arm", "context", "plays", value, "constraints", "reason", "asked (UTC)",
+            "trial", "state", "at", "arm", "context", "plays", value, "std", "constraints", "reason", "asked (UTC)",
             "told (UTC)", "propensity",
         ]  # fmt: skip
         echo(table(rows, headings))

@@ -18,6 +18,7 @@ from .common import (
     print_json,
     print_trial,
     scatter_option,
+    std_option,
     study_command,
 )
 
@@ -77,11 +78,12 @@ def ask(
 @constraint_option
 @plays_option
 @scatter_option
+@std_option
 @click.option("--revise", is_flag=True, help="Correct an answer; the one before is kept.")
 @json_option
 def tell(
     storage: str, study: str, number: int, reward: float | None, constraints: Sequence[float], plays: int | None,
-    scatter: float | None, *, revise: bool, as_json: bool,
+    scatter: float | None, std: float | None, *, revise: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Tell the REWARD of trial NUMBER of STUDY: the loss, where it minimises.
 
@@ -94,7 +96,8 @@ def tell(
     if reward is None and (plays, scatter) != (None, None):
         raise click.UsageError(TOGETHER)
     told = None if reward is None else _told(reward, plays, scatter)
-    trial = opened_study(storage, study).tell(number, told, constraints=list(constraints) or None, revise=revise)
+    found = opened_study(storage, study)
+    trial = found.tell(number, told, constraints=list(constraints) or None, std=std, revise=revise)
     print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
@@ -105,10 +108,11 @@ def tell(
 @constraint_option
 @plays_option
 @scatter_option
+@std_option
 @json_option
 def add(
     storage: str, study: str, where: str, reward: float, context: str | None, constraints: Sequence[float],
-    plays: int | None, scatter: float | None, *, as_json: bool,
+    plays: int | None, scatter: float | None, std: float | None, *, as_json: bool,
 ) -> None:  # fmt: skip
     """Add the REWARD of a point to STUDY that was not asked for. JSON says which: '{"day": 3}' or '[0.5, 2]'.
 
@@ -117,7 +121,7 @@ def add(
     told = _told(reward, plays, scatter)
     found = opened_study(storage, study)
     known = {"context": from_json("--context", context)} if context is not None else {}
-    trial = found.add(from_json("JSON", where), told, constraints=list(constraints) or None, **known)
+    trial = found.add(from_json("JSON", where), told, constraints=list(constraints) or None, std=std, **known)
     print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 

@@ -15,9 +15,9 @@ common unit, so a study with other rewards is as good as one with the same.
 This study is judged by its predictions at points that were left out: with M = K + lambda N^{-1} and alpha = M^{-1} y,
 mu_0 without point j is y_j - alpha_j / (M^{-1})_jj there. Otherwise it would rank its own points best of all.
 
-A study counts nothing if its median loss is beyond the 95% quantile of the losses of this study. So many useless
-studies do not win together by chance, which is their guard against weight dilution. Of equal losses the study's own
-counts.
+A study counts nothing if its median loss is beyond the median of the losses of this study. So many useless studies do
+not win together by chance, which is the paper's guard against weight dilution. The paper takes the 95% quantile, which
+was measured to hold this study back (docs/earlier-studies.md). Of equal losses the study's own counts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .protocol import RevisablePosterior
 
 SAMPLES = 200  # bootstrap samples of the points
 JUDGED = 200  # most points by which studies are judged: those of this study with the best rewards
-GUARD = 95.0  # percentile of the losses of this study beyond which another one counts nothing
+GUARD = 50.0  # percentile of the losses of this study beyond which another one counts nothing
 FEWEST = 3  # points of this study before which all studies have the same share
 
 P = TypeVar("P", bound=RevisablePosterior)

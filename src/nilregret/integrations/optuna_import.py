@@ -20,7 +20,7 @@ from ..domains.parameters import Choice, Float, Int, Parameter, plain_option
 from ..policy.policy import Policy
 from ..study.study import Study
 from .observed_space import hull
-from .optuna_state import constraint_values, outcome
+from .optuna_state import constraint_values, outcome, std_of
 
 if TYPE_CHECKING:
     from ..storage import Storage
@@ -99,7 +99,7 @@ def _add(study: Study, space: Space, trials: Sequence[FrozenTrial], limits: tupl
             left.append(trial.number)
             continue
         if isinstance(value, float):
-            study.add(parameters, value, constraints=constraint_values(trial, limits))
+            study.add(parameters, value, constraints=constraint_values(trial, limits), std=std_of(trial))
     if left:
         sentence = f"{len(left)} of {many(len(trials), 'trial')} left out, which did not fit the space: {shown(left)}."
         warnings.warn(NoRegretWarning(sentence), stacklevel=3)

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
-from .._utils.checks import LARGEST_REWARD, Array, frozen
+from .._utils.checks import LARGEST_REWARD, Array, frozen, number
 from ..domains.domain import Arms
 from ..domains.search.designs import design
+from ..policy.answer_noise import refuse_std
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.policy import Policy
@@ -28,6 +29,7 @@ from .distributions import Translation
 APART, SAVED = 32, 3  # finished trials between saved states, and the number of saved states
 CANDIDATES = 1024  # points to choose from if some parameters are fixed
 FIXED_STREAM = 9  # key of the random stream of these points
+STD = "nilregret:std"  # user attribute of a trial with the standard deviation of the noise of its value
 
 
 class TrialKey(NamedTuple):
@@ -223,7 +225,10 @@ class OptunaState:
         if isinstance(value, str):
             return Event(position.order, "told", asked.failed(reason=value, order=position.order, time=time))
         limits = constraint_values(trial, self._constraints)
-        told = asked.answered(reward=self._sign * value, constraints=limits, order=position.order, time=time)
+        std = std_of(trial)
+        if std is not None:
+            refuse_std(self.policy)
+        told = asked.answered(reward=self._sign * value, constraints=limits, order=position.order, time=time, std=std)
         return Event(position.order, "told", told)
 
     # -- deciding ------------------------------------------------------------------------------------------------
@@ -253,6 +258,14 @@ def outcome(trial: FrozenTrial) -> float | str:
     if not math.isfinite(value) or abs(value) > LARGEST_REWARD:
         return f"its value is {value:g}"
     return float(value)
+
+
+def std_of(trial: FrozenTrial) -> float | None:
+    """Returns the standard deviation of the noise of a value, which the user attribute `STD` holds, or None."""
+    told = trial.user_attrs.get(STD)
+    return (
+        None if told is None else number(STD, told, low=0.0, high=LARGEST_REWARD, why=f"It is of trial {trial.number}.")
+    )
 
 
 def constraint_values(trial: FrozenTrial, names: tuple[str, ...]) -> Array | None:

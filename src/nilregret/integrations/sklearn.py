@@ -61,6 +61,8 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
             except for a search with a storage.
         error_score: score of a fit that fails, or "raise".
         return_train_score: True if `cv_results_` has the scores on the training folds.
+        fold_noise: True tells the search the standard error of each score, the standard deviation of the scores of its
+            folds divided by sqrt(n_splits - 1). Candidates with uneven folds then count for less (`Study.tell`).
         storage: URL of a database for the trials, or None for memory. A search with the same name, space, policy and
             `random_state` learns from the stored trials.
         name: name of the study in the storage.
@@ -83,11 +85,12 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
         random_state: Any = None,
         error_score: Any = math.nan,
         return_train_score: bool = False,
+        fold_noise: bool = False,
         storage: str | None = None,
         name: str = "search",
     ) -> None:
         self.param_space, self.n_iter, self.batch_size, self.policy = param_space, n_iter, batch_size, policy
-        self.random_state, self.storage, self.name = random_state, storage, name
+        self.random_state, self.storage, self.name, self.fold_noise = random_state, storage, name, fold_noise
         super().__init__(
             estimator=estimator, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv, verbose=verbose,
             pre_dispatch=pre_dispatch, error_score=error_score, return_train_score=return_train_score,
@@ -113,11 +116,12 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
                 for trial in trials:
                     study.fail(trial, one_line(str(error)))
                 continue
-            scores = self._scores(results)[rows:]
-            rows += len(scores)
-            for trial, score in zip(trials, scores, strict=True):
+            scores, errors = self._scores(results)
+            told = list(zip(trials, scores[rows:], errors[rows:], strict=True))
+            rows += len(told)
+            for trial, score, spread in told:
                 if math.isfinite(score):
-                    study.tell(trial, float(score))
+                    study.tell(trial, float(score), std=float(spread) if self.fold_noise and spread > 0.0 else None)
                 else:
                     study.fail(trial, f"its score is {score}")
         self.trials_ = list(study.trials)
@@ -148,13 +152,13 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
             )
         return policy
 
-    def _scores(self, results: Mapping[str, Any]) -> Any:
-        """Returns the scores of all candidates so far, `(n,)`."""
-        name = f"mean_test_{self.refit}" if isinstance(self.refit, str) else "mean_test_score"
-        if name in results:
-            return results[name]
-        if "mean_test_score" in results:  # With one metric the name in `refit` does not matter.
-            return results["mean_test_score"]
+    def _scores(self, results: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Returns the scores of all candidates so far and their standard errors over the folds, each `(n,)`."""
+        # With one metric the name in `refit` does not matter.
+        for name in (f"test_{self.refit}" if isinstance(self.refit, str) else "test_score", "test_score"):
+            if f"mean_{name}" in results:
+                folds = sum(key.startswith("split") and key.endswith(f"_{name}") for key in results)
+                return results[f"mean_{name}"], results[f"std_{name}"] / math.sqrt(max(folds - 1, 1))
         names = sorted(key.removeprefix("mean_test_") for key in results if key.startswith("mean_test_"))
         raise InvalidInput(
             f"`scoring` gives several metrics ({', '.join(names)}), and the search maximises one: name it by `refit`, "

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
 
 from .._utils.checks import Array
 from .._utils.randomness import Randomness
-from ..slots.explore import Explore, Situation, checked_places
+from ..slots.explore import Answered, Explore, Situation, checked_places
+from ..storage.trial import Trial
 from .availability import Available, places_left
 from .engines import Decision, Question
 from .memory_runner import MemoryRunner
 from .repeats import repeated
+
+MOST_ANSWERED = 64  # points that forced rounds see with their joint posterior
 
 # The part that forces a round, the question for the engine (None if the round is uniform), and what may be played.
 Posed = tuple[Explore | None, Question | None, Available | None]
@@ -106,22 +110,61 @@ def _situation(memory: MemoryRunner, context: Array | None, randomness: Randomne
     return Situation(
         memory.policy.domain, context, memory.rounds.count - memory.first_counted, memory.rounds.seed, randomness,
         lambda: _best_point(memory, context), memory.outputs.reward.data.points,
+        lambda: _answers(memory), lambda: _open_points(memory), memory.policy, memory.kept,
+        lambda: _answered(memory, context),
     )  # fmt: skip
+
+
+def _answers(memory: MemoryRunner) -> list[Trial]:
+    """Returns the answered trials that count, by number."""
+    data = memory.outputs.reward.data
+    is_answer = data.pending.is_answer
+    told = (trial for trial in data.posterior.trials if trial.reward is not None and is_answer(trial.number))
+    return sorted(told, key=lambda trial: trial.number)
+
+
+def _open_points(memory: MemoryRunner) -> Array:
+    """Returns the points of unanswered trials that count, `(k, d)`."""
+    trials = list(memory.outputs.reward.data.pending.open.values())
+    return np.array([trial.point for trial in trials]).reshape(len(trials), memory.policy.domain.dimension)
+
+
+def _comparable(memory: MemoryRunner) -> list[Trial]:
+    """Returns the answered trials that count, of which those inside the constraints in the mean if there are any."""
+    outputs = memory.outputs
+    data, posterior = outputs.reward.data, outputs.reward.posterior
+    trials = [trial for trial in posterior.trials if data.pending.is_answer(trial.number)]
+    inside = outputs.inside(trials) if trials else None
+    if inside is not None and inside.any():
+        trials = [trial for trial, is_inside in zip(trials, inside, strict=True) if is_inside]
+    return trials
 
 
 def _best_point(memory: MemoryRunner, context: Array | None) -> Array | None:
     """Returns the answered point with the best posterior mean under a context, or None before the first answer."""
-    outputs, engine = memory.outputs, memory.outputs.engine
-    data, posterior = outputs.reward.data, outputs.reward.posterior
-    trials = [trial for trial in posterior.trials if data.pending.is_answer(trial.number)]
+    outputs, engine, posterior = memory.outputs, memory.outputs.engine, memory.outputs.reward.posterior
+    trials = _comparable(memory)
     if not trials:
         return None
-    inside = outputs.inside(trials)
-    if inside is not None and inside.any():
-        trials = [trial for trial, is_inside in zip(trials, inside, strict=True) if is_inside]
     if context is None:
         return trials[int(engine.means(posterior.belief, trials).argmax())].point
     points = np.unique(np.array([trial.point for trial in trials]), axis=0)
     seen = engine.envelope(posterior.belief, outputs.reward.bounds(), posterior.units, points, context)
     best: Array = points[int(seen.mean.argmax())]
     return best
+
+
+def _answered(memory: MemoryRunner, context: Array | None) -> Answered | None:
+    """Returns the posterior at the most promising points tried, or None before the first answer."""
+    engine, posterior = memory.outputs.engine, memory.outputs.reward.posterior
+    trials = [trial._replace(context=context) for trial in _comparable(memory)]
+    if not trials:
+        return None
+    each = list({trial.point.tobytes(): trial for trial in trials}.values())
+    means = engine.means(posterior.belief, each)
+    order = np.argsort(-means, kind="stable")[:MOST_ANSWERED]
+    covariance = posterior.belief.observed.covariance(np.array([engine.cell_now(each[i]) for i in order]))
+    points, noise = np.array([each[i].point for i in order]), math.sqrt(posterior.ridge)
+    told = {(trial.point.tobytes(), trial.reward) for trial in trials}
+    noisy = len(each) == len(trials) or len(told) > len(each)
+    return Answered(points, means[order], covariance, noise, posterior.noise_share, noisy)

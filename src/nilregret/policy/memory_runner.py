@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import final
+from typing import Any, final
 
 from .._utils.copying import independent
 from ..gp import OutOfSequencePosterior
@@ -28,11 +28,13 @@ class MemoryRunner:
         restarts: all restarts so far.
         drifts: whether f changes in each round.
         detector: the detector of changes, or None.
+        kept: results of forced rounds that later ones need again. Copies share them.
     """
 
     def __init__(self, policy: Policy, rounds: Rounds, outputs: Outputs) -> None:
         self.policy, self.rounds, self.outputs = policy, rounds, outputs
         self.restarts: list[Restart] = []
+        self.kept: dict[Any, Any] = {}
         self.drifts = policy.memory.drift() is not None
         self._forgets = not policy.memory.keeps_all  # read once, since a round takes some tens of microseconds
         self.detector: Detector | None = policy.memory.watch(outputs.model_info(learned=policy.fitting is None))

@@ -255,7 +255,7 @@ class TrainedPosterior:
         belief = self.belief
         if len(known) < len(self.entries):
             belief = self.empty(bank=self.bank)
-            belief.put_all([self.engine.entry(entry.trial) for entry in known], [entry.target for entry in known])
+            belief.put_all([self._entry(entry.trial) for entry in known], [entry.target for entry in known])
         cells = np.array([self.engine.cell_now(trial) for trial in trials])
         return self.units.back(belief.observed.sample(rng, cells, size=size))
 

@@ -152,7 +152,7 @@ class TellResult(NamedTuple):
         late: whether the answer came after the deadline.
         counted: whether the policy learns from the answer.
         sentence: about a late answer, in words.
-        told: reward, plays and constraint values that were told, if they differ from those on record.
+        told: reward, plays, constraint values and noise that were told, if they differ from those on record.
         new: whether it is the decision's first answer from a caller.
         again: whether all of it was on record already.
     """
@@ -161,7 +161,7 @@ class TellResult(NamedTuple):
     late: bool
     counted: bool
     sentence: str | None = None
-    told: tuple[float | None, Plays | None, list[float] | None] | None = None
+    told: tuple[float | None, Plays | None, list[float] | None, float | None] | None = None
     new: bool = False
     again: bool = False
 
@@ -186,7 +186,8 @@ class Tell(NamedTuple):
         if body.reward is None and body.constraints is None:
             raise InvalidInput("`reward` is missing: a reward, or constraint values, or both must be told.")
         field = "constraints" if body.reward is None else "reward"
-        told = about(field, check_answer, study.inputs, self.number, _rewards(body.reward), body.constraints)
+        std = None if body.std is None else about("std", study.inputs.std, body.std)
+        told = about(field, check_answer, study.inputs, self.number, _rewards(body.reward), body.constraints, std)
         if body.observed_at is not None:
             number("observed_at", body.observed_at, high=study.replica.clock() + AHEAD, why=SEEN)
         return lambda transaction: self._tell(worker, transaction, told, body)
@@ -210,11 +211,11 @@ class Tell(NamedTuple):
         """Stores an answer that came after the deadline rule was applied. It counts if the rule says so."""
         check_plays(trial, told.plays)
         key = f"{LATE}:{self.number}"
-        before = json.loads(transaction.read_note(key) or "[null, null, null]")
+        before = (*json.loads(transaction.read_note(key) or "[]"), *[None] * 4)[:4]
         late = _merged(trial.number, before, told, revise=revise)
         rule = worker.deadlines.rule
         counted = rule.late == "count"
-        if late != before:
+        if late != list(before):
             if counted:
                 trial = transaction.tell(told, revise=True)
             transaction.write_note(key, json.dumps(late))
@@ -224,9 +225,10 @@ class Tell(NamedTuple):
             if counted
             else f"It came after the deadline and does not count: {stands} stands. It is kept with the decision."
         )
+        now = late[0], late[2] and Plays(*late[2]), late[1], late[3]
         return TellResult(
-            trial, late=True, counted=counted, sentence=sentence, told=(late[0], late[2] and Plays(*late[2]), late[1]),
-            new=before[0] is None and late[0] is not None, again=late == before,
+            trial, late=True, counted=counted, sentence=sentence, told=now,
+            new=before[0] is None and late[0] is not None, again=late == list(before),
         )  # fmt: skip
 
     def _fail(self, worker: StudyWorker, transaction: Transaction, reason: str, *, revise: bool) -> TellResult:
@@ -298,13 +300,14 @@ class Observe(NamedTuple):
         decision: Decision = about(entry, checked, lambda: worker.study.inputs.point(place))
         decision = decision._replace(repeats=1 if plays is None else plays.times)
         g = None if body.constraints is None else about("constraints", inputs.constraints, body.constraints)
+        std = None if body.std is None else about("std", inputs.std, body.std)
 
         def action(transaction: Transaction) -> ObserveResult:
             reply = self.request.stored_reply(transaction)
             if reply is not None:
                 return ObserveResult(_trial(transaction, reply.numbers[0]), reply.more, again=True)
             would = self._comparison(worker, transaction.preview(context), decision) if body.compare else None
-            trial = transaction.add(decision, context, value, g, plays)
+            trial = transaction.add(decision, context, value, g, plays, std)
             self.request.store(transaction, [trial.number], would)
             if would is not None:
                 transaction.write_note(f"{WOULD}:{trial.number}", json.dumps(would))
@@ -356,22 +359,23 @@ def _after_default(transaction: Transaction, number_: int) -> TellResult | None:
 
 
 def _merged(number_: int, before: Sequence[Any], told: Told, *, revise: bool) -> list[Any]:
-    """Returns reward, constraint values and plays that have come late, the earlier ones included.
+    """Returns reward, constraint values, plays and noise that have come late, the earlier ones included.
 
     Raises:
         TrialError: a different late answer came before, and `revise` is False.
     """
-    reward, g, plays = (*before, None)[:3]
+    reward, g, plays, std = before
     now = told.reward, None if told.constraints is None else told.constraints.tolist(), told.plays and list(told.plays)
-    for name, known, other in (("reward", [reward, plays], [now[0], now[2]]), ("constraint values", [g], [now[1]])):
+    known_reward, new_reward = [reward, plays, std], [now[0], now[2], told.std]
+    for name, known, other in (("reward", known_reward, new_reward), ("constraint values", [g], [now[1]])):
         if known[0] is not None and other[0] is not None and known != other and not revise:
             raise TrialError(
                 f"Of trial {number_} a late answer was told already ({name} {known[0]}), and now another one comes "
                 f"({name} {other[0]}); nothing was recorded.",
                 topic="answered",
             )
-    first = (reward, plays) if now[0] is None else (now[0], now[2])
-    return [first[0], g if now[1] is None else now[1], first[1]]
+    first = known_reward if now[0] is None else new_reward
+    return [first[0], g if now[1] is None else now[1], first[1], first[2]]
 
 
 def tell_result(worker: StudyWorker, trials: Sequence[Trial], trial: Trial) -> TellResult:

@@ -62,8 +62,8 @@ def _event(order: int, kind: str, trial: Trial) -> m.Event:
         at, reason = trial.abandoned.time, trial.abandoned.reason
     named: m.EventKind = kind  # type: ignore[assignment]  # both have the same words
     reward = then.reward if kind in ("told", "corrected") else None
-    chance = trial.propensity if kind == "asked" else None
-    return m.Event(order, named, trial.number, at, reward, reason, chance)
+    chance, std = trial.propensity if kind == "asked" else None, None if reward is None else then.std
+    return m.Event(order, named, trial.number, at, reward, reason, chance, None, std)
 
 
 @final

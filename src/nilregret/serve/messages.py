@@ -178,6 +178,9 @@ class Decisions(Reply, frozen=True):
     decisions: list[Decision]
 
 
+Std = Annotated[float | None, Meta(description="Standard deviation of the noise of the reward; null where unknown.")]
+
+
 class Earlier(Reply, frozen=True):
     """An answer that a later one has replaced."""
 
@@ -186,6 +189,7 @@ class Earlier(Reply, frozen=True):
     constraints: list[float] | None
     reason: str | None
     told_at: float
+    std: Std
 
 
 class DecisionInFull(Decision, frozen=True):
@@ -202,6 +206,7 @@ class DecisionInFull(Decision, frozen=True):
     defaulted: bool
     late_reward: float | None
     observed_at: float | None
+    std: Std
     corrected: Annotated[list[Earlier], Meta(description="What was told before, oldest first.")]
 
 
@@ -213,6 +218,7 @@ class RewardRequest(Request, frozen=True):
 
     reward: Rewards | None = None
     constraints: list[float] | None = None
+    std: Std = None
     observed_at: Annotated[float | None, Meta(description="When it was seen; kept with it.")] = None
     revise: Revise = False
 
@@ -244,6 +250,7 @@ class Answer(Reply, frozen=True):
     counted: bool
     told_at: float | None
     sentence: str | None
+    std: Std
 
 
 class RewardItem(RewardRequest, frozen=True, kw_only=True):
@@ -299,6 +306,7 @@ class ObservationRequest(Request, frozen=True):
     arm: Annotated[int, Meta(ge=0)] | None = None
     context: Context = None
     constraints: list[float] | None = None
+    std: Std = None
     compare: Annotated[bool, Meta(description="Apprentice: say what the policy would have done.")] = False
 
 
@@ -417,6 +425,7 @@ class Event(Reply, frozen=True):
     reason: str | None
     propensity: Annotated[float | None, Meta(description="Of a decision, in a study with `propensities`.")]
     arms: Annotated[list[int] | None, Meta(description="That a change of arms is of.")] = None
+    std: Std = None
 
 
 class Events(Reply, frozen=True):

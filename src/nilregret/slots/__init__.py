@@ -8,6 +8,7 @@ Worked examples are in docs/extending.md. Kernels derive from `nilregret.kernels
 | slot | class | must have | may have |
 |---|---|---|---|
 | `memory` | `Memory` | - | `cut`, `first_counted`, `watch`, `drift`, `regularization`, `keeping_ridge`, `keeps_all` |
+| | | | `weighs` |
 | | `Detector` | `see`, `reset`, `copy` | `predicts`, `cut`, `refitted`, `evidence` |
 | `explore` | `Explore` | `due` | `score`, `places`, `forcing`, `chances`, `uniform`, `ever` |
 | `pending` | `Pending` | `count_as` | `hallucinates`, `moves`, `in_time`, `counts`, `lowest`, `stand_in`, `revises` |
@@ -17,6 +18,7 @@ Worked examples are in docs/extending.md. Kernels derive from `nilregret.kernels
 | | | | `looks_back`, `is_reward` |
 | | `PenaltyState` | `hear`, `advance`, `put_back`, `copy` | `values`, `saturated`, `kernel`, `noise_factor`, `began` |
 | `confidence` | `Width` | `width` | `valid_for`, `suits`, `for_all_at_once`, `guess`, `recent`, `hallucinated` |
+| | | | `weighs` |
 | | `Confidence` | `bounds` | the same |
 | | `Bounds` | `__call__` | `width`, `pointwise`, `moves`, `upper` |
 | | `Guess` | `check`, `copy` | |

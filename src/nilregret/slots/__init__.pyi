@@ -12,6 +12,7 @@ from .acquisition import AcquisitionContext as AcquisitionContext
 from .acquisition import PointView as PointView
 from .acquisition import TableView as TableView
 from .arm_models import ArmModels as ArmModels
+from .ask_again import AskAgain as AskAgain
 from .base import Part as Part
 from .change_detection import DriftBank as DriftBank
 from .change_detection import EDetector as EDetector
@@ -22,6 +23,7 @@ from .constraints import EveryRound as EveryRound
 from .constraints import OnAverage as OnAverage
 from .delay_law import Waits as Waits
 from .earlier import EarlierStudies as EarlierStudies
+from .elsewhere import Elsewhere as Elsewhere
 from .envelope import Bounds as Bounds
 from .envelope import Confidence as Confidence
 from .envelope import Envelope as Envelope
@@ -30,6 +32,7 @@ from .envelope import Progress as Progress
 from .envelope import Symmetric as Symmetric
 from .envelope import Width as Width
 from .envelope import Window as Window
+from .explore import Answered as Answered
 from .explore import CoordinateSearch as CoordinateSearch
 from .explore import Explore as Explore
 from .explore import GivenPoints as GivenPoints

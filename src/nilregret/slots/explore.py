@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .._utils.randomness import Randomness
 from .._utils.serialize import described
 from ..domains.domain import Arms, Domain
 from ..domains.search.designs import coordinates, design, one_changed
+from ..storage.trial import Trial
 from .base import Part, Policy
 from .combined_memory import most_held
 from .scores import PointwiseScore, PosteriorDeviation, UpperConfidenceBound
@@ -28,6 +29,28 @@ MOST_ROUNDS = 10_000  # largest number of rounds in a setting
 COUNTED = "It counts rounds."
 # Keys of random streams apart from those of trials, whose keys are their numbers.
 DESIGN, TURNS = (2**31 + 1,), (2**31 + 2,)
+
+
+class Answered(NamedTuple):
+    """The most promising points that were tried and answered, with the joint posterior of f there.
+
+    All numbers are in units of the posterior, in which rewards may be scaled and warped.
+
+    Attributes:
+        points: distinct points, `(n, d)`, the best posterior mean first.
+        mean: posterior mean, `(n,)`.
+        covariance: posterior covariance, `(n, n)`.
+        noise: standard deviation of the noise of one answer.
+        noise_share: this noise as a share of the prior deviation of f.
+        noisy: False if points were tried twice and each gave the same answer again.
+    """
+
+    points: Array
+    mean: Array
+    covariance: Array
+    noise: float
+    noise_share: float
+    noisy: bool
 
 
 class Situation(NamedTuple):
@@ -41,6 +64,11 @@ class Situation(NamedTuple):
         randomness: random numbers of the trial.
         best: returns the observed point `(d,)` with the best posterior mean under the context, or None before any.
         tried: returns the points of the trials that count, in any order, `(n, d)`.
+        answers: returns the answered trials that count, by number.
+        open: returns the points of unanswered trials that count, `(k, d)`.
+        policy: the policy of the run, or None where there is no run.
+        kept: results that later rounds of the run need again, by what they follow from, or None where there is no run.
+        answered: returns the posterior at the most promising points tried, or None before any answer.
     """
 
     domain: Domain
@@ -50,6 +78,11 @@ class Situation(NamedTuple):
     randomness: Randomness
     best: Callable[[], Array | None]
     tried: Callable[[], Array]
+    answers: Callable[[], list[Trial]] = list
+    open: Callable[[], Array] = lambda: np.zeros((0, 0))
+    policy: Policy = None
+    kept: dict[Any, Any] | None = None
+    answered: Callable[[], Answered | None] = lambda: None
 
 
 def _check_outgrown(policy: Policy, rounds: int, what: str) -> None:
@@ -249,24 +282,20 @@ class InitialDesign(Explore):
 
     Attributes:
         rounds: number of points.
-        every: rounds from one point of the design to the next. The score decides those between.
         middle: True to begin with every number in the middle of its range. In many dimensions that is much closer to
             most points than they are to each other. It has no effect on arms.
     """
 
     rounds: int = 10
-    every: int = 1
     middle: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "every"):
-            value = integer(name, getattr(self, name), low=1, high=MOST_ROUNDS, why=COUNTED)
-            object.__setattr__(self, name, value)
+        settle(self, rounds=integer("rounds", self.rounds, low=1, high=MOST_ROUNDS, why=COUNTED))
         settle(self, middle=flag("middle", self.middle))
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
-        """Returns True in the first rounds, or in every so many of them."""
-        return history < self.rounds * self.every and history % self.every == 0
+        """Returns True in the first rounds."""
+        return history < self.rounds
 
     @property
     def uniform(self) -> bool:
@@ -276,12 +305,11 @@ class InitialDesign(Explore):
     def places(self, situation: Situation) -> Array:
         """Returns the next point of the design."""
         points = _design_of(situation.domain, self.rounds, situation.seed, self.middle)
-        place = situation.history // self.every
-        return points[place : place + 1]
+        return points[situation.history : situation.history + 1]
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if the memory never holds more than these rounds."""
-        _check_outgrown(policy, self.rounds * self.every, "of the design")
+        _check_outgrown(policy, self.rounds, "of the design")
 
 
 @lru_cache(maxsize=16)
@@ -441,11 +469,19 @@ class InTurn(Explore):
             part.check(policy)
 
 
-def begun_with(explore: Explore, points: Array, *, every: int) -> Explore:
-    """Returns the forced rounds after these points `(n, d)`, with a point of an initial design every so many rounds."""
+def begun_with(explore: Explore, points: Array, *, rounds: int) -> Explore:
+    """Returns the forced rounds with these points `(n, d)` in place of the first ones.
+
+    Args:
+        explore: the forced rounds.
+        points: the points to begin with.
+        rounds: most rounds of the initial design, with these.
+    """
     parts = explore.parts if isinstance(explore, InTurn) else (explore,)
-    slower = tuple(replace(part, every=every) if isinstance(part, InitialDesign) else part for part in parts)
-    return InTurn((GivenPoints(points), *slower)) if len(points) else InTurn(slower)
+    shorter = tuple(
+        replace(part, rounds=min(part.rounds, rounds)) if isinstance(part, InitialDesign) else part for part in parts
+    )
+    return InTurn((GivenPoints(points), *shorter) if len(points) else shorter)
 
 
 def forced_in_turn(explore: Explore, other: Explore) -> Explore:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
@@ -20,11 +20,16 @@ from ..domains.domain import sides
 from ..gp import Bank
 from ..gp.context_bank import Candidate
 from ..gp.ensemble import Ensemble
-from ..gp.fitting import FEWEST, MOST_RESTARTS, PRIORS, Standardization, fit
+from ..gp.fitting import FEWEST, MOST_RESTARTS, Fit, Standardization, fit
+from ..gp.foresight import rougher
+from ..gp.priors import PRIORS
 from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log, warped_std
 from ..kernels import Kernel
 from ..kernels.factorization import LEAST_REGULARIZATION
 from .base import Policy
+
+FEW_STARTS = 1  # beside the kernel's own, of fits that are only compared
+MOST_NOISE = 10.0**0.5  # largest standard deviation of a fit with a nugget, as in the prior
 
 WARPS: dict[str, Callable[[Array], AnyWarp | None]] = {
     "none": lambda rewards: None,  # noqa: ARG005
@@ -134,6 +139,10 @@ class Refit(Learning):
         noise: "fitted" starts from the policy's noise. The option "unknown" starts from the mode of its prior. The
             option "given" keeps the policy's noise, unless rewards a million times larger need more for the
             computation. For warped rewards it is the noise of those from the median up.
+        nugget: roughness that fits assume at least, if such fits foresee the latest rewards better
+            (`nilregret.gp.foresight`). It is a standard deviation and counts as noise, in units of the standardised
+            rewards. Jagged objectives are then not interpolated. 0 never assumes any. Where noise is given, with the
+            policy or with answers, it has no effect.
     """
 
     every: int = 10
@@ -144,6 +153,7 @@ class Refit(Learning):
     growth: float = 0.0
     warp: str = "none"
     noise: str = "fitted"
+    nugget: float = 0.0
 
     def __post_init__(self) -> None:
         settle(
@@ -156,6 +166,7 @@ class Refit(Learning):
             growth=number("growth", self.growth, low=0.0, high=1.0, why="It is a share of the answers so far."),
             warp=one_of("warp", self.warp, list(WARPS)),
             noise=one_of("noise", self.noise, ["fitted", "given", "unknown"]),
+            nugget=number("nugget", self.nugget, low=0.0, high=1.0, why="Standardised rewards have a deviation of 1."),
         )
         if self.warp != "none" and not self.standardize:
             raise InvalidInput(
@@ -178,7 +189,8 @@ class Refit(Learning):
     def of_constraint(self, *, warp: str, given: bool) -> Refit:
         """Returns the fits of a constraint, whose values are warped by their signs if rewards are warped."""
         named = warp if self.standardize and self.warp != "none" else "none"
-        return replace(self, warp=named, noise="unknown" if self.noise == "given" and not given else self.noise)
+        noise = "unknown" if self.noise == "given" and not given else self.noise
+        return replace(self, warp=named, noise=noise, nugget=0.0)
 
     def fits(self, answers: int) -> int:
         """Returns how many fits are due once so many rewards count."""
@@ -224,28 +236,40 @@ class Refit(Learning):
         fewest = 1 if self.noise == "unknown" and self.prior != "none" else FEWEST
         if self.standardize and len(np.unique(rows, axis=0)) < fewest:  # the kernel stays, in reward units
             scale = Standardization(scale.mean, 1.0)
+        X = rows / sides
+        fitted = partial(
+            fit,
+            kernel.rescaled(1.0 / sides),
+            noise=None if self.noise == "unknown" else noise / scale.std,
+            fit_noise=self.noise != "given",
+            prior=None if self.prior == "none" else self.prior,
+            seed=seed,
+            fit_mean=self.standardize,
+            fewest=fewest,
+            stds=None if stds is None else stds / scale.std,
+        )
+        bounds = {"scale": (1.0, 1.0)} if self.prior != "none" and _multiplies(kernel, len(sides)) else {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoRegretWarning)  # warned elsewhere once, not after every fit
-            found = fit(
-                kernel.rescaled(1.0 / sides),
-                rows / sides,
-                scale.to(rewards),
-                noise=None if self.noise == "unknown" else noise / scale.std,
-                fit_noise=self.noise != "given",
-                prior=None if self.prior == "none" else self.prior,
-                restarts=self.restarts,
-                seed=seed,
-                fit_mean=self.standardize,
-                bounds={"scale": (1.0, 1.0)} if self.prior != "none" and _multiplies(kernel, len(sides)) else None,
-                fewest=fewest,
-                stds=None if stds is None else stds / scale.std,
-            )
+            nugget = 0.0 if self.noise == "given" or stds is not None else self.nugget
+            found = self._smooth_or_rough(fitted, X, scale.to(rewards), bounds, nugget)
         # A search observes ever better rewards. Their average says little about f elsewhere.
         shifted = Standardization(float(scale.back(found.mean)), scale.std)
         ridge = found.noise**2
         if self.noise == "given":
-            ridge = max(ridge, 10.0 * LEAST_REGULARIZATION * float(found.kernel.diagonal(rows / sides).max()))
+            ridge = max(ridge, 10.0 * LEAST_REGULARIZATION * float(found.kernel.diagonal(X).max()))
         return Refitted(found.kernel.rescaled(sides), ridge, shifted, warp)
+
+    def _smooth_or_rough(
+        self, fitted: Callable[..., Fit], X: Array, y: Array, bounds: dict[str, tuple[float, float]], nugget: float
+    ) -> Fit:
+        """Returns the fit, with the nugget if such fits foresee the latest rewards better."""
+        if nugget:
+            rough = {**bounds, "noise": (nugget, MOST_NOISE)}
+            few = partial(fitted, restarts=FEW_STARTS)
+            if rougher(partial(few, bounds=bounds), partial(few, bounds=rough), X, y):
+                bounds = rough
+        return fitted(X, y, bounds=bounds, restarts=self.restarts)
 
 
 @lru_cache(maxsize=64)

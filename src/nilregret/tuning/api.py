@@ -60,7 +60,8 @@ def maximize(
     Args:
         objective: called with the parameters as keyword arguments if the space has names for them (a `Space`, or arms
             of one). Else called with a point, a copied array `(d,)`. Returns a number of Python or numpy, an array of
-            one number, or a dict with the entry "reward".
+            one number, or a dict with the entry "reward". An entry "std" beside it is the standard deviation of its
+            noise (see `Study.tell`), unless a constraint names it.
         space: `Space` of named parameters, `Box` or `Arms`.
         trials: number of trials in all, with failed ones and those on record.
         seed: seed of all random choices. The same seed gives the same run.

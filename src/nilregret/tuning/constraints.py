@@ -11,7 +11,7 @@ from typing import Any, final
 
 from .._utils.checks import integer, many, shown
 from .._utils.errors import InvalidInput
-from .outcome import Outcome, Unusable, one_number, reward_in
+from .outcome import Outcome, Unusable, one_number, reward_in, std_in
 
 TEXT = re.compile(r"\s*(?P<entry>.+?)\s*(?P<sign><=|>=)\s*(?P<bound>[-+]?[\d._]+(?:[eE][-+]?\d+)?)\s*")
 HOW = "Write it as 'latency <= 50': an entry of the objective's answer, <= or >=, and a number in the entry's units."
@@ -73,14 +73,16 @@ class ConstraintReader:
         return {"constraints": ", ".join(rules)} if rules else {}
 
     def read(self, answer: object, call: Callable[[Callable[..., Any]], object]) -> Outcome:
-        """Returns the reward and the constraint values in an answer.
+        """Returns the reward, the constraint values and the noise in an answer.
+
+        An entry "std" is the standard deviation of the noise of the reward, unless a rule limits it.
 
         Args:
             answer: the answer of the objective.
             call: calls a function with the arguments of the objective.
         """
         if not self.count:
-            return Outcome(reward_in(answer))
+            return Outcome(reward_in(answer), std=std_in(answer))
         if self.each:
             value = reward_in(answer)
             found = [
@@ -89,9 +91,10 @@ class ConstraintReader:
                 else one_number(call(each), f"the answer of the constraint {_name(each)}")
                 for each in self.each
             ]
-            return Outcome(value, constraints=tuple(found))
+            limited = any(isinstance(each, Rule) and each.entry == "std" for each in self.each)
+            return Outcome(value, constraints=tuple(found), std=None if limited else std_in(answer))
         reward, values = _split(answer)
-        return Outcome(reward_in(reward), constraints=_values(values, self.count))
+        return Outcome(reward_in(reward), constraints=_values(values, self.count), std=std_in(reward))
 
 
 UNLIMITED = ConstraintReader()

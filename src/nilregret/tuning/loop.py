@@ -206,7 +206,7 @@ class Loop:
 def _told(study: Study, trial: Trial, outcome: Outcome) -> Trial:
     if outcome.value is None:
         return study.fail(trial, outcome.reason or "it gave no reason")
-    return study.tell(trial, outcome.value, constraints=outcome.constraints)
+    return study.tell(trial, outcome.value, constraints=outcome.constraints, std=outcome.std)
 
 
 def _evaluated(task: Task, at: Any, token: str) -> Outcome:  # noqa: ARG001 - Calls are told apart by the token.

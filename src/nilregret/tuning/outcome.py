@@ -24,12 +24,14 @@ class Outcome(NamedTuple):
         reason: why there is no value, in words, or None.
         error: the exception that the objective raised, if that happened in this process.
         constraints: constraint values `(m,)`, if there are constraints.
+        std: standard deviation of the noise of the value, or None where it is unknown.
     """
 
     value: float | None = None
     reason: str | None = None
     error: BaseException | None = None
     constraints: tuple[float, ...] | None = None
+    std: float | None = None
 
 
 def attempt(evaluate: Callable[[], Outcome]) -> Outcome:
@@ -49,6 +51,17 @@ def reward_in(answer: object) -> float:
             raise Unusable(f"its answer has no entry 'reward', only {', '.join(map(repr, answer)) or 'nothing'}")
         answer = answer["reward"]
     return one_number(answer, "its answer")
+
+
+def std_in(answer: object) -> float | None:
+    """Returns the standard deviation of the reward's noise: the entry "std" of a mapping, or None without one."""
+    told = answer.get("std") if isinstance(answer, Mapping) else None
+    if told is None:
+        return None
+    std = one_number(told, "its entry 'std'")
+    if std < 0.0:
+        raise Unusable(f"its entry 'std' is {std:g}, and a standard deviation is at least 0")
+    return std
 
 
 def one_number(answer: object, what: str) -> float:

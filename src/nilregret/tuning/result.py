@@ -46,9 +46,10 @@ class Result(Generic[D]):
     """The result of `maximize` or `minimize`, in the units and the direction of the objective.
 
     The best trial has the best value that the objective *returned*, and is the earliest of several. That value is
-    partly luck if the objective is noisy, as is known once a point was evaluated twice with different values. Then the
-    best trial is `result.study.best()`, the trial whose point has the best posterior mean. So `best_parameters`,
-    `best_point` and `best_value` are always of one trial, of which `probability_best` and `expected_loss` speak.
+    partly luck if the objective is noisy. It is if its answers have an entry "std" above 0, or if a point was evaluated
+    twice with different values. Then the best trial is `result.study.best()`, the trial whose point has the best
+    posterior mean. So `best_parameters`, `best_point` and `best_value` are always of one trial, of which
+    `probability_best` and `expected_loss` speak.
 
     Under constraints, the best trial is the best of those that satisfied them all. A point satisfies a constraint if
     the values told of the point are at most 0 on average. If no point was feasible, there is no best trial.
@@ -141,13 +142,17 @@ class Result(Generic[D]):
         - `seconds`: time from question to answer, or None.
         - `parameters`: a dict, or None if the domain has no named parameters.
         - `point`: a list of d numbers, as the kernel sees the point.
+        - `std`: standard deviation of the noise of the value, or None. Only if some is known.
         - `constraints`: a list of m numbers, or None. Only if there are constraints.
         - `feasible`: True, False, or None. Only if there are constraints.
         """
-        rows = [_row(trial) for trial in self.trials]
+        trials = self.trials
+        rows = [_row(trial) for trial in trials]
+        if any(trial.std is not None for trial in trials):
+            rows = [row | {"std": trial.std} for row, trial in zip(rows, trials, strict=True)]
         if not self._constrained:
             return rows
-        for row, trial in zip(rows, self.trials, strict=True):
+        for row, trial in zip(rows, trials, strict=True):
             values = None if trial.constraints is None else trial.constraints.tolist()
             row |= {"constraints": values, "feasible": trial.feasible}
         return rows
@@ -229,15 +234,16 @@ class Result(Generic[D]):
 
     @property
     def _noisy(self) -> bool:
-        """True if some point was evaluated twice with different values."""
+        """True if noise was told, or some point was evaluated twice with different values."""
         values: dict[bytes, float] = {}
         told = ((trial.point.tobytes(), trial.reward) for trial in self.trials if trial.reward is not None)
-        return any(values.setdefault(point, reward) != reward for point, reward in told)
+        differs = any(values.setdefault(point, reward) != reward for point, reward in told)
+        return differs or any(trial.std for trial in self.trials)
 
 
 def _doubts(certainty: Certainty, *, noisy: bool) -> list[str]:
     """Returns lines on how sure the best trial is, none if that is trivial."""
-    lines = ["values at one point differ: the best trial has the best posterior mean"] * noisy
+    lines = ["values are noisy: the best trial has the best posterior mean"] * noisy
     if certainty.probability < 1.0:
         chance, loss = f"{certainty.probability:.2g}", briefly(float(f"{certainty.loss:.2g}"))
         lines.append(f"best of the points tried with probability {chance}, expected loss {loss}")

@@ -140,10 +140,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> dict[str, An
 
 
 def reward_text(trial: Trial | Answer) -> str:
-    """Returns the reward of a trial and the number of its plays as text, or "" if there is no reward."""
+    """Returns the reward of a trial, its noise and the number of its plays as text, or "" if there is no reward."""
     if trial.reward is None:
         return ""
-    return short(trial.reward) + ("" if trial.plays is None else f" (mean of {many(trial.plays.times, 'play')})")
+    noise = "" if trial.std is None else f" \N{PLUS-MINUS SIGN} {short(trial.std)}"
+    return (
+        short(trial.reward) + noise + ("" if trial.plays is None else f" (mean of {many(trial.plays.times, 'play')})")
+    )
 
 
 def axis(label: str, *, log: bool = False, names: Sequence[object] | None = None) -> dict[str, Any]:
