@@ -129,8 +129,10 @@ def test_every_part_that_a_program_can_name_a_file_can_name_too():
         nr.kernels.Multiplied,
         nr.kernels.Stretched,
         nr.slots.Censored,
+        nr.slots.EarlierStudies,
+        nr.slots.GivenPoints,
         nr.slots.Memory,
-    }  # `Censored.within` is how the last one is made
+    }  # `like` at the top of a file makes earlier studies and their points, and `Censored.within` the last one
 
 
 def test_a_file_may_say_what_is_known_to_auto(folder):

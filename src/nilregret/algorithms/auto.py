@@ -79,13 +79,13 @@ def auto(
     | part | filling | what decided |
     |---|---|---|
     | explore | `InitialDesign`: scrambled Sobol points, a coordinate for each parameter | docs/choosing.md, "Starts" |
-    | | from eight numbers on, the first point in the middle | "Starts" |
+    | | from eight numbers on, the first point in the middle | |
     | | then, not on arms or under constraints, `CoordinateSearch` of one parameter | "Every fifth round" |
     | | once the local search has ended, where only the best point counts, `Elsewhere` | "Second modes" |
-    | | there `AskAgain` in the last three rounds of a `budget` of 30 or more, under noise | "Heavy noise" |
+    | | there `AskAgain` in the last three rounds of a `budget` of 30 or more, if noisy | docs/choosing.md |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
     | refit | every third answer, then ever more rarely | "Fits" |
-    | | on boxes and in spaces lengthscales vary about a shared one (`prior="related"`) | "Fits" |
+    | | on boxes and in spaces lengthscales vary about a shared one (`prior="related"`) | "Jagged objectives" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
     | | on arms without constraints `RandomisedBound`, upper bounds of a width that is drawn | docs/recommended.md |
