@@ -310,7 +310,7 @@ def test_designs_are_as_long_as_the_budget_and_the_domain_want():
     assert np.mean(options) >= 11.5  # of 15; drawn at random, 9.7
 
 
-def test_many_numbers_have_related_lengthscales_and_a_start_in_the_middle():
+def test_numbers_have_related_lengthscales_and_many_a_start_in_the_middle():
     numbers = {f"x{i}": nr.Float(1e-3, 1e3, log=True) for i in range(6)} | {"n": nr.Int(0, 8)}
     few = nr.Space(kind=nr.Choice("a", "b"), **numbers)
     many = nr.Space(kind=nr.Choice("a", "b"), m=nr.Int(1, 3), **numbers)
@@ -320,7 +320,8 @@ def test_many_numbers_have_related_lengthscales_and_a_start_in_the_middle():
         return policy.refit.prior, first.middle
 
     box = nr.Box([0.0] * 8, [1.0] * 8)
-    assert decided(nr.auto(few)) == ("moderate", False)
+    assert decided(nr.auto(few)) == ("related", False)
+    assert decided(nr.auto(nr.Arms(np.eye(3)))) == ("hvarfner", False)
     assert decided(nr.auto(many)) == decided(nr.auto(box)) == ("related", True)
     assert decided(nr.auto(box, constraints=1)) == decided(nr.auto(box, context=LINE)) == ("hvarfner", False)
     first = nr.Study(nr.auto(many), seed=2).ask().parameters

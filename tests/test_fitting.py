@@ -211,7 +211,7 @@ def test_related_lengthscales_vary_about_a_shared_one():
     around, shared = np.eye(4) - 0.25, np.full((4, 4), 0.25)  # covariances: deviations from the average, the average
     related = multivariate_normal(np.full(4, mode), 0.25 * around + 4.0 * shared)
     paper, ours = (priors.prior_of(kernel, X, 1.0, name, {}) for name in ("hvarfner", "related"))
-    np.testing.assert_allclose(paper.mode, ours.mode, atol=1e-12)
+    np.testing.assert_allclose(paper.mode[:5], ours.mode[:5], atol=1e-12)  # The noise differs.
     rng = np.random.default_rng(0)
     one, other = rng.normal(mode, 1.0, (2, 6))
     one[4:] = other[4:]  # scale and noise

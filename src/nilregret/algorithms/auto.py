@@ -47,13 +47,14 @@ SHARE = 3  # At most this fraction, a third, of a known budget goes into the ini
 LAST = 3  # The last rounds of a known budget, which ask again where answers are noisy,
 AGAIN = 10  # and how many times as many trials there must be.
 LEAST_NOISE, MOST_NOISE = 1e-50, 1e40  # Reward units. Squares of numbers between them are finite and positive.
+OFTEN, SELDOM = 5, 10  # From one search of a single parameter to the next, for one worker and for several.
 FIRST_NOISE = 0.1  # The noise until the first fit, reward units.
 WIDTH = 2.0  # The standard deviations that are shown as bounds.
 DRAWN = 0.6  # The standard deviations by which draws deviate, for clicks and counts.
 RELATED = 0.3  # The lengthscale for clicks and counts, in sides of the domain.
 UNDER_CONTEXTS = {1: (64, 1, 3), 2: (256, 2, 5)}  # Candidates, starts and steps of a search, by real columns.
 FEW_CELLS = 64  # The cells, an arm under a context each, up to which there is a table and no linear models.
-MANY = 8  # The numbers from which lengthscales are expected to be alike, and a design begins in the middle.
+MANY = 8  # The numeric parameters from which the initial design begins in the middle.
 OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
 
@@ -83,8 +84,8 @@ def auto(
     | | once the local search has ended, where only the best point counts, `Elsewhere` | "Second modes" |
     | | there `AskAgain` in the last three rounds of a `budget` of 30 or more, if noisy | docs/choosing.md |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
-    | refit | every third answer, then ever more rarely; priors that find heavy noise | "Fits" |
-    | | from eight numbers on, lengthscales vary about a shared one (`prior="related"`) | "Jagged objectives" |
+    | refit | every third answer, then ever more rarely | "Fits" |
+    | | on boxes and in spaces lengthscales vary about a shared one (`prior="related"`) | "Jagged objectives" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
     | | on arms without constraints `RandomisedBound`, upper bounds of a width that is drawn | docs/recommended.md |
@@ -202,7 +203,7 @@ def _search(domain: Domain, context: Domain | None, *, limited: bool) -> PointSe
         if isinstance(domain, Box | Space) and search.dense(domain):
             return search
     # On the border of the feasible region candidates must be allowed to lie close together.
-    return PointSearch(mutations=256, incumbents=5, apart=0.0001 if limited else 0.001)
+    return PointSearch(mutations=256, incumbents=5, apart=0.0001 if limited else 0.00001)
 
 
 def _limits(constraints: int | Constraints) -> tuple[int, Constraints | None]:
@@ -299,7 +300,7 @@ def _explore(
         return InitialDesign(start)
     first = InitialDesign(start, middle=context is None and _numbers(domain) >= MANY)
     again = () if budget is None or budget < AGAIN * LAST else (AskAgain(budget=budget, rounds=LAST),)
-    single = CoordinateSearch(after=start + 5)
+    single = CoordinateSearch(after=start + 5, every=SELDOM if parallel > 1 else OFTEN)
     local = Elsewhere(after=max(30, start + 20), otherwise=single) if leaves else single
     return InTurn((first, *again, local))
 
@@ -327,9 +328,8 @@ def _constraints(count: int, domain: Domain, context: Domain | None) -> Constrai
 
 def _fits(domain: Domain, context: Domain | None, *, is_known: bool, limited: bool) -> Refit:
     warp, noise = "half-rank" if context is None else "none", "given" if is_known else "unknown"
-    prior = "related" if _numbers(domain) >= MANY else "moderate"
-    if limited or context is not None:  # These were not compared there.
-        prior = "hvarfner"
+    # The prior was compared where it is taken.
+    prior = "hvarfner" if limited or context is not None or isinstance(domain, Arms) else "related"
     return Refit(every=3, growth=0.1, warp=warp, noise=noise, prior=prior)
 
 

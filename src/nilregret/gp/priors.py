@@ -44,7 +44,7 @@ class LogNormals(NamedTuple):
 PRIORS = {
     "hvarfner": LogNormals((math.sqrt(2.0), math.sqrt(3.0)), (-4.0, 1.0), 1e-4),
     "moderate": LogNormals((0.14, 0.7), (0.0, 3.0), 1e-6),
-    "related": LogNormals((math.sqrt(2.0), math.sqrt(3.0)), (0.0, 3.0), 1e-6, related=(0.5, 1.0)),
+    "related": LogNormals((math.sqrt(2.0), math.sqrt(3.0)), (0.0, 3.0), 1e-10, related=(0.5, 1.0)),
 }
 
 
