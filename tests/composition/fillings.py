@@ -382,7 +382,7 @@ REASONS = [
         ("`EarlierStudies`",),
         ("arms under", "box under"),
         "boxes and spaces without contexts",
-        "Studies are mixed by how well they rank the rewards of this one, and under contexts rewards have no one ranking.",
+        "Studies are mixed by how well they rank the rewards of this one, and under contexts there is no one ranking.",
     ),
     Reason(
         ("`ArmModels`",),
