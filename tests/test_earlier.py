@@ -315,6 +315,7 @@ def test_many_trials_are_cut_down():
         ([{"x": 1.0}], "must be `reward`"),
         ([{"z": 1.0, "reward": 2.0}] * 4, "something about x, y, kind"),
         ([{"x": 1.0, "reward": 2.0}] * 2, "no 3 answered trials"),
+        ([{"x": 1.0, "reward": 10**400}, {"x": 2.0, "reward": -1e200}] * 3, "no 3 answered trials"),
         ("nothing.csv", "no file"),
     ],
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .._utils.checks import Array, shown
+from .._utils.checks import LARGEST_REWARD, Array, shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import loads
 from ..storage import Storage
@@ -123,7 +123,7 @@ def _of_optuna(study: Any) -> Source:
     if len(study.directions) > 1:
         raise InvalidInput(f"Study {shown(study.study_name)} has {len(study.directions)} objectives: `like` takes one.")
     sign = 1.0 if study.directions[0].name == "MAXIMIZE" else -1.0
-    done = [trial for trial in study.trials if trial.state.name == "COMPLETE" and math.isfinite(trial.value)]
+    done = [trial for trial in study.trials if trial.state.name == "COMPLETE" and number_of(trial.value) is not None]
     return Source(study.study_name, [Told(trial.params, sign * trial.value) for trial in done])
 
 
@@ -146,12 +146,12 @@ def _of_table(rows: Iterable[Mapping[str, Any]], goal: str, name: str) -> Source
 
 
 def number_of(value: Any) -> float | None:
-    """Returns a finite number, also of a text, or None."""
+    """Returns a finite number that a study could hold, also of a text, or None."""
     try:
         number = math.nan if value is None or isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
-    return number if math.isfinite(number) else None
+    return number if abs(number) <= LARGEST_REWARD else None
 
 
 def _rows_of_file(path: Path) -> list[dict[str, Any]]:

@@ -21,7 +21,8 @@ from .._utils.randomness import Randomness
 from .._utils.serialize import described
 from .explore import COUNTED, MOST_ROUNDS, Explore, Situation
 
-QUANTILES = 128  # values of Z, equally likely, over which a knowledge gradient is averaged
+VALUES = np.linspace(-6.0, 6.0, 193)  # values of Z over which a knowledge gradient is averaged,
+DENSITIES = np.exp(-0.5 * VALUES**2) / np.exp(-0.5 * VALUES**2).sum()  # and how likely each is
 
 
 @final
@@ -81,14 +82,13 @@ class AskAgain(Explore):
 def knowledge_gradients(mean: Array, covariance: Array, noise: float) -> Array:
     """Returns the expected rise of the best posterior mean of n points by one answer at each of them, `(n,)`.
 
+    The expectation is a sum over values of Z. It is exact to a thousandth of the largest where that is not negligible.
+
     Args:
         mean: posterior mean, `(n,)`.
         covariance: posterior covariance, `(n, n)`.
         noise: standard deviation of the noise of the answer.
     """
-    from scipy.special import ndtri  # slow to import, and few policies need it
-
-    normal = ndtri((np.arange(QUANTILES) + 0.5) / QUANTILES)
     moves = covariance / np.sqrt(np.maximum(covariance.diagonal(), 0.0) + noise**2)[:, None]
-    after = mean[None, :, None] + moves[:, :, None] * normal
-    return np.asarray(after.max(axis=1).mean(axis=1) - mean.max())
+    after = mean[None, :, None] + moves[:, :, None] * VALUES
+    return np.asarray(after.max(axis=1) @ DENSITIES - mean.max())
