@@ -34,18 +34,18 @@ from nilregret.integrations.sklearn import NoRegretSearchCV
 from nilregret.simulation.environments import branin, hartmann3, hartmann6
 
 PROBLEMS = {"Branin": branin, "Hartmann-3": hartmann3, "Hartmann-6": hartmann6}
-STDS, TRIALS = (0.05, 1.0), 40
+STDS = (0.05, 1.0)
 
 
-def regret_of_recommended(problem, way, seed):
+def regret_of_recommended(problem, way, seed, trials):
     """Regret of the recommended point, in standard deviations of the problem over its box."""
     f = PROBLEMS[problem]
     low, high = f.domain.lower, f.domain.upper
     values = f(low + (high - low) * np.random.default_rng(0).uniform(size=(4000, len(low))))
     mean, std = values.mean(), values.std()
-    rng, study = np.random.default_rng(2000 + seed), nr.Study(nr.auto(f.domain, budget=TRIALS), seed=seed)
+    rng, study = np.random.default_rng(2000 + seed), nr.Study(nr.auto(f.domain, budget=trials), seed=seed)
     study.quiet = True
-    for _ in range(TRIALS):
+    for _ in range(trials):
         trial, noise = study.ask(), float(rng.choice(STDS))
         reward = (float(f(trial.point[None])[0]) - mean) / std + noise * rng.standard_normal()
         told = {"untold": None, "told": noise, "alike": float(np.sqrt(np.mean(np.square(STDS))))}[way]
@@ -53,12 +53,12 @@ def regret_of_recommended(problem, way, seed):
     return (f.best - float(f(study.best().point[None])[0])) / std
 
 
-def worth_of_noise(seeds):
+def worth_of_noise(seeds, trials):
     """Regret with and without the noise of each answer."""
     every, ways = {}, ("untold", "told", "alike")
     for problem in PROBLEMS:
         for way in ways:
-            found = [regret_of_recommended(problem, way, seed) for seed in range(seeds)]
+            found = [regret_of_recommended(problem, way, seed, trials) for seed in range(seeds)]
             every.setdefault(way, []).append(np.array(found))
         untold, told, alike = (every[way][-1] for way in ways)
         print(f"{problem:10}: regret {untold.mean():.3f} untold; told over untold {ratio(told, untold)}, "
@@ -105,6 +105,7 @@ def worth_of_folds(seeds):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=12)
+    parser.add_argument("--trials", type=int, default=40)
     parser.add_argument(
         "--folds", type=int, metavar="SEEDS", help="what the noise of folds is worth to a search instead"
     )
@@ -112,4 +113,4 @@ if __name__ == "__main__":
     if options.folds:
         worth_of_folds(options.folds)
     else:
-        worth_of_noise(options.seeds)
+        worth_of_noise(options.seeds, options.trials)

@@ -223,6 +223,7 @@ DESCRIBED = [
     UncertaintySampling(W(3)),
     nr.slots.InitialDesign(W(3)),
     nr.slots.CoordinateSearch(every=W(3), after=W(4), steps=W(5)),
+    nr.slots.Elsewhere(after=W(20), hope=F(0.01), stall=W(5), otherwise=nr.slots.CoordinateSearch(every=W(3))),
     nr.slots.AskAgain(budget=W(9), rounds=W(2), noise=F(0.2)),
     nr.slots.InTurn((nr.slots.InitialDesign(W(3)), UniformExploration(W(1)))),
     nr.slots.Ignored(failed=S("worst")),

@@ -218,6 +218,11 @@ def test_every_algorithm_is_made_from_a_file(folder, name):
         ('explore = { type = "uniform" }', "explore", UniformExploration()),
         ('explore = { type = "floor", rate = 0.1 }', "explore", Uniform(0.1)),
         (
+            'explore = { type = "elsewhere", otherwise = { every = 3 } }',
+            "explore",
+            nr.slots.Elsewhere(otherwise=CoordinateSearch(every=3)),
+        ),
+        (
             'explore = { type = "in_turn", parts = [{ type = "initial_design", rounds = 4 }, '
             '{ type = "coordinate_search", every = 3 }] }',
             "explore",

@@ -8,7 +8,10 @@ from collections.abc import Callable
 from itertools import combinations
 from typing import NamedTuple
 
+import numpy as np
+
 import nilregret as nr
+from nilregret.gp.ensemble import EarlierStudy
 from nilregret.policy.policy import Policy
 from nilregret.slots.envelope import (
     CompactBayes,
@@ -109,6 +112,19 @@ def _models(policy: Policy, other: str) -> Policy:
     return policy.using(refit=nr.slots.ArmModels())
 
 
+def _given(policy: Policy, other: str) -> Policy:
+    points = policy.domain.points[:2] if isinstance(policy.domain, nr.Arms) else policy.domain.lower[None]
+    return policy.using(explore=nr.slots.GivenPoints(policy.domain.inside("points", points)))
+
+
+def _earlier(policy: Policy, other: str) -> Policy:
+    if policy.context is None and isinstance(policy.domain, nr.Arms) and other != "domain":  # it is for boxes
+        policy = policy.using(domain=BOX)
+    points = np.linspace(0.0, 1.0, 2)[:, None].repeat(policy.domain.dimension, axis=1)
+    study = EarlierStudy(name="a", points=points, targets=[0.0, 1.0], kernel=nr.Matern(), regularization=NOISE**2)
+    return policy.using(refit=nr.slots.EarlierStudies(studies=[study], around=nr.slots.Refit(every=5, restarts=0)))
+
+
 def _likelihood(policy: Policy, other: str) -> Policy:
     if other != "objective":  # which it is for
         policy = _known(nr.slots.Bernoulli())(policy, other)
@@ -133,6 +149,7 @@ FILLINGS = [
     _using("explore", "`Uniform`", nr.slots.Uniform(0.2)),
     _using("explore", "`UncertaintySampling`", UncertaintySampling(3)),
     _using("explore", "`InitialDesign`", nr.slots.InitialDesign(3)),
+    Filling("explore", "`GivenPoints`", _given),
     _using("explore", "`CoordinateSearch`", nr.slots.CoordinateSearch(every=3, after=3, steps=8)),
     _using("explore", "`Elsewhere`", nr.slots.Elsewhere(after=15)),
     _using("explore", "`AskAgain`", nr.slots.AskAgain(budget=8, rounds=4, noise=0.0)),
@@ -183,6 +200,7 @@ FILLINGS = [
            nr.slots.LengthscaleBank(factors=(1.0, 3.0), weight=None, around=nr.slots.Refit(every=5, restarts=0))),
     _using("refit", "`RegretBalancing`", RegretBalancing(factors=(1.0, 0.4), norm_bound=1.0, noise=NOISE)),
     Filling("refit", "`ArmModels`", _models),
+    Filling("refit", "`EarlierStudies`", _earlier),
     _using("constraints", "`EveryRound`", nr.EveryRound(noise=NOISE)),
     Filling("constraints", "`EveryRound(rule='probability')`", _by_log_probability),
     _using("constraints", "`OnAverage`", nr.OnAverage(noise=NOISE, step=0.5)),
@@ -217,7 +235,7 @@ class Reason(NamedTuple):
     reason: str
 
 
-LEARNED = ("`Refit", "`LengthscaleBank`", "`RegretBalancing`", "`ArmModels`")
+LEARNED = ("`Refit", "`LengthscaleBank`", "`RegretBalancing`", "`ArmModels`", "`EarlierStudies`")
 REASONS = [
     Reason(
         ("`Discount`", "`DriftBank`", "`AllOf`"),
@@ -275,6 +293,7 @@ REASONS = [
             "`Uniform`",
             "`UncertaintySampling`",
             "`InitialDesign`",
+            "`GivenPoints`",
             "`CoordinateSearch`",
             "`Elsewhere`",
             "`AskAgain`",
@@ -355,9 +374,15 @@ REASONS = [
     ),
     Reason(
         ("`GaussianDraws`",),
-        ("box", "space"),
+        ("box", "space", "`EarlierStudies`"),
         "finitely many arms",
         "Each arm has a draw by itself, and of infinitely many independent draws none is the largest.",
+    ),
+    Reason(
+        ("`EarlierStudies`",),
+        ("arms under", "box under"),
+        "boxes and spaces without contexts",
+        "Studies are mixed by how well they rank the rewards of this one, and under contexts there is no one ranking.",
     ),
     Reason(
         ("`ArmModels`",),

@@ -45,7 +45,7 @@ def with_earlier(policy: Policy[D], like: Any, *, goal: str = "maximize") -> Pol
     if isinstance(domain, Arms) or policy.context is not None or fits is None:
         raise InvalidInput(
             "`like` is for boxes and spaces without contexts, whose kernel is fitted: leave it out on arms, under "
-            "contexts and with `nr.Safe`."
+            "contexts, and where constraints are certified."
         )
     found: list[EarlierStudy] = []
     for sources in read_sources(like, goal):

@@ -197,6 +197,7 @@ SEARCH = Schema(PointSearch)
 # Inner tables by entry: without a `type`, and with one.
 PLAIN = {
     "refit": REFIT, "around": REFIT, "search": SEARCH, "v": POWER_LAW, "threshold": POWER_LAW, "ridge": POWER_LAW,
+    "otherwise": Schema(CoordinateSearch),
 }  # fmt: skip
 TYPED: dict[str, tuple[type, dict[str, Schema]]] = {
     **dict.fromkeys(("kernel", "left", "right"), (Kernel, KERNELS)), **PARTS, "refit": (Learning, REFITS),

@@ -29,6 +29,7 @@ ADVICE = {
         "A trial without a usable reward is told by `nilregret fail`: it stays on record and does not reach the model."
     ),
     "plays": "Give their average, with --plays and --scatter.",
+    "std": "Leave --std out. Studies of `auto`, `gp_ucb` and `expected_improvement` take it.",
     "more_plays": "More plays of it are told by `nilregret add`.",
     "context": "Give it with --context.",
     "no_context": "Leave out --context.",

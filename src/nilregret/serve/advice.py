@@ -15,6 +15,7 @@ ADVICE = {
     "unusable": "A decision without a usable reward is told by `POST .../decisions/ID/failure`: it stays on record and "
     "does not reach the model.",
     "plays": 'It is a list of numbers, or {"count": n, "sum": s, "squares": q}.',
+    "std": "Leave `std` out. Studies of `auto`, `gp_ucb` and `expected_improvement` take it.",
     "more_plays": "More plays of it are told by `POST .../observations`.",
     "context": "Give it as `context`: numbers, or an object of parameters by name.",
     "among": "It is a list of points, or of objects of parameters.",
