@@ -1,10 +1,13 @@
 """Rounds that ask again at points that were tried, where answers are noisy."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.slots import AskAgain, InitialDesign, InTurn
+from nilregret.slots import AskAgain, Explore, InitialDesign, InTurn, described
 from nilregret.slots.ask_again import knowledge_gradients
 from nilregret.testing import check_policy
 
@@ -43,6 +46,39 @@ def test_knowledge_gradients_are_expectations():
     assert knowledge_gradients(np.array([1.0, 0.0]), np.zeros((2, 2)), 1.0) == pytest.approx([0.0, 0.0])
 
 
+def test_a_rare_change_of_mind_counts():
+    # Two independent points, one of which is known: s phi(z) - d Phi(-z) with z = d / s = 3 (Frazier et al. 2009).
+    found = knowledge_gradients(np.array([3.0, 0.0]), np.diag([0.0, 2.0]), np.sqrt(2.0))
+    assert found == pytest.approx([0.0, 3.82154e-4], rel=1e-2, abs=1e-12)
+
+
+@described
+@dataclass(frozen=True)
+class Noted(Explore):
+    """A part that forces nothing and keeps the noise it is shown."""
+
+    seen: ClassVar[list[float]] = []
+
+    def due(self, uniform, history, randomness):
+        return history > 0
+
+    @property
+    def uniform(self):
+        return False
+
+    def places(self, situation):
+        self.seen.append(situation.answered().noise)
+        return np.zeros((0, situation.domain.dimension))
+
+
+def test_the_noise_of_an_answer_to_come_is_that_of_the_median_one():
+    study = nr.Study(policy_of(noise=0.2).using(explore=Noted()), seed=0)
+    for std in (0.2, None, 0.6, 0.6, 0.6):
+        study.tell(study.ask(), 0.5, std=std)
+        study.ask()
+    assert pytest.approx([0.2, 0.2, 0.2, 0.2 / np.sqrt(5.0 / 9.0), 0.6]) == Noted.seen[::2]
+
+
 @pytest.mark.parametrize("domain", [SQUARE, nr.Box([0.0, 0.0], [1.0, 1.0]), MIXED], ids=["space", "box", "mixed"])
 def test_the_last_rounds_of_the_budget_ask_for_what_was_tried(domain):
     seen = places(play(policy_of(domain), 20, noise=0.1))
@@ -67,6 +103,8 @@ def test_one_answer_again_shows_that_there_is_no_noise():
 def test_auto_asks_again_where_it_knows_the_budget_and_learns_of_noise():
     assert "AskAgain" not in nr.auto(SQUARE).to_json()
     assert "AskAgain" not in nr.auto(SQUARE, budget=20).to_json()
+    for more in ({"context": SQUARE}, {"regret": "cumulative"}, {"world": "switching"}, {"constraints": 1}):
+        assert "AskAgain" not in nr.auto(SQUARE, budget=60, **more).to_json()
     rng = np.random.default_rng(0)
     result = nr.maximize(lambda x, y: -x - y + rng.standard_normal(), SQUARE, trials=32, progress=False)
     assert len(set(places(result.study))) < 32

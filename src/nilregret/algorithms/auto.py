@@ -299,10 +299,11 @@ def _explore(
     if isinstance(domain, Arms) or limited:  # Near the best feasible point most points are infeasible.
         return InitialDesign(start)
     first = InitialDesign(start, middle=context is None and _numbers(domain) >= MANY)
-    again = () if budget is None or budget < AGAIN * LAST else (AskAgain(budget=budget, rounds=LAST),)
     single = CoordinateSearch(after=start + 5, every=SELDOM if parallel > 1 else OFTEN)
-    local = Elsewhere(after=max(30, start + 20), otherwise=single) if leaves else single
-    return InTurn((first, *again, local))
+    if not leaves:
+        return InTurn((first, single))
+    again = () if budget is None or budget < AGAIN * LAST else (AskAgain(budget=budget, rounds=LAST),)
+    return InTurn((first, *again, Elsewhere(after=max(30, start + 20), otherwise=single)))
 
 
 def _score(domain: Domain, context: Domain | None, pending: Pending, *, limited: bool, cumulative: bool) -> Score:

@@ -8,16 +8,22 @@
 | L_i | | pairs of points that mu_i ranks the other way than y does | (n, n) |
 | w_i | `rank_shares` | share of the resampled points on which study i has the smallest loss | (m + 1,) |
 
-This is the rank-weighted ensemble of Feurer, Letham & Bakshy 2018, "Scalable meta-learning for Bayesian optimization".
-Losses are resampled by the bootstrap, as in the later version (Feurer, Letham, Hutter & Bakshy 2022). Ranks need no
-common unit, so a study with other rewards is as good as one with the same.
+These are the ranking losses of Feurer, Letham & Bakshy 2018, "Scalable meta-learning for Bayesian optimization using
+ranking-weighted Gaussian process ensembles". Losses are resampled by the bootstrap, as in the later version (Feurer,
+Letham, Hutter & Bakshy 2022), and not by draws of the posterior. Ranks need no common unit, so a study with other
+rewards is as good as one with the same.
 
 This study is judged by its predictions at points that were left out: with M = K + lambda N^{-1} and alpha = M^{-1} y,
 mu_0 without point j is y_j - alpha_j / (M^{-1})_jj there. Otherwise it would rank its own points best of all.
 
 A study counts nothing if its median loss is beyond the median of the losses of this study. So many useless studies do
 not win together by chance, which is the paper's guard against weight dilution. The paper takes the 95% quantile, which
-was measured to hold this study back (docs/earlier-studies.md). Of equal losses the study's own counts.
+was measured to hold this study back (docs/earlier-studies.md). Of equal losses the study's own counts, and
+else that of the first study.
+
+Other departures: the posterior is the mixture of the posteriors, whose variance grows if they disagree (`mixture`). In
+the paper it is a sum of independent processes, of variance sum_i w_i^2 s_i^2. Only the 200 points with the best rewards
+are ranked. Before three points all studies have the same share.
 """
 
 from __future__ import annotations

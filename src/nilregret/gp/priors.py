@@ -80,7 +80,10 @@ class Prior(NamedTuple):
         return self._replace(low=low, high=high)
 
     def log_density(self, theta: Array) -> tuple[float, Array]:
-        """Returns the log density of exp(theta), log-normal, and its gradient in theta."""
+        """Returns the log density of exp(theta), log-normal, and its gradient in theta.
+
+        With related lengthscales it is the density up to a constant factor.
+        """
         if not self.informative:
             return 0.0, np.zeros(len(theta))
         z = (theta - self.location) / self.spread
@@ -94,7 +97,10 @@ class Prior(NamedTuple):
         return value, gradient
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """Returns random parameters `(count, p + 1)` for starts, which may be out of bounds."""
+        """Returns random parameters `(count, p + 1)` for starts, which may be out of bounds.
+
+        The average of related ones varies by a little more than `shared`.
+        """
         drawn = self.location + self.spread * rng.standard_normal((count, len(self.location)))
         if len(self.related):
             drawn[:, self.related] += self.shared * rng.standard_normal((count, 1))
@@ -150,7 +156,7 @@ def _bounds(kind: str, given: tuple[float, float]) -> tuple[float, float]:
 def _expected(parameter: Hyperparameter, prior: LogNormals) -> tuple[float, float, float, float]:
     """Returns location and spread of the logarithm, and bounds, for the unit cube and standardised rewards."""
     if parameter.kind == "period":
-        return 0.0, PERIOD_SPREAD, 1.0, 1.0  # about the period that is given, which `_prior` puts in
+        return 0.0, PERIOD_SPREAD, 1.0, 1.0  # about the period that is given, which `prior_of` puts in
     if parameter.kind in ("lengthscale", "angle"):  # a circle of radius 1 is about as large as the unit cube
         location, spread = prior.lengthscale
         return location + 0.5 * math.log(parameter.dimension), spread, 0.025, 1e3

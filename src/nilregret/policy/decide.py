@@ -164,11 +164,10 @@ def _answered(memory: MemoryRunner, context: Array | None) -> Answered | None:
     means = engine.means(posterior.belief, each)
     order = np.argsort(-means, kind="stable")[:MOST_ANSWERED]
     covariance = posterior.belief.observed.covariance(np.array([engine.cell_now(each[i]) for i in order]))
-    points, noise = np.array([each[i].point for i in order]), math.sqrt(posterior.ridge)
-    share, stds = posterior.noise_share, [trial.std for trial in trials if trial.std is not None]
-    if stds:  # Fits then find what is left beyond the noise that was told.
-        beyond = float(np.median(stds)) / posterior.units.unit
-        share, noise = share * math.hypot(noise, beyond) / noise, math.hypot(noise, beyond)
+    points = np.array([each[i].point for i in order])
+    # An answer to come is as noisy as the median one. Fits find the noise of those alone that came without `std`.
+    usual = 1.0 / math.sqrt(np.median([1.0 if t.std is None else posterior.noise.weight(t) for t in trials]))
+    noise, share = usual * math.sqrt(posterior.ridge), usual * posterior.noise_share
     told = {(trial.point.tobytes(), trial.reward) for trial in trials}
     noisy = len(each) == len(trials) or len(told) > len(each)
     return Answered(points, means[order], covariance, noise, share, noisy)

@@ -172,7 +172,9 @@ class TrainedPosterior:
 
         If its target is its reward, the entry is made when somebody looks at it.
         """
-        self._batches.append(([self._entry(trial)], [target]))
+        # One call less in every round.
+        entry = self.engine.entry(trial) if trial.std is None else self._entry(trial)
+        self._batches.append(([entry], [target]))
         if self._of_rewards:
             self._unmade.append(trial)
         else:

@@ -82,7 +82,7 @@ class AskAgain(Explore):
 def knowledge_gradients(mean: Array, covariance: Array, noise: float) -> Array:
     """Returns the expected rise of the best posterior mean of n points by one answer at each of them, `(n,)`.
 
-    The expectation is a sum over values of Z. It is exact to a thousandth of the largest where that is not negligible.
+    The expectation is a sum over values of Z, whose error is below a half percent of the largest.
 
     Args:
         mean: posterior mean, `(n,)`.

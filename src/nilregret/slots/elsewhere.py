@@ -51,7 +51,7 @@ RESOLUTION = 0.003  # Nats of log expected improvement that are not worth anothe
 MOST_KEPT = 128  # The largest number of results that a run keeps.
 MUTATIONS = (2**31 + 3,)  # The key of a random stream apart from those of trials.
 
-PRIOR = "moderate"  # The prior of these fits, since a promise fades only where little noise may be found.
+PRIOR = "moderate"  # The prior of these fits, with which `LITTLE` and `hope` were chosen.
 
 IMPROVEMENT = ExpectedImprovement()
 
@@ -118,11 +118,12 @@ class Elsewhere(Explore):
     """Rounds that look for another basin once the local search has ended by its own belief.
 
     The local search has ended if no point around the best one promises more than a share `hope` of S. A model of all
-    answers says so, in the units of the first ten. The basin then consists of points related to the best one, and of
-    trials that no valley of the posterior mean separates from it. It stays as it is for the phase. Rounds of the phase
-    play the largest expected improvement over the best trial outside, under a model of the trials outside alone. The
-    phase ends after `stall` answers in a row without a gain outside. Then its best point is the centre of another
-    exhausted basin, and at least `rest` rounds are ordinary ones. If nothing was won, the next rest is twice as long.
+    answers says so, in the units of the first ten. The basin then has the points related to the best one. It also has
+    the trials above the median of those ten that no valley of the posterior mean separates from it. It stays as it is
+    for the phase. Rounds of the phase play the largest expected improvement over the best trial outside, under a model
+    of the trials outside alone. The phase ends after `stall` answers in a row without a gain outside. Then its best
+    point is the centre of another exhausted basin, and at least `rest` rounds are ordinary ones. After a phase that won
+    nothing there are twice as many as after the one before.
 
     Everything is a function of the answers by trial number. It has no effect on arms, under contexts or constraints,
     without fits, or where the noise exceeds a fiftieth of S.

@@ -118,8 +118,8 @@ class Refit(Learning):
 
     Attributes:
         every: number of rewards between two fits.
-        prior: "hvarfner" (Hvarfner et al. 2024), "moderate", which finds heavy noise, "related" (for many parameters,
-            with lengthscales about a shared one) or "none" for maximum likelihood. `nilregret.gp.fitting.fit` has them.
+        prior: "hvarfner" (Hvarfner et al. 2024), "moderate", which finds heavy noise, "related" (with
+            lengthscales about a shared one) or "none" for maximum likelihood. `nilregret.gp.fitting.fit` has them.
         restarts: number of random starts of each fit.
         outputs: "answered" fits to the rewards of observed trials. The option "own" fits to the training data of the
             policy, with the imputed values of pending trials. The code released by Verma et al. 2022 does so.
