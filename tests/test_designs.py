@@ -101,6 +101,11 @@ def test_designs_are_valid_distinct_and_a_function_of_the_seed(name):
     assert coordinates(space) == len(space.parameters)
 
 
+def test_no_given_points_are_refused():
+    with pytest.raises(nr.errors.InvalidInput, match="is empty"):  # their description would lose the dimension
+        nr.slots.GivenPoints(np.zeros((0, 2)))
+
+
 def test_a_design_begins_in_the_middle_where_that_is_wanted():
     plain, begun = design(MIXED, 8, rng()), design(MIXED, 8, rng(), middle=True)
     assert np.array_equal(begun[1:], plain[1:])

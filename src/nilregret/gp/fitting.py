@@ -141,8 +141,9 @@ def fit(
     log-normal (0, 3), at least 1e-6. Under it heavy noise is found.
 
     Prior "related" has the noise of "moderate", at least 1e-10. It is for several columns with a lengthscale each. The
-    average of their logarithms has the mode of "hvarfner", with standard deviation 1. Each differs from the average with
-    standard deviation 0.5. So few answers suffice to learn how smooth a function is, and many show which columns do not matter.
+    average of their logarithms has the mode of "hvarfner", with standard deviation 1, and each differs from the average
+    with standard deviation 0.5. So few answers suffice to learn how smooth a function is, and many show which columns
+    do not matter.
 
     The paper has no scale, since rewards are standardised. A kernel with a scale has a log-normal prior (1, 1) here, of
     mode 1. Without this prior, data that look linear drive scale and lengthscale to infinity together, and the scales

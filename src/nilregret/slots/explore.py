@@ -334,6 +334,8 @@ class GivenPoints(Explore):
 
     def __post_init__(self) -> None:
         settle(self, points=frozen(points_array("points", self.points).copy()))
+        if not len(self.points):
+            raise InvalidInput("`points` is empty: give at least one point, or leave this part out.")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GivenPoints) and np.array_equal(self.points, other.points)
