@@ -178,7 +178,7 @@ def auto(
         noise=std, regularization=std**2, context=context, memory=_memory(world),
         explore=_explore(domain, context, budget, parallel, limited=limited and context is None, leaves=leaves),
         pending=pending, constraints=_constraints(count, domain, context),
-        search=_search(domain, context, limited=limited),
+        search=_search(domain, context, limited=limited, several=parallel > 1),
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _with_models(policy, world, answers) if by_models else policy
@@ -191,8 +191,10 @@ def _first_kernel(domain: Domain, context: Domain | None, noise: float) -> Kerne
     return (min(noise, MOST_NOISE) / FIRST_NOISE) ** 2 * kernel_for(domain, context=context, lengthscale=0.5)
 
 
-def _search(domain: Domain, context: Domain | None, *, limited: bool) -> PointSearch:
+def _search(domain: Domain, context: Domain | None, *, limited: bool, several: bool) -> PointSearch:
     """Returns the search of a box or space.
+
+    Several open trials keep apart, since two that nearly agree say little more than one.
 
     Under contexts the candidates are predicted anew in each round, which costs O(n^2) for each. So in one and two real
     columns there are no more than show every peak (docs/choosing.md, "Searches").
@@ -203,7 +205,8 @@ def _search(domain: Domain, context: Domain | None, *, limited: bool) -> PointSe
         if isinstance(domain, Box | Space) and search.dense(domain):
             return search
     # On the border of the feasible region candidates must be allowed to lie close together.
-    return PointSearch(mutations=256, incumbents=5, apart=0.0001 if limited else 0.00001)
+    apart = 0.0001 if limited else 0.001 if several else 0.00001
+    return PointSearch(mutations=256, incumbents=5, apart=apart)
 
 
 def _limits(constraints: int | Constraints) -> tuple[int, Constraints | None]:
