@@ -292,6 +292,24 @@ def test_a_fit_and_a_warp_take_the_noise_in_the_units_of_rewards(warp):
     assert abs(study(1.0).predict([[(0.37 * 3) % 1.0]])[0][0] - np.sin(5.0 * ((0.37 * 3) % 1.0))) < 1e-3  # exact
 
 
+def test_answers_of_known_noise_are_believed_beside_worse_ones():
+    # Half-ranks weighed bad answers up and reached down to them: 0.9754 +- 0.003 was believed to be 0.9721.
+    rows = np.array(
+        [
+            (0.2, 0.9, 0.63, 0.002), (0.9, 0.9, 0.65, 0.006), (0.5, 0.95, 0.63, 0.003), (0.1, 0.6, 0.63, 0.003),
+            (0.3, 0.5, 0.947, 0.006), (0.4, 0.45, 0.956, 0.008), (0.5, 0.4, 0.972, 0.003), (0.55, 0.42, 0.974, 0.004),
+            (0.6, 0.38, 0.972, 0.003), (0.52, 0.35, 0.972, 0.004), (0.65, 0.4, 0.9754, 0.003), (0.7, 0.3, 0.96, 0.007),
+            (0.8, 0.35, 0.958, 0.008), (0.58, 0.36, 0.972, 0.003), (0.5, 0.3, 0.97, 0.0035),
+        ]
+    )  # fmt: skip
+    study = nr.Study(nr.auto(nr.Box([0.0, 0.0], [1.0, 1.0])), seed=0)
+    for *point, reward, std in rows:
+        study.add(point, reward, std=std)
+    assert study.best().number == 10
+    mean, std = study.predict([[0.65, 0.4]])
+    assert (mean[0], std[0]) == (pytest.approx(0.9754, abs=0.001), pytest.approx(0.003, rel=0.1))
+
+
 @pytest.mark.parametrize("std", [-0.1, float("nan"), float("inf"), True, "much", [0.1], 1e200])
 def test_a_standard_deviation_that_is_none(std):
     study = nr.Study(policies()["arms"])

@@ -22,7 +22,7 @@ from ..gp.context_bank import Candidate
 from ..gp.ensemble import Ensemble
 from ..gp.fitting import FEWEST, MOST_RESTARTS, Standardization, fit
 from ..gp.priors import PRIORS
-from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log, warped_std
+from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log
 from ..kernels import Kernel
 from ..kernels.factorization import LEAST_REGULARIZATION
 from .base import Policy
@@ -131,7 +131,7 @@ class Refit(Learning):
             the median up and replaces the lower half by normal scores (`nilregret.gp.warping.half_rank`). Outliers and
             cliffs then do not hide the rest. The option "signed-log" is for constraint values: it keeps values near 0
             and takes logarithms of those far away. The map is of the rewards that the fit saw, and results are mapped
-            back.
+            back. Nothing is warped once the noise of a reward was told.
         noise: "fitted" starts from the policy's noise. The option "unknown" starts from the mode of its prior. The
             option "given" keeps the policy's noise, unless rewards a million times larger need more for the
             computation. For warped rewards it is the noise of those from the median up.
@@ -203,15 +203,16 @@ class Refit(Learning):
     ) -> Refitted:  # fmt: skip
         """Returns kernel and noise for rows `(n, d)` with rewards `(n,)`, in a box with sides `(d,)`.
 
-        `stds` `(n,)` has the noise of rewards where it is known, and nan elsewhere. The fitted noise is that of the
-        others. If there are none, its prior decides, and under maximum likelihood its first value stays.
+        `stds` `(n,)` has the noise of rewards where it is known, and nan elsewhere. Rewards are then not warped. The
+        fitted noise is that of the others. If there are none, its prior decides. Under maximum likelihood its first
+        value stays then.
 
         If there is nothing to learn from (equal rewards, or fewer than three distinct points), kernel and noise stay,
         and only the mean is fitted. If the noise is unknown (`noise="unknown"`), the kernel's unit is unknown, too.
         Then even one or two points are fitted under the prior. For equal rewards the noise is the mode of its prior.
         """
-        warp = WARPS[self.warp](rewards)
-        stds = None if stds is None else warped_std(warp, rewards, stds)
+        # A warp weighs answers of known noise by their rank, and their belief reaches down to the worst rewards.
+        warp = WARPS[self.warp](rewards) if stds is None else None
         rewards = rewards if warp is None else warp.to(rewards)
         scale = Standardization.of(rewards) if self.standardize else Standardization(prior_mean, 1.0)
         fewest = 1 if self.noise == "unknown" and self.prior != "none" else FEWEST
