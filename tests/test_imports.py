@@ -214,7 +214,8 @@ def asked_classes(node):
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    script = "import nilregret, sys; nilregret.Study; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    used = "import nilregret, sys; nilregret.Study, nilregret.auto"
+    script = f"{used}; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"matplotlib", "sklearn", "sqlalchemy", "msgspec", "tqdm", "tabulate", "click", "loky", "threadpoolctl"}
     heavy |= {"optuna", "pandas", "pyarrow", "dask", "distributed"}

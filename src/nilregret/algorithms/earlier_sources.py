@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from .._utils.checks import LARGEST_REWARD, Array, shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import loads
-from ..storage import Storage
-from ..storage.opening import opened
+from .._utils.urls import url_of
+from ..storage.base import Storage
 
 REWARDS = ("reward", "value")  # columns of a table that hold the reward, the first one that is there
 KINDS = (
@@ -99,8 +99,10 @@ def _of_trials(policy: Any, trials: Iterable[Any], goal: str, name: str) -> Sour
 
 def _of_storage(path: str) -> list[Source]:
     """Returns the studies of a storage, or the one named after a "#"."""
+    from ..storage.opening import opened  # slow to import, and most policies have no earlier studies
+
     url, _, name = path.partition("#")
-    storage = opened(url if "://" in url else f"sqlite:///{url}", make=False)
+    storage = opened(url_of(url), make=False)
     try:
         return _of_names(storage, [name] if name else storage.names())
     finally:

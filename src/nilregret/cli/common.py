@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from .._utils.errors import InvalidInput
+from .._utils.urls import url_of
 from .errors import with_error_sentences
 
 if TYPE_CHECKING:
@@ -72,11 +73,6 @@ def print_json(value: Any) -> None:
     from ..study.formatting import as_json
 
     click.echo(as_json(value))
-
-
-def url_of(storage: str) -> str:
-    """Returns the URL of a storage, which may be given as the path of an SQLite file."""
-    return storage if "://" in storage or storage.startswith("sqlite:") else f"sqlite:///{storage}"
 
 
 def storage_at(storage: str, *, make: bool = False) -> SqlStorage:

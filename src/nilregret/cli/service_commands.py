@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._utils.errors import InvalidInput, MissingExtra
-from .common import echo, json_option, storage_at, url_of
+from .._utils.urls import url_of
+from .common import echo, json_option, storage_at
 from .errors import with_error_sentences
 
 if TYPE_CHECKING:

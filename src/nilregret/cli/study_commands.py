@@ -10,7 +10,8 @@ import click
 
 from .._utils.checks import many
 from .._utils.errors import InvalidInput
-from .common import echo, json_option, opened_study, print_json, storage_at, study_command, url_of
+from .._utils.urls import url_of
+from .common import echo, json_option, opened_study, print_json, storage_at, study_command
 
 if TYPE_CHECKING:
     from ..study.study import Study
