@@ -83,13 +83,15 @@ def _study(source: Source, policy: Policy) -> EarlierStudy | None:
         where = dict(zip(domain.parameters, (columns for _, columns in domain.columns()), strict=True))
         columns = [column for name in names for column in range(*where[name].indices(domain.dimension))]
     fits = replace(cast("Refit", policy.fitting), noise="unknown")  # `with_earlier` has checked that there are fits
-    kernel, ridge, scale, warp = fits(
+    fitted = fits(
         kernel_for(part, lengthscale=0.5), rows[:, columns], rewards, sides(part),
         noise=math.sqrt(policy.regularization), seed=0,
     )  # fmt: skip
-    targets = scale.to(rewards if warp is None else warp.to(rewards))
-    kernel = kernel if len(columns) == domain.dimension else kernel.on(*columns)
-    return EarlierStudy(name=source.name, points=rows, targets=targets, kernel=kernel, regularization=ridge)
+    kernel = fitted.kernel if len(columns) == domain.dimension else fitted.kernel.on(*columns)
+    return EarlierStudy(
+        name=source.name, points=rows, targets=fitted.targets(rewards), kernel=kernel,
+        regularization=fitted.regularization,
+    )  # fmt: skip
 
 
 def _rows_of_box(trials: Sequence[Told], domain: Domain) -> tuple[Array, Array, list[str]] | None:

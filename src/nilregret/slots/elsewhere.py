@@ -328,8 +328,7 @@ def _in_first_units(rewards: Array) -> tuple[Array, float]:
 def _posterior(fitted: Refitted, points: Array, rewards: Array) -> AtPoints:
     """Returns the posterior of a fit after these answers, in the units of the fit."""
     posterior = posterior_at_points(fitted.kernel, points.shape[1], fitted.regularization)
-    warped = rewards if fitted.warp is None else fitted.warp.to(rewards)
-    posterior.extend(points, fitted.scale.to(warped))
+    posterior.extend(points, fitted.targets(rewards))
     return posterior
 
 

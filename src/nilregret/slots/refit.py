@@ -82,6 +82,10 @@ class Refitted(NamedTuple):
     scale: Standardization  # of the warped rewards, with the mean of the process and the std of the rewards
     warp: AnyWarp | None = None  # warp of the rewards, applied first
 
+    def targets(self, rewards: Array) -> Array:
+        """Returns rewards in the units of the posterior."""
+        return self.scale.to(rewards if self.warp is None else self.warp.to(rewards))
+
     def plain(self) -> dict[str, Any]:
         """Returns plain JSON values that keep every bit."""
         return {
