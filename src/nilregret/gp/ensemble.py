@@ -44,7 +44,6 @@ from .protocol import RevisablePosterior
 
 SAMPLES = 200  # bootstrap samples of the points
 JUDGED = 200  # most points by which studies are judged: those of this study with the best rewards
-GUARD = 50.0  # percentile of the losses of this study beyond which another one counts nothing
 FEWEST = 3  # points of this study before which all studies have the same share
 
 P = TypeVar("P", bound=RevisablePosterior)
@@ -150,9 +149,8 @@ def rank_shares(own: AtPoints, earlier: Sequence[AtPoints]) -> Array:
     means = [study.mean(points) for study in earlier]
     losses = np.array([_losses(draws, left_out(own, rows), rewards, own=True)])
     losses = np.vstack([losses, *(_losses(draws, mean, rewards, own=False) for mean in means)])
-    useless = np.median(losses, axis=1) > np.percentile(losses[0], GUARD)
-    useless[0] = False
-    losses[useless] = np.inf
+    middle = np.median(losses, axis=1)
+    losses[middle > middle[0]] = np.inf
     return np.bincount(losses.argmin(axis=0), minlength=len(losses)) / SAMPLES
 
 
