@@ -164,14 +164,14 @@ def auto(
     count, part = _limits(constraints)
     limited = count > 0 or part is not None
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
+    pending, signed = _pending(answers, parallel), count > 0 or (part is not None and part.by_sign)
     kind = None if reward is None else chosen_reward(reward)
     by_models = cumulative and _by_models(domain, context, part, answers)
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
         if noise is not None:
             raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
         if not by_models and like is None:
-            return _of_rates(kind, domain, context, world, pending=_pending(answers, parallel))
-    pending, signed = _pending(answers, parallel), count > 0 or (part is not None and part.by_sign)
+            return _of_rates(kind, domain, context, world, pending=pending)
     policy = build(
         "auto", domain, _first_kernel(domain, context, std), ConstantWidth(value=WIDTH),
         _score(domain, context, pending, limited=signed, cumulative=cumulative),

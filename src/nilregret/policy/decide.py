@@ -117,10 +117,14 @@ def _situation(memory: MemoryRunner, context: Array | None, randomness: Randomne
 
 def _answers(memory: MemoryRunner) -> list[Trial]:
     """Returns the answered trials that count, by number."""
-    data = memory.outputs.reward.data
-    is_answer = data.pending.is_answer
-    told = (trial for trial in data.posterior.trials if trial.reward is not None and is_answer(trial.number))
+    told = (trial for trial in _counted(memory) if trial.reward is not None)
     return sorted(told, key=lambda trial: trial.number)
+
+
+def _counted(memory: MemoryRunner) -> list[Trial]:
+    """Returns the trials that count and are neither open nor dropped, in the order of the posterior."""
+    data = memory.outputs.reward.data
+    return [trial for trial in data.posterior.trials if data.pending.is_answer(trial.number)]
 
 
 def _open_points(memory: MemoryRunner) -> Array:
@@ -131,10 +135,8 @@ def _open_points(memory: MemoryRunner) -> Array:
 
 def _comparable(memory: MemoryRunner) -> list[Trial]:
     """Returns the answered trials that count, of which those inside the constraints in the mean if there are any."""
-    outputs = memory.outputs
-    data, posterior = outputs.reward.data, outputs.reward.posterior
-    trials = [trial for trial in posterior.trials if data.pending.is_answer(trial.number)]
-    inside = outputs.inside(trials) if trials else None
+    trials = _counted(memory)
+    inside = memory.outputs.inside(trials) if trials else None
     if inside is not None and inside.any():
         trials = [trial for trial, is_inside in zip(trials, inside, strict=True) if is_inside]
     return trials

@@ -155,7 +155,7 @@ class TrainedPosterior:
 
     def _entry(self, trial: Trial) -> Any:
         """Returns the entry of a trial in the belief, with the weight of a noise that is told."""
-        return self.engine.entry(trial) if trial.std is None else self.noise.entry(self.engine, trial)
+        return self.noise.entry(self.engine, trial)
 
     def learn(self, entries: list[Entry]) -> None:
         """Adds entries to the belief."""
