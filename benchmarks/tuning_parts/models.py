@@ -101,15 +101,18 @@ def extra_trees_wine(p):
     return log_loss(model, "wine", 178)
 
 
-def sgd_cancer(p):
+def sgd(loss, p):
     from sklearn.linear_model import SGDClassifier
 
-    model = SGDClassifier(
-        loss="log_loss", penalty="elasticnet", alpha=p["alpha"], l1_ratio=p["l1"], eta0=p["eta"],
+    return SGDClassifier(
+        loss=loss, penalty="elasticnet", alpha=p["alpha"], l1_ratio=p["l1"], eta0=p["eta"],
         learning_rate=p["schedule"], power_t=p["power"], average=p["average"], max_iter=p["epochs"], tol=None,
         random_state=0,
     )  # fmt: skip
-    return log_loss(model, "breast_cancer", 400)
+
+
+def sgd_cancer(p):
+    return log_loss(sgd("log_loss", p), "breast_cancer", 400)
 
 
 def splines_diabetes(p):

@@ -8,6 +8,7 @@ from nilregret import Choice, Float, Int
 
 from .base import log, log_int, model_problem
 from .data import log_loss, squared_error
+from .models import sgd
 
 
 def histogram(kind, p):
@@ -93,16 +94,11 @@ def mlp_pixel(p):
 
 
 def sgd_below(p):
-    from sklearn.linear_model import SGDClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import PolynomialFeatures
 
-    model = SGDClassifier(
-        loss="modified_huber", penalty="elasticnet", alpha=p["alpha"], l1_ratio=p["l1"], eta0=p["eta"],
-        learning_rate=p["schedule"], power_t=p["power"], average=p["average"], max_iter=p["epochs"], tol=None,
-        random_state=0,
-    )  # fmt: skip
-    return log_loss(make_pipeline(PolynomialFeatures(2, interaction_only=p["products"]), model), "digits_below", 300)
+    crossed = PolynomialFeatures(2, interaction_only=p["products"])
+    return log_loss(make_pipeline(crossed, sgd("modified_huber", p)), "digits_below", 300)
 
 
 def svr_concavity(p):
