@@ -14,7 +14,6 @@ NOT_YET_PLAIN = {  # user pages that still wait for a rewrite; whoever rewrites 
     "docs/dashboard.md",
     "docs/deployment.md",
     "docs/earlier-studies.md",
-    "docs/maximize.md",
     "docs/operating.md",
     "docs/optuna.md",
     "docs/service-api.md",
