@@ -16,8 +16,28 @@ project = "nilregret"
 author = "the authors of nilregret"
 release = version = installed("nilregret")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
-source_suffix = {".md": "markdown"}
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["tutorials", "learn/*.ipynb", "learn/*.py"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+suppress_warnings = ["config.cache"]  # the configuration of the gallery holds a function
+sphinx_gallery_conf = {
+    "examples_dirs": "tutorials",
+    "gallery_dirs": "learn",
+    "filename_pattern": r"\.py$",
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "abort_on_example_error": True,
+}
 root_doc = "index"
 myst_heading_anchors = 4  # links to headings, as a repository's page shows them
 html_theme = "furo"

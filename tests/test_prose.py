@@ -50,6 +50,13 @@ NOT_YET_PLAIN = {  # user pages that still wait for a rewrite; whoever rewrites 
     "docs/together.md",
     "docs/widths.md",
     # start and reference
+    "docs/faq.md",
+    "docs/from-botorch.md",
+    "docs/from-optuna.md",
+    "docs/from-personalizer.md",
+    "docs/from-vowpal-wabbit.md",
+    "docs/glossary.md",
+    "docs/install.md",
     "README.md",
     "docs/gallery.md",
     "docs/index.md",
@@ -75,7 +82,7 @@ def test_docstrings_and_comments_of_a_room(room):
         (f"A {'word ' * 25}[link](a.md) ends.\n\n```\n{'word ' * 26}\n```\n", ["long"]),
         (f"| a | {'word ' * 26} |\n|---|---|\n- {'word ' * 20}\n- {'word ' * 20}", ["long"]),
         (f"A $x; y$ {'`a b` ' * 22} sum:\n$$\nx; y\n$$\n{'word ' * 25}", []),
-        ("The desk hears a trial. So it is told.", ["private", "opening", "private"]),
+        ("The desk has a trial. So somebody waits.", ["private", "opening", "private"]),
     ],
 )
 def test_rules_of_pages_find_what_they_are_for(text, rules, tmp_path, monkeypatch):
