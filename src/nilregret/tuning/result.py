@@ -14,7 +14,7 @@ from .._utils.errors import MissingExtra, TrialError
 from ..domains.typed import D
 from ..slots.objective import satisfying
 from ..storage.record import Trial
-from ..study.best import Certainty, closest_of
+from ..study.best import Certainty, closest_of, is_noisy
 from ..study.study import Study
 
 if TYPE_CHECKING:
@@ -235,10 +235,7 @@ class Result(Generic[D]):
     @property
     def _noisy(self) -> bool:
         """True if noise was told, or some point was evaluated twice with different values."""
-        values: dict[bytes, float] = {}
-        told = ((trial.point.tobytes(), trial.reward) for trial in self.trials if trial.reward is not None)
-        differs = any(values.setdefault(point, reward) != reward for point, reward in told)
-        return differs or any(trial.std for trial in self.trials)
+        return is_noisy(self.trials)
 
 
 def _doubts(certainty: Certainty, *, noisy: bool) -> list[str]:
