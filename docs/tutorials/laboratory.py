@@ -3,7 +3,7 @@ A laboratory, over days
 =======================
 
 An experiment that takes hours cannot be a function that a program calls. You ask for the next experiments, run them by
-hand, and tell what came out: today, tomorrow, from another computer, or never. This page goes through three days of a
+hand, and tell what came out: today, tomorrow, from another computer, or never. This page goes through a week of a
 laboratory that looks for the temperature, the concentration and the time at which a reaction has the highest yield.
 """
 
