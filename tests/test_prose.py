@@ -19,7 +19,6 @@ NOT_YET_PLAIN = {  # user pages that still wait for a rewrite; whoever rewrites 
     "docs/service-api.md",
     "docs/service.md",
     "docs/sklearn.md",
-    "docs/studies.md",
     "docs/threats.md",
     "docs/tune.md",
     "docs/workers.md",
