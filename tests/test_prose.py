@@ -13,7 +13,6 @@ NOT_YET_PLAIN = {  # user pages that still wait for a rewrite; whoever rewrites 
     "docs/client.md",
     "docs/dashboard.md",
     "docs/deployment.md",
-    "docs/earlier-studies.md",
     "docs/operating.md",
     "docs/optuna.md",
     "docs/service-api.md",
@@ -21,7 +20,6 @@ NOT_YET_PLAIN = {  # user pages that still wait for a rewrite; whoever rewrites 
     "docs/sklearn.md",
     "docs/threats.md",
     "docs/tune.md",
-    "docs/workers.md",
     # live decisions and extensions
     "docs/changing.md",
     "docs/clicks.md",
