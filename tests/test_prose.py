@@ -13,7 +13,6 @@ NOT_YET_PLAIN = {  # user pages that still wait for a rewrite; whoever rewrites 
     "docs/operating.md",
     "docs/optuna.md",
     "docs/sklearn.md",
-    "docs/tune.md",
     # live decisions and extensions
     "docs/changing.md",
     "docs/clicks.md",
