@@ -23,17 +23,6 @@ NOT_YET_PLAIN = {  # user pages that still wait for a rewrite; whoever rewrites 
     "docs/threats.md",
     "docs/tune.md",
     "docs/workers.md",
-    # live decisions and extensions
-    "docs/changing.md",
-    "docs/clicks.md",
-    "docs/constraints.md",
-    "docs/continuous.md",
-    "docs/environments.md",
-    "docs/evaluation.md",
-    "docs/extending.md",
-    "docs/late-answers.md",
-    "docs/mixed.md",
-    "docs/propensities.md",
     # policies and theory
     "docs/architecture.md",
     "docs/change.md",
