@@ -39,7 +39,6 @@ RIDDLES = frozenset(
         "these",
         "it",
         "its",
-        "one",
         "some",
         "something",
         "somebody",
@@ -179,8 +178,6 @@ OPENINGS = frozenset(  # of a sentence on a page, unless the sentence is a quest
         "nobody",
         "somebody",
         "something",
-        "one",
-        "ones",
         "theirs",
         "than",
     ]
