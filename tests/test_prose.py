@@ -10,18 +10,9 @@ ROOMS = sorted(path.name for path in prose.SOURCE.iterdir() if path.is_dir() and
 PAGES = ["README.md", *(path.relative_to(prose.HOME).as_posix() for path in prose.files([str(prose.PAGES)]))]
 NOT_YET_PLAIN = {  # user pages that still wait for a rewrite; whoever rewrites a page takes it out
     # tuning and the service
-    "docs/client.md",
-    "docs/dashboard.md",
-    "docs/deployment.md",
-    "docs/earlier-studies.md",
     "docs/operating.md",
     "docs/optuna.md",
-    "docs/service-api.md",
-    "docs/service.md",
     "docs/sklearn.md",
-    "docs/threats.md",
-    "docs/tune.md",
-    "docs/workers.md",
     # live decisions and extensions
     "docs/changing.md",
     "docs/clicks.md",
@@ -33,16 +24,6 @@ NOT_YET_PLAIN = {  # user pages that still wait for a rewrite; whoever rewrites 
     "docs/late-answers.md",
     "docs/mixed.md",
     "docs/propensities.md",
-    # policies and theory
-    "docs/architecture.md",
-    "docs/change.md",
-    "docs/composition.md",
-    "docs/gp-ucb.md",
-    "docs/information.md",
-    "docs/million.md",
-    "docs/posterior.md",
-    "docs/sketches.md",
-    "docs/together.md",
     # start and reference
     "docs/faq.md",
     "docs/from-botorch.md",
