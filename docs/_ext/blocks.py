@@ -1,7 +1,8 @@
 """Outputs under the code blocks: a page's blocks are run when the site is built, as the tests run them.
 
 `python blocks.py page.md folder` runs the blocks of one page in a process and a working folder of its own. What each
-block printed, and the pictures that it made, are inserted below it. A block that raises is a warning, which ends a build with `-W`.
+block printed, and the pictures that it made, are inserted below it. A block that raises is a warning, which fails a
+build with `-W`.
 """
 
 import contextlib
@@ -16,14 +17,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sphinx.util import logging
-
 LONGEST = 40  # lines of printed text that are shown
 OUTPUTS = "outputs"  # folder of pictures within the sources, ignored by git
 
 
 def insert(app: Any, name: str, source: list[str]) -> None:
     """Inserts what the blocks of a page printed and drew below them."""
+    from sphinx.util import logging
+
     path = Path(app.env.doc2path(name))
     if path.suffix != ".md" or "```python" not in source[0]:
         return
