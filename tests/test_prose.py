@@ -21,16 +21,6 @@ NOT_YET_PLAIN = {  # user pages that still wait for a rewrite; whoever rewrites 
     "docs/late-answers.md",
     "docs/mixed.md",
     "docs/propensities.md",
-    # policies and theory
-    "docs/architecture.md",
-    "docs/change.md",
-    "docs/composition.md",
-    "docs/gp-ucb.md",
-    "docs/information.md",
-    "docs/million.md",
-    "docs/posterior.md",
-    "docs/sketches.md",
-    "docs/together.md",
     # start and reference
     "docs/faq.md",
     "docs/from-botorch.md",
