@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-# The colours of Okabe and Ito, which people with a colour-blindness tell apart, the light ones last.
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#000000", "#cc79a7", "#e69f00", "#56b4e9", "#7a7a7a")
+# The colours of Okabe and Ito, which colour-blind people tell apart, the light ones last. "text" is that of words.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "text", "#cc79a7", "#e69f00", "#56b4e9", "#7a7a7a")
 # Each line has a dash of its own, so that a print in grey is read as well.
 DASHES: tuple[Any, ...] = (
     "-", (0, (5, 1.6)), (0, (1, 1.1)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (9, 3)), (0, (1, 3)),
@@ -78,12 +78,20 @@ def save(figure: Figure, path: str | Path | None) -> None:
         figure.savefig(path, dpi=200, metadata=DATES.get(ending))
 
 
+def color_of(i: int) -> str:
+    """Returns the colour of line i, which the background of the style in force does not hide."""
+    from matplotlib import rcParams
+
+    color = COLORS[i % len(COLORS)]
+    return str(rcParams["text.color"]) if color == "text" else color
+
+
 def draw_lines(ax: Axes, lines: Sequence[Line], place: dict[str, int], *, step: bool = False) -> list[Line2D]:
     """Adds lines with their bands, and returns them. A name has one colour and one dash in all panels."""
     drawn: list[Line2D] = []
     for line in lines:
         i = place[line.name]
-        color, dash = COLORS[i % len(COLORS)], DASHES[i % len(DASHES)]
+        color, dash = color_of(i), DASHES[i % len(DASHES)]
         style: dict[str, Any] = {"color": color, "ls": dash, "lw": 1.4, "label": line.name}
         drawn += ax.plot(line.x, line.y, drawstyle="steps-post" if step else "default", **style)
         if line.band is not None:
