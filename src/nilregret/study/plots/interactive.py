@@ -75,6 +75,9 @@ def _draw_panel(figure: Any, picture: Picture, panel: Panel, key: str, look: The
             label = trace.get("name") or ""
             trace |= {"showlegend": bool(label) and label not in named, "legendgroup": label or None}
             named.add(label)
+            if "colorbar" in trace:
+                middle, high = 1.0 - 0.5 * (above + below), below - above
+                trace["colorbar"] |= {"x": right + 0.005, "y": middle, "len": high, "thickness": 9}
             figure.add_trace({"xaxis": f"x{key}", "yaxis": f"y{key}", **trace})
     if panel.title:
         figure.add_annotation(
@@ -165,7 +168,7 @@ def _heat(mark: Heat, panel: Panel, look: Theme) -> list[dict[str, Any]]:  # noq
         {
             "type": "heatmap", "x": _numbers(mark.x), "y": _numbers(mark.y), "z": mark.z.tolist(),
             "colorscale": "Cividis" if mark.uncertain else look.ramp.capitalize(),
-            "colorbar": {"title": {"text": mark.label, "side": "right"}, "thickness": 10},
+            "colorbar": {"title": {"text": mark.label, "side": "right"}},
         }
     ]  # fmt: skip
 
@@ -174,7 +177,8 @@ def _words(mark: Words, panel: Panel, key: str, look: Theme) -> dict[str, Any]:
     place = [math.log10(at) if axis.log else at for axis, at in ((panel.x, mark.x), (panel.y, mark.y))]
     return {
         "text": mark.text, "x": place[0], "y": place[1], "xref": f"x{key}", "yref": f"y{key}", "showarrow": False,
-        "xanchor": "left" if mark.right else "right", "yanchor": "bottom" if mark.above else "top",
+        "xanchor": "left" if mark.right else "right",
+        "yanchor": "middle" if mark.middle else "bottom" if mark.above else "top",
         "xshift": 6 if mark.right else -6, "font": {"color": look.color(mark.color)},
     }  # fmt: skip
 
