@@ -1,4 +1,8 @@
-"""Rules of plain English for docstrings and comments of the package: `python -m tests.prose src/nilregret/gp`."""
+"""Rules of plain English.
+
+`python -m tests.prose src/nilregret/gp` lists the docstrings and comments of a room that break a rule.
+`python -m tests.prose docs` lists the sentences of the user pages that do, and `docs/tune.md` those of one page.
+"""
 
 import ast
 import io
@@ -11,6 +15,7 @@ from typing import NamedTuple
 
 HOME = Path(__file__).parent.parent
 SOURCE = HOME / "src" / "nilregret"
+PAGES = HOME / "docs"
 LONGEST = 25  # words in a sentence
 RIDDLES = frozenset(
     [
@@ -34,7 +39,6 @@ RIDDLES = frozenset(
         "these",
         "it",
         "its",
-        "one",
         "some",
         "something",
         "somebody",
@@ -155,6 +159,33 @@ NO_VERBS = frozenset(
         "Afterwards",
     ]
 )
+OPENINGS = frozenset(  # of a sentence on a page, unless the sentence is a question
+    [
+        "what",
+        "whatever",
+        "whether",
+        "who",
+        "whoever",
+        "whose",
+        "whom",
+        "how",
+        "of",
+        "likewise",
+        "as",
+        "so",
+        "such",
+        "nor",
+        "nobody",
+        "somebody",
+        "something",
+        "theirs",
+        "than",
+    ]
+)
+PRIVATE = re.compile(  # words of an earlier private language: each has a name that the field knows
+    r"(?<![-\w])(desks?|clerks?|vaults?|gates?|ledgers?|tally|tallies|hears?|heard|nobody|somebody|worlds?)(?![-\w])",
+    re.I,
+)
 ABBREVIATIONS = re.compile(r"\b(e\.g|i\.e|al|cf|vs|[eE]qs?|Sec|App|Figs?|Thm|Lem|Cor|Prop|Ch|No|resp|approx)\.")
 ITEM = re.compile(r"^(?:[-*] |\d+\. )(.*)$")
 ARGUMENT = re.compile(r"^[`*]{0,2}[\w.*]+(?:, [\w.*]+)*[`]?(?: \([^)]*\))?: (.*)$")
@@ -197,6 +228,44 @@ def sentences(text: str) -> Iterator[str]:
         joined = re.sub(r"``?[^`]+``?", "X", " ".join(block))
         joined = ABBREVIATIONS.sub(lambda match: match[0].replace(".", ""), joined)
         yield from (part for part in re.split(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z`(\"'])", joined) if part.strip())
+
+
+def blocks(text: str) -> Iterator[tuple[int, str]]:
+    """Yields line and text of each paragraph, list item and table cell of a page, without code and formulas."""
+    blank = lambda match: "\n" * match[0].count("\n")  # noqa: E731
+    text = re.sub(r"^[ \t]*(```+|~~~+).*?^[ \t]*\1[ \t]*$", blank, text, flags=re.M | re.S)
+    text = re.sub(r"\A---\n.*?^---$|<!--.*?-->|^\$\$.*?\$\$", blank, text, flags=re.M | re.S)
+    text = re.sub(r"``?[^`]+``?|\$[^$\n]+\$", lambda match: "X" + blank(match), text)
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)|<[^>\n]+>", lambda match: (match[1] or "") + blank(match), text)
+    start, run = 1, list[str]()
+    for number, raw in enumerate([*text.split("\n"), ""], 1):
+        line = raw.strip().lstrip("> ")
+        entry = ITEM.match(line)
+        apart = not line or entry or line.startswith(("|", "#", ":::", "%")) or re.match(r":[\w-]+:", line)
+        if apart and run:
+            yield start, " ".join(run)
+            run = []
+        if line.startswith("|"):
+            yield from ((number, cell.strip()) for cell in line.strip("|").split("|") if cell.strip(" -:"))
+        elif not apart or entry:
+            start = start if run else number
+            run.append(entry[1] if entry else line)
+
+
+def page(path: Path) -> Iterator[Finding]:
+    """Yields the rules that the sentences of a page break."""
+    for line, block in blocks(path.read_text(encoding="utf-8")):
+        for sentence in sentences(block.replace("**", "")):
+            found = Finding(f"{path.relative_to(HOME)}:{line}", "", "", sentence, True)
+            first = re.match(r"[\W_]*([\w'-]+)", sentence)
+            if length(sentence) > LONGEST:
+                yield found._replace(rule="long")
+            if ";" in sentence:
+                yield found._replace(rule="semicolon")
+            if first and first[1].istitle() and first[1].lower() in OPENINGS and not sentence.endswith("?"):
+                yield found._replace(rule="opening")
+            if PRIVATE.search(sentence):
+                yield found._replace(rule="private")
 
 
 def length(sentence: str) -> int:
@@ -261,7 +330,10 @@ def comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def findings(path: Path) -> Iterator[Finding]:
-    """Yields the rules that the docstrings and comments of a file break."""
+    """Yields the rules that a page, or the docstrings and comments of a file, break."""
+    if path.suffix == ".md":
+        yield from page(path)
+        return
     text = path.read_text(encoding="utf-8")
     short = str(path.relative_to(HOME))
     for name, node, words, line in described(ast.parse(text)):
@@ -282,9 +354,13 @@ def findings(path: Path) -> Iterator[Finding]:
 
 
 def files(places: list[str]) -> list[Path]:
-    """Returns the Python files in the places, or of the whole package."""
+    """Returns the Python files and pages in the places, or those of the whole package."""
     found = [Path(place).resolve() for place in places] or [SOURCE]
-    return [path for each in found for path in ([each] if each.is_file() else sorted(each.rglob("*.py")))]
+    kept = [
+        [each] if each.is_file() else sorted([*(each.rglob("*.py") if each != PAGES else []), *each.glob("*.md")])
+        for each in found
+    ]
+    return [path for paths in kept for path in paths]
 
 
 if __name__ == "__main__":

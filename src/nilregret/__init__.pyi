@@ -35,6 +35,7 @@ from .kernels import SquaredExponential as SquaredExponential
 from .kernels import kernel_for as kernel_for
 from .policy.policy import Policy as Policy
 from .simulation import environments as environments
+from .simulation.compare_policies import compare as compare
 from .simulation.environments import Environment as Environment
 from .simulation.runner import replicate as replicate
 from .simulation.runner import simulate as simulate

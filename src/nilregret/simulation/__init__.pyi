@@ -1,6 +1,8 @@
 # The public names of the simulation, said once.
 
 from . import environments as environments
+from .compare_policies import compare as compare
+from .comparison import Comparison as Comparison
 from .environments import Environment as Environment
 from .results import Run as Run
 from .runner import replicate as replicate

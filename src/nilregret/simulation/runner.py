@@ -55,7 +55,7 @@ def simulate(
         if not isinstance(policy, Policy):
             raise InvalidInput(f"`switching` is a slot of a `Policy`, and {shown(policy)} has none: leave it out.")
         policy = policy.using(switching=switching)
-    run, unsaid = _simulate(policy, env, rounds, seed=seed)
+    run, unsaid = simulated(policy, env, rounds, seed=seed)
     _warn(unsaid)
     return run
 
@@ -67,7 +67,7 @@ def _warn(unsaid: dict[str, str]) -> None:
             warnings.warn(NoRegretWarning(sentence), stacklevel=3)
 
 
-def _simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) -> tuple[Run, dict[str, str]]:
+def simulated(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) -> tuple[Run, dict[str, str]]:
     """Returns the run, and the warnings of its study by kind."""
     rounds = integer("rounds", rounds, low=1, high=MOST_ROUNDS)
     check_policy(policy)
@@ -118,10 +118,22 @@ def replicate(
         executor: any `concurrent.futures.Executor` to use instead, such as `client.get_executor()` of a Dask cluster.
             The executor is not shut down. Those of the standard library need functions that can be imported.
     """
-    rounds = integer("rounds", rounds, low=1, high=MOST_ROUNDS)
-    seeds = [integer("seeds", seed, low=0, high=LARGEST_SEED) for seed in listed("seeds", seeds, why=SEEDS)]
-    if not seeds:
-        raise InvalidInput(f"`seeds` is empty. {SEEDS}")
+    run, unsaid = replicated(make_policy, make_env, rounds, seeds=seeds, jobs=jobs, executor=executor)
+    _warn(unsaid)
+    return run
+
+
+def replicated(
+    make_policy: Callable[..., AnyPolicy],
+    make_env: Callable[..., Environment],
+    rounds: int,
+    *,
+    seeds: Sequence[int],
+    jobs: int,
+    executor: Executor | None = None,
+) -> Outcome:
+    """Returns the runs of `replicate`, and their warnings by kind."""
+    rounds, seeds = integer("rounds", rounds, low=1, high=MOST_ROUNDS), checked_seeds(seeds)
     jobs = integer("jobs", jobs, low=-1, high=MOST_JOBS, why="It is a number of processes, or -1 for all processors.")
     if jobs == 0:
         raise InvalidInput("`jobs` is 0: it must be a number of processes, or -1 for all processors.")
@@ -139,25 +151,33 @@ def replicate(
         results = run_some(seeds)
     else:
         workers = _workers(jobs if executor is None else -1, seeds)
-        together = getattr(_call(make_policy, seeds[0]), "batched", False)
+        together = getattr(called(make_policy, seeds[0]), "batched", False)
         blocks = shares(seeds, max(1, min(4 * workers, len(seeds) // 2)) if together else len(seeds))
         found = _in_processes(run_some, blocks, workers) if executor is None else results_of(executor, run_some, blocks)
         results = [outcome for block in found for outcome in block]
-    _warn(_of_all(results))
     runs = [run for run, _ in results]
     arrays = [name for name in Run.__dataclass_fields__ if name not in ("restarts", "entries", "batched")]
     stacked: dict[str, Any] = {name: np.stack([getattr(run, name) for run in runs]) for name in arrays}
-    return Run(**stacked, restarts=tuple(run.restarts for run in runs), batched=all(run.batched for run in runs))
+    restarts, batched = tuple(run.restarts for run in runs), all(run.batched for run in runs)
+    return Run(**stacked, restarts=restarts, batched=batched), _of_all(results)
+
+
+def checked_seeds(seeds: Sequence[int]) -> list[int]:
+    """Returns the seeds of the replicates after checks."""
+    checked = [integer("seeds", seed, low=0, high=LARGEST_SEED) for seed in listed("seeds", seeds, why=SEEDS)]
+    if not checked:
+        raise InvalidInput(f"`seeds` is empty. {SEEDS}")
+    return checked
 
 
 def _run_some(
     make_policy: Callable[..., AnyPolicy], make_env: Callable[..., Environment], rounds: int, seeds: Sequence[int]
 ) -> list[Outcome]:
-    return _play(lambda seed: (_call(make_policy, seed), _call(make_env, seed)), rounds, seeds)
+    return _play(lambda seed: (called(make_policy, seed), called(make_env, seed)), rounds, seeds)
 
 
 def _play(world: Callable[[int], World], rounds: int, seeds: Sequence[int]) -> list[Outcome]:
-    return play(world, lambda policy, env, seed: _simulate(policy, env, rounds, seed=seed), rounds, seeds)
+    return play(world, lambda policy, env, seed: simulated(policy, env, rounds, seed=seed), rounds, seeds)
 
 
 def simulate_all(worlds: Mapping[int, World], rounds: int) -> list[Run]:
@@ -201,7 +221,7 @@ def _in_processes(run_some: Callable[[S], T], blocks: Sequence[S], workers: int)
     return done
 
 
-def _call(make: Callable[..., T], seed: int) -> T:
+def called(make: Callable[..., T], seed: int) -> T:
     """Returns the result of `make`, called with the seed if it takes one."""
     try:
         parameters = list(inspect.signature(make).parameters.values())

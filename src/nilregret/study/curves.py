@@ -45,13 +45,18 @@ def short(number: float) -> str:
 
 def interval(values: Array) -> Interval:
     """Returns the 95% interval of the mean of independent numbers `(n,)`."""
-    from scipy.special import stdtrit
-
     mean = float(values.mean())
     if len(values) < 2:
         return Interval(mean, -math.inf, math.inf)
-    half = float(stdtrit(len(values) - 1, 0.975)) * float(standard_error(values))
+    half = float(half_interval(values))
     return Interval(mean, mean - half, mean + half)
+
+
+def half_interval(values: Array) -> Array:
+    """Returns half the length of the 95% interval of the mean over two or more replicates (the first axis)."""
+    from scipy.special import stdtrit
+
+    return np.asarray(float(stdtrit(len(values) - 1, 0.975)) * standard_error(values))
 
 
 def deviation(values: Array) -> Array:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, final, overload
 
 from .._utils.checks import Array, many
-from .._utils.errors import MissingExtra, TrialError
+from .._utils.errors import MissingExtra, NoRegretError, TrialError
 from ..domains.typed import D
 from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..study.best import Certainty, closest_of, is_noisy
+from ..study.formatting import number
 from ..study.study import Study
 
 if TYPE_CHECKING:
@@ -211,6 +212,7 @@ class Result(Generic[D]):
         best = self._best()
         if best is not None:
             lines += [f"best value: {briefly(best.reward)}, of trial {best.number}", f"best at: {_place(best)}"]
+            lines += self._posterior_mean(best)
             lines += _doubts(self._certainty, noisy=self._noisy)
         else:
             lines += ["best value: none yet" if self.feasible is None else "best value: none, as nothing was feasible"]
@@ -220,6 +222,15 @@ class Result(Generic[D]):
             lines += [] if probability is None else [_infeasibility(probability)]
         lines += [f"stopped: {self.stopped}"] * (self.stopped is not None)
         return "\n  ".join(lines)
+
+    def _posterior_mean(self, best: Trial[D]) -> list[str]:
+        """Returns a line about the posterior mean of the best trial, if it differs from the value as shown."""
+        try:
+            mean, std = self.study.predict(best.point[None])
+        except NoRegretError:  # The policy has no posterior, or only one under a context.
+            return []
+        text = briefly(float(mean[0]))
+        return [] if text == briefly(best.reward) else [f"posterior mean there: {text} +- {number(float(std[0]), 2)}"]
 
     @property
     def _constrained(self) -> bool:
@@ -284,7 +295,7 @@ def best_of(trials: Sequence[Trial], goal: str) -> Trial | None:
 
 def briefly(value: object) -> str:
     """Returns a value in a few characters."""
-    return f"{value:.6g}" if isinstance(value, float) else repr(value)
+    return number(value) if isinstance(value, float) else repr(value)
 
 
 def _place(trial: Trial) -> str:

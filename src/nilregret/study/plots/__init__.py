@@ -7,20 +7,29 @@ from .history import history
 from .importance import importance
 from .overview import overview
 from .parallel import parallel
+from .posterior import posterior
+from .regret import regret
 from .restarts import changes, evidence
+from .several import compare, edf
 from .slices import slices
+from .timeline import timeline
 
 __all__ = [
     "changes",
+    "compare",
     "contour",
+    "edf",
     "evidence",
     "history",
     "importance",
     "overview",
     "panels",
     "parallel",
+    "posterior",
+    "regret",
     "slices",
     "style",
+    "timeline",
 ]
 
 

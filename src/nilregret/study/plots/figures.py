@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MOST_IN_A_ROW, MOST_NAMES = 4, 10
 COLORS = ("#00798c", "#d1495b", "#e09f3e", "#b9a7d3", "#1b1b2f", "#7a8793", "#8ab17d", "#b56576")
-# Lines differ in grey and where they coincide: the fifth is dashes on the broad fourth line.
+# Lines differ in grey and where they coincide: the fourth is broad and below the others, which stay visible on it.
 STYLES = ("-", "--", "-.", "-", (0, (3, 4)))
 WIDTHS = (1.6, 1.6, 1.6, 3.0, 1.6)
 FEW = 12  # Points of a panel that each get a tick.
@@ -89,7 +89,9 @@ def _draw_curves(ax: Axes, panel: Curves, place: dict[str, int]) -> None:
     for name in panel.lines:
         i, mean, spread = place[name], panel.mean(name), _band(panel, name)
         color, style, width = COLORS[i % len(COLORS)], STYLES[i % len(STYLES)], WIDTHS[i % len(STYLES)]
-        ax.plot(panel.x, mean, color=color, ls=style, lw=width, label=name, marker="o" if panel.marks else None, ms=3)
+        marks: dict[str, Any] = {"marker": "o", "ms": 3} if panel.marks else {}
+        below = 1.9 if width > min(WIDTHS) else 2.0  # The place among the layers of the picture.
+        ax.plot(panel.x, mean, color=color, ls=style, lw=width, label=name, zorder=below, **marks)
         if spread is not None and spread.any():
             ax.fill_between(panel.x, mean - spread, mean + spread, color=color, alpha=0.12, lw=0)
     if "x" in panel.log:

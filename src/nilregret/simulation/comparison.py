@@ -1,0 +1,286 @@
+"""Results of a comparison of policies.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| R_T | `cumulative_*` | sum of the regret of all rounds | one number a seed |
+| r_T | `simple_*` | smallest regret of a round with a known answer | one number a seed |
+| V_T | `violation` | norm of the positive part of the summed constraint values | one number a seed |
+| D | `*_difference` | mean over the seeds of the policy's regret minus that of the reference | |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
+
+import numpy as np
+
+from .._utils.checks import Array, integer, many
+from .._utils.errors import MissingExtra
+from .._utils.html_table import html_table
+from ..study.curves import interval, standard_error
+from .results import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+By = Literal["cumulative", "simple"]
+
+
+class Row(NamedTuple):
+    """A policy in an environment.
+
+    Regret is that of all T rounds, in reward units. Differences are the policy's regret minus that of the reference, so
+    that a positive one is worse. Errors and intervals are NaN with a single seed.
+
+    Attributes:
+        environment: name.
+        policy: name.
+        reference: name of the policy that the differences are to.
+        seeds: number of seeds.
+        cumulative_regret: mean over the seeds.
+        cumulative_error: standard error of the mean.
+        cumulative_difference: mean paired difference to the reference.
+        cumulative_lower: lower end of its 95% interval.
+        cumulative_upper: upper end.
+        simple_regret: mean over the seeds. Infinite if some run had no answer.
+        simple_error: standard error of the mean.
+        simple_difference: mean paired difference to the reference.
+        simple_lower: lower end of its 95% interval.
+        simple_upper: upper end.
+        wins: share of the seeds with which the policy had the least regret. A tie counts in equal parts.
+        violation: mean violation V_T of the constraints, or NaN without constraints.
+        violation_error: standard error of the mean.
+        milliseconds: wall-clock time of a round and a seed, of the whole call. Compare times with `jobs=1` only.
+    """
+
+    environment: str
+    policy: str
+    reference: str
+    seeds: int
+    cumulative_regret: float
+    cumulative_error: float
+    cumulative_difference: float
+    cumulative_lower: float
+    cumulative_upper: float
+    simple_regret: float
+    simple_error: float
+    simple_difference: float
+    simple_lower: float
+    simple_upper: float
+    wins: float
+    violation: float
+    violation_error: float
+    milliseconds: float
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Comparison:
+    """The runs of several policies in the same environments, and their differences.
+
+    Attributes:
+        runs: by name of the environment and name of the policy. Their arrays have a leading axis of seeds.
+        seeds: the seeds, in the order of that axis.
+        rounds: T.
+        seconds: wall-clock time of a round and a seed, by environment and policy.
+        baseline: name of the policy that differences are to, or None for the best one of each environment.
+        by: regret that says which policy is best.
+    """
+
+    runs: Mapping[str, Mapping[str, Run]]
+    seeds: tuple[int, ...]
+    rounds: int
+    seconds: Mapping[str, Mapping[str, float]]
+    baseline: str | None = None
+    by: By = "cumulative"
+
+    @cached_property
+    def table(self) -> tuple[Row, ...]:
+        """A row for each environment and policy, in the order given. `pandas.DataFrame(result.table)` is a frame."""
+        return tuple(row for environment in self.runs for row in self._rows(environment))
+
+    def best(self, environment: str | None = None) -> str:
+        """Returns the name of the policy with the least mean regret.
+
+        Args:
+            environment: name. The default is the first environment.
+        """
+        finals = self._finals(next(iter(self.runs)) if environment is None else environment, self.by)
+        return min(finals, key=lambda name: float(finals[name].mean()))
+
+    def _finals(self, environment: str, kind: By) -> dict[str, Array]:
+        """Returns the regret of all T rounds by policy, `(seeds,)` each."""
+        return {
+            name: np.asarray(run.total_regret if kind == "cumulative" else run.simple_regret[..., -1])
+            for name, run in self.runs[environment].items()
+        }
+
+    def _rows(self, environment: str) -> list[Row]:
+        reference = self.baseline or self.best(environment)
+        finals: dict[By, dict[str, Array]] = {
+            kind: self._finals(environment, kind) for kind in ("cumulative", "simple")
+        }
+        wins, rows = _wins(finals[self.by]), []
+        for name, run in self.runs[environment].items():
+            numbers: dict[str, float] = {}
+            for kind, values in finals.items():
+                mean, error = _mean(values[name])
+                numbers |= {f"{kind}_regret": mean, f"{kind}_error": error}
+                difference = _difference(values[name], values[reference])
+                numbers |= dict(
+                    zip((f"{kind}_{end}" for end in ("difference", "lower", "upper")), difference, strict=True)
+                )
+            violation = _mean(run.violation[..., -1]) if run.constraints.shape[-1] else (math.nan, math.nan)
+            rows.append(
+                Row(
+                    environment=environment, policy=name, reference=reference, seeds=len(self.seeds), wins=wins[name],
+                    violation=violation[0], violation_error=violation[1],
+                    milliseconds=1e3 * self.seconds[environment][name], **numbers,
+                )
+            )  # fmt: skip
+        return rows
+
+    def to_pandas(self, *, every: int | None = None) -> pd.DataFrame:
+        """Returns the regret in long form: a row for each environment, policy, seed and round.
+
+        The columns are environment, policy, seed, round, regret, cumulative_regret and simple_regret, and violation if
+        an environment has constraints. `round` is the number of rounds played, from 1 to T.
+
+        Args:
+            every: every how many rounds there is a row. The last round has one. The default keeps 300 rounds at most.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingExtra(
+                "`to_pandas` needs pandas, which is not installed: pip install 'nilregret[export]'. "
+                "`result.table` and `result.runs` need nothing."
+            ) from error
+        step = -(-self.rounds // 300) if every is None else integer("every", every, low=1)
+        kept = np.arange(self.rounds, 0, -step)[::-1]
+        frames = []
+        for environment, runs in self.runs.items():
+            for name, run in runs.items():
+                columns = {"regret": run.regret, "cumulative_regret": run.cumulative_regret}
+                columns["simple_regret"] = run.simple_regret
+                if run.constraints.shape[-1]:
+                    columns["violation"] = run.violation
+                frame = pd.DataFrame({column: values[:, kept - 1].reshape(-1) for column, values in columns.items()})
+                frame.insert(0, "round", np.tile(kept, len(self.seeds)))
+                frame.insert(0, "seed", np.repeat(np.array(self.seeds), len(kept)))
+                frame.insert(0, "policy", name)
+                frame.insert(0, "environment", environment)
+                frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
+    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Returns a matplotlib figure of the mean regret with 95% intervals, a panel for each environment.
+
+        Args:
+            path: path of the picture, or None to save nothing. The ending names the format: .pdf, .svg or .png.
+            options: those of `nilregret.plots.regret`, such as `width="column"` and `kind="simple"`.
+        """
+        from ..study import plots
+
+        return plots.regret(self, path, **{"kind": self.by, **options})
+
+    def __str__(self) -> str:
+        from tabulate import tabulate
+
+        headings, groups = self._cells()
+        tables = []
+        for environment, rows in groups.items():
+            table = tabulate(rows, headings, tablefmt="simple", disable_numparse=True)
+            tables.append(f"{self._caption(environment)}\n{table}")
+        return "\n\n".join(tables)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        headings, groups = self._cells()
+        return "".join(
+            html_table(
+                headings, rows, caption=self._caption(environment),
+                strong=list(self.runs[environment]).index(self.best(environment)),
+            )
+            for environment, rows in groups.items()
+        )  # fmt: skip
+
+    def _caption(self, environment: str) -> str:
+        reference = self.baseline or self.best(environment)
+        known = "with 95% intervals (Student's t)" if len(self.seeds) > 1 else "without intervals: there is one seed"
+        start = f"{environment}: " if len(self.runs) > 1 or environment != "environment" else ""
+        sizes = f"{many(len(self.seeds), 'seed')}, {many(self.rounds, 'round')}"
+        return f"{start}{sizes}. Differences to {reference}, {known}."
+
+    def _cells(self) -> tuple[list[str], dict[str, list[list[str]]]]:
+        """Returns the headings, and the cells of each environment's rows."""
+        limits = any(not math.isnan(row.violation) for row in self.table)
+        headings = ["policy", "cumulative regret", "difference", "simple regret", "difference", "wins"]
+        groups: dict[str, list[list[str]]] = {environment: [] for environment in self.runs}
+        for row in self.table:
+            own = row.policy == row.reference
+            cells = [row.policy, _with_error(row.cumulative_regret, row.cumulative_error)]
+            cells.append(
+                "" if own else _in_words(row.cumulative_difference, row.cumulative_lower, row.cumulative_upper)
+            )
+            cells.append(_with_error(row.simple_regret, row.simple_error))
+            cells.append("" if own else _in_words(row.simple_difference, row.simple_lower, row.simple_upper))
+            cells.append(f"{row.wins:.0%}")
+            cells += [_with_error(row.violation, row.violation_error)] * limits
+            groups[row.environment].append([*cells, f"{row.milliseconds:.2g}"])
+        return [*headings, *["violation"] * limits, "ms/round"], groups
+
+
+def _mean(values: Array) -> tuple[float, float]:
+    """Returns the mean of `(seeds,)` and its standard error. NaN for a single seed."""
+    with np.errstate(invalid="ignore"):  # Regret is infinite without an answer.
+        return float(values.mean()), float(standard_error(values)) if len(values) > 1 else math.nan
+
+
+def _difference(values: Array, reference: Array) -> tuple[float, float, float]:
+    """Returns the mean paired difference and the ends of its interval."""
+    with np.errstate(invalid="ignore"):
+        differences = values - reference
+        if len(values) == 1:
+            return float(differences[0]), math.nan, math.nan
+        found = interval(differences)
+    return found.mean, found.low, found.high
+
+
+def _wins(finals: Mapping[str, Array]) -> dict[str, float]:
+    """Returns the share of seeds with which each policy has the least regret. A tie counts in equal parts."""
+    stacked = np.stack(list(finals.values()))
+    least = stacked == stacked.min(axis=0)
+    return dict(zip(finals, (least / least.sum(axis=0)).mean(axis=1).tolist(), strict=True))
+
+
+def _digits(size: float) -> int:
+    """Returns the number of decimals that show two digits of a size."""
+    return 0 if size <= 0.0 or not math.isfinite(size) else max(0, 1 - math.floor(math.log10(size)))
+
+
+def _with_error(mean: float, error: float) -> str:
+    """Returns a mean with its standard error, with two digits of the error."""
+    if not math.isfinite(mean) or math.isnan(error):
+        return "" if math.isnan(mean) else f"{mean:.4g}"
+    if error <= 1e-6 * abs(mean):
+        return f"{mean:.4g}"
+    return f"{mean:,.{_digits(error)}f} ± {error:,.{_digits(error)}f}" if error >= 1e-4 else f"{mean:.2e} ± {error:.1e}"
+
+
+def _in_words(difference: float, lower: float, upper: float) -> str:
+    """Returns a difference with its interval."""
+    if math.isnan(lower) or math.isnan(upper):
+        return "" if math.isnan(difference) else f"{difference:+.3g}"
+    size = upper - lower
+    if size < 1e-4 and size > 0.0:
+        return f"{difference:+.1e} [{lower:.1e}, {upper:.1e}]"
+    places = _digits(size)
+    return f"{difference:+,.{places}f} [{lower:,.{places}f}, {upper:,.{places}f}]"

@@ -1,0 +1,280 @@
+"""`compare`: paired runs, their table, and its pictures."""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+import nilregret as nr
+from nilregret.errors import InvalidInput, NoRegretWarning
+from nilregret.simulation import Comparison
+from nilregret.simulation.comparison import _difference, _wins
+from nilregret.study.plots import lines
+
+KERNEL, ARMS = nr.SquaredExponential(0.2), nr.Arms.grid(0, 1, 20)
+POLICIES = {
+    "GP-UCB": nr.gp_ucb(ARMS, KERNEL, noise=0.1, scale=0.1),
+    "EI": nr.expected_improvement(ARMS, KERNEL, noise=0.1),
+    "greedy": nr.algorithms.greedy_mean(ARMS, KERNEL, noise=0.1),
+}
+
+
+def world(seed):
+    return nr.Environment(nr.environments.gp_sample(KERNEL, ARMS, seed=seed), domain=ARMS, noise=0.1)
+
+
+@pytest.fixture(scope="module")
+def compared():
+    return nr.compare(POLICIES, world, rounds=15, seeds=range(3, 9))
+
+
+def test_the_numbers_are_those_of_replicate(compared):
+    runs = {name: nr.replicate(lambda p=policy: p, world, 15, seeds=range(3, 9)) for name, policy in POLICIES.items()}
+    assert [row.policy for row in compared.table] == list(POLICIES)
+    best = min(runs, key=lambda name: runs[name].total_regret.mean())
+    for row in compared.table:
+        own, other = runs[row.policy].total_regret, runs[best].total_regret
+        np.testing.assert_array_equal(compared.runs["environment"][row.policy].rewards, runs[row.policy].rewards)
+        assert row.reference == best == compared.best()
+        assert row.cumulative_regret == own.mean()
+        assert row.cumulative_error == pytest.approx(own.std(ddof=1) / math.sqrt(6))
+        differences = own - other
+        assert row.cumulative_difference == pytest.approx(differences.mean())
+        half = 2.570581835636314 * differences.std(ddof=1) / math.sqrt(6)  # Student's t with 5 degrees of freedom.
+        assert row.cumulative_upper - row.cumulative_difference == pytest.approx(half)
+        simple = runs[row.policy].simple_regret[:, -1] - runs[best].simple_regret[:, -1]
+        assert row.simple_difference == pytest.approx(simple.mean())
+        assert math.isnan(row.violation)
+    assert sum(row.wins for row in compared.table) == pytest.approx(1.0)
+
+
+def test_all_policies_meet_the_same_world_and_noise(compared):
+    runs = compared.runs["environment"]
+    for i, seed in enumerate(range(3, 9)):
+        values = world(seed).values
+        noise = [run.rewards[i] - values[run.arms[i]] for run in runs.values()]
+        np.testing.assert_allclose(noise, [noise[0]] * 3, atol=1e-12)
+        best = [run.regret[i] + values[run.arms[i]] for run in runs.values()]
+        np.testing.assert_allclose(best, values.max())
+
+
+def test_the_result_does_not_depend_on_processes(monkeypatch, compared):
+    monkeypatch.setattr("nilregret.simulation.runner.START", 0.0)
+    again = nr.compare({"EI": lambda: POLICIES["EI"]}, lambda seed: world(seed), rounds=15, seeds=range(3, 9), jobs=2)
+    np.testing.assert_array_equal(again.runs["environment"]["EI"].rewards, compared.runs["environment"]["EI"].rewards)
+
+
+def test_each_world_is_made_once_for_all_policies():
+    made = []
+
+    def counted(seed):
+        made.append(seed)
+        return world(seed)
+
+    nr.compare(POLICIES, counted, rounds=2, seeds=[5, 6])
+    assert sorted(made) == [5, 5, 6]  # The first one again, to see that it depends on the seed alone.
+
+
+def test_a_function_of_the_environment_fits_each_one():
+    def greedy(env):
+        return nr.algorithms.greedy_mean(env.domain, KERNEL, noise=env.noise)
+
+    few = nr.Arms.grid(0, 1, 3)
+    worlds = {"many": world(1), "few": nr.Environment(lambda x: x[:, 0], domain=few, noise=0.3)}
+    found = nr.compare({"greedy": greedy}, worlds, rounds=4, seeds=[1, 2])
+    assert [(row.environment, row.policy) for row in found.table] == [("many", "greedy"), ("few", "greedy")]
+    assert found.runs["few"]["greedy"].arms.max() <= 2
+
+
+def test_names_and_order_are_those_given():
+    found = nr.compare(list(POLICIES.values()), [world(1), world(2)], rounds=3, seeds=[1, 2], baseline="greedy_mean")
+    names = [policy.algorithm for policy in POLICIES.values()]
+    assert [row.policy for row in found.table] == names * 2
+    assert list(found.runs) == ["environment 1", "environment 2"]
+    assert {row.reference for row in found.table} == {"greedy_mean"}
+    assert "Differences to greedy_mean, with 95% intervals" in str(found)
+
+
+def test_one_seed_has_no_interval():
+    found = nr.compare(POLICIES, world(1), rounds=3, seeds=[4])
+    assert all(math.isnan(row.cumulative_error) and math.isnan(row.cumulative_lower) for row in found.table)
+    assert "without intervals: there is one seed" in str(found)
+    assert "nan" not in str(found)
+
+
+def test_violations_are_in_the_table_where_there_are_constraints():
+    env = nr.Environment(lambda x: x[:, 0], domain=ARMS, noise=0.1, constraints=lambda x: x[:, 0] - 0.5)
+    found = nr.compare({"blind": POLICIES["greedy"]}, {"hill": env}, rounds=6, seeds=range(3))
+    (row,) = found.table
+    assert row.violation == found.runs["hill"]["blind"].violation[:, -1].mean() > 0.0
+    assert "violation" in str(found)
+    assert "violation" in found.to_pandas()
+
+
+def test_the_frame_is_long_and_tidy(compared):
+    frame = compared.to_pandas()
+    assert list(frame) == [
+        "environment", "policy", "seed", "round", "regret", "cumulative_regret", "simple_regret",
+    ]  # fmt: skip
+    assert len(frame) == 3 * 6 * 15
+    last = frame[frame["round"] == 15].groupby("policy")["cumulative_regret"].mean()
+    assert last["EI"] == pytest.approx(compared.table[1].cumulative_regret)
+    assert sorted(set(compared.to_pandas(every=7)["round"])) == [1, 8, 15]
+
+
+def test_a_tie_counts_in_equal_parts():
+    assert _wins({"a": np.array([1.0, 2.0]), "b": np.array([1.0, 3.0])}) == {"a": 0.75, "b": 0.25}
+
+
+@pytest.mark.parametrize(("seeds", "draw", "least"), [(2, "normal", 0.94), (20, "exponential", 0.90)])
+def test_the_intervals_cover(seeds, draw, least):
+    # The probability that 4,000 intervals of coverage 0.95 cover less than 0.94 is 0.002; the seed is fixed.
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(4000):
+        values = rng.standard_normal(seeds) if draw == "normal" else rng.standard_exponential(seeds) - 1.0
+        _, lower, upper = _difference(values, np.zeros(seeds))
+        covered += lower <= 0.0 <= upper
+    assert least <= covered / 4000 <= 0.96
+
+
+OTHER = nr.gp_ucb(nr.Arms.grid(0, 2, 20), KERNEL, noise=0.1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"policies": {"EI": POLICIES["EI"], "far": OTHER}}, r"\[far\] \[environment\] .*different domains"),
+        ({"policies": {"a": POLICIES["EI"], " a": OTHER}}, "the name 'a' twice"),
+        ({"policies": [POLICIES["EI"], POLICIES["EI"]]}, "the name 'expected_improvement' twice"),
+        ({"policies": POLICIES["EI"]}, "must be a dict"),
+        ({"policies": {}}, "nothing to compare"),
+        ({"policies": {3: POLICIES["EI"]}}, "has the name 3"),
+        ({"policies": {"a": "EI"}}, r"\[a\] `policy` must be made by an algorithm"),
+        ({"policies": {"a": lambda: 3}}, r"\[a\] `policy` must be made by an algorithm"),
+        ({"environments": 3}, "must be an `Environment`"),
+        ({"environments": {"a": 3}}, "has 3 under 'a'"),
+        ({"environments": []}, "nothing to play in"),
+        ({"environments": lambda: 3}, r"\[environment\] The function for seed 0 returned 3"),
+        ({"seeds": [1, 1]}, "a seed twice"),
+        ({"seeds": []}, "`seeds` is empty"),
+        ({"seeds": 3}, "`seeds` is 3"),
+        ({"baseline": "best"}, "`baseline` is 'best'"),
+        ({"by": "total"}, "`by` is 'total'"),
+        ({"rounds": 0}, "`rounds` is 0"),
+    ],
+)
+def test_wrong_input(change, message):
+    given = {"policies": POLICIES, "environments": world, "rounds": 2, "seeds": [0, 1]} | change
+    with pytest.raises(InvalidInput, match=message):
+        nr.compare(given.pop("policies"), given.pop("environments"), **given)
+
+
+def test_a_world_that_does_not_follow_the_seed_is_refused():
+    rng = np.random.default_rng(0)
+    with pytest.raises(InvalidInput, match="two different environments for seed 1"):
+        nr.compare(POLICIES, lambda seed: world(seed + rng.integers(10**6)), rounds=2, seeds=[1, 2])
+
+
+def test_a_warning_names_the_policy_at_the_line_of_the_call():
+    env = nr.Environment(lambda x: 50.0 * x[:, 0], domain=ARMS, noise=0.1)
+    with pytest.warns(NoRegretWarning, match=r"^EI: ") as found:
+        nr.compare({"EI": POLICIES["EI"]}, env, rounds=12, seeds=[1, 2])
+    assert found[0].filename == __file__
+
+
+def test_html_escapes_names(compared):
+    runs = {"<script>": dict(zip(["<b>", "x", "y"], compared.runs["environment"].values(), strict=True))}
+    seconds = {"<script>": dict.fromkeys(["<b>", "x", "y"], 0.1)}
+    shown = Comparison(runs=runs, seeds=compared.seeds, rounds=15, seconds=seconds)._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+    assert "&lt;b&gt;" in shown
+
+
+def boxes(figure, ax):
+    figure.draw_without_rendering()
+    return [Text.get_window_extent(text) for text in ax.texts]  # Without the line to it.
+
+
+@pytest.mark.parametrize("options", [{}, {"kind": "simple", "width": "text"}, {"scale": "inset"}, {"height": 1.2}])
+def test_labels_do_not_overlap_and_stay_in_the_picture(compared, options):
+    run = compared.runs["environment"]["EI"]
+    figure = nr.plots.regret(
+        {f"contender {i}": run for i in range(6)} | {"far": compared.runs["environment"]["greedy"]}, **options
+    )
+    found = boxes(figure, figure.axes[0])
+    assert len(found) == 7
+    assert not any(a.overlaps(b) for i, a in enumerate(found) for b in found[:i])
+    assert all(box.x1 <= figure.bbox.x1 + 1.0 for box in found)
+
+
+def test_places_are_apart_in_their_order():
+    places = lines.apart(np.array([3.0, 1.0, 1.1, 9.9]), 2.0, 10.0)
+    assert list(np.argsort(places)) == [1, 2, 0, 3]
+    assert np.diff(np.sort(places)).min() >= 2.0 - 1e-12
+    assert places.min() >= 0.0
+    assert places.max() <= 10.0
+
+
+def run_of(values):
+    """Returns a stand-in of a run whose cumulative regret is `(seeds, T)`."""
+    return type("Run", (), {"cumulative_regret": np.asarray(values), "simple_regret": np.asarray(values)})()
+
+
+def test_a_contender_that_dwarfs_the_others_gets_a_logarithm_or_an_inset():
+    ramp = np.linspace(0.1, 1.0, 30)
+    small, large = run_of([ramp, 1.1 * ramp]), run_of([100 * ramp, 120 * ramp])
+    log = nr.plots.regret({"a": small, "b": run_of([2 * ramp, ramp]), "c": large})
+    assert log.axes[0].get_yscale() == "log"
+    inset = nr.plots.regret({"a": small, "b": run_of([0 * ramp, 0 * ramp]), "c": large})
+    assert inset.axes[0].get_yscale() == "linear"
+    (inner,) = inset.axes[0].child_axes
+    assert [line.get_label() for line in inner.lines] == ["a", "b"]
+    plain = nr.plots.regret({"a": small, "b": run_of([2 * ramp, ramp])})
+    assert plain.axes[0].get_yscale() == "linear"
+    assert not plain.axes[0].child_axes
+
+
+def test_contenders_differ_in_colour_and_dash(compared):
+    drawn = compared.plot().axes[0].lines
+    assert [line.get_label() for line in drawn] == list(POLICIES)
+    assert len(set(lines.COLORS)) == len(set(map(str, lines.DASHES))) == 8
+
+
+def test_a_panel_for_each_environment_and_one_legend(compared):
+    three = Comparison(
+        runs=dict.fromkeys("abcd", compared.runs["environment"]), seeds=compared.seeds, rounds=15, seconds={}
+    )
+    figure = three.plot(width="text")
+    assert [ax.get_title() for ax in figure.axes[:4]] == list("abcd")
+    assert len(figure.legends) == 1
+
+
+def test_files_for_papers(compared, tmp_path):
+    for ending in (".pdf", ".svg"):
+        for name in ("one", "two"):
+            compared.plot(tmp_path / f"{name}{ending}", width=3.0)
+        assert (tmp_path / f"one{ending}").read_bytes() == (tmp_path / f"two{ending}").read_bytes()
+    assert b"/FontFile2" in (tmp_path / "one.pdf").read_bytes()  # A TrueType font is embedded.
+    assert b"<text" not in (tmp_path / "one.svg").read_bytes()
+    assert compared.plot(width="text").get_figwidth() == 6.8
+    with pytest.raises(InvalidInput, match="its ending names the format"):
+        compared.plot(tmp_path / "one.docx")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (partial(nr.plots.regret, {}), "`runs` is {}"),
+        (partial(nr.plots.regret, {"a": 3}), "has 3 under 'a'"),
+        (partial(nr.plots.regret, 3), "`runs` is 3"),
+        (partial(nr.plots.regret, {"a": run_of([[1.0]])}, kind="total"), "`kind` is 'total'"),
+        (partial(nr.plots.regret, {"a": run_of([[1.0]])}, width="page"), "`width` is 'page'"),
+    ],
+)
+def test_wrong_input_of_the_picture(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call()
