@@ -115,7 +115,7 @@ def _draw(study: Study, picture: Path) -> None:
     if all(trial.reward is None for trial in study.trials):
         raise TrialError("No trial has been answered yet, so there is nothing to draw.")
     try:
-        plots.tuning(study, picture)
+        plots.overview(study, picture)
     except OSError as error:
         raise InvalidInput(f"The picture could not be written to {picture}: {error}.") from error
 
