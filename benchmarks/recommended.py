@@ -4,7 +4,7 @@
     python benchmarks/recommended.py --runs 10 --others 5  # a look
     python benchmarks/recommended.py --boxes 10            # and boxes, which take longer
     python benchmarks/recommended.py --auto 24             # and scores of auto on arms, where the kernel is learned
-    python benchmarks/recommended.py --markdown            # the tables of docs/recommended.md
+    python benchmarks/recommended.py --markdown            # the tables of docs/measured/recommended.md
 
 Functions are samples of the process that the rules are told. Stuck: at the end of the run the arm of the best posterior
 mean is more than 0.1 below the best arm. Regret is cumulative, its ratio to that of two deviations paired, with 95%

@@ -2,7 +2,7 @@
 
     python benchmarks/widths.py                       # 32 functions in each of six cells: some ten minutes
     python benchmarks/widths.py --seeds 4 --runs 0    # a look
-    python benchmarks/widths.py --markdown            # the tables of docs/widths.md
+    python benchmarks/widths.py --markdown            # the tables of docs/measured/widths.md
 
 Regret: IGP-UCB with the greedy bound on the information gain (the paper's lambda) against the gain realised, AY, AMM
 and DMM (lambda = R^2), on the same functions and noise, over 400 rounds; ratios of mean regret with 95% bootstrap

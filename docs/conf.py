@@ -1,6 +1,7 @@
 """The documentation site: `sphinx-build -W --keep-going docs dist/site`.
 
-Its pages are those that are read on their own too; the reference is made from the docstrings.
+Its pages are those that a repository shows. The build adds the output of their blocks, the tutorials, and a reference
+made from the docstrings. Nothing on the built pages comes from another host.
 """
 
 import re
@@ -8,8 +9,11 @@ import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "_ext")]
 
+import blocks
+import links
+import reference
 from service_api import filled
 
 project = "nilregret"
@@ -20,29 +24,29 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx.ext.viewcode",
+    "sphinx.ext.linkcode",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "mathml",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["tutorials", "learn/*.ipynb", "learn/*.py"]
-myst_enable_extensions = ["colon_fence", "dollarmath"]
-suppress_warnings = ["config.cache"]  # the configuration of the gallery holds a function
-sphinx_gallery_conf = {
-    "examples_dirs": "tutorials",
-    "gallery_dirs": "learn",
-    "filename_pattern": r"\.py$",
-    "download_all_examples": False,
-    "show_memory": False,
-    "show_signature": False,
-    "abort_on_example_error": True,
-}
+exclude_patterns = ["tutorials", "learn/*.ipynb", "learn/*.py", "sg_execution_times.rst"]
 root_doc = "index"
+default_role = "literal"  # docstrings write code as Markdown does
 myst_heading_anchors = 4  # links to headings, as a repository's page shows them
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 html_theme = "furo"
 html_title = f"nilregret {release}"
-html_show_sourcelink = False
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_search_scorer = "_static/scorer.js"
+html_show_copyright = html_show_sphinx = False
+html_show_sourcelink = html_copy_source = False
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and outputs are not copied
+copybutton_selector = "div:not(.output) > div.highlight pre"
+linkcode_resolve = links.source
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -51,6 +55,21 @@ autodoc_default_options = {"members": True, "show-inheritance": True}
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 72  # a longer signature has a line for each argument
+smartquotes = False  # the words in quotes are values that a user may copy
+
+sphinx_gallery_conf = {
+    "examples_dirs": "tutorials",
+    "gallery_dirs": "learn",
+    "filename_pattern": r"\.py$",
+    "write_computation_times": False,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "abort_on_example_error": True,
+}
+suppress_warnings = ["config.cache"]  # a function among the options is not kept between builds
 
 
 def _plain(app, what, name, obj, options, lines):
@@ -64,12 +83,21 @@ def _plain(app, what, name, obj, options, lines):
 
 
 def _fill(app, name, source):
-    """Fills the page of the service's addresses from its OpenAPI document."""
+    """Fills pages: outputs below blocks, addresses of the service, names of the reference, tutorials as pages."""
+    blocks.insert(app, name, source)
     if name == "service-api":
         source[0] = filled(source[0])
+    if name == "reference":
+        source[0] = reference.index(source[0])
+    source[0] = re.sub(r"\]\(((?:\.\./)*)tutorials/(\w+)\.py\)", r"](\1learn/\2.rst)", source[0])
 
 
 def setup(app):
     """Called by Sphinx."""
+    app.connect("builder-inited", reference.write)
     app.connect("source-read", _fill)
     app.connect("autodoc-process-docstring", _plain, priority=400)  # before napoleon reads the sections
+    app.connect("missing-reference", links.missing)
+    app.connect("html-page-context", links.shallow, priority=400)  # before the theme draws the navigation
+    app.add_transform(links.DarkTwins)
+    app.add_post_transform(links.LinkNames)

@@ -174,7 +174,7 @@ def test_the_numbers_of_the_page_on_threats_are_those_of_the_limits():
         f"begins within {limits.request_seconds:.0f} s",
         f"{limits.per_second:,.0f} a second, {limits.burst:,.0f} at once after a silence, {limits.at_once} being",
         f"{limits.strangers_per_second:.0f} a second of one address",
-        f"| {limits.connections:,}; where",
+        f"| {limits.connections:,}. Beyond",
         f"{limits.count:,} and {limits.pending:,}",
     )
     for each in said:

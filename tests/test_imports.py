@@ -217,7 +217,7 @@ def test_importing_the_package_loads_nothing_heavy():
     used = "import nilregret, sys; nilregret.Study, nilregret.auto"
     script = f"{used}; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    heavy = {"matplotlib", "sklearn", "sqlalchemy", "msgspec", "tqdm", "tabulate", "click", "loky", "threadpoolctl"}
+    heavy = {"matplotlib", "sklearn", "sqlalchemy", "msgspec", "rich", "click", "loky", "threadpoolctl"}
     heavy |= {"optuna", "pandas", "pyarrow", "dask", "distributed"}
     assert heavy & set(loaded) == set()
     script = (

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
-from nilregret.study import plots
+from nilregret.study import formatting, plots
 from nilregret.tuning import open_study
 from nilregret.tuning.toml.config import load
 
@@ -75,7 +76,8 @@ def trials(folder, name="job"):
 def test_it_tunes_and_shows(folder):
     result = tune(write(folder), drawn=True)
     assert result.exit_code == 0, result.output
-    assert "trial 11:" in result.output
+    assert "trial 0: best so far " in result.output
+    assert result.output.endswith(f"next: nilregret show {folder}/job.db job\n")
     assert "best by posterior mean" in result.output
     assert "12 trials, 0 failed" in result.output
     assert len(trials(folder)) == 12
@@ -199,9 +201,11 @@ def test_losses_are_minimised_recorded_and_shown_as_they_are(folder, objective):
     assert result.exit_code == 0, result.output
     losses = [trial.reward for trial in trials(folder)]
     assert all(3 <= loss < 4 for loss in losses)
-    for number, loss in enumerate(losses):
-        (line,) = [line for line in result.output.splitlines() if line.startswith(f"trial {number}:")]
-        assert f"-> {loss:.6g}  (best {min(losses[: number + 1]):.6g})" in line
+    better = [i for i, loss in enumerate(losses) if loss < min(losses[:i], default=math.inf)]
+    lines = [line for line in result.output.splitlines() if line.startswith("trial ")]
+    assert [line.partition(",")[0] for line in lines] == [
+        f"trial {i}: best so far {formatting.number(losses[i])}" for i in better
+    ]
     table = result.output.split("std\n")[1].splitlines()[1:6]
     means = [float(row.split()[-2]) for row in table if row.split()]
     assert means == sorted(means)
@@ -409,7 +413,7 @@ def test_one_tuner_at_a_time(folder):
         "    return subprocess.run(command, capture_output=True).stderr.count(b'Another process is tuning')\n"
     )
     result = tune(path, "--trials", "1")
-    assert "-> 1 " in result.output
+    assert "best so far 1, " in result.output
 
 
 def test_a_timeout_ends_all_that_the_command_started(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,9 @@ import click
 from . import __version__
 from ._utils.errors import InvalidInput, MissingExtra, NoRegretError
 from .cli.commands import COMMANDS
+from .cli.completion import install_completion
 from .cli.errors import sentence_of
+from .cli.groups import Commands
 from .cli.service_commands import serve, token
 from .cli.worker_command import work
 
@@ -21,10 +24,13 @@ if TYPE_CHECKING:
     from .tuning.toml import config
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="nilregret")
 def main() -> None:
-    """Decisions made again and again while learning: Gaussian-process (kernelized) bandits."""
+    """Decisions made again and again while learning: Gaussian-process (kernelized) bandits.
+
+    `nilregret COMMAND --help` has the options of a command, and examples.
+    """
 
 
 @main.command(short_help="Tune what a TOML file describes.")
@@ -54,6 +60,7 @@ def tune(
 
     With --workers or --cluster what is tried next takes into account what is being evaluated.
     """
+    from .study import terminal
     from .tuning.toml import config, report
     from .tuning.toml.run import opened, run
     from .tuning.toml.worker_pool import pool
@@ -69,10 +76,11 @@ def tune(
                     run(job, study, evaluate, bar, executor)
             except KeyboardInterrupt:
                 raise SystemExit(130) from None
-            click.echo(report.summary(job, study))
+            terminal.show(*report.summary(job, study))
             if all(trial.reward is None for trial in study.trials):
                 raise InvalidInput("No trial gave a reward; the reasons are above.")
             _picture(job, study)
+            click.echo(f"next: {shlex.join(['nilregret', 'show', _brief(job.storage), study.name])}")
     except NoRegretError as error:
         raise click.ClickException(sentence_of(error)) from error
 
@@ -135,7 +143,7 @@ def papers(
         raise click.ClickException(sentence_of(error)) from error
 
 
-for _command in (*COMMANDS, work, serve, token):
+for _command in (*COMMANDS, work, serve, token, install_completion):
     main.add_command(_command)
 
 
@@ -146,6 +154,14 @@ def _stop_on_sigterm() -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, stop)
+
+
+def _brief(storage: str) -> str:
+    """Returns the path of an SQLite file from here, or another URL as it is."""
+    if not storage.startswith("sqlite:///"):
+        return storage
+    path = Path(storage.removeprefix("sqlite:///"))
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def _picture(job: config.TuningFile, study: Study) -> None:

@@ -1,6 +1,6 @@
 """Representative fillings of every slot, and which pairs of them are refused for which reason.
 
-The one list behind the tests of all pairs and the table in docs/composition.md, which `python -m
+The one list behind the tests of all pairs and the table in docs/measured/composition.md, which `python -m
 tests.composition.write` writes.
 """
 
@@ -482,7 +482,7 @@ PAIRS = [pair for pair in combinations(FILLINGS, 2) if pair[0].slot != pair[1].s
 
 
 def table() -> str:
-    """The table of docs/composition.md."""
+    """The table of docs/measured/composition.md."""
     used = list(dict.fromkeys(reason for pair in PAIRS if (reason := reason_for(*pair)) is not None))
     refused = sum(reason_for(*pair) is not None for pair in PAIRS)
     lines = [

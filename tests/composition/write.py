@@ -1,10 +1,10 @@
-"""Write the table of docs/composition.md: `python -m tests.composition.write`."""
+"""Write the table of docs/measured/composition.md: `python -m tests.composition.write`."""
 
 from pathlib import Path
 
 from .fillings import table
 
-PAGE = Path(__file__).parents[2] / "docs" / "composition.md"
+PAGE = Path(__file__).parents[2] / "docs" / "measured" / "composition.md"
 BEGIN, END = "<!-- table -->\n", "<!-- end of table -->\n"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .common import echo, from_json, json_option, opened_study, print_json, study_command
+from .common import echo, from_json, json_option, opened_study, print_json, study_command, wide_option
 
 if TYPE_CHECKING:
     from ..study.arms import Arm
@@ -30,10 +30,12 @@ def _print(arms: Sequence[Arm], text: str, *, as_json: bool) -> None:
 
 
 @study_command("List the arms of a study.", study="optional")
+@wide_option
 @json_option
-def arms(storage: str, study: str | None, *, as_json: bool) -> None:
+def arms(storage: str, study: str | None, *, wide: bool, as_json: bool) -> None:
     """List the arms of STUDY by number, the retired ones included."""
-    from ..study.formatting import moment, table
+    from ..study.formatting import moment
+    from ..study.terminal import show, table
 
     found = opened_study(storage, study).arms
     if as_json:
@@ -46,7 +48,8 @@ def arms(storage: str, study: str | None, *, as_json: bool) -> None:
         ]
         for arm in found
     ]  # fmt: skip
-    echo(table(rows, ["arm", "name", "at", "state", "since (UTC)", "about"]))
+    headings = ["arm", "name", "at", "state", "since (UTC)", "about"]
+    show(table(rows, headings, dispensable=["since (UTC)", "about"], wide=wide), wide=wide)
 
 
 @study_command("Add an arm to a running study.", name="add-arm")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.shell_completion import CompletionItem
 
-from .._utils.errors import InvalidInput
+from .._utils.errors import InvalidInput, NoRegretError
 from .._utils.urls import url_of
 from .errors import with_error_sentences
 
@@ -35,6 +39,7 @@ std_option = click.option(
     "--std", type=float, metavar="S", help="Standard deviation of the noise of REWARD, in its units, where it is known."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+wide_option = click.option("--wide", is_flag=True, help="Show all columns, also empty ones.")
 
 
 def study_command(
@@ -53,7 +58,8 @@ def study_command(
     def decorate(function: Callable[..., None]) -> click.Command:
         command = with_error_sentences(function)
         if study != "none":
-            command = click.argument("study", required=study == "required")(command)
+            required = study == "required"
+            command = click.argument("study", required=required, shell_complete=complete_study)(command)
         settings = NEGATIVE_NUMBERS if negative_numbers else None
         make = click.command(name, short_help=short_help, context_settings=settings)
         return make(click.argument("storage")(command))
@@ -61,11 +67,31 @@ def study_command(
     return decorate
 
 
+def complete_study(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Returns the names of the studies in the storage that the command line names."""
+    storage = context.params.get("storage")
+    if not storage:
+        return []
+    try:
+        with context:
+            names = storage_at(storage).names()
+    except NoRegretError:  # There is nothing to offer.
+        return []
+    return [CompletionItem(name) for name in names if name.startswith(begun)]
+
+
 def echo(text: str) -> None:
     """Prints text from any source, with control characters escaped."""
-    from ..study.formatting import printable
+    from ..study.terminal import show
 
-    click.echo(printable(text))
+    show(text)
+
+
+def hint(*words: object) -> None:
+    """Prints in a terminal the command of `nilregret` to go on with. Words in capitals are left to fill in."""
+    from ..study.terminal import hint as shown
+
+    shown(shlex.join(map(str, ["nilregret", *words])))
 
 
 def print_json(value: Any) -> None:
@@ -95,9 +121,24 @@ def opened_study(storage: str, name: str | None) -> Study:
             listed = ", ".join(map(repr, names)) or "none"
             raise InvalidInput(f"{storage} has {len(names)} studies: say which one. There is: {listed}.")
         (name,) = names
-    study = Study.open(storage=place, name=name)
+    with suggestions(place, name):
+        study = Study.open(storage=place, name=name)
     study.quiet = True
     return study
+
+
+@contextmanager
+def suggestions(place: SqlStorage, name: str) -> Iterator[None]:
+    """Adds to an error about a study that is not there the name that is most like it."""
+    try:
+        yield
+    except InvalidInput as error:
+        close = get_close_matches(name, [] if place.find(name) else place.names(), n=1)
+        if not close:
+            raise
+        raise InvalidInput(
+            f"{error.what} Did you mean {close[0]!r}?", advice=error.advice, topic=error.topic
+        ) from error
 
 
 def from_json(option: str, text: str | None) -> Any:

@@ -6,7 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from operator import gt, lt
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,14 +17,19 @@ from ..storage.record import Trial
 from ..study.answer_delays import answer_delays
 from ..study.cautions import Answered, cautions
 from ..study.direction import AnyPolicy, best_label, has_channels
-from ..study.formatting import cell, facts, figure, moment, table, where
+from ..study.formatting import cell, figure, moment, sparkline, where
 from ..study.study import Study
 from ..study.trial_json import context_json, with_history
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 MILESTONES = (1, 2, 5)  # The best reward so far is shown after these numbers of rewards, times powers of ten.
 MOST_MILESTONES = 6  # in the text
 LISTED = 20  # pending trials in the text
 LONGEST = 100  # characters of a domain
+SPARKS = 60  # most characters of a sparkline
+LABELS = 14  # characters of the names beside it
 
 
 def overview(study: Study) -> dict[str, Any]:
@@ -94,16 +100,34 @@ def _delays(policy: AnyPolicy, trials: Sequence[Trial]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def overview_text(summary: dict[str, Any], pending: Sequence[Trial]) -> str:
-    """Returns the summary as text.
+def marks(study: Study) -> dict[int, str]:
+    """Returns "best" for the trial with the best reward, and "better" for those that were the best when they came.
+
+    Trials that violate a constraint are none of them.
+    """
+    better = gt if study.goal == "maximize" else lt
+    found: dict[int, str] = {}
+    best: float | None = None
+    for trial in sorted(study.trials, key=lambda trial: trial.told_order or 0):
+        if trial.reward is not None and trial.feasible is not False and (best is None or better(trial.reward, best)):
+            best = trial.reward
+            found = dict.fromkeys(found, "better") | {trial.number: "best"}
+    return found
+
+
+def overview_parts(summary: dict[str, Any], trials: Sequence[Trial]) -> list[str | Table]:
+    """Returns the summary as texts and tables.
 
     Args:
         summary: the result of `overview`.
-        pending: trials without an answer.
+        trials: of the study.
     """
+    from ..study.terminal import facts, table
+
+    pending = [trial for trial in trials if trial.state == "pending"]
     counts = ", ".join(f"{count} {state}" for state, count in summary["trials"].items() if state != "all")
     domain = summary["domain"] if len(summary["domain"]) <= LONGEST else summary["domain"][: LONGEST - 3] + "..."
-    parts = [
+    parts: list[str | Table] = [
         facts([
             ("study", summary["name"]), ("policy", summary["algorithm"]), ("domain", domain),
             ("goal", f"{summary['goal']}, seed {summary['seed']}"),
@@ -111,7 +135,7 @@ def overview_text(summary: dict[str, Any], pending: Sequence[Trial]) -> str:
             ("about", summary["about"]), ("first asked", moment(summary["first_asked_at"])),
             ("last answer", moment(summary["last_told_at"])), *_best_facts(summary),
             (best_label(summary["goal"]), _milestones(summary["progress"])),
-            ("answers", _delays_text(summary["delays"])),
+            *_sparklines(trials, summary["goal"]), ("answers", _delays_text(summary["delays"])),
             ("restarts", "; ".join(f"trial {each['round']}: {each['reason']}" for each in summary["restarts"])),
             ("multipliers", summary["multipliers"]),
             ("norm bound", summary["norm_bounds"][-1][1] if summary["norm_bounds"] else None),
@@ -119,10 +143,23 @@ def overview_text(summary: dict[str, Any], pending: Sequence[Trial]) -> str:
     ]  # fmt: skip
     if pending:
         rows = [[trial.number, where(trial), context_json(trial), moment(trial.asked_at)] for trial in pending[:LISTED]]
-        more = f"\nand {len(pending) - LISTED} more" if len(pending) > LISTED else ""
-        parts.append("Waiting for an answer:\n" + table(rows, ["trial", "at", "context", "asked (UTC)"]) + more)
-    parts += [f"Note: {note}" for note in summary["notes"]]
-    return "\n\n".join(parts)
+        parts += ["\nWaiting for an answer:", table(rows, ["trial", "at", "context", "asked (UTC)"])]
+        parts += [f"and {len(pending) - LISTED} more"] * (len(pending) > LISTED)
+    return [*parts, *(f"\nNote: {note}" for note in summary["notes"])]
+
+
+def _sparklines(trials: Sequence[Trial], goal: str) -> list[tuple[str, object]]:
+    """Returns the rewards, and the best so far, as lines of bars."""
+    from ..study.terminal import console
+
+    told = [trial.reward for trial in sorted(trials, key=lambda trial: trial.told_order or 0)]
+    values = [value for value in told if value is not None]
+    if len(values) < 2:
+        return []
+    screen = console()
+    width = max(8, min(SPARKS, screen.width - LABELS))
+    first, second = sparkline(values, goal, width=width, encoding=screen.encoding)
+    return [("rewards" if goal == "maximize" else "losses", first), ("best so far", second)]
 
 
 def _best_facts(summary: dict[str, Any]) -> list[tuple[str, object]]:

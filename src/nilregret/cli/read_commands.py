@@ -13,11 +13,13 @@ from .._utils.errors import InvalidInput
 from .common import (
     echo,
     from_json,
+    hint,
     json_option,
     opened_study,
     print_json,
     storage_at,
     study_command,
+    wide_option,
 )
 
 if TYPE_CHECKING:
@@ -26,10 +28,12 @@ if TYPE_CHECKING:
 
 @study_command("List the studies of a storage.", study="none")
 @click.option("--check", is_flag=True, help="Open each study, which checks its whole record.")
+@wide_option
 @json_option
-def studies(storage: str, *, check: bool, as_json: bool) -> None:
+def studies(storage: str, *, check: bool, wide: bool, as_json: bool) -> None:
     """List the studies in STORAGE: a URL such as sqlite:///studies.db, or the path of an SQLite file."""
-    from ..study.formatting import figure, moment, table
+    from ..study.formatting import moment
+    from ..study.terminal import show, table
 
     place = storage_at(storage)
     for name in place.names() if check else ():
@@ -45,12 +49,14 @@ def studies(storage: str, *, check: bool, as_json: bool) -> None:
     if as_json:
         print_json(found)
     elif found:
-        shown = [[*list(each.values())[:-2], figure(each["best"]), moment(each["last_event_at"])] for each in found]
+        shown = [[*list(each.values())[:-1], moment(each["last_event_at"])] for each in found]
         headings = [
             "study", "policy", "goal", "seed", "trials", "observed", "pending", "failed", "abandoned", "best told",
             "last event (UTC)",
         ]  # fmt: skip
-        echo(table(shown, headings, first=LONGEST_NAME))
+        least = ["seed", "goal", "policy", "last event (UTC)", "abandoned", "failed", "pending", "observed"]
+        show(table(shown, headings, dispensable=least, first=LONGEST_NAME, wide=wide), wide=wide)
+        hint("show", storage, found[-1]["name"])
     else:
         echo(f"{storage} has no studies.")
 
@@ -73,8 +79,9 @@ def show(storage: str, study: str | None, picture: Path | None, *, as_json: bool
 
     Looking changes nothing, and may be done while others work. STUDY may be left out where there is one only.
     """
+    from ..study import terminal
     from ..tuning.toml.config import check_picture
-    from .overview import overview, overview_text
+    from .overview import overview, overview_parts
 
     if picture is not None:
         check_picture(picture)
@@ -83,10 +90,22 @@ def show(storage: str, study: str | None, picture: Path | None, *, as_json: bool
     if as_json:
         print_json(said)
     else:
-        echo(overview_text(said, [trial for trial in found.trials if trial.state == "pending"]))
+        terminal.show(*overview_parts(said, found.trials))
     if picture is not None:
         _draw(found, picture)
         click.echo(f"Picture: {picture}", err=as_json)
+    if not as_json:
+        _hint_after_show(storage, found, said)
+
+
+def _hint_after_show(storage: str, study: Study, said: dict[str, Any]) -> None:
+    """Prints the command to go on with: to answer what is pending, to see why, or to ask."""
+    if said["pending"]:
+        hint("tell", storage, study.name, said["pending"][0]["number"], "REWARD")
+    elif said["best"] is not None:
+        hint("explain", storage, study.name, said["best"]["number"])
+    else:
+        hint("ask", storage, study.name)
 
 
 def _draw(study: Study, picture: Path) -> None:
@@ -106,22 +125,28 @@ def _draw(study: Study, picture: Path) -> None:
     "--state", type=click.Choice(["pending", "observed", "failed", "abandoned"]), help="Only those in this state."
 )
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N of them.")
+@wide_option
 @json_option
-def trials(storage: str, study: str | None, state: str | None, last: int | None, *, as_json: bool) -> None:
-    """List the trials of STUDY, by number."""
-    from ..study.formatting import moment, table, where
+def trials(storage: str, study: str | None, state: str | None, last: int | None, *, wide: bool, as_json: bool) -> None:
+    """List the trials of STUDY, by number.
+
+    A terminal shows the state "best" for the best told, and "better" for each that improved on all before it.
+    """
+    from ..study.formatting import moment, where
+    from ..study.terminal import is_terminal, show, table
     from ..study.trial_json import context_json, with_history
+    from .overview import marks
 
     found = opened_study(storage, study)
     wanted = [trial for trial in found.trials if state in (None, trial.state)][-(last or 0) :]
-    names = found.replica.roster.names
+    names, marked = found.replica.roster.names, marks(found) if is_terminal() else {}
     if as_json:
         print_json([with_history(trial) | found.replica.roster.columns(trial) for trial in wanted])
     elif wanted:
         rows = [
             [
-                trial.number, trial.state, where(trial), None if trial.arm is None else names.get(trial.arm),
-                context_json(trial),
+                trial.number, marked.get(trial.number, trial.state), where(trial),
+                None if trial.arm is None else names.get(trial.arm), context_json(trial),
                 trial.times if trial.repeats > 1 else None, trial.reward, trial.std,
                 None if trial.constraints is None else trial.constraints.tolist(), with_history(trial)["reason"],
                 moment(trial.asked_at), moment(trial.told_at), trial.propensity,
@@ -133,7 +158,8 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
             "trial", "state", "at", "arm", "context", "plays", value, "std", "constraints", "reason", "asked (UTC)",
             "told (UTC)", "propensity",
         ]  # fmt: skip
-        echo(table(rows, headings))
+        least = ["propensity", "asked (UTC)", "told (UTC)", "plays", "std", "arm"]
+        show(table(rows, headings, states=[str(row[1]) for row in rows], dispensable=least, wide=wide), wide=wide)
     else:
         echo("There are no such trials." if len(found.trials) else "There are no trials yet.")
 
@@ -150,6 +176,7 @@ def explain(
 ) -> None:  # fmt: skip
     """Say why the trials NUMBER... of STUDY were chosen, recomputed from the record of what had happened before."""
     from ..study.explain import DRAWS
+    from ..study.terminal import show
 
     found = opened_study(storage, study)
     said = [
@@ -162,4 +189,5 @@ def explain(
     if as_json:
         print_json([each.to_dict() for each in said] if len(said) > 1 else said[0].to_dict())
     else:
-        echo("\n\n\n".join(map(str, said)))
+        for i, each in enumerate(said):
+            show(*["\n"] * (i > 0), each)

@@ -15,7 +15,7 @@ import click
 
 from .._utils.errors import InvalidInput, MissingExtra
 from .._utils.urls import url_of
-from .common import echo, json_option, storage_at
+from .common import echo, json_option, storage_at, wide_option
 from .errors import with_error_sentences
 
 if TYPE_CHECKING:
@@ -137,14 +137,14 @@ def _has_valid_token(tokens: Tokens) -> bool:
 def _announce(url: str, host: str, port: int, *, open_: bool, as_json: bool) -> None:
     """Prints the addresses of the service, which accepts connections by then."""
     from ..study.formatting import as_json as document
-    from ..study.formatting import facts
+    from ..study.terminal import facts, show
 
     at = "127.0.0.1" if host in ("0.0.0.0", "::") else host
     base = f"http://[{at}]:{port}" if ":" in at else f"http://{at}:{port}"
     if as_json:
         click.echo(document({"url": f"{base}/v1", "dashboard": f"{base}/", "storage": url, "open": open_}))
         return
-    echo(facts([("studies of", url), ("API", f"{base}/v1"), ("dashboard", f"{base}/")]))
+    show(facts([("studies of", url), ("API", f"{base}/v1"), ("dashboard", f"{base}/")]))
     path = Path(url.removeprefix("sqlite:///"))
     if url.startswith("sqlite:") and os.name == "posix" and path.stat().st_mode & 0o077:
         echo(f"Other users of this machine may read {path}, and with it the key of the ids: chmod 600 {path}")
@@ -209,12 +209,14 @@ def _print_taken_studies(storage: str, tenant: str) -> None:
 
 @token.command("list", short_help="List the tokens, without what opens.")
 @storage_option
+@wide_option
 @json_option
 @with_error_sentences
-def list_(storage: str, *, as_json: bool) -> None:
+def list_(storage: str, *, wide: bool, as_json: bool) -> None:
     """List all tokens there ever were, oldest first."""
     from ..study.formatting import as_json as document
-    from ..study.formatting import moment, table
+    from ..study.formatting import moment
+    from ..study.terminal import show, table
 
     found = _tokens(storage, make=False).list()
     if as_json:
@@ -227,7 +229,8 @@ def list_(storage: str, *, as_json: bool) -> None:
             ]
             for each in found
         ]  # fmt: skip
-        echo(table(rows, ["token", "role", "tenant", "about", "state", "made (UTC)", "expires (UTC)", "revoked (UTC)"]))
+        headings = ["token", "role", "tenant", "about", "state", "made (UTC)", "expires (UTC)", "revoked (UTC)"]
+        show(table(rows, headings, dispensable=["made (UTC)", "revoked (UTC)", "expires (UTC)"], wide=wide), wide=wide)
     else:
         echo("There are no tokens.")
 

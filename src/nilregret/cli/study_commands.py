@@ -11,7 +11,7 @@ import click
 from .._utils.checks import many
 from .._utils.errors import InvalidInput
 from .._utils.urls import url_of
-from .common import echo, json_option, opened_study, print_json, storage_at, study_command
+from .common import echo, hint, json_option, opened_study, print_json, storage_at, study_command, suggestions
 
 if TYPE_CHECKING:
     from ..study.study import Study
@@ -95,7 +95,9 @@ def _from_optuna(storage: str, study: str, url: str, name: str) -> Study:
 @click.argument("new")
 def rename(storage: str, study: str, new: str) -> None:
     """Give STUDY the name NEW. Programs that have it open go on under that name."""
-    storage_at(storage).rename(study, new)
+    place = storage_at(storage)
+    with suggestions(place, study):
+        place.rename(study, new)
     echo(f"Study {study!r} is now {new!r}.")
 
 
@@ -106,7 +108,8 @@ def delete(storage: str, study: str, *, yes: bool) -> None:
     place = storage_at(storage)
     if not yes and place.find(study) is not None:
         click.confirm(f"Remove study {study!r} and all its trials from {storage}, for good?", abort=True, err=True)
-    place.delete(study)
+    with suggestions(place, study):
+        place.delete(study)
     echo(f"Study {study!r} has been removed.")
 
 
@@ -137,3 +140,4 @@ def create(storage: str, study: str, file: Path, goal: str | None, seed: int | N
     else:
         trials = many(len(made.trials), "trial")
         echo(f"Study {made.name!r} in {storage}: {made.policy.algorithm}, goal: {made.goal}, {trials}.")
+        hint("ask", storage, made.name)

@@ -12,6 +12,7 @@ from .common import (
     context_option,
     echo,
     from_json,
+    hint,
     json_option,
     opened_study,
     plays_option,
@@ -54,7 +55,7 @@ def ask(
 
     Then tell what came of it: nilregret tell STORAGE STUDY NUMBER REWARD.
     """
-    from ..study.formatting import where
+    from ..study.formatting import MOST_DIGITS, where
     from ..study.trial_json import with_history
 
     found = opened_study(storage, study)
@@ -69,7 +70,8 @@ def ask(
     if as_json:
         print_json([with_history(trial) for trial in asked] if count is not None else with_history(asked[0]))
     else:
-        echo("\n".join(f"trial {trial.number}: {where(trial)}" for trial in asked))
+        echo("\n".join(f"trial {trial.number}: {where(trial, MOST_DIGITS)}" for trial in asked))
+        hint("tell", storage, found.name, asked[0].number, "REWARD")
 
 
 @study_command("Tell what came of a trial.", negative_numbers=True)

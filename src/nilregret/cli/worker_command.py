@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 import click
 
 from .._utils.checks import many
-from .common import NEGATIVE_NUMBERS, echo, opened_study
+from .common import NEGATIVE_NUMBERS, complete_study, echo, opened_study
 from .errors import with_error_sentences
 
 LEASE = 3600.0  # seconds until other workers take a trial for abandoned
@@ -16,7 +16,7 @@ LEASE = 3600.0  # seconds until other workers take a trial for abandoned
 
 @click.command(short_help="Join a study as a worker: ask, evaluate, tell.", context_settings=NEGATIVE_NUMBERS)
 @click.argument("storage")
-@click.argument("study")
+@click.argument("study", shell_complete=complete_study)
 @click.argument("objective")
 @click.option("--trials", type=click.IntRange(min=1), required=True, help="Trials wanted in all, of all workers.")
 @click.option(

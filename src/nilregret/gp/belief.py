@@ -206,6 +206,10 @@ class Belief(ABC, Generic[P]):
         ]
 
     @abstractmethod
+    def draw_at(self, rng: np.random.Generator, cells: Any) -> Array:
+        """Returns one function drawn from the posterior, at cells of which some may coincide, `(n,)`."""
+
+    @abstractmethod
     def pull(self, cells: Any, others: Sequence[Any]) -> Array:
         """Returns the derivatives of the mean at cells by the targets at others, `(n, k)`.
 
@@ -269,6 +273,11 @@ class TableBelief(Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePos
         if spread is self.observed:  # Otherwise the mean of `spread` is 0.
             deviation -= mean
         return np.asarray(mean + width * deviation)
+
+    def draw_at(self, rng: np.random.Generator, cells: ArmIndices) -> Array:
+        """Returns one function drawn from the posterior, `(n,)`."""
+        each, places = np.unique(np.asarray(cells), return_inverse=True)
+        return self.draw(rng, each, width=1.0)[places]
 
     def advance(self, round_: int) -> None:
         """Sets the round of the trials that are asked for from now on, if f drifts."""
@@ -389,6 +398,10 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
             return at
         mean, slope = self.observed.mean_gradient(rows)
         return at._replace(mean=mean, mean_gradient=slope)
+
+    def draw_at(self, rng: np.random.Generator, cells: Array) -> Array:
+        """Returns one function drawn from the posterior, `(n,)`."""
+        return self.path(rng, width=1.0)(cells)
 
     def path(self, rng: np.random.Generator, *, width: float) -> SampledFunction:
         """Returns a function drawn from GP(mu, width^2 cov)."""

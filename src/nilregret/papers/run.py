@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
 import click
-from tqdm import tqdm
 
 from .._utils.errors import InvalidInput, MissingData
 from ..simulation.environments.data.files import VARIABLE, located, looked_for
 from . import find, papers
 from .figure import Figure, Job, Paper
 from .report import text, writable, write
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 def listing(shown: Sequence[Paper] | None = None) -> str:
@@ -69,30 +72,34 @@ def tabulate(name: str, folder: Path, data: Path | None) -> None:
 
     if name in tables.MAKERS:
         writable(folder)
-    with _bar(name, "configuration") as bar:
-        file = tables.tabulate(name, folder, data=data, report=_shown_by(bar))
+    with _bar() as bar:
+        file = tables.tabulate(name, folder, data=data, report=_shown_by(bar, name))
     click.echo(f"Table: {file}")
 
 
 def run(figure: Figure, job: Job, folder: Path) -> None:
     """Makes a figure, prints its verdicts, and writes its files."""
     writable(folder)
-    with _bar(figure.name, "trial") as bar:
-        result = figure.make(replace(job, report=_shown_by(bar)))
+    with _bar() as bar:
+        result = figure.make(replace(job, report=_shown_by(bar, figure.name)))
     click.echo(text(figure, job, result))
     written = write(figure, job, result, folder)
     click.echo(f"Numbers: {written.csv}")
     click.echo(f"Picture: {written.picture}" if written.picture else f"No picture: {written.problem}")
 
 
-def _bar(name: str, unit: str) -> tqdm[NoReturn]:
-    """Returns a progress bar, which is hidden without a terminal."""
-    return tqdm(desc=name, unit=unit, dynamic_ncols=True, leave=False, disable=None)
+def _bar() -> Progress:
+    """Returns a progress bar on stderr, which is hidden without a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from ..study.terminal import can_redraw, console
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(
+        *columns, console=console(sys.stderr), transient=True, expand=True, disable=not can_redraw(sys.stderr)
+    )
 
 
-def _shown_by(bar: tqdm[NoReturn]) -> Callable[[int, int], None]:
-    def report(done: int, total: int) -> None:
-        bar.total, bar.n = total, done
-        bar.refresh()
-
-    return report
+def _shown_by(bar: Progress, name: str) -> Callable[[int, int], None]:
+    task = bar.add_task(name, total=None)
+    return lambda done, total: bar.update(task, completed=done, total=total)

@@ -8,8 +8,9 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, IndexArray
+from .._utils.checks import Array, IndexArray, many
 from .._utils.randomness import simulation_generator
+from ..study.formatting import number
 from . import metrics
 
 
@@ -117,6 +118,13 @@ class Run:
         if entries is None or name not in Run.__dataclass_fields__:
             raise AttributeError(f"`Run` has no attribute {name!r}.")
         return entries.by_round(name)
+
+    def __repr__(self) -> str:
+        rounds = many(self.rewards.shape[-1], "round")
+        if self.rewards.ndim == 1:
+            return f"Run({rounds}, total regret {number(float(self.total_regret))})"
+        average = number(float(np.mean(self.total_regret)))
+        return f"Run({many(len(self.rewards), 'replicate')} of {rounds}, total regret {average} on average)"
 
     @property
     def total_regret(self) -> Any:

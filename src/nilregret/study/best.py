@@ -120,6 +120,14 @@ def without_violation(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Trial]
     return list(trials) if on_average(policy) else [trial for trial in trials if trial.feasible is not False]
 
 
+def is_noisy(trials: Iterable[Trial]) -> bool:
+    """Returns whether noise was told, or some point was evaluated twice with different values."""
+    answered = [trial for trial in trials if trial.reward is not None]
+    values: dict[bytes, float | None] = {}
+    differs = any(values.setdefault(trial.point.tobytes(), trial.reward) != trial.reward for trial in answered)
+    return differs or any(trial.std for trial in answered)
+
+
 def closest_of(trials: Iterable[Trial]) -> Trial | None:
     """Returns the trial with the smallest violation if constraint values were told and no trial satisfies them."""
     told = [trial for trial in trials if trial.reward is not None and trial.constraints is not None]

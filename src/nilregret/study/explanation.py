@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from .._utils.checks import counted, many
 from .._utils.serialize import to_plain
@@ -13,7 +13,11 @@ from ..policy.explain import Propensity
 from ..slots.memory import Restart
 from ..storage.record import Trial
 from .direction import Goal
+from .formatting import figure, settings
 from .trial_json import context_json
+
+if TYPE_CHECKING:
+    from rich.console import Group
 
 LISTED = 12  # Pending trials that a text lists at most.
 
@@ -48,10 +52,7 @@ class Candidate:
     @property
     def name(self) -> str:
         """The point in words."""
-        if self.parameters is not None:
-            return ", ".join(f"{name}={_figure(value)}" for name, value in self.parameters.items())
-        point = ", ".join(map(_figure, self.point))
-        return f"({point})" if self.arm is None else f"arm {self.arm} ({point})"
+        return settings(self.parameters, self.point, self.arm)
 
 
 @final
@@ -188,22 +189,27 @@ class Explanation:
         return first | rest | {"width": self._width}
 
     def __str__(self) -> str:
-        from tabulate import tabulate
+        from .terminal import plain
 
-        facts = [(name, said) for name, said in self.facts if said]
-        return f"Trial {self.number}: {self.chosen.name}\n{self.why}\n\n{self._table()}\n\n" + tabulate(
-            facts, tablefmt="plain", disable_numparse=True
-        )
+        return "\n".join(map(plain, self._parts(wide=True)))
 
-    def _table(self) -> str:
-        from tabulate import tabulate
+    def __rich__(self) -> Group:
+        from rich.console import Group
 
-        rows = []
-        for name, one in (("chosen", self.chosen), ("runner-up", self.runner_up)):
-            if one is not None:
-                rows.append([name, one.name, *map(_figure, (one.score, one.mean, one.std, one.lower, one.upper))])
+        return Group(*self._parts(wide=False))
+
+    def _parts(self, *, wide: bool) -> list[Any]:
+        """Returns the texts and tables of the explanation, which fit the terminal unless `wide`."""
+        from .terminal import facts, table
+
+        rows = [
+            [name, one.name, one.score, one.mean, one.std, one.lower, one.upper]
+            for name, one in (("chosen", self.chosen), ("runner-up", self.runner_up))
+            if one is not None
+        ]
         headings = ["", "point", "score", "mean", "std", "lower", "upper"]
-        return tabulate(rows, headings, tablefmt="simple", disable_numparse=True, stralign="left")
+        compared = table(rows, headings, wide=wide, dispensable=["lower", "upper", "std"])
+        return [f"Trial {self.number}: {self.chosen.name}", f"{self.why}\n", compared, "", facts(self.facts)]
 
     @property
     def why(self) -> str:
@@ -289,4 +295,4 @@ def _listed(numbers: tuple[int, ...]) -> str:
 
 
 def _figure(value: object) -> str:
-    return "-" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    return figure(value) or "-"

@@ -1,39 +1,79 @@
-"""Trials and figures as text for a terminal."""
+"""Numbers, trials and times as text."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tabulate import tabulate
-
 from ..storage.record import Trial
 
+DIGITS, MOST_DIGITS = 4, 6  # Significant digits of a number, and of numbers that differ only further behind.
+POSITIONAL = range(-6, 10)  # Exponents of ten that are written without "e".
 MOST_CHARACTERS = 60  # Most characters of a cell.
+BARS = "▁▂▃▄▅▆▇█"
+ASCII_BARS = "_.:-=+*#"
+OUTLIERS = 0.1  # The share of values, on the worse side, that may lie below a sparkline's scale.
+FEW = 5  # Fewer values are all on the scale.
 
 
-def where(trial: Trial) -> str:
+def number(value: float, digits: int = DIGITS) -> str:
+    """Returns a number with so many significant digits, without zeros at its end.
+
+    >>> number(0.1 + 0.2), number(1e-05), number(123456.7), number(2e-9)
+    ('0.3', '0.00001', '123457', '2e-09')
+    """
+    if not math.isfinite(value):
+        return str(float(value))
+    mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
+    if value and int(power) not in POSITIONAL:
+        return f"{_trimmed(mantissa)}e{power}"
+    return _trimmed(f"{value:.{max(0, digits - 1 - int(power))}f}")
+
+
+def numbers(values: Iterable[float]) -> list[str]:
+    """Returns numbers with as few digits as tell them apart, at least four and at most six.
+
+    >>> numbers([0.98123, 0.5]), numbers([0.98123, 0.98124])
+    (['0.9812', '0.5'], ['0.98123', '0.98124'])
+    """
+    listed = list(values)
+    texts: list[str] = []
+    for digits in range(DIGITS, MOST_DIGITS + 1):
+        texts = [number(value, digits) for value in listed]
+        if len(set(texts)) == len(set(listed)):
+            break
+    return texts
+
+
+def _trimmed(text: str) -> str:
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+def where(trial: Trial, digits: int = DIGITS) -> str:
     """Returns the point of a trial in a line."""
-    return settings(trial.parameters, trial.point.tolist(), trial.arm)
+    return settings(trial.parameters, trial.point.tolist(), trial.arm, digits)
 
 
-def settings(parameters: dict[str, Any] | None, point: Sequence[float], arm: int | None) -> str:
+def settings(parameters: dict[str, Any] | None, point: Sequence[float], arm: int | None, digits: int = DIGITS) -> str:
     """Returns named parameters, or coordinates and the arm."""
     if parameters is not None:
-        return ", ".join(f"{name}={figure(value)}" for name, value in parameters.items())
-    numbers = ", ".join(map(figure, point))
-    return f"({numbers})" if arm is None else f"arm {arm} ({numbers})"
+        return ", ".join(f"{name}={figure(value, digits)}" for name, value in parameters.items())
+    coordinates = ", ".join(figure(value, digits) for value in point)
+    return f"({coordinates})" if arm is None else f"arm {arm} ({coordinates})"
 
 
-def figure(value: object) -> str:
-    """Returns a value in few digits."""
+def figure(value: object, digits: int = DIGITS) -> str:
+    """Returns a value as text, with so many digits of its numbers."""
     if isinstance(value, list):
-        return ", ".join(map(figure, value))
+        return ", ".join(figure(part, digits) for part in value)
     if isinstance(value, dict):
-        return ", ".join(f"{name}={figure(part)}" for name, part in value.items())
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+        return ", ".join(f"{name}={figure(part, digits)}" for name, part in value.items())
+    return "" if value is None else number(value, digits) if isinstance(value, float) else str(value)
 
 
 def moment(time: float | None) -> str:
@@ -57,26 +97,44 @@ def cell(value: object, *, most: int = MOST_CHARACTERS) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def table(rows: Iterable[Sequence[object]], headings: Sequence[str], *, first: int = MOST_CHARACTERS) -> str:
-    """Returns a table without the columns that are empty.
+def sparkline(values: Sequence[float], goal: str, *, width: int, encoding: str | None) -> tuple[str, str]:
+    """Returns the values, and the best so far of each, as two lines of small bars on one scale.
 
     Args:
-        rows: values.
-        headings: of the columns.
-        first: most characters of a cell of the first column.
+        values: rewards or losses, in the order in which they came.
+        goal: goal of the study. Bars of a loss are lower for better values.
+        width: most characters of a line. Each bar is the best value of its part of the trials.
+        encoding: of the output. Where it lacks the bars, ASCII stands for them.
     """
-    cells = [[cell(value, most=MOST_CHARACTERS if i else first) for i, value in enumerate(row)] for row in rows]
-    kept = [i for i in range(len(headings)) if any(row[i] for row in cells)]
-    return tabulate(
-        [[row[i] for i in kept] for row in cells], [headings[i] for i in kept], tablefmt="simple",
-        disable_numparse=True, stralign="left",
-    )  # fmt: skip
+    better = max if goal == "maximize" else min
+    parts = [better(part) for part in _parts(values, width)]
+    best = [better(parts[: count + 1]) for count in range(len(parts))]
+    ordered = sorted(parts)
+    beyond = math.ceil(OUTLIERS * len(parts)) if len(parts) >= FEW else 0
+    low, high = (ordered[beyond], ordered[-1]) if goal == "maximize" else (ordered[0], ordered[-1 - beyond])
+    bars = BARS if _shows(BARS, encoding) else ASCII_BARS
+    top = len(bars) - 1
+    levels = [
+        [round(top * min(max((value - low) / (high - low or 1.0), 0.0), 1.0)) for value in line]
+        for line in (parts, best)
+    ]
+    first, second = ("".join(bars[level] for level in line) for line in levels)
+    return first, second
 
 
-def facts(pairs: Iterable[tuple[str, object]]) -> str:
-    """Returns a line for each pair whose value is not empty."""
-    told = [(name, printable(figure(value))) for name, value in pairs]
-    return tabulate([(name, said) for name, said in told if said], tablefmt="plain", disable_numparse=True)
+def _parts(values: Sequence[float], most: int) -> Iterator[Sequence[float]]:
+    """Yields the values in so many parts of equal length, at most."""
+    length = math.ceil(len(values) / most)
+    for start in range(0, len(values), max(1, length)):
+        yield values[start : start + length]
+
+
+def _shows(text: str, encoding: str | None) -> bool:
+    try:
+        text.encode(encoding or sys.getdefaultencoding())
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True
 
 
 def as_json(value: Any) -> str:

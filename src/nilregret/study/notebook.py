@@ -9,6 +9,7 @@ from .._utils.html_table import html_table
 from ..storage.record import Trial
 from .best import told_best, without_violation
 from .direction import AnyPolicy, Goal
+from .formatting import number
 
 MOST_ROWS = 10  # The last trials, and the best one if it is earlier.
 MOST_COLUMNS = 8  # Parameters or coordinates.
@@ -37,7 +38,9 @@ def trials_html(trials: Sequence[Trial], *, caption: str, best: int | None) -> s
     strong = next((i for i, trial in enumerate(kept) if trial.number == best), None)
     left_out = len(trials) - len(kept)
     above = caption + (f"\nlast {min(len(trials), MOST_ROWS)} of {len(trials)} trials" if left_out else "")
-    return html_table(filled, [[row.get(name) for name in filled] for row in rows], caption=above, strong=strong)
+    return html_table(
+        filled, [[_shown(row.get(name)) for name in filled] for row in rows], caption=above, strong=strong
+    )
 
 
 def _cells(trial: Trial) -> dict[str, Any]:
@@ -49,3 +52,7 @@ def _cells(trial: Trial) -> dict[str, Any]:
     told = [] if trial.constraints is None else trial.constraints.tolist()
     answer = {"value": trial.reward, **{f"constraint {j + 1}": g for j, g in enumerate(told)}, "reason": reason}
     return {"trial": trial.number, "state": trial.state, **places, **more, **answer}
+
+
+def _shown(value: Any) -> Any:
+    return number(value) if isinstance(value, float) else value

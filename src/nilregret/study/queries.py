@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..storage import Storage
+    from .importance import Importance
 
 
 class Queries(Generic[D]):
@@ -248,6 +249,35 @@ class Queries(Generic[D]):
         def read(state: AnyState) -> Certainty | None:
             of = None if trial is None else self.replica.record.require(trial)
             return certainty(self.policy, self.goal, state, self._in_use(), seen, seed=self.seed, of=of)
+
+        return self.replica.query(read)
+
+    def importance(self) -> Importance:
+        """Returns the importance of each parameter: Sobol indices of the model, with 90% intervals.
+
+        The first-order index is the share of the objective's variation over the space that the parameter causes alone.
+        The total index includes its interactions. The space is uniform, on the scale of each parameter. A second pair
+        of indices says which parameters decide whether a point is among the best tenth. `nr.plots.importance` draws
+        both.
+
+        >>> import nilregret as nr
+        >>> space = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
+        >>> result = nr.minimize(lambda x, y: 3 * x + y, space, trials=12, progress=False)
+        >>> print(result.study.importance().value.total.round(1))
+        [0.9 0.1]
+
+        Returns:
+            `names`, `value`, `best`, `explained`, `interactions` and `to_pandas()` (see
+            `nilregret.study.importance.Importance`).
+
+        Raises:
+            InvalidInput: fewer than two trials were answered, only one thing varies, or the policy has no posterior.
+        """
+        from .importance import importance
+
+        def read(state: AnyState) -> Importance:
+            told = [trial.reward for trial in self.replica.record if trial.reward is not None]
+            return importance(state, self.goal, told, seed=self.seed)
 
         return self.replica.query(read)
 

@@ -1,21 +1,31 @@
-"""A progress bar that shows the number of trials and the best value, below lines about the trials."""
+"""The progress of a run: one live view in a terminal, a line in a notebook, a line for each improvement in a pipe."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+import time
+from collections import Counter, deque
 from operator import gt, lt
 from types import TracebackType
-from typing import Self, TextIO, final
+from typing import TYPE_CHECKING, Self, TextIO, final
 
-from tqdm import tqdm
-
+from .._utils.checks import many
 from ..storage.record import Trial
+from ..study.formatting import number, numbers, printable, where
 from ..study.study import Study
-from .result import briefly
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.live import Live
+    from rich.progress import Progress
+    from rich.table import Table
+
+LAST = 5  # Trials in the live view.
+OFTEN = 0.1  # Seconds between two drawings.
+REASONS = 3  # Reasons of failures that stay on the screen above the view.
 
 
-def failure(trial: Trial, best: str) -> str | None:  # noqa: ARG001 - Other lines say the best value.
+def _problem(trial: Trial) -> str | None:
     """Returns a line about a failed or abandoned trial, None about any other."""
     if trial.state == "failed":
         return f"trial {trial.number} failed: {trial.reason}"
@@ -26,7 +36,10 @@ def failure(trial: Trial, best: str) -> str | None:  # noqa: ARG001 - Other line
 
 @final
 class Bar:
-    """A progress bar in a terminal or notebook. Lines about trials appear wherever the output goes.
+    """The progress of a run, on stderr unless another output is given.
+
+    A terminal has one view, a few lines that are redrawn. It is drawn in this thread after a trial, so that processes
+    may be forked meanwhile. What the objective prints appears above it.
 
     Args:
         name: name of the study.
@@ -34,74 +47,173 @@ class Bar:
         goal: goal of the study.
         show: whether to show anything.
         file: where to write, stderr unless given.
-        leave: whether the bar stays when the run has ended.
-        line: returns the line about a trial, or None. It is called with the trial and the best value in words.
+        summary: whether a line at the end says how many trials there are and which is best.
     """
 
     def __init__(
-        self,
-        name: str,
-        trials: int,
-        *,
-        goal: str,
-        show: bool = True,
-        file: TextIO | None = None,
-        leave: bool = True,
-        line: Callable[[Trial, str], str | None] = failure,
+        self, name: str, trials: int, *, goal: str, show: bool = True, file: TextIO | None = None, summary: bool = True
     ) -> None:
         self._file = sys.stderr if file is None else file
         self._show = show and self._file is not None
-        self._line = line
-        self._ended = self._infeasible = 0
-        self._best: float | None = None
+        self._summary, self._name, self._trials, self._goal = summary, printable(name), trials, goal
         self._better = gt if goal == "maximize" else lt
-        visible = self._show and (self._file.isatty() or "ipykernel" in sys.modules)
-        self._bar = tqdm(
-            total=trials, desc=name, unit="trial", file=self._file, disable=not visible, leave=leave, dynamic_ncols=True
-        )
+        self._best: Trial | None = None
+        self._counts: Counter[str] = Counter()
+        self._reasons: set[str] = set()
+        self._last: deque[tuple[Trial, str]] = deque(maxlen=LAST)
+        self._live: Live | None = None
+        self._begun = False
+        self._drawn = 0.0
+        self._written = 0  # Characters of the line of a notebook.
 
     def __enter__(self) -> Self:
+        from ..study.terminal import can_redraw
+
+        if self._show and can_redraw(self._file):
+            self._start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.close()
+        if self._summary and self._last:
+            self.say(self._line)
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
     def begun(self, study: Study) -> None:
-        """Shows the trials on record before the first evaluation."""
+        """Counts the trials on record before the first evaluation."""
         for trial in study.trials:
             self._count(trial)
-        self._bar.initial = self._ended  # Trials of an earlier run took no time of this one.
-        self._refresh()
+        done = self._counts.total()
+        self._begun = done < self._trials
+        if self._live is not None:
+            self._task = self._progress.add_task("", total=self._trials, completed=done)
+        self._draw(force=True)
 
     def ended(self, trial: Trial) -> None:
         """Shows one more trial."""
-        self._count(trial)
-        line = self._line(trial, self._best_text)
-        if line is not None:
-            self.say(line)
-        self._refresh()
+        word = self._count(trial)
+        self._last.append((trial, word))
+        problem = _problem(trial)
+        if problem is not None and self._is_news(problem.partition(": ")[2]):
+            self.say(problem)
+        elif word == "best" and not self._redraws:
+            self.say(f"trial {trial.number}: best so far {_value(trial)}, {where(trial)}")
+        self._draw(force=self._counts.total() >= self._trials)
 
     def say(self, text: str) -> None:
-        """Writes a line above the bar."""
-        if self._show:
-            tqdm.write(text, file=self._file)
-            self._file.flush()
+        """Writes a line above the view."""
+        if not self._show:
+            return
+        if self._live is not None:
+            self._live.console.print(printable(text))
+        else:
+            print("\r" * bool(self._written) + f"{printable(text):{self._written}}", file=self._file, flush=True)
+            self._written = 0
 
     @property
-    def _best_text(self) -> str:
-        none = "nothing feasible yet" if self._infeasible else "no value yet"
-        return none if self._best is None else f"best {briefly(self._best)}"
+    def _redraws(self) -> bool:
+        return self._live is not None or self._in_notebook
 
-    def _count(self, trial: Trial) -> None:
-        self._ended += trial.state != "pending"
-        self._infeasible += trial.feasible is False
+    @property
+    def _in_notebook(self) -> bool:
+        return self._show and self._live is None and "ipykernel" in sys.modules
+
+    def _is_news(self, reason: str) -> bool:
+        """Returns whether to write a reason. A pipe has each, a screen the first few different ones."""
+        if not self._redraws:
+            return True
+        new = reason not in self._reasons and len(self._reasons) < REASONS
+        self._reasons.add(reason)
+        return new
+
+    def _count(self, trial: Trial) -> str:
+        """Counts a trial that has ended. Returns its state, "best" if it is the best so far, or nothing."""
+        if trial.state == "pending":
+            return "pending"
+        self._counts["not feasible" if trial.feasible is False else trial.state] += 1
         if trial.feasible is False or trial.reward is None:
-            return
-        if self._best is None or self._better(trial.reward, self._best):
-            self._best = trial.reward
+            return "not feasible" if trial.feasible is False else trial.state
+        best = self._best
+        if best is None or best.reward is None or self._better(trial.reward, best.reward):
+            self._best = trial
+            return "best"
+        return ""
 
-    def _refresh(self) -> None:
-        self._bar.n = self._ended
-        self._bar.set_postfix_str(self._best_text)
+    @property
+    def _line(self) -> str:
+        """The state of the run in a line."""
+        bad = [f"{self._counts[s]} {s}" for s in ("failed", "abandoned", "not feasible") if self._counts[s]]
+        best = "no value yet" if self._best is None else f"best {_value(self._best)} (trial {self._best.number})"
+        if self._best is None and self._counts["not feasible"]:
+            best = "nothing feasible yet"
+        done = self._counts.total()
+        of = many(done, "trial") if done >= self._trials else f"{done} of {many(self._trials, 'trial')}"
+        return f"{self._name}: {', '.join([of, *bad, best])}"
+
+    # -- drawing -------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        from rich.live import Live
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        from ..study.terminal import console, is_terminal
+
+        screen = console(self._file)
+        name = TextColumn(self._name[: max(8, screen.width // 4)], style="bold", markup=False)
+        left = TimeRemainingColumn(compact=True)
+        columns = (name, BarColumn(bar_width=None), MofNCompleteColumn(), left, TextColumn("left", style="cyan"))
+        self._progress: Progress = Progress(*columns, console=screen, auto_refresh=False, expand=True)
+        self._live = Live(
+            get_renderable=self._view, console=screen, auto_refresh=False, transient=True,
+            redirect_stdout=is_terminal(sys.stdout), redirect_stderr=is_terminal(sys.stderr),
+        )  # fmt: skip
+        self._live.start()
+        screen.show_cursor(True)  # A killed run must not leave a terminal without its cursor.
+
+    def _draw(self, *, force: bool) -> None:
+        now = time.monotonic()
+        if not self._begun or (not force and now - self._drawn < OFTEN):
+            return
+        self._drawn = now
+        if self._live is not None:
+            self._progress.update(self._task, completed=self._counts.total())
+            self._live.refresh()
+        elif self._in_notebook:
+            print(f"\r{self._line:{self._written}}", end="", file=self._file, flush=True)
+            self._written = len(self._line)
+
+    def _view(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
+
+        if not self._begun:
+            return Group()
+        best = Text(self._line.removeprefix(f"{self._name}: "), no_wrap=True, overflow="ellipsis")
+        at = "" if self._best is None else where(self._best)
+        parts = [best, Text(printable(f"at {at}"), no_wrap=True, overflow="ellipsis")] if at else [best]
+        return Group(self._progress.get_renderable(), *parts, self._trials_view())
+
+    def _trials_view(self) -> Table:
+        """Returns the last trials: number, value, state, and the point or the reason."""
+        from rich.table import Table
+
+        from ..study.terminal import STYLES
+
+        grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
+        for justify, ratio in (("right", None), ("right", None), ("left", None), ("left", 1)):
+            grid.add_column(justify=justify, ratio=ratio, no_wrap=True, overflow="ellipsis")  # type: ignore[arg-type]
+        told = iter(numbers([trial.reward for trial, _ in self._last if trial.reward is not None]))
+        for trial, word in self._last:
+            reason = (_problem(trial) or "").partition(": ")[2]
+            if word == "best" and trial is not self._best:
+                word = "better"  # It was the best when it came.
+            value = "" if trial.reward is None else next(told)
+            grid.add_row(str(trial.number), value, word, printable(reason or where(trial)), style=STYLES.get(word))
+        return grid
+
+
+def _value(trial: Trial) -> str:
+    return number(trial.reward) if trial.reward is not None else ""

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, final, overload
 
 from .._utils.checks import Array, many
-from .._utils.errors import MissingExtra, TrialError
+from .._utils.errors import MissingExtra, NoRegretError, TrialError
 from ..domains.typed import D
 from ..slots.objective import satisfying
 from ..storage.record import Trial
-from ..study.best import Certainty, closest_of, told_best
+from ..study.best import Certainty, closest_of, is_noisy, told_best
+from ..study.formatting import number
 from ..study.notebook import trials_html
 from ..study.study import Study
 
@@ -199,6 +200,7 @@ class Result(Generic[D]):
         best = self._best()
         if best is not None:
             lines += [f"best value: {briefly(best.reward)}, of trial {best.number}", f"best at: {_place(best)}"]
+            lines += self._posterior_mean(best)
             lines += _doubts(self._certainty, noisy=self._noisy)
         else:
             lines += ["best value: none yet" if self.feasible is None else "best value: none, as nothing was feasible"]
@@ -212,6 +214,15 @@ class Result(Generic[D]):
     def _repr_html_(self) -> str:
         best = self._best()
         return trials_html(self.trials, caption=repr(self), best=None if best is None else best.number)
+
+    def _posterior_mean(self, best: Trial[D]) -> list[str]:
+        """Returns a line about the posterior mean of the best trial, if it differs from the value as shown."""
+        try:
+            mean, std = self.study.predict(best.point[None])
+        except NoRegretError:  # The policy has no posterior, or only one under a context.
+            return []
+        text = briefly(float(mean[0]))
+        return [] if text == briefly(best.reward) else [f"posterior mean there: {text} +- {number(float(std[0]), 2)}"]
 
     @property
     def _constrained(self) -> bool:
@@ -239,10 +250,7 @@ class Result(Generic[D]):
     @property
     def _noisy(self) -> bool:
         """True if noise was told, or some point was evaluated twice with different values."""
-        values: dict[bytes, float] = {}
-        told = ((trial.point.tobytes(), trial.reward) for trial in self.trials if trial.reward is not None)
-        differs = any(values.setdefault(point, reward) != reward for point, reward in told)
-        return differs or any(trial.std for trial in self.trials)
+        return is_noisy(self.trials)
 
 
 def _doubts(certainty: Certainty, *, noisy: bool) -> list[str]:
@@ -269,7 +277,7 @@ def _feasibility(trials: Sequence[Trial]) -> str:
 
 def briefly(value: object) -> str:
     """Returns a value in a few characters."""
-    return f"{value:.6g}" if isinstance(value, float) else repr(value)
+    return number(value) if isinstance(value, float) else repr(value)
 
 
 def _place(trial: Trial) -> str:

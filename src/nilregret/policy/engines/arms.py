@@ -120,6 +120,13 @@ class ArmEngine(Engine[TableBelief]):
             row = self._rows[key] = int(self.context.index(context[None])[0])
         return row
 
+    def cells_of(self, points: Array, contexts: Array | None) -> IndexArray:
+        """Returns the indices in the table, `(n,)`."""
+        arms = self.domain.index(points)
+        if self.context is None or contexts is None:
+            return arms
+        return self.context.index(contexts) * len(self.domain) + arms
+
     def prior_covariance(self, kernel: Kernel, cells: list[int], others: list[int]) -> Array:
         """Returns the prior covariance between cells, `(a, b)`."""
         return kernel.between_arms(self._table.points, np.array(cells), np.array(others))

@@ -261,6 +261,10 @@ class Engine(Copyable, ABC, Generic[B]):
         """Returns the cell at which a belief predicts f now at the point of a trial."""
 
     @abstractmethod
+    def cells_of(self, points: Array, contexts: Array | None) -> Any:
+        """Returns the cells at which a belief predicts f now at points `(n, d)`, each under its context `(n, c)`."""
+
+    @abstractmethod
     def prior_covariance(self, kernel: Kernel, cells: list[Any], others: list[Any]) -> Array:
         """Returns the prior covariance between cells, `(a, b)`."""
 

@@ -122,6 +122,10 @@ class PointEngine(Engine[PointBelief]):
         """Returns the row of a trial, after the present round if f drifts."""
         return np.asarray(self.rows(trial.context, trial.point[None])[0])
 
+    def cells_of(self, points: Array, contexts: Array | None) -> Array:
+        """Returns the rows of points now, each under its context."""
+        return self.rows(None, points if contexts is None else np.hstack([contexts, points]))
+
     def prior_covariance(self, kernel: Kernel, cells: list[Array], others: list[Array]) -> Array:
         """Returns the prior covariance between rows, `(a, b)`."""
         return kernel(np.array(cells), np.array(others))

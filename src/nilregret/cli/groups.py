@@ -1,0 +1,66 @@
+"""The command line's help: commands by what they are for, and examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import final
+
+import click
+
+GROUPS: Mapping[str, Sequence[str]] = {
+    "Tune": ["tune", "work"],
+    "Look at studies": ["studies", "show", "trials", "explain", "evaluate"],
+    "Decide one by one": ["create", "ask", "tell", "add", "fail", "abandon"],
+    "Change arms": ["arms", "add-arm", "retire-arm", "restore-arm", "describe-arm"],
+    "Keep studies": ["export", "import", "rename", "delete"],
+    "Serve": ["serve", "token"],
+    "More": ["papers", "install-completion"],
+}
+
+EXAMPLES: Mapping[str, Sequence[str]] = {
+    "tune": ["tune svm.toml", "tune svm.toml --trials 100 --workers 4"],
+    "work": ["work studies.db oven bake:loss --trials 50", "work studies.db svm svm.toml --trials 100 --lease 600"],
+    "studies": ["studies studies.db", "studies postgresql://host/database --json"],
+    "show": ["show studies.db", "show studies.db oven --picture oven.png"],
+    "trials": ["trials studies.db oven --last 20", "trials studies.db oven --state failed"],
+    "explain": ["explain studies.db oven 4"],
+    "evaluate": ["evaluate log.csv --policy uniform", "evaluate studies.db oven --policy best --estimator dr"],
+    "create": ["create studies.db oven oven.toml"],
+    "ask": ["ask studies.db oven", "ask studies.db oven --context '{\"day\": 3}' --json"],
+    "tell": ["tell studies.db oven 0 0.92", "tell studies.db oven 0 0.79 --revise"],
+    "add": ['add studies.db oven \'{"heat": 200, "minutes": 30}\' 0.92'],
+    "fail": ['fail studies.db oven 1 "the door was open"'],
+    "abandon": ['abandon studies.db oven 5 "the machine was switched off"'],
+    "arms": ["arms studies.db oven"],
+    "add-arm": ["add-arm studies.db banners '[0.5, 2]' --name autumn"],
+    "retire-arm": ["retire-arm studies.db banners 3"],
+    "restore-arm": ["restore-arm studies.db banners 3"],
+    "describe-arm": ['describe-arm studies.db banners 3 --about \'{"colour": "red"}\''],
+    "export": ["export studies.db oven trials.csv", "export studies.db oven > trials.jsonl"],
+    "import": ["import studies.db oven trials.csv", "import studies.db new sqlite:///optuna.db --optuna old"],
+    "rename": ["rename studies.db oven kiln"],
+    "delete": ["delete studies.db oven"],
+    "serve": ["serve --storage sqlite:///studies.db", "serve --host 0.0.0.0 --port 8000"],
+    "token": ["token new --role decider --about shop", "token list"],
+    "papers": ["papers", "papers srinivas-3 --quick"],
+    "install-completion": ["install-completion bash"],
+}
+
+
+@final
+class Commands(click.Group):
+    """A group whose help lists commands by what they are for, each with examples."""
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Adds a command, and its examples to its help."""
+        examples = EXAMPLES.get(name or cmd.name or "", ())
+        if examples:
+            cmd.epilog = "\n".join(["\b", "Examples:", *(f"  nilregret {example}" for example in examples)])
+        super().add_command(cmd, name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - Click's.
+        """Writes a section of commands for each group."""
+        for title, names in GROUPS.items():
+            commands = [(name, self.commands[name]) for name in names if name in self.commands]
+            with formatter.section(title):
+                formatter.write_dl([(name, command.get_short_help_str(limit=80)) for name, command in commands])

@@ -1,0 +1,87 @@
+"""Values of f by the posterior of the reward: medians, quantiles, draws, and the gain that one more trial is worth.
+
+All numbers are in reward units. A warp maps quantiles and draws, and its median is the mapped posterior mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._utils.checks import Array
+from .._utils.randomness import Randomness
+from ..slots.envelope import Symmetric
+from ..slots.scores import ExpectedImprovement
+from .decide import posed
+from .state import State
+
+
+def medians(state: State, points: Array, contexts: Array | None) -> Array:
+    """Returns the posterior medians of f, `(n,)`.
+
+    Args:
+        state: a state that has learned all outcomes.
+        points: points of the domain, `(n, d)`.
+        contexts: the context of each point, `(n, c)`, or None.
+    """
+    posterior = state.reward.posterior
+    return posterior.units.back(posterior.belief.mean(state.outputs.engine.cells_of(points, contexts)))
+
+
+def quantiles(state: State, points: Array, contexts: Array | None, levels: Sequence[float]) -> Array:
+    """Returns quantiles of the posterior of f, `(levels, n)`.
+
+    Args:
+        state: see `medians`.
+        points: see `medians`.
+        contexts: see `medians`.
+        levels: probabilities between 0 and 1.
+    """
+    from scipy.special import ndtri
+
+    posterior = state.reward.posterior
+    mean, std = posterior.belief.predict(state.outputs.engine.cells_of(points, contexts))
+    return posterior.units.back(mean + ndtri(np.asarray(levels, dtype=np.float64))[:, None] * std)
+
+
+def draws(state: State, points: Array, contexts: Array | None, rng: np.random.Generator, size: int) -> Array:
+    """Returns functions drawn from the posterior of f, jointly at n points, `(size, n)`.
+
+    Args:
+        state: see `medians`.
+        points: see `medians`.
+        contexts: see `medians`.
+        rng: source of randomness.
+        size: number of functions.
+    """
+    posterior = state.reward.posterior
+    cells = state.outputs.engine.cells_of(points, contexts)
+    return posterior.units.back(np.stack([posterior.belief.draw_at(rng, cells) for _ in range(size)]))
+
+
+def expected_gain(state: State, incumbent: float) -> float:
+    """Returns the largest expected improvement of f over a value, reward units, at least 0.
+
+    The search of the policy finds the point of the largest expected improvement. If constraints have posteriors of
+    their own, the rule judges the points of this search. The gain counts only with the probability of feasibility.
+
+    Args:
+        state: a state without contexts. This call uses it up.
+        incumbent: the value of f to improve on, reward units.
+    """
+    score, rounds = ExpectedImprovement(), state.rounds
+    randomness = Randomness(rounds.seed, rounds.count)
+    _, question, _ = posed(state.memory, None, None, randomness, now=math.inf, available=None)
+    if question is None:
+        return 0.0
+    limits = question.limits
+    limits = None if limits is None else limits._replace(rule=limits.rule.beside(score))
+    engine, posterior = state.outputs.engine, state.reward.posterior
+    with engine.blas:
+        point = engine.choose(posterior.belief, question._replace(score=score, limits=limits), None).point[None]
+    mean, std = posterior.units.rewards(*posterior.belief.predict(engine.cells_of(point, None)))
+    over = posterior.units.warped(incumbent)
+    gain = float(np.exp(score(Symmetric(1.0)(mean, np.maximum(std, 1e-300)), over))[0])
+    return gain if limits is None else gain * float(state.certain(point, None)[0])

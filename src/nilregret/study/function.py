@@ -1,0 +1,89 @@
+"""The objective as the posterior of a study knows it, in the units told: medians, quantiles and draws of f."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+
+from .._utils.checks import Array
+from .._utils.errors import InvalidInput
+from ..policy import function_values
+from ..policy.state import State
+from ..storage.record import Trial
+from .direction import AnyState, Goal, on_average
+
+STREAM = 2**31 + 5  # Key of the random stream of draws, apart from those of trials and of certainty.
+MOST_ROWS = 4096  # Points that are predicted at once, against memory.
+
+
+@final
+class Function:
+    """The posterior of a study at one moment. Its numbers are in the units told, of rewards or of losses.
+
+    Args:
+        state: of the study, after all trials. It is copied.
+        goal: of the study.
+        seed: of the study. Equal studies have equal draws.
+
+    Raises:
+        InvalidInput: the policy is a script, which has no posterior.
+    """
+
+    def __init__(self, state: AnyState, goal: Goal, seed: int) -> None:
+        if not isinstance(state, State):
+            raise InvalidInput(
+                f"{state.policy.algorithm} has no posterior, so there is no model of the objective to show.",
+                advice="`nr.plots.history` and `nr.plots.parallel` draw the trials alone.",
+            )
+        self._state, self._seed = state.copy(), seed
+        self._sign = 1.0 if goal == "maximize" else -1.0
+
+    def median(self, points: Array, contexts: Array | None = None) -> Array:
+        """Returns posterior medians at points `(n, d)`, each under its context `(n, c)`, `(n,)`."""
+        return self._sign * self._by_rows(partial(function_values.medians, self._state), points, contexts)
+
+    def quantiles(self, levels: Sequence[float], points: Array, contexts: Array | None = None) -> Array:
+        """Returns quantiles of these levels at points, `(levels, n)`."""
+        asked = levels if self._sign > 0.0 else [1.0 - level for level in levels]
+        read = partial(function_values.quantiles, self._state, levels=asked)
+        return self._sign * self._by_rows(read, points, contexts)
+
+    def draws(self, points: Array, contexts: Array | None = None, *, size: int) -> Array:
+        """Returns functions drawn from the posterior at points, `(size, n)`. They are the same each time."""
+        rng = np.random.default_rng([self._seed, STREAM])
+        return self._sign * function_values.draws(self._state, points, contexts, rng, size)
+
+    @staticmethod
+    def _by_rows(read: Any, points: Array, contexts: Array | None) -> Array:
+        parts = range(0, len(points), MOST_ROWS)
+        found = [
+            read(points[i : i + MOST_ROWS], None if contexts is None else contexts[i : i + MOST_ROWS]) for i in parts
+        ]
+        return np.concatenate(found, axis=-1)
+
+
+def expected_gain(state: AnyState, goal: Goal, best: Trial) -> float | None:
+    """Returns the gain to expect of one more trial over the best trial, in the units told, at least 0.
+
+    It is the largest expected improvement of f over the posterior median at the best trial. If constraints have
+    posteriors, the gain counts with the probability of feasibility.
+
+    Args:
+        state: of the study, after all trials. It is copied.
+        goal: of the study.
+        best: the best trial.
+
+    Returns:
+        None if there is no such number, since the policy has contexts or no posterior, or prices violations.
+    """
+    policy = state.policy
+    if not isinstance(state, State) or policy.context is not None or on_average(policy):
+        return None
+    sign = 1.0 if goal == "maximize" else -1.0
+    incumbent = sign * float(Function(state, goal, 0).median(best.point[None])[0])
+    gain = function_values.expected_gain(state.copy(), incumbent)
+    return gain if math.isfinite(gain) else None

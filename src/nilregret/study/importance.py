@@ -1,0 +1,223 @@
+"""Importance of parameters: Sobol indices of the model of a study.
+
+With f the objective and all parameters independent and uniform over the space (or its logarithm),
+
+    first order   S_i  = Var(E[f | x_i]) / Var(f)             parameter i alone
+    total         ST_i = 1 - Var(E[f | all but x_i]) / Var(f)    with all its interactions
+
+Indices are correlations between values at points that share some parameters (Martinez 2011), on a scrambled Sobol
+sequence. Values come from the posterior median of f, which is the posterior mean unless rewards are warped. Intervals
+are those of the indices of functions drawn from the posterior. Values worse than the worst one told count as that one,
+since a warp knows nothing of their size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+import numpy.typing as npt
+
+from .._utils.checks import Array
+from .._utils.errors import InvalidInput, MissingExtra
+from .direction import AnyState, Goal
+from .factors import Factors, check_several
+from .function import Function
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+POINTS = 4096  # Base points of the indices of the median, a power of two.
+POINTS_OF_DRAWS = 256  # Base points of the indices of each draw.
+DRAWS = 32
+LEVELS = (0.05, 0.95)  # Ends of the interval.
+BEST = 0.1  # Share of the space that counts as best.
+LEAST = 1e-300  # Against a division by zero.
+FLAT = 1e-12  # Variance, as a share of the mean square, below which f is constant.
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Indices:
+    """Sobol indices of p parameters with 90% intervals.
+
+    Attributes:
+        first: first-order indices, `(p,)`.
+        total: total indices, `(p,)`.
+        first_interval: ends of the intervals of `first`, `(2, p)`.
+        total_interval: ends of the intervals of `total`, `(2, p)`.
+    """
+
+    first: Array
+    total: Array
+    first_interval: Array
+    total_interval: Array
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Importance:
+    """The importance of each parameter, as `study.importance()` returns it.
+
+    Attributes:
+        names: of the p parameters, those of contexts first.
+        value: indices of the objective over the whole space.
+        best: indices of being among the best tenth of the space, which no outlier can move.
+        explained: share of the variation of the objective that the trials determine, from 0 to 1.
+        interactions: second-order indices of the objective, `(p, p)`, symmetric, 0 on the diagonal.
+    """
+
+    names: tuple[str, ...]
+    value: Indices
+    best: Indices
+    explained: float
+    interactions: Array
+
+    @cached_property
+    def order(self) -> npt.NDArray[np.intp]:
+        """Indices of the parameters, the most important one first."""
+        return np.argsort(-self.value.total, kind="stable")
+
+    def pairs(self, count: int) -> list[tuple[str, str]]:
+        """Returns the pairs of parameters that interact most, the strongest first."""
+        rows, columns = np.triu_indices(len(self.names), 1)
+        strongest = np.argsort(-self.interactions[rows, columns], kind="stable")[:count]
+        return [(self.names[rows[i]], self.names[columns[i]]) for i in strongest]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Returns a table with a row for each parameter, the most important first."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingExtra(
+                "`to_pandas` needs pandas, which is not installed: pip install 'nilregret[export]'."
+            ) from error
+        columns: dict[str, Array] = {}
+        for prefix, indices in (("", self.value), ("best_", self.best)):
+            for name in ("first", "total"):
+                low, high = getattr(indices, f"{name}_interval")
+                columns |= {
+                    f"{prefix}{name}": getattr(indices, name), f"{prefix}{name}_low": low, f"{prefix}{name}_high": high
+                }  # fmt: skip
+        table = pd.DataFrame(columns, index=pd.Index(self.names, name="parameter"))
+        return table.iloc[self.order]
+
+    def __repr__(self) -> str:
+        wide = max(map(len, self.names))
+        lines = [f"{'':{wide}}  alone  total  90% interval  best tenth"]
+        for i in self.order:
+            low, high = self.value.total_interval[:, i]
+            lines.append(
+                f"{self.names[i]:{wide}}  {self.value.first[i]:5.2f}  {self.value.total[i]:5.2f}  "
+                f"{low:4.2f} to {high:4.2f}  {self.best.total[i]:10.2f}"
+            )
+        return "\n".join([*lines, f"The trials determine {self.explained:.0%} of the variation."])
+
+
+def importance(state: AnyState, goal: Goal, told: Sequence[float], *, seed: int) -> Importance:
+    """Returns the importance of each parameter (see `Study.importance`).
+
+    Args:
+        state: of the study, after all trials.
+        goal: of the study.
+        told: values of the answered trials, at least two.
+        seed: of the study.
+
+    Raises:
+        InvalidInput: fewer than two trials were answered, only one thing varies, or the policy has no posterior.
+    """
+    if len(told) < 2:
+        raise InvalidInput(
+            f"Importance needs at least two answered trials, and this study has {len(told) or 'none'}.",
+            advice="Ten trials a parameter say something, fewer little.",
+        )
+    factors, function = Factors(state.policy), Function(state, goal, seed)
+    check_several(factors)
+    count, sign = len(factors.each), 1.0 if goal == "maximize" else -1.0
+    many = _shares(count, POINTS, both=True)
+    worst = min(told) if sign > 0.0 else max(told)
+
+    def within(values: Array) -> Array:
+        return np.maximum(values, worst) if sign > 0.0 else np.minimum(values, worst)
+
+    values = within(function.median(*factors.rows(many.reshape(-1, count)))).reshape(1, len(many), POINTS)
+    few = _shares(count, POINTS_OF_DRAWS, both=False)
+    rows = factors.rows(few.reshape(-1, count))
+    drawn = within(function.draws(*rows, size=DRAWS)).reshape(DRAWS, len(few), POINTS_OF_DRAWS)
+    known = within(function.median(*rows)).reshape(len(few), POINTS_OF_DRAWS)[0].var()
+    whole = float(drawn[:, 0].var(axis=-1).mean())
+    return Importance(
+        tuple(factors.names),
+        _indices(values, drawn),
+        _indices(_among_best(sign * values), _among_best(sign * drawn)),
+        min(float(known) / whole, 1.0) if whole > 0.0 else 1.0,
+        _second(values[0], count),
+    )
+
+
+def _shares(count: int, points: int, *, both: bool) -> Array:
+    """Returns numbers in [0, 1]: A, B, A with column i of B for each i, and if `both` B with column i of A for each i.
+
+    Returns:
+        `(2 + p or 2 + 2 p, points, p)`.
+    """
+    from scipy.stats import qmc
+
+    sequence = qmc.Sobol(2 * count, scramble=True, rng=np.random.default_rng(0))
+    a, b = np.split(sequence.random(points), 2, axis=1)
+    found = [a, b]
+    for one, other in ((a, b), (b, a))[: 1 + both]:
+        for i in range(count):
+            mixed = one.copy()
+            mixed[:, i] = other[:, i]
+            found.append(mixed)
+    return np.stack(found)
+
+
+def _indices(values: Array, drawn: Array) -> Indices:
+    """Returns indices of one function, `(1, blocks, n)`, with intervals of drawn functions, `(size, blocks, n)`."""
+    count = drawn.shape[1] - 2
+    first, total = (each[0] for each in _first_and_total(values, count))
+    intervals = [np.quantile(each, LEVELS, axis=0) for each in _first_and_total(drawn, count)]
+    return Indices(first, total, *intervals)
+
+
+def _first_and_total(values: Array, count: int) -> tuple[Array, Array]:
+    """Returns first-order and total indices of functions, each `(size, p)`."""
+    a, b = values[:, :1], values[:, 1:2]
+    one = values[:, 2 : 2 + count]  # A with column i of B
+    varies = ~_flat(values[:, :1])
+    first = np.where(varies, _correlation(b, one), 0.0)
+    return np.clip(first, 0.0, 1.0), np.clip(np.where(varies, 1.0 - _correlation(a, one), 0.0), 0.0, 1.0)
+
+
+def _second(values: Array, count: int) -> Array:
+    """Returns second-order indices of one function, `(p, p)`."""
+    a_of_b, b_of_a = values[2 : 2 + count], values[2 + count :]
+    if _flat(values[:1])[0]:
+        return np.zeros((count, count))
+    first = np.clip(_correlation(values[1], a_of_b), 0.0, 1.0)
+    closed = _correlation(a_of_b[:, None], b_of_a[None])  # They share columns i and j.
+    found = np.maximum(0.5 * (closed + closed.T) - first[:, None] - first[None], 0.0)
+    np.fill_diagonal(found, 0.0)
+    return found
+
+
+def _flat(values: Array) -> npt.NDArray[np.bool_]:
+    """Returns which functions are constant, along the last axis."""
+    return np.asarray(values.var(axis=-1) <= FLAT * np.maximum((values**2).mean(axis=-1), LEAST))
+
+
+def _correlation(left: Array, right: Array) -> Array:
+    """Returns correlations along the last axis, 0 if one side is constant."""
+    left, right = left - left.mean(axis=-1, keepdims=True), right - right.mean(axis=-1, keepdims=True)
+    size = np.sqrt((left**2).mean(axis=-1) * (right**2).mean(axis=-1))
+    return np.asarray((left * right).mean(axis=-1) / np.where(size > 0.0, size, 1.0))
+
+
+def _among_best(values: Array) -> Array:
+    """Returns 1.0 where a function is in its best tenth, else 0.0. More is better."""
+    return (values >= np.quantile(values[:, :1], 1.0 - BEST, axis=-1, keepdims=True)).astype(np.float64)

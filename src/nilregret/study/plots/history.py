@@ -1,0 +1,237 @@
+"""The picture of how a study went: every value, the best so far, and the gap to the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..._utils.checks import Array, IndexArray, many
+from ..._utils.errors import InvalidInput, TrialError
+from ...storage.record import Trial
+from ..best import is_noisy
+from ..direction import best_label, on_average
+from ..function import expected_gain
+from ..study import Study
+from .base import reward_label
+from .drawing import draw
+from .scene import Axis, Line, Mark, Panel, Picture, Points, Words
+from .source import Source, study_of, value_range
+from .ticks import fenced, log_ticks, number, padded
+
+Mask = npt.NDArray[np.bool_]
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class History:
+    """The numbers of the picture, in the units told.
+
+    Attributes:
+        numbers: of the answered trials, `(n,)`.
+        values: told, `(n,)`.
+        feasible: False where the trial violated a constraint, `(n,)`.
+        failed: numbers of the failed trials.
+        best_so_far: best feasible value until each answered trial, `(n,)`. NaN before the first.
+        best: the recommended trial, or None if nothing is feasible.
+        ended: number of trials that are not pending.
+        since: number of trials that ended after the last improvement of `best_so_far`.
+        gain: expected further gain of one more trial, or None if it is unknown.
+        upward: True if more is better.
+    """
+
+    numbers: IndexArray
+    values: Array
+    feasible: Mask
+    failed: Sequence[int]
+    best_so_far: Array
+    best: Trial | None
+    ended: int
+    since: int
+    gain: float | None
+    upward: bool
+
+    @property
+    def gaps(self) -> Array:
+        """Distance of each value from the best one so far at the end, at least 0, `(n,)`."""
+        return np.asarray(np.abs(self.values - self.best_so_far[-1]))
+
+
+def history(
+    source: Source,
+    path: str | Path | None = None,
+    *,
+    range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
+    label: str | None = None,
+    interactive: bool = False,
+) -> Any:
+    """Returns a picture of how a study went: every value, the best so far, and the gap to the best on a log scale.
+
+    The title names the best trial, says how long ago the best value improved, and what one more trial is expected to
+    gain. That gain is the largest expected improvement of the model. Far outliers are arrows at the edge. Failed trials
+    are ticks on the axis, and trials that violate constraints are crosses.
+
+    >>> import nilregret as nr
+    >>> result = nr.minimize(lambda x: (x - 0.3) ** 2, nr.Space(x=nr.Float(0, 1)), trials=8, progress=False)
+    >>> figure = nr.plots.history(result)
+
+    Args:
+        source: a study or a result.
+        path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
+        range: lowest and highest value that is possible or of interest. By default that of the values without far
+            outliers.
+        label: of the values. By default "reward", or "loss" if the goal is to minimise.
+        interactive: True for a figure of plotly, which needs the extra `interactive`.
+
+    Returns:
+        Matplotlib's figure, or plotly's.
+
+    Raises:
+        InvalidInput: no trial has been answered.
+    """
+    study = study_of(source)
+    panels = history_panels(history_of(study), value_range(range), reward_label(study, label))
+    heights = (3.0, 2.0)[: len(panels)]
+    picture = Picture(
+        panels=panels, heights=heights, size=(7.2, 1.3 + 0.75 * sum(heights)), title=study.name, legend=True
+    )
+    return draw(picture, path, interactive=interactive)
+
+
+def history_of(study: Study) -> History:
+    """Returns the numbers of the picture of a study.
+
+    Raises:
+        InvalidInput: no trial has been answered.
+    """
+    trials = study.trials
+    answered = [trial for trial in trials if trial.reward is not None]
+    if not answered:
+        failed = sum(trial.state == "failed" for trial in trials)
+        raise InvalidInput(
+            "No trial has been answered yet, so there is nothing to draw"
+            + (f": {many(failed, 'trial')} failed." if failed else "."),
+            advice="`study.trials` says what became of each." if failed else "",
+        )
+    upward = study.goal == "maximize"
+    values = np.array([trial.reward for trial in answered], dtype=np.float64)
+    by_round = not on_average(study.policy)  # On average, no single round violates a constraint.
+    feasible = np.array([not (by_round and trial.feasible is False) for trial in answered])
+    better = np.fmax if upward else np.fmin
+    best_so_far = better.accumulate(np.where(feasible, values, np.nan))
+    last = answered[int(np.nonzero(values == best_so_far[-1])[0][0])] if feasible.any() else None
+    best = _recommended(study, answered, last)
+    ended = [trial.number for trial in trials if trial.state != "pending"]
+    return History(
+        numbers=np.array([trial.number for trial in answered]),
+        values=values,
+        feasible=feasible,
+        failed=[trial.number for trial in trials if trial.state == "failed"],
+        best_so_far=best_so_far,
+        best=best,
+        ended=len(ended),
+        since=0 if last is None else sum(n > last.number for n in ended),
+        gain=None if best is None else study.replica.query(partial(expected_gain, goal=study.goal, best=best)),
+        upward=upward,
+    )
+
+
+def _recommended(study: Study, answered: Sequence[Trial], best_told: Trial | None) -> Trial | None:
+    """Returns the trial with the best value, or under noise the one with the best posterior mean."""
+    if best_told is None or not is_noisy(answered):
+        return best_told
+    try:
+        return study.best()
+    except TrialError:
+        return best_told
+
+
+def history_panels(found: History, limits: tuple[float, float] | None, label: str) -> list[Panel]:
+    """Returns the panel of values, and that of gaps unless all values are one."""
+    end = max(float(found.numbers[-1]), *found.failed, 0.0) + 0.5
+    x = Axis(label="trial", limits=(-0.5 - 0.01 * end, end + 0.01 * end), whole=True)
+    gaps = _gaps(found, x)
+    above = x if gaps is None else Axis(limits=x.limits, whole=True)
+    values = Panel(
+        marks=_values(found, limits or fenced(found.values, upward=found.upward), end),
+        x=above,
+        y=Axis(label=label, limits=padded(limits or fenced(found.values, upward=found.upward), 0.09)),
+        title=said(found),
+    )
+    return [values] if gaps is None else [values, gaps.at(1, 0)]
+
+
+def said(found: History) -> str:
+    """Returns where the study stands, in two lines."""
+    if found.best is None or found.best.reward is None:
+        return f"nothing feasible in {many(found.ended, 'trial')}\nexpected further gain: unknown"
+    scale = _scale(found)
+    gain = "unknown" if found.gain is None else number(float(f"{found.gain:.2g}"))
+    when = f"{many(found.since, 'trial')} ago" if found.since else "by the last trial"
+    return (
+        f"best: trial {found.best.number} with {number(found.best.reward, scale)}\n"
+        f"last improved {when}; expected further gain of one more trial: {gain}"
+    )
+
+
+def _scale(found: History) -> float | None:
+    low, high = fenced(found.values, upward=found.upward)
+    return high - low or None
+
+
+def _values(found: History, limits: tuple[float, float], end: float) -> list[Mark]:
+    low, high = limits
+    inside = (found.values >= low) & (found.values <= high)
+    marks: list[Mark] = []
+    for chosen, label, shape in (
+        (inside & found.feasible, "observed", "o"), (inside & ~found.feasible, "not feasible", "x")
+    ):  # fmt: skip
+        if chosen.any():
+            marks.append(_told(found, chosen, found.values, label, shape))
+    ends = padded(limits, 0.09)
+    for chosen, shape, at in ((found.values < low, "v", ends[0]), (found.values > high, "^", ends[1])):
+        if chosen.any():
+            worst = found.values[chosen].min() if shape == "v" else found.values[chosen].max()
+            name = f"{chosen.sum()} outside, up to {number(float(worst))}"
+            marks.append(_told(found, chosen, np.full(len(chosen), at), name, shape))
+    name = f"best so far ({best_label('maximize' if found.upward else 'minimize')})"
+    marks.append(
+        Line([*found.numbers, end], np.append(found.best_so_far, found.best_so_far[-1]), "best", name, steps=True)
+    )
+    if found.failed:  # Ticks along the axis stay readable however many there are.
+        marks.append(Points(found.failed, np.full(len(found.failed), ends[0]), "failed", "failed", "|", 10.0))
+    if found.best is not None and found.best.reward is not None:
+        place, value = float(found.best.number), found.best.reward
+        marks.append(Points([place], [value], "best", shape="*", size=11.0))
+        words = f"trial {found.best.number}: {number(value, _scale(found))}"
+        right = place <= 0.6 * end
+        marks.append(Words(place, value, words, "best", right=right, above=not found.upward))
+    return marks
+
+
+def _told(found: History, chosen: Mask, heights: Array, label: str, shape: str) -> Points:
+    hover = [f"trial {n}: {number(v)}" for n, v in zip(found.numbers[chosen], found.values[chosen], strict=True)]
+    size = 4.0 if shape == "o" else 6.0
+    return Points(found.numbers[chosen], heights[chosen], "observed", label, shape, size, hover=hover)
+
+
+def _gaps(found: History, x: Axis) -> Panel | None:
+    """Returns the panel of gaps to the best value, on a logarithmic axis, or None if all values are one."""
+    gaps, line = found.gaps, np.abs(found.best_so_far - found.best_so_far[-1])
+    apart = found.feasible & (gaps > 0.0)
+    if not apart.any():
+        return None
+    low, high = float(gaps[apart].min()), float(gaps[apart].max())
+    floor = low / 2.0
+    end = 0.0 if x.limits is None else x.limits[1] - 0.5
+    marks: list[Mark] = [
+        Points(found.numbers[apart], gaps[apart], "observed", opacity=0.8),
+        Line([*found.numbers, end], np.maximum(np.append(line, line[-1]), floor), "best", steps=True),
+    ]
+    limits = (floor, 1.5 * high)
+    return Panel(marks=marks, x=x, y=Axis(label="gap to best", log=True, limits=limits, ticks=log_ticks(*limits)))

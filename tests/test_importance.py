@@ -1,0 +1,140 @@
+"""Sobol indices: of functions whose indices are known, and of studies."""
+
+import numpy as np
+import pytest
+
+import nilregret as nr
+from nilregret.study import importance as of
+from nilregret.study.factors import Factors
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch):
+    """Intervals of few draws, which cost most of the time."""
+    monkeypatch.setattr(of, "DRAWS", 6)
+
+
+def shares_of(f, count):
+    """First-order, total and second-order indices of a function of numbers in [0, 1]."""
+    shares = of._shares(count, 2048, both=True)
+    values = f(shares.reshape(-1, count)).reshape(len(shares), 2048)
+    first, total = of._first_and_total(values[None], count)
+    return first[0], total[0], of._second(values, count)
+
+
+def ishigami(u):
+    a, b, c = (2.0 * np.pi * u - np.pi).T
+    return np.sin(a) + 7.0 * np.sin(b) ** 2 + 0.1 * c**4 * np.sin(a)
+
+
+def test_indices_of_ishigami_are_the_known_ones():
+    first, total, second = shares_of(ishigami, 3)
+    np.testing.assert_allclose(first, [0.3139, 0.4424, 0.0], atol=0.01)
+    np.testing.assert_allclose(total, [0.5576, 0.4424, 0.2437], atol=0.01)
+    np.testing.assert_allclose(second, [[0, 0, 0.2437], [0, 0, 0], [0.2437, 0, 0]], atol=0.01)
+
+
+def test_indices_of_a_sum_are_the_shares_of_its_variance():
+    weights = np.array([4.0, 2.0, 1.0, 0.0])
+    first, total, second = shares_of(lambda u: u @ weights, 4)
+    np.testing.assert_allclose(first, weights**2 / 21.0, atol=0.005)
+    np.testing.assert_allclose(total, weights**2 / 21.0, atol=0.005)
+    assert second.max() < 0.01
+
+
+def test_a_constant_has_no_important_parameter():
+    for each in shares_of(lambda u: np.full(len(u), 3.0), 2):
+        assert not each.any()
+
+
+def told(space, f, count, *, goal="minimize", policy=None, contexts=None):
+    """A study that was told a function at points of a Sobol sequence."""
+    from scipy.stats import qmc
+
+    study = nr.Study(policy or nr.auto(space), seed=0, goal=goal)
+    factors = Factors(study.policy)
+    shares = qmc.Sobol(len(factors.each), rng=np.random.default_rng(0)).random(count)
+    for point, context in (
+        zip(*factors.rows(shares), strict=True) if contexts else [(p, None) for p in factors.rows(shares)[0]]
+    ):
+        study.add(point, f(point) if context is None else f(point, context), context=context)
+    return study
+
+
+@pytest.mark.parametrize("goal", ["minimize", "maximize"])
+def test_a_study_of_a_sum_finds_its_shares(goal):
+    sign = 1.0 if goal == "minimize" else -1.0
+    space = nr.Space(a=nr.Float(0, 1), b=nr.Float(0.001, 1000.0, log=True), c=nr.Float(-1, 1))
+    found = told(space, lambda x: sign * (4.0 * x[0] + 2.0 * x[1]), 32, goal=goal).importance()
+    assert found.names == ("a", "b", "c")
+    np.testing.assert_allclose(found.value.first, [0.8, 0.2, 0.0], atol=0.05)
+    np.testing.assert_allclose(found.value.total, [0.8, 0.2, 0.0], atol=0.05)
+    low, high = found.value.total_interval
+    assert (low <= found.value.total + 0.05).all()
+    assert (found.value.total <= high + 0.05).all()
+    assert found.explained > 0.95
+    assert found.best.total[0] > found.best.total[1] > found.best.total[2]
+    assert found.pairs(1)[0] in [("a", "b"), ("a", "c"), ("b", "c")]
+    assert "determine" in repr(found)
+    table = found.to_pandas()
+    assert list(table.index) == ["a", "b", "c"]
+    assert table["total"].to_list() == found.value.total.tolist()
+
+
+def test_choices_whole_numbers_and_conditions_count():
+    space = nr.Space(kind=nr.Choice("x", "y"), n=nr.Int(1, 3), depth=nr.when("kind", "y", nr.Float(0, 1)))
+
+    def f(point):
+        at = space.decode(point)
+        return 2.0 * (at["kind"] == "x") + 0.0 * at["n"] + 0.5 * at.get("depth", 0.0)
+
+    found = told(space, f, 32).importance()
+    by_name = dict(zip(found.names, found.value.total, strict=True))
+    assert by_name["kind"] > 0.9
+    assert by_name["kind"] > by_name["depth"]
+    assert by_name["n"] < 0.05
+
+
+def test_columns_of_a_context_are_named_and_count():
+    policy = nr.auto(nr.Box([0.0], [1.0]), context=nr.Box([0.0, 0.0], [1.0, 2.0]), regret="simple")
+    study = told(None, lambda x, c: float(x[0] + 2.0 * c[0]), 32, goal="maximize", policy=policy, contexts=True)
+    found = study.importance()
+    assert found.names == ("context[0]", "context[1]", "point")
+    np.testing.assert_allclose(found.value.total, [0.8, 0.0, 0.2], atol=0.06)
+
+
+def test_a_grid_has_its_parameters_and_other_arms_are_one_thing():
+    space = nr.Space(a=nr.Float(0, 1), b=nr.Int(1, 4))
+    policy = nr.gp_ucb(space.grid(5), nr.SquaredExponential(0.6), noise=0.05)
+    study = nr.Study(policy, seed=0)
+    for point in policy.domain.points[::2]:
+        study.add(point, 3.0 * point[0] + point[1])
+    np.testing.assert_allclose(study.importance().value.total, [0.9, 0.1], atol=0.08)
+    scattered = nr.Study(nr.gp_ucb(nr.Arms([[0.0, 0.0], [1.0, 2.0], [0.3, 0.4]]), nr.Matern(2.5, 1.0), noise=0.1))
+    for _ in range(3):
+        scattered.tell(scattered.ask(), 1.0)
+    with pytest.raises(nr.NoRegretError, match="only one thing that varies, arm"):
+        scattered.importance()
+
+
+def test_what_has_no_importance_says_why():
+    study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))))
+    for has in ("none", "1"):
+        with pytest.raises(nr.NoRegretError, match=f"at least two answered trials, and this study has {has}"):
+            study.importance()
+        study.tell(study.ask(), 1.0)
+    one = nr.minimize(lambda x: x[0], nr.Box([0.0], [1.0]), trials=3, progress=False)
+    with pytest.raises(nr.NoRegretError, match="only one thing that varies"):
+        one.study.importance()
+    script = nr.Study(nr.algorithms.admmbo(nr.Box([0.0, 0.0], [1.0, 1.0]), constraints=1))
+    for _ in range(2):
+        script.tell(script.ask(), 1.0, constraints=[-1.0])
+    with pytest.raises(nr.NoRegretError, match="has no posterior"):
+        script.importance()
+
+
+def test_one_absurd_value_does_not_hide_the_rest():
+    space = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1), c=nr.Float(0, 1))
+    found = told(space, lambda x: x[0] + 1e6 * (x[2] > 0.9), 32).importance()
+    assert found.value.total.argmax() == 2
+    assert found.best.total[0] > found.best.total[1]
