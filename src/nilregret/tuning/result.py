@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import gt, lt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, final, overload
 
@@ -14,8 +13,9 @@ from .._utils.errors import MissingExtra, NoRegretError, TrialError
 from ..domains.typed import D
 from ..slots.objective import satisfying
 from ..storage.record import Trial
-from ..study.best import Certainty, closest_of, is_noisy
+from ..study.best import Certainty, closest_of, is_noisy, told_best
 from ..study.formatting import number
+from ..study.notebook import trials_html
 from ..study.study import Study
 
 if TYPE_CHECKING:
@@ -223,6 +223,10 @@ class Result(Generic[D]):
         lines += [f"stopped: {self.stopped}"] * (self.stopped is not None)
         return "\n  ".join(lines)
 
+    def _repr_html_(self) -> str:
+        best = self._best()
+        return trials_html(self.trials, caption=repr(self), best=None if best is None else best.number)
+
     def _posterior_mean(self, best: Trial[D]) -> list[str]:
         """Returns a line about the posterior mean of the best trial, if it differs from the value as shown."""
         try:
@@ -246,7 +250,7 @@ class Result(Generic[D]):
             return []
 
     def _best(self) -> Trial[D] | None:
-        best = best_of(self._candidates(), self.study.goal)
+        best = told_best(self._candidates(), self.study.goal)
         return best if best is None or not self._noisy else self.study.best()
 
     @property
@@ -281,16 +285,6 @@ def _feasibility(trials: Sequence[Trial]) -> str:
     closest = closest_of(trials)
     nearest = f"; closest: trial {closest.number}" if closest else ""
     return f"feasible: {sum(known)} of {many(len(known), 'trial')}{nearest}"
-
-
-def best_of(trials: Sequence[Trial], goal: str) -> Trial | None:
-    """Returns the earliest trial with the best value, or None if no trial has a value."""
-    better = gt if goal == "maximize" else lt
-    best: Trial | None = None
-    for trial in trials:
-        if trial.reward is not None and (best is None or best.reward is None or better(trial.reward, best.reward)):
-            best = trial
-    return best
 
 
 def briefly(value: object) -> str:
