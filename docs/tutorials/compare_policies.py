@@ -13,7 +13,7 @@ data that does not.
 # ---------
 #
 # Rewards are samples of a Gaussian process on 100 arms, another one for each seed: the setting of Srinivas et al. (2010).
-# A policy that knows the kernel cannot do better than to use it.
+# The policies know the kernel.
 #
 # A function of the seed makes the world. All policies meet the same function and the same noise with the same seed. So what
 # differs between two of them in one run is the policy, and not the luck of the draw.
@@ -64,7 +64,7 @@ print(result)
 # ``plot`` draws the mean regret with its interval. With a path it writes a file: a PDF or an SVG is a vector graphic, which
 # is what a journal wants.
 
-result.plot(f"{tempfile.mkdtemp()}/regret.pdf")
+result.plot(f"{tempfile.mkdtemp()}/regret.svg")
 
 # %%
 # A world that nobody drew
