@@ -2,7 +2,7 @@
 
     python benchmarks/clicks.py                      # 32 worlds of each kind, 20,000 clicks: an hour on one core
     python benchmarks/clicks.py --seeds 2 --runs 0   # a look
-    python benchmarks/clicks.py --markdown           # the tables of docs/clicks.md
+    python benchmarks/clicks.py --markdown           # the tables of docs/measured/clicks.md
 
 100 arms. Related: one bump of random place and width over the lowest rate. Unrelated: rates drawn independently between
 the lowest and the highest. Regret of Thompson sampling with a beta distribution for each arm, which is what most use,

@@ -42,6 +42,8 @@ html_title = f"nilregret {release}"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = "_static/scorer.js"
+html_show_copyright = html_show_sphinx = False
 html_show_sourcelink = html_copy_source = False
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and outputs are not copied
 copybutton_selector = "div:not(.output) > div.highlight pre"
@@ -55,6 +57,8 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 72  # a longer signature has a line for each argument
+smartquotes = False  # the words in quotes are values that a user may copy
 
 sphinx_gallery_conf = {
     "examples_dirs": "tutorials",

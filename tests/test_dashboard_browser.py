@@ -1,29 +1,21 @@
 """The dashboard in a real browser: no error, no foreign request, keyboard, phone, dark, live, logging in."""
 
-import contextlib
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import pytest
 
 import nilregret as nr
 from nilregret.storage import SqlStorage
 
+from .browser import PHONE, SECONDS, opened, started
 from .dashboard import KINDS, MARKUP, arms, copied, hill, play, studies
 from .serving import Served
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-LACKING = (
-    "No browser was found, so the dashboard's pages were not tested: install one (on Debian and Ubuntu `apt-get "
-    "install chromium`) or name one that is there in NILREGRET_BROWSER."
-)
-WIDE, PHONE = {"width": 1200, "height": 900}, {"width": 375, "height": 740}
-SECONDS = 300_000  # milliseconds that anything may take: the machine may be busy
 SEEN = (
     "of_markup",
     "of_failures",
@@ -35,24 +27,10 @@ MORE_PAGES = ("of_constraints/trials", "of_a_space/trials/5")
 MORE_NAMES = (".", "~~2e", "a\\b", "a" * 150)
 
 
-def executable():
-    """The browser; where there is none the test is skipped, or fails where NILREGRET_BROWSER is "required"."""
-    named = os.environ.get("NILREGRET_BROWSER", "")
-    found = named if named not in ("", "required") else next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        (pytest.fail if named == "required" else pytest.skip)(LACKING)
-    return found
-
-
 @pytest.fixture(scope="module")
 def browser():
-    path = executable()
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield started
-        started.close()
+    with started() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -67,22 +45,6 @@ def base(url, tmp_path_factory, browser):
     storage.close()
     with Served(tmp_path_factory.mktemp("served"), "--storage", url) as served:
         yield f"http://127.0.0.1:{served.port}"
-
-
-@contextlib.contextmanager
-def opened(browser, base, **more):
-    """A page that notes what should not be: errors, messages, requests to anywhere else."""
-    context = browser.new_context(**{"viewport": WIDE, **more})
-    context.set_default_timeout(SECONDS)
-    page = context.new_page()
-    page.wrong = []
-    page.on("console", lambda message: page.wrong.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: page.wrong.append(str(error)))
-    page.on("dialog", lambda dialog: (page.wrong.append(dialog.message), dialog.dismiss()))
-    host = urlsplit(base).netloc
-    page.on("request", lambda asked: None if urlsplit(asked.url).netloc == host else page.wrong.append(asked.url))
-    yield page
-    context.close()
 
 
 def at(base, kind, more=""):

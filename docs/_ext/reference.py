@@ -35,7 +35,8 @@ def groups(text: str) -> Iterator[tuple[str, str, str]]:
 def first_sentence(name: str) -> str:
     """Returns the first sentence of the docstring of a public name."""
     text = (inspect.getdoc(pkgutil.resolve_name(name)) or "").split("\n\n")[0].replace("\n", " ")
-    return re.split(r"(?<=[a-z)`\]\d])\. ", text)[0].rstrip(".").replace("|", r"\|").replace("*", r"\*") + "."
+    sentence = re.split(r"(?<![ (]al)(?<![ (]eq)(?<![ (]e\.g)\. ", text)[0].rstrip(".")
+    return re.sub(r"([|*])", r"\\\1", sentence) + "."
 
 
 def write(app: Any) -> None:

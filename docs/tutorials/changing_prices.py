@@ -138,7 +138,7 @@ for name in variants:
     before, after = 8.0 * earned[:OPENS].mean(), 8.0 * earned[OPENS:].mean()
     if name == "told oracle":
         told = (before + after) / 2
-    print(f"{name:22s} {before:14.0f} {after:6.0f} {told - (before + after) / 2:8.0f} {used.mean():9.0f}")
+    print(f"{name:22s} {before:14.0f} {after:6.0f} {round(told - (before + after) / 2) + 0:8d} {used.mean():9.0f}")
 
 # %%
 # Read the last row first. Without the limit the profit is higher, and the energy is far above what is allowed: that is

@@ -38,7 +38,9 @@ warnings.simplefilter("ignore", ConvergenceWarning)  # A fit that was cut short 
 
 images, digits = load_digits(return_X_y=True)
 images = images / 16.0
-train, test, train_digits, test_digits = train_test_split(images, digits, train_size=300, stratify=digits, random_state=0)
+train, test, train_digits, test_digits = train_test_split(
+    images, digits, train_size=300, stratify=digits, random_state=0
+)
 
 
 def model(kernel, n_components, C, gamma=None, degree=None):

@@ -42,7 +42,7 @@ class EDetector(Memory):
     probability only approximately. The probability is a mean over the scale around the stated scale, as `weight`
     describes. At the stated scale itself it is measured. `weight`, `misfit` and `outliers` protect against wrong noise,
     wrong kernels and outliers. `outliers` also protects against heavy tails and against noise that varies over points
-    or time. These effects are measured (docs/changing.md) and not proved.
+    or time. These effects are measured (docs/measured/changing.md) and not proved.
 
     Where silence means no (`Imputed`, and `LateOrNever` once silence is evident), it is also evidence. It counts as a
     reward of the least value once 99% of the rewards that come have come. Each trial then waits for those asked before
