@@ -1,7 +1,8 @@
-"""The examples that are scripts; `svm.toml`, a file for `nilregret tune`, is run in test_tune.py."""
+"""Examples and tutorials, which are scripts; `svm.toml`, a file for `nilregret tune`, is run in test_tune.py."""
 
 import asyncio
-import importlib.util
+import os
+import re
 import runpy
 import socket
 import subprocess
@@ -16,7 +17,36 @@ import nilregret as nr
 from nilregret.study import plots
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+DOCS = EXAMPLES.parent / "docs"
+TUTORIALS = sorted(path.stem for path in (DOCS / "tutorials").glob("*.py"))
 PNG = b"\x89PNG"
+
+
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_tutorials_have_text_that_fits_and_links_that_lead_somewhere(name):
+    text = (DOCS / "tutorials" / f"{name}.py").read_text(encoding="utf-8")
+    opening, *blocks = text.split("\n# %%\n")
+    prose = [opening.split('"""')[1]]
+    prose += ["\n".join(line[2:] for line in block.split("\n\n")[0].splitlines()) for block in blocks]
+    assert 400 <= len(" ".join(prose).split()) <= 700
+    assert "What you learned\n----------------\n" in prose[-1]
+    links = re.findall(r":doc:`([^`]+)`", prose[-1])
+    assert len(links) >= 2
+    for link in links:
+        path = DOCS / f"{link[1:]}.md" if link.startswith("/") else DOCS / "tutorials" / f"{link}.py"
+        assert path.is_file(), link
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_tutorials_run_as_scripts_and_leave_nothing_behind(name, tmp_path):
+    script = [sys.executable, "-W", "error::FutureWarning", DOCS / "tutorials" / f"{name}.py"]
+    environment = {**os.environ, "MPLBACKEND": "agg"}
+    done = subprocess.run(script, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "nan" not in done.stdout.split()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_pricing_notices_both_changes(tmp_path, monkeypatch, capsys):
@@ -32,17 +62,6 @@ def test_pricing_notices_both_changes(tmp_path, monkeypatch, capsys):
     )
     assert with_detector < 0.7 * without
     assert picture.read_bytes().startswith(PNG)
-
-
-def test_other_policies_on_the_log_of_a_shop(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    runpy.run_path(str(EXAMPLES / "evaluation.py"), run_name="__main__")
-    first, random, by_device = capsys.readouterr().out.strip().split("\n\n")
-    assert first.startswith("the first banner\nThe policy's value is 0.")
-    assert "95% interval" in random
-    assert "The policy's is higher, by" in by_device
-    assert by_device.startswith("the third on mobiles, else the first\nThe policy's value is 0.5")
-    assert (tmp_path / "evaluation.png").read_bytes().startswith(PNG)
 
 
 def test_three_studies_to_look_at_in_a_browser(tmp_path, monkeypatch, capsys):
@@ -76,32 +95,6 @@ def test_a_cut_before_the_competitor_and_a_second_one_after_are_false_alarms():
     shop = runpy.run_path(str(EXAMPLES / "everything.py"))
     assert shop["alarms"]([5, 40, 60], 30) == ([40], [5, 60])
     assert shop["alarms"]([5], 30) == ([], [5])
-
-
-def test_boosting_tunes_what_counts_and_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
-    spec = importlib.util.spec_from_file_location("boosting", EXAMPLES / "boosting.py")
-    boosting = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(boosting)
-    features, progress = boosting.data()
-    monkeypatch.setattr(boosting, "data", lambda: (features[:40], progress[:40]))
-    assert boosting.error(n_estimators=5) != boosting.error(n_estimators=5, loss="huber", alpha=0.6)
-    told = []
-
-    def error(n_estimators=100, alpha=0.9, **others):  # as quick as a line, and as steep as the real one
-        told.append(others)
-        return 40.0 + 50.0 / n_estimators + alpha
-
-    monkeypatch.setattr(boosting, "error", error)
-    for trials in (6, 12):
-        monkeypatch.setattr(sys, "argv", ["boosting.py", "--trials", str(trials), "--folder", str(tmp_path)])
-        boosting.main()
-        assert f"Result of 'boosting' (minimize): {trials} trials" in capsys.readouterr().out
-    assert (tmp_path / "boosting.png").read_bytes().startswith(PNG)
-    study = nr.Study.open(storage=f"sqlite:///{tmp_path}/boosting.db", name="boosting")
-    assert [trial.state for trial in study.trials] == ["observed"] * 12
-    assert len(told) == 14  # with scikit-learn's own parameters after each run
-    assert all(("alpha" in t.parameters) == (t.parameters["loss"] == "huber") for t in study.trials)
-    assert {trial.parameters["loss"] for trial in study.trials} == {"huber", "squared_error"}
 
 
 def test_svm_is_tuned_from_python_too(monkeypatch, capsys):
