@@ -12,6 +12,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "_ext")]
 
 import blocks
+import figures
 import links
 import policy_tables
 import reference
@@ -64,6 +65,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "tutorials",
     "gallery_dirs": "learn",
     "filename_pattern": r"\.py$",
+    "image_scrapers": ("matplotlib", figures.returned_figures),
+    "capture_repr": ("_repr_html_",),
     "write_computation_times": False,
     "download_all_examples": False,
     "show_memory": False,
