@@ -54,7 +54,7 @@ def main():
     print(result)
     print(f"with scikit-learn's own parameters: {error():.6g}")
     picture = options.folder / "boosting.png"
-    plots.tuning(result.study, picture, label="mean absolute error")
+    plots.overview(result.study, picture, label="mean absolute error")
     print(f"picture: {picture}")
 
 
