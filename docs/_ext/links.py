@@ -178,7 +178,12 @@ def shallow(_app: Any, _page: str, _template: str, context: dict[str, Any], _doc
     """Ends the navigation at its second level, so that two hundred names are not on each page."""
     whole = context.get("toctree")
     if whole is not None:
-        context["toctree"] = lambda **options: whole(**{**options, "maxdepth": 2})
+
+        def toctree(**options: Any) -> str:
+            shown = str(whole(**{**options, "maxdepth": 2}))
+            return shown.replace('role="heading"', 'role="heading" aria-level="2"')
+
+        context["toctree"] = toctree
 
 
 def source(domain: str, info: dict[str, str]) -> str | None:
