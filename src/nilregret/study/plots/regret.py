@@ -24,7 +24,8 @@ MOST_POINTS = 300  # Of a line.
 DWARFED = 5.0  # The largest line is this much above the middle of the others.
 DECADES = 1e-4  # A logarithmic axis shows no more below its top.
 MOST_IN_A_ROW, MOST_WITH_LABELS = 3, 2  # Panels.
-LABEL_HEIGHT = 0.16  # Inches of a label.
+LABEL_HEIGHT, LETTER = 0.16, 0.058  # Inches of a label, and of a letter.
+LABEL_SHARE = 0.36  # The most that labels may take of the width of a panel.
 KINDS = {"cumulative": "cumulative regret", "simple": "simple regret", "average": "average regret"}
 
 
@@ -78,7 +79,8 @@ def regret(
         height: height in inches. The default fits the panels and the labels.
         scale: vertical axis: "linear", "log", or "inset" for an enlarged part that leaves the largest line out. The
             default is "log" or "inset" where one contender dwarfs the others.
-        labels: "direct" for names at the ends of the lines, or "legend". The default is direct for up to two panels.
+        labels: "direct" for names at the ends of the lines, or "legend". The default is direct for up to two panels
+            with short names.
         x_label: label of the horizontal axis.
         y_label: label of the vertical axis. The default says the kind.
 
@@ -89,12 +91,12 @@ def regret(
     one_of("scale", scale, ["auto", "linear", "log", "inset"])
     one_of("labels", labels, ["auto", "direct", "legend"])
     groups = _groups(runs)
-    direct = labels == "direct" or (labels == "auto" and len(groups) <= MOST_WITH_LABELS)
     drawing = _Drawing(kind, scale, x_label, KINDS[kind] if y_label is None else y_label)
     place = {name: i for i, name in enumerate(dict.fromkeys(name for each in groups.values() for name in each))}
-    columns = min(len(groups), MOST_IN_A_ROW)
+    columns, wide = min(len(groups), MOST_IN_A_ROW), inches(width)
     rows = -(-len(groups) // columns)
-    wide = inches(width)
+    room = len(groups) <= MOST_WITH_LABELS and LETTER * max(map(len, place)) <= LABEL_SHARE * wide / columns
+    direct = labels == "direct" or (labels == "auto" and room)
     each = max(min(0.62 * wide / columns, 3.0), 1.5, LABEL_HEIGHT * len(place) * direct + 0.5)
     with paper_style():
         figure = new_figure(wide, rows * each if height is None else inches(height))
