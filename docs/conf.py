@@ -12,7 +12,9 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "_ext")]
 
 import blocks
+import figures
 import links
+import policy_tables
 import reference
 from service_api import filled
 
@@ -63,6 +65,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "tutorials",
     "gallery_dirs": "learn",
     "filename_pattern": r"\.py$",
+    "image_scrapers": ("matplotlib", figures.returned_figures),
+    "capture_repr": ("_repr_html_",),
     "write_computation_times": False,
     "download_all_examples": False,
     "show_memory": False,
@@ -87,6 +91,8 @@ def _fill(app, name, source):
     blocks.insert(app, name, source)
     if name == "service-api":
         source[0] = filled(source[0])
+    if name == "policy-tables":
+        source[0] = policy_tables.filled(source[0])
     if name == "reference":
         source[0] = reference.index(source[0])
     source[0] = re.sub(r"\]\(((?:\.\./)*)tutorials/(\w+)\.py\)", r"](\1learn/\2.rst)", source[0])

@@ -48,14 +48,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=50, help="how many in all (default 50, about a minute)")
     parser.add_argument("--folder", type=Path, default=Path(__file__).parent, help="of boosting.db and boosting.png")
+    parser.add_argument("--pictures", type=Path, help="folder for one PNG of each picture of `nr.plots`")
     options = parser.parse_args()
     storage = f"sqlite:///{options.folder.resolve()}/boosting.db"
     result = nr.minimize(error, SPACE, trials=options.trials, storage=storage, name="boosting")
     print(result)
     print(f"with scikit-learn's own parameters: {error():.6g}")
     picture = options.folder / "boosting.png"
-    plots.tuning(result.study, picture, label="mean absolute error")
+    plots.overview(result.study, picture, label="mean absolute error")
     print(f"picture: {picture}")
+    if options.pictures is not None:
+        for draw in (plots.history, plots.importance, plots.slices, plots.contour, plots.parallel):
+            draw(result, options.pictures / f"boosting-{draw.__name__}.png")
 
 
 if __name__ == "__main__":

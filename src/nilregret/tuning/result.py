@@ -180,18 +180,30 @@ class Result(Generic[D]):
             rows.append(row | limits | {f"{prefix}.{name}": value for name, value in entries.items()})
         return pd.DataFrame(rows)
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """Plots all values, the best value so far, and the failed trials. Needs the extra `plot`.
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
+        label: str | None = None,
+        interactive: bool = False,
+    ) -> Any:
+        """Returns the first picture to look at: history, importance and slices. Needs the extra `plot`.
+
+        The other pictures are in `nr.plots`. Each takes the result.
 
         Args:
-            path: path of the picture (PNG, PDF or SVG), or None to save nothing.
+            path: path of the picture (PNG, PDF or SVG, or HTML if interactive), or None to save nothing.
+            range: lowest and highest value that is possible, such as (0, 1) for an accuracy.
+            label: of the values. By default "reward", or "loss" if the goal is to minimise.
+            interactive: True for a figure of plotly, which needs the extra `interactive`.
 
         Returns:
-            Matplotlib's figure, which a notebook shows.
+            Matplotlib's figure, or plotly's, which a notebook shows.
         """
         from ..study import plots
 
-        return plots.progress(self.study, path)
+        return plots.overview(self, path, range=range, label=label, interactive=interactive)
 
     def __repr__(self) -> str:
         states = [trial.state for trial in self.trials]

@@ -1,0 +1,13 @@
+"""Pictures of the tutorials: figures that the last expression of a block returns, as a notebook shows them."""
+
+from sphinx_gallery.scrapers import figure_rst
+
+
+def returned_figures(block, variables, configuration):
+    """Returns the reStructuredText of the figure that the block's last expression is, or nothing."""
+    figure = variables["example_globals"].get("___")
+    if not hasattr(figure, "savefig"):
+        return ""
+    path = next(variables["image_path_iterator"])
+    figure.savefig(path, dpi=110)
+    return figure_rst([path], configuration["src_dir"])
