@@ -14,6 +14,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "_ext")]
 import blocks
 import figures
 import links
+import policy_tables
 import reference
 from service_api import filled
 
@@ -91,6 +92,8 @@ def _fill(app, name, source):
     blocks.insert(app, name, source)
     if name == "service-api":
         source[0] = filled(source[0])
+    if name == "policy-tables":
+        source[0] = policy_tables.filled(source[0])
     if name == "reference":
         source[0] = reference.index(source[0])
     source[0] = re.sub(r"\]\(((?:\.\./)*)tutorials/(\w+)\.py\)", r"](\1learn/\2.rst)", source[0])

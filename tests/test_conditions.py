@@ -184,7 +184,7 @@ def test_a_study_asks_for_what_counts_and_replays_itself(algorithm, tmp_path):
         run(nr.Study(policy, seed=2, storage=storage), 7) + run(nr.Study(policy, seed=2, storage=storage), 4) == through
     )
     assert [trial.parameters for trial in nr.Study(policy, seed=2, storage=storage).trials] == through
-    plots.tuning(nr.Study(policy, seed=2, storage=storage), tmp_path / "ways.png")
+    plots.overview(nr.Study(policy, seed=2, storage=storage), tmp_path / "ways.png")
     assert (tmp_path / "ways.png").stat().st_size > 0
     best = nr.Study(policy, seed=2, storage=storage).best()
     assert set(best.parameters) == counting(best.parameters)

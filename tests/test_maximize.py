@@ -764,4 +764,4 @@ def test_a_trial_says_of_itself_what_a_reader_asks_for():
 
 
 def test_pictures_are_reached_through_the_package():
-    assert callable(nr.plots.tuning)
+    assert callable(nr.plots.overview)

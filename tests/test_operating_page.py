@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from click.testing import CliRunner
@@ -36,7 +37,9 @@ def printed(command, code):
         return str(code), 0
     words = shlex.split(command)
     assert words[0] == "nilregret", command
-    result = CliRunner().invoke(main, words[1:])
+    # The page shows what a terminal of this width shows, without its colours.
+    with mock.patch("nilregret.study.terminal.is_terminal", return_value=True):
+        result = CliRunner().invoke(main, words[1:], env={"TERM": "dumb", "COLUMNS": "120", "LINES": "40"})
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.output, result.exit_code
 

@@ -65,7 +65,7 @@ def write(folder, *changes, text=FILE):
 
 def tune(path, *options, drawn=False):
     """A run whose picture is not drawn, unless it is looked at: it takes as long as the run."""
-    with contextlib.nullcontext() if drawn else mock.patch.object(plots, "tuning"):
+    with contextlib.nullcontext() if drawn else mock.patch.object(plots, "overview"):
         return CliRunner().invoke(main, ["tune", str(path), *options])
 
 

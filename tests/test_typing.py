@@ -19,7 +19,7 @@ import nilregret as nr
 from nilregret.client import Client
 from nilregret.environments import branin
 from nilregret.errors import InvalidInput
-from nilregret.plots import progress
+from nilregret.plots import history
 from nilregret.serialize import described
 
 space = nr.Space(x=nr.Float(0, 1))

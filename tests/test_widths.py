@@ -326,14 +326,9 @@ def test_a_guess_is_held_against_the_answers_whatever_is_pending(domain):
     assert guesses[0][-1][1] > 1.0
 
 
-def test_a_picture_shows_bounds_only_where_they_are_proved():
-    from nilregret.study.plots.base import new_figure
-    from nilregret.study.plots.studies import _draw_slice, _slices
-
+def test_a_band_is_that_of_the_bounds_only_where_they_are_proved():
     space = nr.Space(x=nr.Float(0.0, 1.0))
-    for memory, label in ((None, "confidence bounds"), (nr.slots.SlidingWindow(5), "mean ± 2 std")):
+    for memory, label in ((None, "proved"), (nr.slots.SlidingWindow(5), "deviations")):
         study = nr.Study(nr.igp_ucb(space, KERNEL, noise=0.1, norm_bound=1.0, memory=memory))
         study.tell(study.ask(), 0.5)
-        ax = new_figure(3.0, 2.0).subplots()
-        _draw_slice(ax, study, _slices(space, study.best())[0], 1.0)
-        assert label in ax.get_legend_handles_labels()[1]
+        assert study.band([[0.5]]).band == label

@@ -61,7 +61,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(*args, code=0):
-    with mock.patch.object(plots, "tuning"):  # a picture takes as long as the run
+    with mock.patch.object(plots, "overview"):  # a picture takes as long as the run
         result = CliRunner().invoke(main, [str(arg) for arg in args])
     assert result.exit_code == code, result.output
     return result.output

@@ -168,7 +168,7 @@ def _picture(job: config.TuningFile, study: Study) -> None:
     from .study import plots
 
     try:
-        plots.tuning(study, job.plot)
+        plots.overview(study, job.plot)
     except MissingExtra as error:
         click.echo(f"No picture: {error}")
     except OSError as error:

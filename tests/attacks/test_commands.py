@@ -45,7 +45,7 @@ def write(folder, command, options=("a", "b"), more=""):
 
 
 def tune(path, *options):
-    with mock.patch.object(plots, "tuning"):  # a picture takes as long as the run
+    with mock.patch.object(plots, "overview"):  # a picture takes as long as the run
         return CliRunner().invoke(main, ["tune", str(path), *options])
 
 

@@ -15,8 +15,8 @@ def html_table(
 
     Args:
         headings: of the columns, or nothing.
-        rows: the cells. Everything is escaped.
-        caption: a line above the table.
+        rows: the cells. Everything is escaped, and numbers have six digits.
+        caption: lines above the table.
         strong: number of the row that is in bold type, or None.
     """
     head = "".join(f'<th style="{CELL}">{_text(each)}</th>' for each in headings)
@@ -32,4 +32,6 @@ def _row(cells: Sequence[object], *, bold: bool) -> str:
 
 
 def _text(value: object) -> str:
-    return escape(str(value))
+    """Returns a value in few digits, escaped. None is an empty cell."""
+    text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    return escape(text).replace("\n", "<br>")

@@ -115,7 +115,7 @@ def _draw(study: Study, picture: Path) -> None:
     if all(trial.reward is None for trial in study.trials):
         raise TrialError("No trial has been answered yet, so there is nothing to draw.")
     try:
-        plots.tuning(study, picture)
+        plots.overview(study, picture)
     except OSError as error:
         raise InvalidInput(f"The picture could not be written to {picture}: {error}.") from error
 
@@ -158,7 +158,7 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
             "trial", "state", "at", "arm", "context", "plays", value, "std", "constraints", "reason", "asked (UTC)",
             "told (UTC)", "propensity",
         ]  # fmt: skip
-        least = ["propensity", "asked (UTC)", "told (UTC)", "plays", "std", "arm"]
+        least = ["propensity", "asked (UTC)", "told (UTC)", "plays", "std", "arm", "constraints", "context", "reason"]
         show(table(rows, headings, states=[str(row[1]) for row in rows], dispensable=least, wide=wide), wide=wide)
     else:
         echo("There are no such trials." if len(found.trials) else "There are no trials yet.")

@@ -17,6 +17,10 @@ from ..slots.scores import ExpectedImprovement
 from .decide import posed
 from .state import State
 
+Cells = tuple[Array, Array | None]  # points `(n, d)` and the context of each `(n, c)`, or None
+BLOCK = 64  # pairs whose covariance matrix is made at once
+LEAST_VARIANCE = 1e-300  # against a division by zero
+
 
 def medians(state: State, points: Array, contexts: Array | None) -> Array:
     """Returns the posterior medians of f, `(n,)`.
@@ -83,5 +87,23 @@ def expected_gain(state: State, incumbent: float) -> float:
         point = engine.choose(posterior.belief, question._replace(score=score, limits=limits), None).point[None]
     mean, std = posterior.units.rewards(*posterior.belief.predict(engine.cells_of(point, None)))
     over = posterior.units.warped(incumbent)
-    gain = float(np.exp(score(Symmetric(1.0)(mean, np.maximum(std, 1e-300)), over))[0])
+    gain = float(np.exp(score(Symmetric(1.0)(mean, np.maximum(std, LEAST_VARIANCE)), over))[0])
     return gain if limits is None else gain * float(state.certain(point, None)[0])
+
+
+def correlations(state: State, left: Cells, right: Cells) -> Array:
+    """Returns prior correlations of f between n pairs of points, each under its context, `(n,)`.
+
+    Args:
+        state: see `medians`.
+        left: points `(n, d)` and their contexts `(n, c)`, or None.
+        right: the same of the other points.
+    """
+    engine, kernel = state.outputs.engine, state.reward.posterior.in_use
+    mine, others = engine.cells_of(*left), engine.cells_of(*right)
+    found = []
+    for i in range(0, len(mine), BLOCK):
+        a, b = list(mine[i : i + BLOCK]), list(others[i : i + BLOCK])
+        between, one, two = (engine.prior_covariance(kernel, *pair).diagonal() for pair in ((a, b), (a, a), (b, b)))
+        found.append(between / np.sqrt(np.maximum(one * two, LEAST_VARIANCE)))
+    return np.concatenate(found) if found else np.zeros(0)

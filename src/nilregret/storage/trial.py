@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, final, over
 import numpy as np
 
 from .._utils.checks import Array, frozen, many
+from .._utils.html_table import html_table
 from ..domains.typed import D
 
 if TYPE_CHECKING:
@@ -205,7 +206,21 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
     def __ne__(self, other: object) -> bool:
         return not self == other
 
+    def _repr_html_(self) -> str:
+        words, facts = self._described()
+        named = {**facts.pop("parameters", {})}
+        if "point" in facts:
+            named = {"point": ", ".join(f"{x:.6g}" for x in facts.pop("point"))}
+        rows = [(name, value) for name, value in (named | facts).items() if value is not None]
+        return html_table([], rows, caption=f"Trial {', '.join(words)}")
+
     def __repr__(self) -> str:
+        words, facts = self._described()
+        words += [f"{name}={value!r}" for name, value in facts.items() if value is not None]
+        return f"Trial({', '.join(words)})"
+
+    def _described(self) -> tuple[list[str], dict[str, Any]]:
+        """Returns number, state and remarks, and then facts by name."""
         facts: dict[str, Any] = {"context": self.context_parameters or _listed(self.context), "arm": self.arm}
         facts |= {"parameters": dict(self.settings)} if self.settings is not None else {"point": _listed(self.point)}
         reason = self.abandoned.reason if self.abandoned is not None and self.state == "abandoned" else self.reason
@@ -213,9 +228,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         words = [str(self.number), self.state] + ["explored"] * self.explored + ["late"] * self.late
         words += ["corrected"] * bool(self.corrected)
         words += [many(self.times, "play")] * (self.repeats > 1)
-        return (
-            f"Trial({', '.join(words + [f'{name}={value!r}' for name, value in facts.items() if value is not None])})"
-        )
+        return words, facts
 
     def __hash__(self) -> int:
         return hash((self.number, self.state))

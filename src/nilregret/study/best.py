@@ -12,7 +12,7 @@ from .._utils.errors import TrialError
 from ..policy.state import State
 from ..slots.objective import satisfying
 from ..storage.record import Trial
-from .direction import AnyPolicy, AnyState, Goal, has_channels, reward_trial
+from .direction import AnyPolicy, AnyState, Goal, has_channels, on_average, reward_trial
 
 DRAWS = 8192  # joint draws behind a probability, whose standard error is then at most 0.006
 MOST_COMPARED = 512  # points that are drawn together, those of the best posterior means
@@ -106,6 +106,18 @@ def _leads(best: Trial, answered: list[Trial], goal: Goal) -> bool:
     """Returns whether no other trial was told a better reward."""
     told = [trial.reward for trial in answered if trial.reward is not None]
     return best.reward is not None and best.reward == (max(told) if goal == "maximize" else min(told))
+
+
+def told_best(trials: Iterable[Trial], goal: Goal) -> Trial | None:
+    """Returns the earliest trial with the best value told, or None."""
+    sign = 1.0 if goal == "maximize" else -1.0
+    told = [trial for trial in trials if trial.reward is not None]
+    return max(told, key=lambda trial: sign * (trial.reward or 0.0), default=None)
+
+
+def without_violation(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Trial]:
+    """Returns the trials that violate no constraint. Of constraints that hold on average, no single trial does."""
+    return list(trials) if on_average(policy) else [trial for trial in trials if trial.feasible is not False]
 
 
 def is_noisy(trials: Iterable[Trial]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, final
 
@@ -13,12 +14,13 @@ from ..policy.explain import Propensity
 from ..slots.memory import Restart
 from ..storage.record import Trial
 from .direction import Goal
-from .formatting import figure, settings
+from .formatting import figure, number, settings
 from .trial_json import context_json
 
 if TYPE_CHECKING:
     from rich.console import Group
 
+LONG = re.compile(r"\d+\.\d{5,}(?:e-?\d+)?")  # A number with more digits than it deserves.
 LISTED = 12  # Pending trials that a text lists at most.
 
 
@@ -196,9 +198,9 @@ class Explanation:
     def __rich__(self) -> Group:
         from rich.console import Group
 
-        return Group(*self._parts(wide=False))
+        return Group(*self._parts(wide=None))
 
-    def _parts(self, *, wide: bool) -> list[Any]:
+    def _parts(self, *, wide: bool | None) -> list[Any]:
         """Returns the texts and tables of the explanation, which fit the terminal unless `wide`."""
         from .terminal import facts, table
 
@@ -259,7 +261,7 @@ class Explanation:
             ("multipliers", ", ".join(_figure(each) for each in self.multipliers if not math.isnan(each))),
             ("constraints", "; ".join(map(str, self.constraints))),
             ("feasible", "" if self.feasible is None else _figure(self.feasible)),
-            ("kernel", repr(self.kernel) + ", fitted" if self.fitted else ""),
+            ("kernel", f"{_short(repr(self.kernel))}, fitted" if self.fitted else ""),
             ("lengthscales", self._compared()),
             ("propensity", _probable(self.propensity)),
         ]  # fmt: skip
@@ -276,6 +278,10 @@ def _probable(propensity: Propensity | None) -> str:
     if not propensity.draws:
         return value
     return f"{value} +- {propensity.standard_error:.2g} ({many(propensity.draws, 'draw')})"
+
+
+def _short(text: str) -> str:
+    return LONG.sub(lambda found: number(float(found[0])), text)
 
 
 def _plain(value: Any) -> Any:

@@ -35,18 +35,25 @@ def number(value: float, digits: int = DIGITS) -> str:
 
 
 def numbers(values: Iterable[float]) -> list[str]:
-    """Returns numbers with as few digits as tell them apart, at least four and at most six.
+    """Returns numbers in four digits each. Those that differ only further behind have as many as six.
 
     >>> numbers([0.98123, 0.5]), numbers([0.98123, 0.98124])
     (['0.9812', '0.5'], ['0.98123', '0.98124'])
     """
     listed = list(values)
-    texts: list[str] = []
-    for digits in range(DIGITS, MOST_DIGITS + 1):
-        texts = [number(value, digits) for value in listed]
-        if len(set(texts)) == len(set(listed)):
-            break
-    return texts
+    alike: dict[str, set[float]] = {}
+    for value in listed:
+        alike.setdefault(number(value), set()).add(value)
+    return [number(value, _digits(alike[number(value)])) for value in listed]
+
+
+def _digits(values: set[float]) -> int:
+    """Returns the fewest digits that tell values apart, or the usual ones if too many would be needed."""
+    enough = (
+        digits for digits in range(DIGITS, MOST_DIGITS + 1)
+        if len({number(value, digits) for value in values}) == len(values)
+    )  # fmt: skip
+    return next(enough, DIGITS)
 
 
 def _trimmed(text: str) -> str:

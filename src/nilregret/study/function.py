@@ -11,12 +11,14 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.errors import InvalidInput
+from ..domains.domain import sides
 from ..policy import function_values
 from ..policy.state import State
 from ..storage.record import Trial
 from .direction import AnyState, Goal, on_average
 
 STREAM = 2**31 + 5  # Key of the random stream of draws, apart from those of trials and of certainty.
+FAR = 0.3  # Distance, as a share of the sides, at which arms off the table are hardly close.
 MOST_ROWS = 4096  # Points that are predicted at once, against memory.
 
 
@@ -56,6 +58,18 @@ class Function:
         """Returns functions drawn from the posterior at points, `(size, n)`. They are the same each time."""
         rng = np.random.default_rng([self._seed, STREAM])
         return self._sign * function_values.draws(self._state, points, contexts, rng, size)
+
+    def closeness(self, left: function_values.Cells, right: function_values.Cells) -> Array:
+        """Returns prior correlations between n pairs of points, from 0 to 1, `(n,)`.
+
+        Arms off the table have no correlation in the model, and count by their distance.
+        """
+        try:
+            found = function_values.correlations(self._state, left, right)
+        except InvalidInput:
+            unit = sides(self._state.policy.domain)
+            found = np.exp(-np.square((left[0] - right[0]) / unit).sum(axis=1) / FAR**2)
+        return np.clip(found, 0.0, 1.0)
 
     @staticmethod
     def _by_rows(read: Any, points: Array, contexts: Array | None) -> Array:

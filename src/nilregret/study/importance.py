@@ -81,8 +81,8 @@ class Importance:
         """Indices of the parameters, the most important one first."""
         return np.argsort(-self.value.total, kind="stable")
 
-    def pairs(self, count: int) -> list[tuple[str, str]]:
-        """Returns the pairs of parameters that interact most, the strongest first."""
+    def pairs(self, count: int | None = None) -> list[tuple[str, str]]:
+        """Returns the pairs of parameters that interact most, the strongest first, or all pairs."""
         rows, columns = np.triu_indices(len(self.names), 1)
         strongest = np.argsort(-self.interactions[rows, columns], kind="stable")[:count]
         return [(self.names[rows[i]], self.names[columns[i]]) for i in strongest]

@@ -30,6 +30,7 @@ from .explanation import Explanation
 from .fits import FitRecord, fits_of
 from .inputs import Inputs
 from .multiplier_history import multiplier_history
+from .notebook import study_html
 from .posterior_band import PosteriorBand, band_of
 from .replica import Replica
 
@@ -103,6 +104,9 @@ class Queries(Generic[D]):
     def storage(self) -> Storage | None:
         """The storage of the record, or None if the record is in memory alone."""
         return None if self.replica.handle is None else self.replica.handle.storage
+
+    def _repr_html_(self) -> str:
+        return study_html(self.policy, self.goal, self.trials, caption=repr(self))
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns all trials as a table, a row each: columns "parameters.NAME" or "point.0", "reward", and so on."""

@@ -20,6 +20,7 @@ from .formatting import MOST_CHARACTERS, cell, figure, numbers, printable
 GAP = 2  # Spaces between columns.
 WIDEST = 100_000  # Characters of a line in a pipe, where nothing is wrapped.
 RULED = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+NARROWEST = 12  # Characters of a cell's lines.
 UNBROKEN = 16  # Characters of a cell that is not broken into lines.
 NOTHING = ("", "0")  # What a column holds that a terminal need not show.
 STYLES = {"best": "bold green", "better": "green", "failed": "red", "abandoned": "red", "pending": "yellow"}
@@ -134,7 +135,7 @@ def _drawn(
         longest = max(map(cell_len, cells), default=0)
         made.add_column(
             name, justify="right" if name in right else "left", overflow="fold", no_wrap=longest <= UNBROKEN,
-            min_width=min(longest, UNBROKEN),
+            min_width=min(longest, NARROWEST),
         )  # fmt: skip
     for position, row in enumerate(zip(*columns.values(), strict=True)):
         made.add_row(*row, style=STYLES.get(states[position]) if states else None)

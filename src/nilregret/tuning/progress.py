@@ -145,13 +145,18 @@ class Bar:
     @property
     def _line(self) -> str:
         """The state of the run in a line."""
+        done = self._counts.total()
+        of = many(done, "trial") if done >= self._trials else f"{done} of {many(self._trials, 'trial')}"
+        return f"{self._name}: {of}, {self._outcome}"
+
+    @property
+    def _outcome(self) -> str:
+        """The best trial, and how many were of no use."""
         bad = [f"{self._counts[s]} {s}" for s in ("failed", "abandoned", "not feasible") if self._counts[s]]
         best = "no value yet" if self._best is None else f"best {_value(self._best)} (trial {self._best.number})"
         if self._best is None and self._counts["not feasible"]:
             best = "nothing feasible yet"
-        done = self._counts.total()
-        of = many(done, "trial") if done >= self._trials else f"{done} of {many(self._trials, 'trial')}"
-        return f"{self._name}: {', '.join([of, *bad, best])}"
+        return ", ".join([best, *bad])
 
     # -- drawing -------------------------------------------------------------------------------------------------
 
@@ -191,7 +196,7 @@ class Bar:
 
         if not self._begun:
             return Group()
-        best = Text(self._line.removeprefix(f"{self._name}: "), no_wrap=True, overflow="ellipsis")
+        best = Text(self._outcome, no_wrap=True, overflow="ellipsis")
         at = "" if self._best is None else where(self._best)
         parts = [best, Text(printable(f"at {at}"), no_wrap=True, overflow="ellipsis")] if at else [best]
         return Group(self._progress.get_renderable(), *parts, self._trials_view())

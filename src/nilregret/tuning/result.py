@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import gt, lt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, final, overload
 
@@ -14,8 +13,9 @@ from .._utils.errors import MissingExtra, NoRegretError, TrialError
 from ..domains.typed import D
 from ..slots.objective import satisfying
 from ..storage.record import Trial
-from ..study.best import Certainty, closest_of, is_noisy
+from ..study.best import Certainty, closest_of, is_noisy, told_best
 from ..study.formatting import number
+from ..study.notebook import trials_html
 from ..study.study import Study
 
 if TYPE_CHECKING:
@@ -180,18 +180,30 @@ class Result(Generic[D]):
             rows.append(row | limits | {f"{prefix}.{name}": value for name, value in entries.items()})
         return pd.DataFrame(rows)
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """Plots all values, the best value so far, and the failed trials. Needs the extra `plot`.
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
+        label: str | None = None,
+        interactive: bool = False,
+    ) -> Any:
+        """Returns the first picture to look at: history, importance and slices. Needs the extra `plot`.
+
+        The other pictures are in `nr.plots`. Each takes the result.
 
         Args:
-            path: path of the picture (PNG, PDF or SVG), or None to save nothing.
+            path: path of the picture (PNG, PDF or SVG, or HTML if interactive), or None to save nothing.
+            range: lowest and highest value that is possible, such as (0, 1) for an accuracy.
+            label: of the values. By default "reward", or "loss" if the goal is to minimise.
+            interactive: True for a figure of plotly, which needs the extra `interactive`.
 
         Returns:
-            Matplotlib's figure, which a notebook shows.
+            Matplotlib's figure, or plotly's, which a notebook shows.
         """
         from ..study import plots
 
-        return plots.progress(self.study, path)
+        return plots.overview(self, path, range=range, label=label, interactive=interactive)
 
     def __repr__(self) -> str:
         states = [trial.state for trial in self.trials]
@@ -210,6 +222,10 @@ class Result(Generic[D]):
             lines += [] if probability is None else [_infeasibility(probability)]
         lines += [f"stopped: {self.stopped}"] * (self.stopped is not None)
         return "\n  ".join(lines)
+
+    def _repr_html_(self) -> str:
+        best = self._best()
+        return trials_html(self.trials, caption=repr(self), best=None if best is None else best.number)
 
     def _posterior_mean(self, best: Trial[D]) -> list[str]:
         """Returns a line about the posterior mean of the best trial, if it differs from the value as shown."""
@@ -234,7 +250,7 @@ class Result(Generic[D]):
             return []
 
     def _best(self) -> Trial[D] | None:
-        best = best_of(self._candidates(), self.study.goal)
+        best = told_best(self._candidates(), self.study.goal)
         return best if best is None or not self._noisy else self.study.best()
 
     @property
@@ -269,16 +285,6 @@ def _feasibility(trials: Sequence[Trial]) -> str:
     closest = closest_of(trials)
     nearest = f"; closest: trial {closest.number}" if closest else ""
     return f"feasible: {sum(known)} of {many(len(known), 'trial')}{nearest}"
-
-
-def best_of(trials: Sequence[Trial], goal: str) -> Trial | None:
-    """Returns the earliest trial with the best value, or None if no trial has a value."""
-    better = gt if goal == "maximize" else lt
-    best: Trial | None = None
-    for trial in trials:
-        if trial.reward is not None and (best is None or best.reward is None or better(trial.reward, best.reward)):
-            best = trial
-    return best
 
 
 def briefly(value: object) -> str:

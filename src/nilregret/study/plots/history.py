@@ -12,16 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray, many
-from ..._utils.errors import InvalidInput, TrialError
 from ...storage.record import Trial
-from ..best import is_noisy
 from ..direction import best_label, on_average
 from ..function import expected_gain
 from ..study import Study
 from .base import reward_label
 from .drawing import draw
 from .scene import Axis, Line, Mark, Panel, Picture, Points, Words
-from .source import Source, study_of, value_range
+from .source import Source, answered_of, best_of, study_of, value_range
 from .ticks import fenced, log_ticks, number, padded
 
 Mask = npt.NDArray[np.bool_]
@@ -109,15 +107,7 @@ def history_of(study: Study) -> History:
     Raises:
         InvalidInput: no trial has been answered.
     """
-    trials = study.trials
-    answered = [trial for trial in trials if trial.reward is not None]
-    if not answered:
-        failed = sum(trial.state == "failed" for trial in trials)
-        raise InvalidInput(
-            "No trial has been answered yet, so there is nothing to draw"
-            + (f": {many(failed, 'trial')} failed." if failed else "."),
-            advice="`study.trials` says what became of each." if failed else "",
-        )
+    trials, answered = study.trials, answered_of(study)
     upward = study.goal == "maximize"
     values = np.array([trial.reward for trial in answered], dtype=np.float64)
     by_round = not on_average(study.policy)  # On average, no single round violates a constraint.
@@ -125,7 +115,7 @@ def history_of(study: Study) -> History:
     better = np.fmax if upward else np.fmin
     best_so_far = better.accumulate(np.where(feasible, values, np.nan))
     last = answered[int(np.nonzero(values == best_so_far[-1])[0][0])] if feasible.any() else None
-    best = _recommended(study, answered, last)
+    best = best_of(study)
     ended = [trial.number for trial in trials if trial.state != "pending"]
     return History(
         numbers=np.array([trial.number for trial in answered]),
@@ -139,16 +129,6 @@ def history_of(study: Study) -> History:
         gain=None if best is None else study.replica.query(partial(expected_gain, goal=study.goal, best=best)),
         upward=upward,
     )
-
-
-def _recommended(study: Study, answered: Sequence[Trial], best_told: Trial | None) -> Trial | None:
-    """Returns the trial with the best value, or under noise the one with the best posterior mean."""
-    if best_told is None or not is_noisy(answered):
-        return best_told
-    try:
-        return study.best()
-    except TrialError:
-        return best_told
 
 
 def history_panels(found: History, limits: tuple[float, float] | None, label: str) -> list[Panel]:

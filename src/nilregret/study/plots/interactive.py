@@ -18,7 +18,8 @@ SYMBOLS = {
     "o": "circle", "x": "x-thin", "|": "line-ns", "*": "star", "v": "triangle-down", "^": "triangle-up", "s": "square",
     "d": "diamond",
 }  # fmt: skip
-GAP = 0.07  # Share of the picture between two panels.
+BESIDE, BESIDE_SCALE, BELOW = 0.07, 0.17, 0.11  # Shares of the picture between panels, also with a scale of colours.
+FOOT = 110  # Pixels below the panels, for words and the legend.
 
 
 def interactive_figure(picture: Picture, path: str | Path | None) -> Any:
@@ -41,30 +42,32 @@ def interactive_figure(picture: Picture, path: str | Path | None) -> Any:
     width, height = picture.size
     clear = "rgba(0,0,0,0)" if look.surface == "none" else look.surface
     figure.update_layout(
-        title={"text": picture.title, "font": {"size": 15}}, width=1.15 * INCH * width, height=1.15 * INCH * height,
+        title={"text": picture.title, "font": {"size": 15}}, width=1.15 * INCH * width, height=1.15 * INCH * height + 60,
         paper_bgcolor=clear, plot_bgcolor=clear, font={"color": look.text, "size": 11}, hovermode="closest",
-        margin={"l": 70, "r": 30, "t": 90, "b": 60}, legend={"orientation": "h", "y": -0.16},
+        margin={"l": 70, "r": 30, "t": 90, "b": FOOT},
+        legend={"orientation": "h", "y": 0.0, "yref": "container", "yanchor": "bottom"},
     )  # fmt: skip
     if path is not None:
         figure.write_html(path)
     return figure
 
 
-def _ends(shares: Any, first: int, count: int) -> tuple[float, float]:
+def _ends(shares: Any, first: int, count: int, gap: float) -> tuple[float, float]:
     """Returns both ends of some rows or columns of a grid, as shares of the picture."""
-    sides = np.asarray(shares, dtype=np.float64) / np.sum(shares) * (1.0 - GAP * (len(shares) - 1))
-    starts = np.concatenate([[0.0], np.cumsum(sides + GAP)[:-1]])
+    sides = np.asarray(shares, dtype=np.float64) / np.sum(shares) * (1.0 - gap * (len(shares) - 1))
+    starts = np.concatenate([[0.0], np.cumsum(sides + gap)[:-1]])
     last = first + count - 1
     return float(starts[first]), float(min(starts[last] + sides[last], 1.0))
 
 
 def _draw_panel(figure: Any, picture: Picture, panel: Panel, key: str, look: Theme, named: set[str]) -> None:
-    left, right = _ends(picture.widths, panel.column, panel.columns)
-    above, below = _ends(picture.heights, panel.row, panel.rows)
+    coloured = any(isinstance(mark, Heat) for each in picture.panels for mark in each.marks)
+    left, right = _ends(picture.widths, panel.column, panel.columns, BESIDE_SCALE if coloured else BESIDE)
+    above, below = _ends(picture.heights, panel.row, panel.rows, BELOW)
     figure.update_layout(
         {
-            f"xaxis{key}": _axis(panel.x, (left, right), f"y{key}", look),
-            f"yaxis{key}": _axis(panel.y, (1.0 - below, 1.0 - above), f"x{key}", look),
+            f"xaxis{key}": _axis(panel.x, (left, right), f"y{key}", look, framed=panel.framed),
+            f"yaxis{key}": _axis(panel.y, (1.0 - below, 1.0 - above), f"x{key}", look, framed=panel.framed),
         }
     )
     for mark in panel.marks:
@@ -75,6 +78,9 @@ def _draw_panel(figure: Any, picture: Picture, panel: Panel, key: str, look: The
             label = trace.get("name") or ""
             trace |= {"showlegend": bool(label) and label not in named, "legendgroup": label or None}
             named.add(label)
+            if "colorbar" in trace:
+                middle, high = 1.0 - 0.5 * (above + below), below - above
+                trace["colorbar"] |= {"x": right + 0.005, "y": middle, "len": high, "thickness": 9}
             figure.add_trace({"xaxis": f"x{key}", "yaxis": f"y{key}", **trace})
     if panel.title:
         figure.add_annotation(
@@ -83,10 +89,10 @@ def _draw_panel(figure: Any, picture: Picture, panel: Panel, key: str, look: The
         )  # fmt: skip
 
 
-def _axis(axis: Axis, domain: tuple[float, float], anchor: str, look: Theme) -> dict[str, Any]:
+def _axis(axis: Axis, domain: tuple[float, float], anchor: str, look: Theme, *, framed: bool) -> dict[str, Any]:
     found: dict[str, Any] = {
         "domain": domain, "anchor": anchor, "title": {"text": axis.label}, "gridcolor": look.faint, "zeroline": False,
-        "showgrid": axis.grid, "linecolor": look.text, "showline": True, "type": "log" if axis.log else "linear",
+        "showgrid": axis.grid, "linecolor": look.text, "showline": framed, "type": "log" if axis.log else "linear",
     }  # fmt: skip
     if axis.limits is not None:
         found["range"] = [math.log10(end) for end in axis.limits] if axis.log else list(axis.limits)
@@ -165,7 +171,7 @@ def _heat(mark: Heat, panel: Panel, look: Theme) -> list[dict[str, Any]]:  # noq
         {
             "type": "heatmap", "x": _numbers(mark.x), "y": _numbers(mark.y), "z": mark.z.tolist(),
             "colorscale": "Cividis" if mark.uncertain else look.ramp.capitalize(),
-            "colorbar": {"title": {"text": mark.label, "side": "right"}, "thickness": 10},
+            "colorbar": {"title": {"text": mark.label, "side": "right"}},
         }
     ]  # fmt: skip
 
@@ -174,7 +180,8 @@ def _words(mark: Words, panel: Panel, key: str, look: Theme) -> dict[str, Any]:
     place = [math.log10(at) if axis.log else at for axis, at in ((panel.x, mark.x), (panel.y, mark.y))]
     return {
         "text": mark.text, "x": place[0], "y": place[1], "xref": f"x{key}", "yref": f"y{key}", "showarrow": False,
-        "xanchor": "left" if mark.right else "right", "yanchor": "bottom" if mark.above else "top",
+        "xanchor": "left" if mark.right else "right",
+        "yanchor": "middle" if mark.middle else "bottom" if mark.above else "top",
         "xshift": 6 if mark.right else -6, "font": {"color": look.color(mark.color)},
     }  # fmt: skip
 

@@ -19,13 +19,13 @@ from ..posterior_band import PosteriorBand
 from ..study import Study
 from .base import BEST, MODEL, OBSERVED, new_figure, reward_label
 from .lines import inches, paper_style, save
-from .studies import BAND_LABELS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 POINTS = 201
+BAND_LABELS = {"proved": "confidence bounds", "policy": "bounds of the policy", "deviations": "mean ± 2 std"}
 FEW_ARMS = 40  # So many arms of a line are drawn as bars.
 MOST_ARMS = 60  # Arms of several dimensions that are drawn, the best ones.
 

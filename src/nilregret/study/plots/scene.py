@@ -113,6 +113,7 @@ class Words:
     Attributes:
         right: True if the text is to the right of the place, else to its left.
         above: True if the text is above the place, else below it.
+        middle: True if the text is at the height of the place.
     """
 
     x: float
@@ -121,6 +122,7 @@ class Words:
     color: Color = "text"
     right: bool = True
     above: bool = True
+    middle: bool = False
 
 
 Mark = Points | Line | Band | Boxes | Heat | Words

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Protocol
 
-from ..._utils.checks import shown
-from ..._utils.errors import InvalidInput
+import numpy as np
+
+from ..._utils.checks import many, shown
+from ..._utils.errors import InvalidInput, TrialError
+from ...storage.record import Trial
+from ..axes import Axis as ParameterAxis
+from ..best import closest_of, is_noisy
+from ..direction import on_average
+from ..function import Function
 from ..study import Study
 
 
@@ -48,3 +56,91 @@ def value_range(given: tuple[float, float] | None) -> tuple[float, float] | None
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InvalidInput(f"`range` is {shown(given)}: it must be two numbers, the lower one first, such as (0, 1).")
     return low, high
+
+
+def function_of(study: Study) -> Function:
+    """Returns the model of the objective.
+
+    Raises:
+        InvalidInput: the policy has no posterior.
+    """
+    return study.replica.query(lambda state: Function(state, study.goal, study.seed))
+
+
+def best_of(study: Study) -> Trial | None:
+    """Returns the trial with the best value, under noise that with the best posterior mean. None if none is feasible.
+
+    Raises:
+        InvalidInput: no trial has been answered.
+    """
+    answered = answered_of(study)
+    by_round = not on_average(study.policy)  # On average, no single round violates a constraint.
+    feasible = [trial for trial in answered if not (by_round and trial.feasible is False)]
+    if not feasible:
+        return None
+    if is_noisy(answered):
+        try:
+            return study.best()
+        except TrialError:  # Its posterior begins after the last restart, without an answer so far.
+            pass
+    pick = max if study.goal == "maximize" else min
+    return pick(feasible, key=lambda trial: trial.reward or 0.0)
+
+
+def centre_of(study: Study) -> Trial:
+    """Returns the trial through which sections go: the best one, or the closest if nothing is feasible.
+
+    Raises:
+        InvalidInput: no trial has been answered.
+    """
+    return best_of(study) or closest_of(study.trials) or study.best()
+
+
+def answered_of(study: Study) -> list[Trial]:
+    """Returns the answered trials.
+
+    Raises:
+        InvalidInput: no trial has been answered.
+    """
+    answered = [trial for trial in study.trials if trial.reward is not None]
+    if not answered:
+        failed = sum(trial.state == "failed" for trial in study.trials)
+        raise InvalidInput(
+            "No trial has been answered yet, so there is nothing to draw"
+            + (f": {many(failed, 'trial')} failed." if failed else "."),
+            advice="`study.trials` says what became of each." if failed else "",
+        )
+    return answered
+
+
+def named(trial: Trial) -> str:
+    """Returns the point of a trial in words, with its context."""
+    context = "" if trial.context is None else f" under context {_short(trial.context)}"
+    if trial.parameters is None:
+        return f"point {_short(trial.point)}{context}"
+    return ", ".join(f"{name}={_short(value)}" for name, value in trial.parameters.items()) + context
+
+
+def _short(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return "[" + ", ".join(f"{part:.4g}" for part in value) + "]"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def chosen_axes(offered: Sequence[ParameterAxis], names: Sequence[str] | None) -> list[ParameterAxis]:
+    """Returns the axes of these names, or all.
+
+    Raises:
+        InvalidInput: a name is not among them.
+    """
+    if names is None:
+        return list(offered)
+    given = [names] if isinstance(names, str) else list(names)
+    known = {axis.name: axis for axis in offered}
+    for name in given:
+        if name not in known:
+            raise InvalidInput(
+                f"`parameters` has {shown(name)}, which does not vary at the best trial.",
+                advice=f"Those that do: {', '.join(known) or 'none'}.",
+            )
+    return [known[name] for name in given]

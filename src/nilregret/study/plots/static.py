@@ -133,9 +133,10 @@ def _words(mark: Words, ax: Axes, look: Theme) -> None:
 
     halo = [withStroke(linewidth=2.5, foreground=look.surface)] if look.surface != "none" else []
     ax.annotate(
-        mark.text, (mark.x, mark.y), xytext=(6 if mark.right else -6, 5 if mark.above else -5),
+        mark.text, (mark.x, mark.y), xytext=(6 if mark.right else -6, 0 if mark.middle else 5 if mark.above else -5),
         textcoords="offset points", fontsize=SMALL, color=look.color(mark.color), path_effects=halo, zorder=5,
-        horizontalalignment="left" if mark.right else "right", verticalalignment="bottom" if mark.above else "top",
+        horizontalalignment="left" if mark.right else "right",
+        verticalalignment="center" if mark.middle else "bottom" if mark.above else "top",
     )  # fmt: skip
 
 

@@ -76,3 +76,13 @@ def padded(limits: tuple[float, float], share: float = 0.06) -> tuple[float, flo
     low, high = limits
     room = share * (high - low) or share * abs(high) or 1.0
     return low - room, high + room
+
+
+def linear_ticks(low: float, high: float, *, most: int = MOST_TICKS, whole: bool = False) -> Ticks:
+    """Returns ticks at round numbers between two numbers, the lower one first."""
+    rough = (high - low) / (most - 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= rough * (1.0 - 1e-9))
+    step = max(step, 1.0) if whole else step
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [(k * step, number(k * step, 100.0 * step)) for k in range(first, last + 1)]

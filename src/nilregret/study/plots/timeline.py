@@ -12,6 +12,7 @@ import numpy as np
 from ..._utils.checks import Array, IndexArray, many
 from ..._utils.errors import InvalidInput
 from ...storage.record import Trial
+from ..best import told_best, without_violation
 from ..study import Study
 from .base import BEST, FAILED, MODEL, OBSERVED, new_figure
 from .lines import paper_style, save
@@ -71,7 +72,9 @@ def timeline(source: Any, path: str | Path | None = None, *, width: float = 7.2)
 
 def _draw_bars(ax: Axes, study: Study, spans: Array, lanes: IndexArray, thick: float) -> str:
     """Adds a bar for each trial, and returns the name of the unit of time."""
-    trials, best = study.trials, _best(study)
+    trials = study.trials
+    leader = told_best(without_violation(study.policy, trials), study.goal)
+    best = None if leader is None else leader.number
     name, unit = _unit(float(np.ptp(spans)))
     starts, ends = ((spans - spans.min()) / unit).T
     whole = max(float(ends.max()), 1e-12)
@@ -118,15 +121,3 @@ def lanes_of(spans: Array) -> list[int]:
 def _unit(seconds: float) -> tuple[str, float]:
     """Returns the name and the length of the unit in which a time has few digits."""
     return next(((name, unit) for name, unit in UNITS if seconds >= 2.0 * unit), UNITS[-1])
-
-
-def _best(study: Study) -> int | None:
-    """Returns the number of the trial with the best feasible value told, or None."""
-    told = [
-        (trial.reward, trial.number)
-        for trial in study.trials
-        if trial.reward is not None and trial.feasible is not False
-    ]
-    if not told:
-        return None
-    return (max if study.goal == "maximize" else min)(told, key=lambda pair: pair[0])[1]

@@ -12,6 +12,7 @@ import numpy as np
 from ..._utils.checks import many
 from ...domains.domain import Arms
 from ...storage.record import Trial
+from ...study.formatting import figure
 from ...study.study import Study
 from ..progress import Bar
 from .config import TuningFile
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 TOP = 5  # The number of rows of the final table.
+COLUMNS = 4  # Parameters that a terminal shows in a column each.
 REASONS = 3  # Reasons of failures that the summary names.
 
 
@@ -76,16 +78,19 @@ def _feasible(trials: list[Trial]) -> bool:
 
 
 def _best_table(job: TuningFile, study: Study, answered: Sequence[list[Trial]]) -> Table:
-    from ...study.terminal import table
+    from ...study.terminal import is_terminal, table
 
     mean, std = study.predict(np.array([trials[0].point for trials in answered]))
+    names = list(job.space.parameters)
+    apart = len(names) <= COLUMNS or not is_terminal()
     rows: list[list[Any]] = []
     for position in np.argsort(-mean if job.goal == "maximize" else mean, kind="stable")[:TOP]:
         trials = answered[position]
         average = sum(trial.reward or 0.0 for trial in trials) / len(trials)
         shown: dict[str, Any] = trials[0].parameters or {}
         figures = [len(trials), float(average), float(mean[position]), float(f"{std[position]:.2g}")]
-        rows.append([*(shown.get(name, "-") for name in job.space.parameters), *figures])
-    headings = [*job.space.parameters, "tried", "average", "posterior mean", "std"]
+        at = [shown.get(name, "-") for name in names] if apart else [figure(shown)]
+        rows.append([*at, *figures])
+    headings = [*(names if apart else ["at"]), "tried", "average", "posterior mean", "std"]
     states = ["best"] + [""] * (len(rows) - 1)
     return table(rows, headings, states=states, dispensable=["tried", "std", "average"])

@@ -1,0 +1,58 @@
+"""Studies and results as tables for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._utils.html_table import html_table
+from ..storage.record import Trial
+from .best import told_best, without_violation
+from .direction import AnyPolicy, Goal
+from .formatting import number
+
+MOST_ROWS = 10  # The last trials, and the best one if it is earlier.
+MOST_COLUMNS = 8  # Parameters or coordinates.
+
+
+def study_html(policy: AnyPolicy, goal: Goal, trials: Sequence[Trial], *, caption: str) -> str:
+    """Returns the last trials of a study, with the best value told in bold type."""
+    best = told_best(without_violation(policy, trials), goal)
+    return trials_html(trials, caption=caption, best=None if best is None else best.number)
+
+
+def trials_html(trials: Sequence[Trial], *, caption: str, best: int | None) -> str:
+    """Returns a table of the last trials, with the best one in bold type.
+
+    Args:
+        trials: all of the study.
+        caption: lines above the table.
+        best: number of the best trial, or None.
+    """
+    kept = list(trials[-MOST_ROWS:])
+    if best is not None and best < len(trials) and trials[best] not in kept:
+        kept = [trials[best], *kept]
+    rows = [_cells(trial) for trial in kept]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    filled = [name for name in columns if any(row.get(name) not in ("", None) for row in rows)]
+    strong = next((i for i, trial in enumerate(kept) if trial.number == best), None)
+    left_out = len(trials) - len(kept)
+    above = caption + (f"\nlast {min(len(trials), MOST_ROWS)} of {len(trials)} trials" if left_out else "")
+    return html_table(
+        filled, [[_shown(row.get(name)) for name in filled] for row in rows], caption=above, strong=strong
+    )
+
+
+def _cells(trial: Trial) -> dict[str, Any]:
+    """Returns the cells of a trial by heading. An empty one is None."""
+    reason = trial.abandoned.reason if trial.abandoned is not None and trial.state == "abandoned" else trial.reason
+    named = trial.parameters or {f"point[{i}]": value for i, value in enumerate(trial.point.tolist())}
+    places = dict(list(named.items())[:MOST_COLUMNS])
+    more = {"...": "..."} if len(named) > MOST_COLUMNS else {}
+    told = [] if trial.constraints is None else trial.constraints.tolist()
+    answer = {"value": trial.reward, **{f"constraint {j + 1}": g for j, g in enumerate(told)}, "reason": reason}
+    return {"trial": trial.number, "state": trial.state, **places, **more, **answer}
+
+
+def _shown(value: Any) -> Any:
+    return number(value) if isinstance(value, float) else value

@@ -1,0 +1,394 @@
+"""What the pictures of a study show: the data of their panels, and that both renderers draw them."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgba
+
+import nilregret as nr
+from nilregret.study import importance as shares
+from nilregret.study.plots.along import seen_along
+from nilregret.study.plots.base import BEST
+from nilregret.study.plots.contour import edges
+from nilregret.study.plots.history import history_of, history_panels, said
+from nilregret.study.plots.parallel import OFF, best_tenth
+from nilregret.study.plots.scene import Line, Points
+from nilregret.study.plots.slices import slice_panels, slices_of
+from nilregret.study.plots.source import centre_of, function_of
+from nilregret.study.plots.ticks import fenced, linear_ticks, log_ticks, number
+
+NAMES = ("history", "importance", "slices", "contour", "parallel", "overview")
+PLANE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0.001, 1000.0, log=True))
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch):
+    """Intervals of few draws, which cost most of the time."""
+    monkeypatch.setattr(shares, "DRAWS", 4)
+    monkeypatch.setattr(shares, "POINTS", 256)
+    monkeypatch.setattr(shares, "POINTS_OF_DRAWS", 64)
+
+
+def tuned(rewards, space=PLANE, *, goal="maximize", **options):
+    """A study on a grid whose trials end with these rewards, None where one failed."""
+    policy = nr.gp_ucb(space.grid(6), nr.SquaredExponential(0.4), noise=0.1, **options)
+    study = nr.Study(policy, seed=0, goal=goal)
+    for reward in rewards:
+        trial = study.ask()
+        study.fail(trial, "it crashed") if reward is None else study.tell(trial, reward)
+    return study
+
+
+def told(domain, f, count=8, *, goal="minimize", context=None, **options):
+    """A study of `auto` that was told a function at random points."""
+    rng = np.random.default_rng(1)
+    study = nr.Study(nr.auto(domain, context=context, **options), seed=0, goal=goal)
+    for _ in range(count):
+        at = None if context is None else rng.uniform(context.lower, context.upper)
+        point = rng.uniform(domain.lower, domain.upper)
+        point = domain.snap(point[None])[0] if isinstance(domain, nr.Space) else point
+        study.add(point, float(f(point)), context=at)
+    return study
+
+
+def marks(panel, kind, label=None):
+    return [mark for mark in panel.marks if isinstance(mark, kind) and (label is None or mark.label.startswith(label))]
+
+
+# -- ticks -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ((0.01, 1e4), ["0.01", "0.1", "1", "10", "100", "1,000", "10,000"][::2]),
+        ((1e-6, 10.0), ["10⁻⁶", "10⁻⁴", "10⁻²", "1"]),
+        ((1.0, 8.0), ["1", "2", "5"]),
+        ((3.0, 4.0), ["3", "4"]),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis_are_those_that_a_person_writes(ends, words):
+    assert [word for _, word in log_ticks(*ends)] == words
+
+
+def test_numbers_have_the_digits_that_matter():
+    assert [number(v) for v in (0.0, 1.0, 12345.6, 0.000123, 1e6, -2.5e-7, float("nan"))] == [
+        "0", "1", "12,346", "1.23e-4".replace("1.23e-4", "0.000123"), "1e6", "-2.5e-7", "unknown",
+    ]  # fmt: skip
+    assert number(0.980671, 0.01) == "0.9807"
+    assert [word for _, word in linear_ticks(0.0, 1.0)] == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
+    assert [word for _, word in linear_ticks(1.0, 3.0, whole=True)] == ["1", "2", "3"]
+
+
+def test_a_fence_leaves_far_values_out_but_never_the_best():
+    values = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 1e6, -1e6])
+    assert fenced(values, upward=True) == (1.0, 1e6)
+    assert fenced(values, upward=False) == (-1e6, 5.0)
+    assert fenced(np.array([2.0, 2.0]), upward=True) == (2.0, 2.0)
+
+
+# -- history -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_history_says_what_is_best_and_when_it_improved(goal):
+    sign = 1.0 if goal == "maximize" else -1.0
+    study = tuned([sign * v if v is not None else None for v in (1.0, 3.0, None, 2.0, 2.5)], goal=goal)
+    found = history_of(study)
+    assert found.best.number == 1
+    assert (found.since, found.ended, found.failed) == (3, 5, [2])
+    assert found.best_so_far.tolist() == [sign, 3 * sign, 3 * sign, 3 * sign]
+    assert found.gaps.tolist() == [2.0, 0.0, 1.0, 0.5]
+    assert found.gain > 0.0
+    assert f"best: trial 1 with {number(3.0 * sign)}\nlast improved 3 trials ago; expected further gain" in said(found)
+    values, gaps = history_panels(found, None, "reward")
+    assert gaps.y.log
+    (failed,) = marks(values, Points, "failed")
+    assert list(failed.x) == [2]
+    (line,) = marks(values, Line)
+    assert line.x[-1] == 4.5  # It is drawn to the end, so that a last value is visible.
+
+
+def test_the_gain_is_that_of_the_best_candidate():
+    study = tuned([0.0, 0.1, 0.2], space=nr.Space(x=nr.Float(0, 1)))
+    found = history_of(study)
+    mean, std = study.predict()
+    over = study.predict([found.best.point])[0]
+    from scipy.stats import norm
+
+    z = (mean - over) / std
+    assert found.gain == pytest.approx((std * (z * norm.cdf(z) + norm.pdf(z))).max(), rel=1e-6)
+
+
+def test_outliers_are_arrows_at_the_edge():
+    study = tuned([1.0, 2.0, 3.0, 2.5, -1e6, 1.5])
+    values, _ = history_panels(history_of(study), None, "reward")
+    (outside,) = marks(values, Points, "1 outside, up to -1e6")
+    assert outside.shape == "v"
+    assert outside.y.tolist() == [values.y.limits[0]]
+    assert values.y.limits[0] > 0.0
+    values, _ = history_panels(history_of(study), (0.0, 2.0), "reward")
+    assert marks(values, Points, "2 outside, up to 3")
+
+
+def test_one_success_among_failures_is_seen():
+    found = history_of(tuned([None] * 9 + [2.0] + [None] * 4))
+    (panel,) = history_panels(found, None, "reward")  # There is no gap to draw.
+    (line,) = marks(panel, Line)
+    assert (line.x[0], line.x[-1]) == (9, 13.5)
+    (failed,) = marks(panel, Points, "failed")
+    assert list(failed.x) == [*range(9), *range(10, 14)]
+
+
+def test_values_that_violate_are_never_best_unless_they_hold_on_average():
+    for world, best in ((nr.OnAverage(), 2), (nr.EveryRound(), 1)):
+        policy = nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.3), noise=0.1, constraints=world)
+        study = nr.Study(policy, seed=0)
+        for x in (0.0, 0.5, 1.0):
+            study.add([x], x, constraints=[x - 0.6])
+        found = history_of(study)
+        assert found.best.number == best
+        assert (found.gain is None) == (best == 2)
+        assert bool(marks(history_panels(found, None, "reward")[0], Points, "not feasible")) == (best == 1)
+
+
+def test_what_is_not_known_is_said_plainly():
+    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.3), noise=0.1, constraints=nr.EveryRound())
+    study = nr.Study(policy, seed=0)
+    study.add([0.5], 1.0, constraints=[1.0])
+    assert said(history_of(study)) == "nothing feasible in 1 trial\nexpected further gain: unknown"
+    for name in ("history", "slices", "overview", "parallel"):
+        getattr(nr.plots, name)(study)
+    script = nr.Study(nr.algorithms.admmbo(nr.Box([0.0], [1.0]), constraints=1))
+    script.tell(script.ask(), 1.0, constraints=[-1.0])
+    assert said(history_of(script)).endswith("expected further gain of one more trial: unknown")
+    nr.plots.overview(script)
+    with pytest.raises(nr.NoRegretError, match="has no posterior"):
+        nr.plots.slices(script)
+
+
+# -- slices ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_slices_are_quantiles_in_the_units_told_and_show_all_trials(goal):
+    study = told(PLANE, lambda p: 2.0 + p[0] ** 2, goal=goal)
+    through = centre_of(study)
+    found = slices_of(study, through, None)
+    assert [one.axis.name for one in found] == ["x", "y"]
+    x = found[0]
+    points = [{"x": v, "y": through.parameters["y"]} for v in x.values]
+    assert (np.diff(x.quantiles, axis=0) >= 0.0).all()
+    lower, upper = study.bounds(points)
+    assert ((x.quantiles[3] >= lower) & (x.quantiles[3] <= upper)).all()
+    assert len(x.seen.trials) == 8
+    assert 0.0 <= x.seen.close.min() < x.seen.close.max() == 1.0
+    panels = slice_panels(found, study, through, (2.0, 2.5), "loss")
+    assert panels[0].y.limits == panels[1].y.limits
+    for line in marks(panels[0], Line):
+        assert line.y.min() >= 2.0
+        assert line.y.max() <= 2.5
+    assert panels[1].x.log
+
+
+def test_quantiles_without_a_warp_are_those_of_the_normal_law():
+    study = tuned([1.0, 2.0, 0.5])
+    points = study.policy.domain.points[:4]
+    mean, std = study.predict(points)
+    quantiles = function_of(study).quantiles([0.5, 0.975], points)
+    np.testing.assert_allclose(quantiles, [mean, mean + 1.959964 * std], rtol=1e-6)
+
+
+def test_trials_fade_with_their_distance():
+    study = nr.Study(nr.gp_ucb(nr.Box([0.0, 0.0], [1.0, 1.0]), nr.SquaredExponential([0.3, 9.0]), noise=0.1), seed=0)
+    for point in ([0.5, 0.5], [0.5, 0.0], [0.0, 0.5]):
+        study.add(point, 1.0 - point[0])
+    function, through = function_of(study), study.trials[0]
+    first, second = (one.axis for one in slices_of(study, through, None))
+    along_first = seen_along(study, function, through, [first]).close
+    along_second = seen_along(study, function, through, [second]).close
+    np.testing.assert_allclose(along_first, [1.0, np.exp(-0.5 * (0.5 / 9.0) ** 2), 1.0])
+    np.testing.assert_allclose(along_second, [1.0, 1.0, np.exp(-0.5 * (0.5 / 0.3) ** 2)])
+
+
+def test_where_nothing_was_tried_is_hatched():
+    study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", "b"), n=nr.Int(1, 4))), seed=0)
+    for x in (0.0, 0.1, 0.2, 0.9, 1.0):
+        study.add({"x": x, "kind": "a", "n": 2}, x)
+    x, kind, n = slices_of(study, centre_of(study), None)
+    np.testing.assert_allclose(x.untried, [(0.2, 0.9)])
+    assert list(kind.untried) == [(0.5, 1.5)]
+    assert list(n.untried) == [(0.5, 1.5), (2.5, 3.5), (3.5, 4.5)]
+
+
+def test_forty_options_are_cut_to_the_best():
+    space = nr.Space(word=nr.Choice(*(f"number-{i}" for i in range(40))), x=nr.Float(0, 1))
+    study = told(space, lambda p: float(p[:40].argmax()), 30)
+    word, _ = slices_of(study, centre_of(study), None)
+    assert (len(word.values), word.left_out) == (12, 28)
+    assert (np.diff(word.quantiles[3]) >= 0.0).all()
+    assert "best 12 of 40" in [ax.get_title(loc="left") for ax in nr.plots.slices(study).axes]
+
+
+def test_a_parameter_that_is_not_active_has_no_slice():
+    space = nr.Space(kind=nr.Choice("a", "b"), depth=nr.when("kind", "b", nr.Float(0, 1)))
+    study = nr.Study(nr.auto(space), seed=0, goal="minimize")
+    for value in (0.1, 0.9):
+        study.add({"kind": "b", "depth": value}, 1.0 + value)
+    study.add({"kind": "a"}, 0.0)
+    assert [one.axis.name for one in slices_of(study, centre_of(study), None)] == ["kind"]
+    with pytest.raises(nr.NoRegretError, match="'depth', which does not vary at the best trial"):
+        nr.plots.slices(study, parameters=["depth"])
+    heights = [line.get_ydata() for line in nr.plots.parallel(study).axes[0].get_lines()]
+    assert any(OFF in np.asarray(each) for each in heights)
+
+
+def test_each_kind_of_model_has_slices():
+    grid, rough = nr.Arms.grid(0, 1, 9), nr.Matern(2.5, 0.3)
+    for policy in (
+        nr.igp_ucb(grid, rough, reward="bernoulli", norm_bound=1.0, width="lr"),
+        nr.gp_ucb_sdf(grid, rough, noise=0.1, window=9, width="tight"),
+        nr.igp_ucb(grid, rough, noise=0.1, norm_bound=1.0, memory=nr.slots.SlidingWindow(9)),
+        nr.gp_ucb(nr.Arms([3.0, 0.0, 1.0]), nr.Empirical(np.eye(3)) if hasattr(nr, "Empirical") else rough, noise=0.1),
+    ):
+        study = nr.Study(policy, seed=0)
+        for _ in range(4):
+            study.tell(study.ask(), 1.0)
+        (one,) = slices_of(study, centre_of(study), None)
+        assert np.isfinite(one.quantiles).all()
+        assert (np.diff(one.values) > 0.0).all()
+        nr.plots.overview(study)
+
+
+# -- contour and parallel ----------------------------------------------------------------------------------------------
+
+
+def test_a_contour_is_the_median_and_its_uncertainty():
+    study = tuned([1.0, 2.0, 1.5, 0.0])
+    figure = nr.plots.contour(study, parameters=("x", "y"))
+    assert [ax.get_title(loc="left") for ax in figure.axes[::2]] == ["posterior median", "uncertainty"]
+    mean, std = study.predict()
+    shown = figure.axes[0].collections[0].get_array()
+    np.testing.assert_allclose(np.sort(np.ravel(shown)), np.sort(np.clip(mean, *fenced(mean, upward=True))))
+    spread = figure.axes[2].collections[0].get_array()
+    assert np.ravel(spread).max() <= std.max() * 1.0001
+    with pytest.raises(nr.NoRegretError, match="two different names"):
+        nr.plots.contour(study, parameters=("x", "x"))
+    assert len(nr.plots.contour(study, pairs=5).axes) == 4  # There is one pair only.
+
+
+def test_cells_meet_in_the_middle():
+    study = tuned([1.0])
+    x, y = (one.axis for one in slices_of(study, study.trials[0], None))
+    np.testing.assert_allclose(edges(x, [0.0, 0.5, 1.0]), [-0.25, 0.25, 0.75, 1.25])
+    np.testing.assert_allclose(edges(y, [1.0, 100.0]), [0.1, 10.0, 1000.0])
+
+
+def test_the_best_tenth_is_highlighted():
+    study = tuned((0.1 * np.arange(20.0)).tolist(), goal="minimize")
+    assert best_tenth(study, list(study.trials)) == [0, 1]
+    ax = nr.plots.parallel(study).axes[0]
+    assert ax.get_title(loc="left") == "best tenth: 2 of 20 trials"
+    assert len([line for line in ax.get_lines() if to_rgba(line.get_color())[:3] == to_rgba(BEST)[:3]]) == 2
+
+
+# -- all of them -------------------------------------------------------------------------------------------------------
+
+
+def twelve():
+    return told(nr.Space(**{f"x{i}": nr.Float(0, 1) for i in range(12)}), lambda p: p[0] + p[1] * p[2])
+
+
+def contexts():
+    return told(nr.Box([0.0, 0.0], [1.0, 1.0]), np.sum, context=nr.Box([0.0], [1.0]), regret="simple")
+
+
+def mixed():
+    space = nr.Space(kind=nr.Choice("a", "b", True), n=nr.Int(1, 4), z=nr.when("kind", "b", nr.Float(1, 9, log=True)))
+    return told(space, np.sum)
+
+
+STUDIES = {
+    "twelve": (twelve, NAMES),
+    "contexts": (contexts, NAMES),
+    "mixed": (mixed, NAMES),
+    "one trial": (lambda: tuned([1.0]), ("history", "slices", "parallel", "overview")),
+    "one parameter": (
+        lambda: tuned([1.0, 0.0], nr.Space(x=nr.Float(0, 1))), ("history", "slices", "parallel", "overview")
+    ),
+    "equal values": (lambda: tuned([1.0, 1.0, 1.0]), NAMES),
+    "arms": (
+        lambda: nr.maximize(lambda x: -x[0], nr.Arms([[0.0, 1.0], [2.0, 3.0], [1.0, 0.5]]), trials=3, progress=False),
+        ("history", "parallel", "overview"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_picture_is_drawn_by_both(name, tmp_path):
+    make, names = STUDIES[name]
+    study = make()
+    for each in names:
+        figure = getattr(nr.plots, each)(study)
+        figure.draw_without_rendering()
+        for ax in figure.axes:
+            assert np.isfinite([*ax.get_xlim(), *ax.get_ylim()]).all()
+        found = getattr(nr.plots, each)(study, interactive=True)
+        assert len(found.data) > 0
+        assert found.to_json()
+
+
+def test_pictures_are_saved_in_the_format_of_their_path(tmp_path):
+    study = tuned([1.0, 2.0])
+    nr.plots.history(study, tmp_path / "a.svg")
+    assert b"<svg" in (tmp_path / "a.svg").read_bytes()
+    nr.plots.history(study, tmp_path / "a.html", interactive=True)
+    assert "plotly" in (tmp_path / "a.html").read_text()
+    with pytest.raises(nr.NoRegretError, match=r"must end in \.html"):
+        nr.plots.history(study, tmp_path / "a.png", interactive=True)
+
+
+def test_both_renderers_draw_the_same_numbers():
+    study = tuned([1.0, 3.0, 2.0])
+    still, live = nr.plots.history(study), nr.plots.history(study, interactive=True)
+    seen = still.axes[0].collections[0].get_offsets()
+    trace = live.data[0]
+    np.testing.assert_array_equal(np.column_stack([trace.x, trace.y]), seen)
+    assert live.layout.yaxis.title.text == still.axes[0].get_ylabel() == "reward"
+    np.testing.assert_allclose(live.layout.yaxis.range, still.axes[0].get_ylim())
+
+
+def test_a_style_colours_words_and_background_and_ends():
+    study = tuned([1.0, 3.0])
+    plain = nr.plots.history(study)
+    with nr.plots.style("dark"):
+        dark = nr.plots.history(study)
+        assert nr.plots.history(study, interactive=True).layout.paper_bgcolor == "#131416"
+    assert to_rgba(dark.get_facecolor()) == to_rgba("#131416")
+    assert to_rgba(dark.axes[0].xaxis.label.get_color()) == to_rgba("#dfe3e8")
+    assert nr.plots.history(study).get_facecolor() == plain.get_facecolor() == to_rgba("white")
+    with pytest.raises(nr.NoRegretError, match="`name` is 'neon'"), nr.plots.style("neon"):
+        pass
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_study_without_an_answer_has_no_picture(name, failed):
+    study = nr.Study(nr.auto(PLANE))
+    trial = study.ask()
+    if failed:
+        study.fail(trial, "no power")
+    with pytest.raises(nr.NoRegretError, match=r"No trial has been answered yet|at least two answered trials"):
+        getattr(nr.plots, name)(study)
+
+
+def test_bad_arguments_are_told_apart():
+    study = tuned([1.0, 2.0])
+    with pytest.raises(nr.NoRegretError, match="A picture needs a study or a result, not 3"):
+        nr.plots.history(3)
+    for given in ((1.0, 0.0), 3, (0.0, float("nan"))):
+        with pytest.raises(nr.NoRegretError, match="`range` is"):
+            nr.plots.history(study, range=given)
+    with pytest.raises(nr.NoRegretError, match="`interactive`"):
+        nr.plots.history(study, interactive="yes")
+    with pytest.raises(nr.NoRegretError, match="'q', which does not vary"):
+        nr.plots.slices(study, parameters=["q"])
