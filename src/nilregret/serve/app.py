@@ -83,5 +83,6 @@ def create_app(
     )  # fmt: skip
     app.router.redirect_slashes = False  # a redirection names scheme and host, which a proxy may have changed
     app.state.service = service
+    app.state.openapi = written
     app.state.workers = service.workers
     return app

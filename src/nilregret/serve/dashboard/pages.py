@@ -22,6 +22,7 @@ from ..problems import Problem, problem_of
 from ..worker import StudyWorker
 from . import files
 from .rendering import caller_of, page
+from .views.api import api_view
 from .views.changes import changes
 from .views.constraints import constraints_view, has_constraints
 from .views.delays import delays
@@ -96,6 +97,11 @@ async def _names(request: Request) -> list[str]:
 
 def _hash(names: list[str]) -> str:
     return hashlib.sha256("\0".join(names).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+async def api(request: Request) -> Response:
+    """Shows the operations of the API, each with a form that sends it."""
+    return page(request, "api.html", api=api_view(request.app.state.openapi))
 
 
 async def row(request: Request) -> Response:
@@ -216,6 +222,7 @@ ROUTES = [
     Route("/", home),
     Route("/studies", studies),
     Route("/list", studies_list),
+    Route("/docs", api),
     Route("/studies/{name}", study),
     Route("/studies/{name}/row", row),
     Route("/studies/{name}/head", head),

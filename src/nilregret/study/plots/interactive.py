@@ -18,7 +18,8 @@ SYMBOLS = {
     "o": "circle", "x": "x-thin", "|": "line-ns", "*": "star", "v": "triangle-down", "^": "triangle-up", "s": "square",
     "d": "diamond",
 }  # fmt: skip
-BESIDE, BESIDE_SCALE, BELOW = 0.07, 0.17, 0.11  # Shares of the picture between panels, also with a scale of colours.
+BESIDE, BELOW = 0.07, 0.11  # Shares of the picture between panels.
+BESIDE_SCALE = 0.17  # The same where panels have a scale of colours.
 FOOT = 110  # Pixels below the panels, for words and the legend.
 
 
