@@ -1,6 +1,7 @@
 """Examples and tutorials, which are scripts; `svm.toml`, a file for `nilregret tune`, is run in test_tune.py."""
 
 import asyncio
+import importlib.util
 import os
 import re
 import runpy
@@ -95,6 +96,32 @@ def test_a_cut_before_the_competitor_and_a_second_one_after_are_false_alarms():
     shop = runpy.run_path(str(EXAMPLES / "everything.py"))
     assert shop["alarms"]([5, 40, 60], 30) == ([40], [5, 60])
     assert shop["alarms"]([5], 30) == ([], [5])
+
+
+def test_boosting_tunes_what_counts_and_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
+    spec = importlib.util.spec_from_file_location("boosting", EXAMPLES / "boosting.py")
+    boosting = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(boosting)
+    features, progress = boosting.data()
+    monkeypatch.setattr(boosting, "data", lambda: (features[:40], progress[:40]))
+    assert boosting.error(n_estimators=5) != boosting.error(n_estimators=5, loss="huber", alpha=0.6)
+    told = []
+
+    def error(n_estimators=100, alpha=0.9, **others):  # as quick as a line, and as steep as the real one
+        told.append(others)
+        return 40.0 + 50.0 / n_estimators + alpha
+
+    monkeypatch.setattr(boosting, "error", error)
+    for trials in (6, 12):
+        monkeypatch.setattr(sys, "argv", ["boosting.py", "--trials", str(trials), "--folder", str(tmp_path)])
+        boosting.main()
+        assert f"Result of 'boosting' (minimize): {trials} trials" in capsys.readouterr().out
+    assert (tmp_path / "boosting.png").read_bytes().startswith(PNG)
+    study = nr.Study.open(storage=f"sqlite:///{tmp_path}/boosting.db", name="boosting")
+    assert [trial.state for trial in study.trials] == ["observed"] * 12
+    assert len(told) == 14  # with scikit-learn's own parameters after each run
+    assert all(("alpha" in t.parameters) == (t.parameters["loss"] == "huber") for t in study.trials)
+    assert {trial.parameters["loss"] for trial in study.trials} == {"huber", "squared_error"}
 
 
 def test_svm_is_tuned_from_python_too(monkeypatch, capsys):

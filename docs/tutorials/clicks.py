@@ -139,8 +139,8 @@ print(f"The log itself earned {100 * answer.logged:.0f}%.")
 # "Counts for" is how many decisions of the rule's own would say as much as the log does. The last column is what only
 # a simulation can know.
 #
-# A wide interval is an honest answer. The log has few decisions of a rule that likes what the policy had given up,
-# and the tenth at random is all that there is. A larger share narrows it, and costs clicks on the way.
+# A wide interval is an honest answer. The log has few decisions of a rule that likes what the policy had given up.
+# The tenth at random is all that there is. A larger share narrows it, and costs clicks on the way.
 #
 # What you learned
 # ----------------

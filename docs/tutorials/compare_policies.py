@@ -3,7 +3,7 @@ Compare policies for a paper
 ============================
 
 You have a policy, or a choice between several, and want to say which has less regret, by how much, and how sure that
-is. ``nr.compare`` runs all of them in the same worlds under the same noise, and gives a table of paired differences
+is. ``nr.compare`` runs all of them in the same worlds under the same noise. It gives a table of paired differences
 with intervals, a data frame, and a figure for a paper. This page does it in a world that fits the theory, and in one
 of real data that does not.
 """

@@ -4,7 +4,7 @@ A laboratory, over days
 
 An experiment that takes hours cannot be a function that a program calls. You ask for the next experiments, run them
 by hand, and tell what came out: today, tomorrow, from another computer, or never. This page goes through a week of a
-laboratory that looks for the temperature, the concentration and the time at which a reaction has the highest yield.
+laboratory that wants the highest yield of a reaction. It may set the temperature, the concentration and the time.
 """
 
 # %%
@@ -115,8 +115,8 @@ for _ in range(5):
 # Why this experiment?
 # --------------------
 #
-# Before a day at the bench you may want a reason. ``explain`` replays the record up to the moment of the decision,
-# and shows the score of the choice and of the runner-up, and what was known then.
+# Before a day at the bench you may want a reason. ``explain`` replays the record up to the decision. It shows the
+# score of the choice and of the runner-up, and what was known then.
 
 print(study.explain(batch[0]))
 
@@ -125,9 +125,9 @@ print(study.explain(batch[0]))
 # --------------
 #
 # Not the highest value that was ever read: the highest of many noisy readings is partly luck. ``study.best()`` is the
-# trial with the highest posterior mean, and ``study.predict`` has that mean and its standard deviation, of the yield
-# without the error of the reading. Two of these deviations on either side are a 95% interval, if the model is right.
-# Nobody proved that, so run the best flask again before you publish. We do, with six new readings.
+# trial with the highest posterior mean, and ``study.predict`` has that mean and its standard deviation. Both are of
+# the yield without the error of the reading. Two of these deviations on either side are a 95% interval, if the model
+# is right. Nobody proved that, so run the best flask again before you publish. We do, with six new readings.
 
 best = study.best()
 mean, std = study.predict(best.parameters)
@@ -145,8 +145,8 @@ for name, (first, last) in ranges.items():
         print(f"The best {name} lies at an end of its range: next time let it be wider.")
 
 # %%
-# A picture of the week: all yields, and the yield that is believed at the best temperature found and around it, with
-# the other two parameters as in the best trial.
+# A picture of the week: all yields, and the yield that is believed along the temperature. The other two parameters
+# are those of the best trial.
 
 degrees = np.linspace(30.0, 90.0, 61)
 mean, std = study.predict([at | {"temperature": value} for value in degrees])

@@ -47,8 +47,8 @@ machine = nr.Space(
 # - ``scale``: a plausible standard deviation of the vibration over all settings. A quarter of the range that you
 #   think possible is a fair guess: from 2 to 14 µm, so 3 µm.
 # - ``noise``: the standard deviation of one measurement.
-# - The lengthscale of the kernel says how far along a parameter you must go until the vibration is another one, as a
-#   share of the range. 0.3 stands for 3,000 turns a minute.
+# - The lengthscale of the kernel, as a share of the range, says how far you must go until the vibration is another
+#   one. 0.3 stands for 3,000 turns a minute.
 #
 # The constraint is told as measured minus limit: at most 0 is safe. ``delta=0.05`` is the probability that a whole
 # run, however long, ever violates the limit, *if* these assumptions hold.
