@@ -3,7 +3,7 @@
 from sphinx_gallery.scrapers import figure_rst
 
 
-def returned_figures(block, variables, configuration):
+def returned_figures(_block, variables, configuration):
     """Returns the reStructuredText of the figure that the block's last expression is, or nothing."""
     figure = variables["example_globals"].get("___")
     if not hasattr(figure, "savefig"):
