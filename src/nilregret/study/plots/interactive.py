@@ -43,7 +43,8 @@ def interactive_figure(picture: Picture, path: str | Path | None) -> Any:
     width, height = picture.size
     clear = "rgba(0,0,0,0)" if look.surface == "none" else look.surface
     figure.update_layout(
-        title={"text": picture.title, "font": {"size": 15}}, width=1.15 * INCH * width, height=1.15 * INCH * height + 60,
+        title={"text": picture.title, "font": {"size": 15}},
+        width=1.15 * INCH * width, height=1.15 * INCH * height + 60,
         paper_bgcolor=clear, plot_bgcolor=clear, font={"color": look.text, "size": 11}, hovermode="closest",
         margin={"l": 70, "r": 30, "t": 90, "b": FOOT},
         legend={"orientation": "h", "y": 0.0, "yref": "container", "yanchor": "bottom"},
