@@ -43,7 +43,8 @@ html_title = f"nilregret {release}"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_search_scorer = "_static/scorer.js"
+html_js_files = ["site.js"]
+html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_show_copyright = html_show_sphinx = False
 html_show_sourcelink = html_copy_source = False
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and outputs are not copied
@@ -65,6 +66,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "tutorials",
     "gallery_dirs": "learn",
     "filename_pattern": r"\.py$",
+    "within_subsection_order": figures.ORDER.index,
     "image_scrapers": ("matplotlib", figures.returned_figures),
     "capture_repr": ("_repr_html_",),
     "write_computation_times": False,

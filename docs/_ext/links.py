@@ -103,7 +103,7 @@ class LinkNames(SphinxPostTransform):
         known, objects = public(str(self.app.srcdir)), self.env.domaindata["py"]["objects"]
         here = self.env.docname
         for literal in list(self.document.findall(nodes.literal)):
-            if isinstance(literal.parent, nodes.title | nodes.reference | addnodes.pending_xref):
+            if self._linked(literal):
                 continue
             name = full(literal.astext(), self._within(literal), known, objects)
             if name is None:
@@ -114,6 +114,13 @@ class LinkNames(SphinxPostTransform):
             anchor = "" if name in known else entry.node_id  # a name of the list has the whole page
             parent, index = literal.parent, literal.parent.index(literal)
             parent[index] = make_refnode(self.app.builder, here, entry.docname, anchor, literal, name)
+
+    @staticmethod
+    def _linked(node: nodes.Node) -> bool:
+        """Returns whether a node is part of a heading or a link."""
+        while node is not None and not isinstance(node, nodes.title | nodes.reference | addnodes.pending_xref):
+            node = node.parent
+        return node is not None
 
     @staticmethod
     def _within(node: nodes.Node) -> str | None:
@@ -178,7 +185,12 @@ def shallow(_app: Any, _page: str, _template: str, context: dict[str, Any], _doc
     """Ends the navigation at its second level, so that two hundred names are not on each page."""
     whole = context.get("toctree")
     if whole is not None:
-        context["toctree"] = lambda **options: whole(**{**options, "maxdepth": 2})
+
+        def toctree(**options: Any) -> str:
+            shown = str(whole(**{**options, "maxdepth": 2}))
+            return shown.replace('role="heading"', 'role="heading" aria-level="2"')
+
+        context["toctree"] = toctree
 
 
 def source(domain: str, info: dict[str, str]) -> str | None:
