@@ -73,7 +73,7 @@ def contour(
         panels += [mean.at(row, 0), spread.at(row, 1)]
     picture = Picture(
         panels=panels, heights=[1.0] * len(drawn), widths=(1.0, 1.0), size=(8.6, 0.7 + 3.1 * len(drawn)),
-        title=f"{study.name}: through trial {through.number}, {named(through)}"[:120],
+        title=f"{study.name}: through trial {through.number}, {named(through)}",
     )  # fmt: skip
     return draw(picture, path, interactive=interactive)
 

@@ -45,7 +45,7 @@ def importance(source: Source, path: str | Path | None = None, *, interactive: b
     found = study.importance()
     left, right = importance_panels(found, study)
     picture = Picture(
-        panels=[left, right.at(0, 1)], widths=(1.0, 1.0), size=(7.2, 1.5 + 0.32 * len(found.names)),
+        panels=[left, right.at(0, 1)], widths=(1.0, 1.0), size=(7.2, 1.7 + 0.32 * len(found.names)),
         title=f"{study.name}: {explained(found)}", legend=True,
     )  # fmt: skip
     return draw(picture, path, interactive=interactive)
@@ -61,8 +61,8 @@ def importance_panels(found: Importance, study: Study) -> tuple[Panel, Panel]:
     """Returns the panel of the value, and that of the best tenth."""
     word = "reward" if study.goal == "maximize" else "loss"
     names = [(float(row), found.names[i]) for row, i in enumerate(found.order[::-1])]
-    value = _panel(found.value, found, names, f"What moves the {word}: {leaders(found.value, found.names)}")
-    best = _panel(found.best, found, [], f"What decides the best tenth: {leaders(found.best, found.names)}")
+    value = _panel(found.value, found, names, f"What moves the {word}:\n{leaders(found.value, found.names)}")
+    best = _panel(found.best, found, [], f"What decides the best tenth:\n{leaders(found.best, found.names)}")
     return value, best
 
 

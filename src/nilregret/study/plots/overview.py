@@ -68,7 +68,7 @@ def overview(
 
 
 def _words(best: int, point: str) -> str:
-    return f"trial {best} is best, {point}"[:140]
+    return f"trial {best} is best, {point}"
 
 
 def _importance(study: Study) -> tuple[list[Panel], list[str] | None]:

@@ -96,13 +96,9 @@ def slices(
     picture = Picture(
         panels=[panel.at(*divmod(i, IN_A_ROW)) for i, panel in enumerate(panels)],
         heights=[1.0] * rows, widths=[1.0] * columns, size=(0.8 + 3.1 * columns, 1.0 + 2.5 * rows),
-        title=f"{study.name}: through trial {through.number}, {_brief(named(through))}", legend=True,
+        title=f"{study.name}: through trial {through.number}, {named(through)}", legend=True,
     )  # fmt: skip
     return draw(picture, path, interactive=interactive)
-
-
-def _brief(words: str, most: int = 90) -> str:
-    return words if len(words) <= most else f"{words[:most]}…"
 
 
 def slices_of(study: Study, through: Trial, parameters: Sequence[str] | None) -> list[Slice]:

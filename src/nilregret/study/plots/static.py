@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SMALL, DPI = 8.0, 150
+LETTERS = 12.0  # Of a title on an inch.
 
 
 def static_figure(picture: Picture, path: str | Path | None) -> Figure:
@@ -30,7 +31,7 @@ def static_figure(picture: Picture, path: str | Path | None) -> Figure:
         rows, columns = slice(panel.row, panel.row + panel.rows), slice(panel.column, panel.column + panel.columns)
         _draw_panel(figure.add_subplot(grid[rows, columns]), panel, look)
     if picture.title:
-        figure.suptitle(picture.title, fontsize=10, x=0.01, horizontalalignment="left", color=look.text)
+        figure.suptitle(_cut(picture), fontsize=10, x=0.01, horizontalalignment="left", color=look.text)
     if picture.legend:
         named: dict[str, Any] = {}
         for ax in figure.axes:
@@ -43,6 +44,12 @@ def static_figure(picture: Picture, path: str | Path | None) -> Figure:
     if path is not None:
         figure.savefig(path, dpi=DPI, facecolor=look.surface)
     return figure
+
+
+def _cut(picture: Picture) -> str:
+    """Returns the title, cut to the width of the picture."""
+    most = int(LETTERS * picture.size[0])
+    return picture.title if len(picture.title) <= most else f"{picture.title[: most - 1]}…"
 
 
 def _draw_panel(ax: Axes, panel: Panel, look: Theme) -> None:
