@@ -32,7 +32,7 @@ def _leave(namespace):
 _pages = Sybil(parsers=[PythonCodeBlockParser(), SkipParser()], patterns=["*.md"], setup=_enter, teardown=_leave)
 _docstrings = Sybil(
     parsers=[DocTestParser()],
-    patterns=["src/nilregret/*.py"],
+    patterns=[f"src/nilregret/{'*/' * depth}*.py" for depth in range(6)],
     document_types={".py": PythonDocStringDocument},
     setup=_enter,
     teardown=_leave,

@@ -12,7 +12,7 @@ import pytest
 import nilregret as nr
 from nilregret.storage import SqlStorage
 
-from .browser import PHONE, SECONDS, opened, started
+from .browser import PHONE, SECONDS, WIDE, opened, started
 from .dashboard import KINDS, MARKUP, arms, copied, hill, play, studies
 from .serving import Served
 

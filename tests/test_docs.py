@@ -64,7 +64,7 @@ def test_what_these_tests_would_find():
 def test_the_reference_lists_every_public_name_once():
     text = (HOME / "docs" / "reference.md").read_text()
     listed = [pkgutil.resolve_name(name) for name in re.findall(r"^\.\. auto\w+:: (nilregret\.\S+)$", text, re.M)]
-    for module in (nilregret, nilregret.algorithms, slots, testing):
+    for module in (nilregret, nilregret.algorithms, nilregret.plots, slots, testing):
         public = [getattr(module, name) for name in module.__all__]
         missing = [
             each for each in public if not isinstance(each, ModuleType) and sum(each is one for one in listed) != 1

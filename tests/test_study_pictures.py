@@ -1,5 +1,7 @@
 """What the pictures of a study show: the data of their panels, and that both renderers draw them."""
 
+import sys
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
@@ -392,3 +394,10 @@ def test_bad_arguments_are_told_apart():
         nr.plots.history(study, interactive="yes")
     with pytest.raises(nr.NoRegretError, match="'q', which does not vary"):
         nr.plots.slices(study, parameters=["q"])
+
+
+@pytest.mark.parametrize(("library", "extra"), [("matplotlib.figure", "plot"), ("plotly", "interactive")])
+def test_a_missing_library_is_named_with_its_extra(library, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(nr.NoRegretError, match=rf"pip install 'nilregret\[{extra}\]'"):
+        nr.plots.history(tuned([1.0]), interactive=extra == "interactive")

@@ -32,6 +32,10 @@ class NoRegretError(Exception):
         advice: remedy in Python, or an empty string if `what` includes it.
         topic: key under which other interfaces have their own advice, or an empty string.
         places: nested entries in which the error was found, outermost first.
+
+    >>> import nilregret as nr
+    >>> issubclass(nr.errors.InvalidInput, nr.NoRegretError)
+    True
     """
 
     def __init__(self, what: str = "", *, advice: str = "", topic: str = "", places: tuple[str, ...] = ()) -> None:
@@ -54,15 +58,40 @@ class NoRegretError(Exception):
 
 
 class InvalidInput(NoRegretError, ValueError):
-    """A value that cannot be used: wrong shape, not finite, out of range, or in conflict with earlier values."""
+    """A value that cannot be used: wrong shape, not finite, out of range, or in conflict with earlier values.
+
+    >>> import nilregret as nr
+    >>> try:
+    ...     nr.Float(1.0, 0.0)
+    ... except nr.errors.InvalidInput:
+    ...     print("refused")
+    refused
+    """
 
 
 class TrialError(NoRegretError):
-    """A trial that does not exist, or is in the wrong state for the call (such as told twice)."""
+    """A trial that does not exist, or is in the wrong state for the call (such as told twice).
+
+    >>> import nilregret as nr
+    >>> arms = nr.Arms.grid(0, 10, 11)
+    >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+    >>> study.fail(study.ask(), "broken").state
+    'failed'
+    >>> try:
+    ...     study.tell(0, 1.0)
+    ... except nr.errors.TrialError:
+    ...     print("refused")
+    refused
+    """
 
 
 class StorageError(NoRegretError):
-    """A failure to read the record from its storage, or to write it. Recorded data is not lost."""
+    """A failure to read the record from its storage, or to write it. Recorded data is not lost.
+
+    >>> import nilregret as nr
+    >>> issubclass(nr.errors.StorageError, nr.NoRegretError)
+    True
+    """
 
 
 class ServiceError(NoRegretError):
@@ -70,15 +99,30 @@ class ServiceError(NoRegretError):
 
 
 class MissingExtra(NoRegretError, ImportError):
-    """An optional dependency that a call needs and that is not installed."""
+    """An optional dependency that a call needs and that is not installed.
+
+    >>> import nilregret as nr
+    >>> issubclass(nr.errors.MissingExtra, nr.NoRegretError)
+    True
+    """
 
 
 class MissingData(NoRegretError, FileNotFoundError):
-    """A data set that was not found. Data sets are never part of the library."""
+    """A data set that was not found. Data sets are never part of the library.
+
+    >>> import nilregret as nr
+    >>> issubclass(nr.errors.MissingData, nr.NoRegretError)
+    True
+    """
 
 
 class NoRegretWarning(UserWarning):
-    """A request that could not be met, so that a documented fallback was used instead."""
+    """A request that could not be met, so that a documented fallback was used instead.
+
+    >>> import nilregret as nr
+    >>> import warnings
+    >>> warnings.filterwarnings("ignore", category=nr.errors.NoRegretWarning)
+    """
 
 
 # Tracebacks name the module that users import. cloudpickle copies classes whose module is not loaded, so it is.

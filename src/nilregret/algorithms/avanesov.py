@@ -85,6 +85,14 @@ def gp_ucb_cpd(
         alpha: smoothness of the kernel. Unless given nu of a Matern kernel, infinite for a squared exponential one.
         delta: not used. Eq. 3.7 has no failure probability of its own, and that of eq. A.3 is 3 / T^2 a period.
         regularization: lambda, sigma^2 = 6 g^2 log T (eq. 3.4) unless given.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb_cpd(arms, kernel, noise=0.1, horizon=500)
+    >>> policy.valid_for
+    'none'
+    >>> nr.Study(policy).ask().state
+    'pending'
     """
     noise, horizon = checked_noise(noise), integer("horizon", horizon, low=2, why="It is the number of rounds T.")
     check_model(domain, slots.get("context"), kernel)

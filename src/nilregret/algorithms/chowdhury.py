@@ -85,6 +85,12 @@ def igp_ucb(
         regularization: lambda, 1 + 2/T unless given, 1 without a horizon, noise^2 for the tighter widths. Below 1
             nothing is proved of "igp". The paper's experiments use noise^2. "whitehouse" is the lambda of Whitehouse,
             Ramdas & Wu 2023 for "ay", T^(d / (2 nu + 2 d)) of a Matern kernel.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.igp_ucb(arms, kernel, noise=0.1, norm_bound=1.0)
+    >>> round(nr.Study(policy).width, 2), policy.valid_for
+    (1.26, 'f')
     """
     known, ridge = _noise_and_ridge(noise, regularization, horizon, width, kernel, domain)
     context = slots.get("context")
@@ -144,6 +150,14 @@ def gp_ts(
             argmax is over the box itself.
         grid: points along each side of the box in the first round, for a D_t of your own (footnote 7).
         growth: exponent of the points along each side with `grid`, which are grid * t^growth.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ts(arms, kernel, noise=0.1, norm_bound=1.0)
+    >>> policy.valid_for
+    'f'
+    >>> nr.Study(policy).ask().state
+    'pending'
     """
     known, ridge = _noise_and_ridge(noise, regularization, horizon, width, kernel, domain)
     context = slots.get("context")

@@ -52,6 +52,12 @@ def gp_bucb(
             larger (`Inflated`). Delays must be independent of the rewards.
         initial: T_init, rounds of uncertainty sampling at the beginning and after each restart. They make C small.
         delta: failure probability of that theorem.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_bucb(arms, kernel, noise=0.1)
+    >>> round(nr.Study(policy).width, 2), policy.valid_for
+    (3.22, 'none')
     """
     initial = integer("initial", initial, low=0, why="It counts rounds of uncertainty sampling.")
     if initial:
@@ -90,6 +96,14 @@ def gp_bts(
 
     Args:
         domain, kernel, noise, beta, width, delta, regularization, slots: see `gp_bucb`.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.algorithms.gp_bts(arms, kernel, noise=0.1)
+    >>> policy.valid_for
+    'none'
+    >>> nr.Study(policy).ask().state
+    'pending'
     """
     slots["pending"] = "hallucinate"
     return _batch(
@@ -117,6 +131,14 @@ def asy_ts(
 
     Args:
         domain, kernel, noise, beta, width, delta, regularization, slots: see `gp_bucb`.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.algorithms.asy_ts(arms, kernel, noise=0.1)
+    >>> policy.valid_for
+    'none'
+    >>> nr.Study(policy).ask().state
+    'pending'
     """
     if width is not None and not is_other(beta, 1.0):
         beta = None  # The default gives way to the width.

@@ -87,6 +87,14 @@ def gp_ucb_noiseless_constraints(
         slots: see `gp_ucb`, except that memory has further values. "kept", the default, keeps the data and weighs them
             anew in every epoch, as the paper's figures need. "fresh" starts each epoch from nothing, as the pseudocode
             reads. A part (`nr.slots.SlidingWindow`, ...) keeps the data.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb_noiseless_constraints(arms, kernel, noise=0.1, norm_bound=1.0, epoch=10, epochs=4)
+    >>> policy.valid_for
+    'f'
+    >>> nr.Study(policy).ask().state
+    'pending'
     """
     one_of("solver", solver, SCORES)
     kernels = _kernels(kernel)
@@ -143,6 +151,14 @@ def gp_ucb_noisy_constraints(
             regret nor violation is proved (Remark 2: the noise grows with the multipliers). `study.bounds` hold for
             all decisions and are the same for all solvers.
         delta: failure probability, of which each epoch gets delta / (2 L).
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb_noisy_constraints(arms, kernel, noise=0.1, norm_bound=1.0, epoch=10, epochs=4, step=0.5)
+    >>> policy.valid_for
+    'none'
+    >>> nr.Study(policy).ask().state
+    'pending'
     """
     why = (
         'The width of "gp_ucb" knows no noise that grows with the multipliers.'

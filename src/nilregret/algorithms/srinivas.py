@@ -104,6 +104,12 @@ def gp_ucb(
     Raises:
         InvalidInput: for values that make no sense, and for parts that do not fit together.
         TypeError: for an unknown keyword.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1)
+    >>> round(nr.Study(policy).width, 2), policy.valid_for
+    (3.22, 'f')
     """
     noise, ridge = noise_and_ridge(domain, kernel, noise, regularization, slots)  # sigma^2 of eq. 1
     _check_arguments(guess_norm, information_gain, width)
@@ -198,6 +204,14 @@ def expected_improvement(
         width: bounds of `study.bounds` alone. "finite" (Theorem 1) is the default on arms. "pointwise", for one point
             in one round, is the default elsewhere. Or a part.
         delta: failure probability of these bounds.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.expected_improvement(arms, kernel, noise=0.1)
+    >>> policy.valid_for
+    'f'
+    >>> nr.Study(policy).ask().state
+    'pending'
     """
     return _rule(
         "expected_improvement", domain, kernel, ExpectedImprovement(incumbent=incumbent, margin=margin),
@@ -226,6 +240,14 @@ def probability_of_improvement(
         domain, kernel, noise, incumbent, width, delta, regularization, slots: see `expected_improvement`.
         margin: the improvement whose probability is maximised, reward units. 5% of the prior standard deviation unless
             given. With 0 and the incumbent "mean" the rule is `greedy_mean`.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.algorithms.probability_of_improvement(arms, kernel, noise=0.1)
+    >>> policy.valid_for
+    'f'
+    >>> nr.Study(policy).ask().state
+    'pending'
     """
     if margin is None:
         margin = SMALL_MARGIN * prior_std(domain, slots.get("context"), kernel)
@@ -250,6 +272,14 @@ def greedy_mean(
 
     Args:
         domain, kernel, noise, width, delta, regularization, slots: see `expected_improvement`.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.algorithms.greedy_mean(arms, kernel, noise=0.1)
+    >>> policy.valid_for
+    'f'
+    >>> nr.Study(policy).ask().state
+    'pending'
     """
     return _rule(
         "greedy_mean", domain, kernel, PosteriorMean(),
@@ -274,6 +304,14 @@ def greedy_variance(
 
     Args:
         domain, kernel, noise, width, delta, regularization, slots: see `expected_improvement`.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.algorithms.greedy_variance(arms, kernel, noise=0.1)
+    >>> policy.valid_for
+    'f'
+    >>> nr.Study(policy).ask().state
+    'pending'
     """
     return _rule(
         "greedy_variance", domain, kernel, PosteriorDeviation(),

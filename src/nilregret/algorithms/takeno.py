@@ -57,6 +57,14 @@ def irgp_ucb(
             measures best (docs/recommended.md). For "half" no regret bound is proved.
         delta: failure probability of the bounds of `study.bounds` alone.
         a, b, r: constants of Theorem 2 of Srinivas et al. (see `gp_ucb`). On a box they shape the shift, too.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.irgp_ucb(arms, kernel, noise=0.1)
+    >>> policy.valid_for
+    'f'
+    >>> nr.Study(policy).ask().state
+    'pending'
     """
     one_of("shift", shift, SHIFTS)
     noise, ridge = noise_and_ridge(domain, kernel, noise, regularization, slots)

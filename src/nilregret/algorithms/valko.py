@@ -34,6 +34,12 @@ def kernel_ucb(
         horizon: T, which sets lambda = 1 + 2/T.
         delta: failure probability, which the rule does not use.
         regularization: lambda, 1 + 2/T unless given, and 1 without a horizon.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.kernel_ucb(arms, kernel, noise=0.1, eta=0.1)
+    >>> round(nr.Study(policy).width, 2), policy.valid_for
+    (0.1, 'none')
     """
     noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
     check_model(domain, slots.get("context"), kernel)

@@ -72,6 +72,14 @@ def gp_ucb_sdf(
         regularization: lambda, 1 + 2/T unless given, and 1 without a horizon. Below 1 the theorem's width has further
             factors (`CensoredWidth`), which make it very wide. A constant `beta` has none.
         slots: see `gp_ucb`. `prior_mean` is the minimum unless given, as the paper shifts rewards.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb_sdf(arms, kernel, noise=0.1, window=10, norm_bound=1.0)
+    >>> policy.valid_for
+    'rho_m f'
+    >>> nr.Study(policy).ask().state
+    'pending'
     """
     return _with_censoring(
         "gp_ucb_sdf", domain, kernel, UpperConfidenceBound(), parts=2, noise=noise, window=window, minimum=minimum,
@@ -110,6 +118,14 @@ def gp_ts_sdf(
     Args:
         domain, kernel, noise, window, minimum, reward_bound, norm_bound, beta, width: see `gp_ucb_sdf`.
         late, horizon, information_gain, delta, regularization, slots: see `gp_ucb_sdf`.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ts_sdf(arms, kernel, noise=0.1, window=10, norm_bound=1.0)
+    >>> policy.valid_for
+    'rho_m f'
+    >>> nr.Study(policy).ask().state
+    'pending'
     """
     return _with_censoring(
         "gp_ts_sdf", domain, kernel, ThompsonSample(), parts=4, noise=noise, window=window, minimum=minimum,

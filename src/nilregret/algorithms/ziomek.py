@@ -72,6 +72,14 @@ def lb_gp_ucb(
     Raises:
         InvalidInput: for values that make no sense, for a kernel without lengthscales, and for a kernel whose rate of
             information gain is unknown (`nilregret.theory.rates.information_gain_rate`).
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.algorithms.lb_gp_ucb(arms, kernel, noise=0.1, norm_bound=1.0)
+    >>> policy.valid_for
+    'none'
+    >>> nr.Study(policy).ask().state
+    'pending'
     """
     noise, ridge = noise_and_ridge(domain, kernel, noise, regularization, slots)
     columns = len(sides(domain, slots.get("context")))

@@ -25,7 +25,13 @@ SHARE = Float(0.0, 1.0)  # of a side of the box
 @described
 @dataclass(frozen=True, eq=False)
 class Box:
-    """All points between `lower` and `upper`, arrays `(d,)` (or numbers, for one dimension), both ends included."""
+    """All points between `lower` and `upper`, arrays `(d,)` (or numbers, for one dimension), both ends included.
+
+    >>> import nilregret as nr
+    >>> box = nr.Box([0.0, -1.0], [1.0, 1.0])
+    >>> box.dimension, box.grid(3).points.shape
+    (2, (9, 2))
+    """
 
     lower: Array
     upper: Array
@@ -89,6 +95,10 @@ class Box:
 
         Args:
             per_dimension: one number for all dimensions, or one for each. With 1 the middle is taken.
+
+        >>> import nilregret as nr
+        >>> nr.Box(0.0, 1.0).grid(3).points[:, 0]
+        array([0. , 0.5, 1. ])
         """
         single = isinstance(per_dimension, str | bytes) or not isinstance(per_dimension, Sequence)
         listed = [per_dimension] * self.dimension if single else list(cast("Sequence[int]", per_dimension))
@@ -106,6 +116,11 @@ class Box:
         return Arms(np.stack(np.meshgrid(*columns, indexing="ij"), axis=-1).reshape(-1, self.dimension))
 
     def sample(self, count: int, *, seed: int | Sequence[int]) -> Arms:
-        """Returns `count` arms drawn uniformly from the box, the same for the same seed."""
+        """Returns `count` arms drawn uniformly from the box, the same for the same seed.
+
+        >>> import nilregret as nr
+        >>> len(nr.Box([0.0, 0.0], [1.0, 1.0]).sample(100, seed=1))
+        100
+        """
         shape = (integer("count", count, low=1, high=MOST_ARMS), self.dimension)
         return Arms(world_generator(seed, "arms").uniform(self.lower, self.upper, shape))

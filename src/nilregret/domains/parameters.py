@@ -41,7 +41,12 @@ def _check_log(kind: str, low: float, log: object) -> bool:
 @described
 @dataclass(frozen=True)
 class Float:
-    """A real parameter in [low, high]. With `log=True` its logarithm varies evenly (low > 0)."""
+    """A real parameter in [low, high]. With `log=True` its logarithm varies evenly (low > 0).
+
+    >>> import nilregret as nr
+    >>> nr.Float(1e-4, 1.0, log=True)
+    Float(low=0.0001, high=1.0, log=True)
+    """
 
     low: float
     high: float
@@ -93,7 +98,12 @@ def _plain_int(parameter: Int) -> dict[str, Any]:
 @described_by(encode=_plain_int, decode=lambda data: Int(**data))
 @dataclass(frozen=True)
 class Int:
-    """A whole-number parameter: low, low + step, ..., high. `log=True` (with step 1) has the meaning of `Float`."""
+    """A whole-number parameter: low, low + step, ..., high. `log=True` (with step 1) has the meaning of `Float`.
+
+    >>> import nilregret as nr
+    >>> nr.Int(10, 180, step=5)
+    Int(low=10, high=180, log=False, step=5)
+    """
 
     low: int
     high: int
@@ -183,6 +193,10 @@ class Choice:
     """A choice among several options (strings, numbers, booleans, None).
 
     Any two options are equally far apart, at distance 1.
+
+    >>> import nilregret as nr
+    >>> nr.Choice("adam", "sgd", None)
+    Choice(options=('adam', 'sgd', None))
     """
 
     options: tuple[Option, ...]

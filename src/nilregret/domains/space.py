@@ -55,6 +55,13 @@ class Space:
         parameters: name to `Float`, `Int` or `Choice`, conditional ones included.
         conditions: of conditional parameters, or None if there are none.
         dimension: number of columns of an encoded point.
+
+    >>> import nilregret as nr
+    >>> space = nr.Space(rate=nr.Float(1e-4, 1.0, log=True), layers=nr.Int(1, 8), kind=nr.Choice("a", "b"))
+    >>> space.dimension  # a column for each number, and one for each option
+    4
+    >>> space.decode(space.encode({"rate": 0.01, "layers": 3, "kind": "b"}))["layers"]
+    3
     """
 
     def __init__(self, /, **parameters: Parameter | Conditional) -> None:
@@ -178,6 +185,11 @@ class Space:
             per_dimension: one number for all, or one for each numeric parameter by name. Spaces of choices need
                 none.
             most: largest number of arms. A larger grid is refused before it is made.
+
+        >>> import nilregret as nr
+        >>> prices = nr.Space(price=nr.Float(4.0, 8.0)).grid(5)
+        >>> [prices.parameters(arm)["price"] for arm in range(len(prices))]
+        [4.0, 5.0, 6.0, 7.0, 8.0]
         """
         names = [name for name, parameter in self.parameters.items() if not isinstance(parameter, Choice)]
         if per_dimension is None and names:
@@ -250,6 +262,11 @@ class Arms:
     """A finite decision set: the rows of `points`, an `(N, d)` array (or `(N,)` for one dimension).
 
     Arms may coincide. With `space`, the points are encoded parameters and `parameters(arm)` decodes them.
+
+    >>> import nilregret as nr
+    >>> arms = nr.Arms([[0.0, 1.0], [2.0, 3.0]])
+    >>> len(arms), arms.dimension, arms.points[1]
+    (2, 2, array([2., 3.]))
     """
 
     points: Array
@@ -283,7 +300,12 @@ class Arms:
 
     @staticmethod
     def grid(lower: float, upper: float, count: int) -> Arms:
-        """Returns `count` evenly spaced arms on [lower, upper], ends included, in one dimension."""
+        """Returns `count` evenly spaced arms on [lower, upper], ends included, in one dimension.
+
+        >>> import nilregret as nr
+        >>> nr.Arms.grid(0, 10, 5).points[:, 0]
+        array([ 0. ,  2.5,  5. ,  7.5, 10. ])
+        """
         lower, upper = number("lower", lower), number("upper", upper)
         count = integer("count", count, low=1, high=MOST_ARMS)
         if lower >= upper and count > 1:

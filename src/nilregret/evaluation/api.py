@@ -71,6 +71,13 @@ def evaluate(
 
     Raises:
         InvalidInput: a value of the log cannot be used, such as a propensity of 0, or the policy does not fit the log.
+
+    >>> import nilregret as nr
+    >>> context, action, reward = [[0.0], [1.0]] * 200, [0, 0, 1, 1] * 100, [1, 0, 0, 1] * 100
+    >>> log = {"context": context, "action": action, "propensity": [0.5] * 400, "reward": reward}
+    >>> answer = nr.evaluate(log, lambda context: int(context[0]))
+    >>> round(answer.value, 2), bool(answer.lower < 1.0)
+    (1.0, True)
     """
     if estimator not in ESTIMATORS:
         raise InvalidInput(f"`estimator` is {shown(estimator)}: it must be one of {', '.join(map(repr, ESTIMATORS))}.")

@@ -71,6 +71,11 @@ def information_gain(
     Raises:
         InvalidInput: if `points` is not finite (a `Box`), unless the bound is "linear". Use a grid of it, or
             `information_gain_rate`.
+
+    >>> import nilregret as nr
+    >>> arms = nr.Arms.grid(0, 1, 50)
+    >>> round(float(nr.information_gain(nr.SquaredExponential(0.2), arms.points, 0.1, count=10)), 1)
+    22.8
     """
     one_of("bound", bound, BOUNDS)
     check_kernel("kernel", kernel)

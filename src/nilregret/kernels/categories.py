@@ -55,6 +55,10 @@ class Overlap(PointKernel):
 
     Attributes:
         groups: number of the choice of each column, counted from 0.
+
+    >>> import nilregret as nr
+    >>> nr.kernels.Overlap((0, 0, 0))([[1.0, 0.0, 0.0]], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    array([[1., 0.]])
     """
 
     groups: tuple[int, ...]
@@ -176,6 +180,11 @@ class Mixture(Pair):
 
     Ru et al. 2020, eq. 2, for choices and numbers. The sum learns from points that agree in one of the two, and the
     product learns their interaction. The factor 1/2 keeps the prior variance the same for every lambda.
+
+    >>> import nilregret as nr
+    >>> choices, numbers = nr.kernels.Overlap((0, 0)).on(0, 1), nr.Matern(1.5, 0.3).on(2)
+    >>> nr.kernels.Mixture(choices, numbers, 0.3)([[1.0, 0.0, 0.5]], [[1.0, 0.0, 0.5]])
+    array([[1.]])
     """
 
     share: float = 0.5

@@ -107,7 +107,12 @@ class Pair(Kernel):
 @described
 @dataclass(frozen=True)
 class Sum(Pair):
-    """k(x, x') = left(x, x') + right(x, x'): rewards that are sums of independent effects."""
+    """k(x, x') = left(x, x') + right(x, x'): rewards that are sums of independent effects.
+
+    >>> import nilregret as nr
+    >>> (nr.Linear() + nr.SquaredExponential(1.0))([[1.0]], [[1.0]])
+    array([[2.]])
+    """
 
     def _combined(self, left: Array, right: Array) -> Array:
         return left + right
@@ -161,7 +166,12 @@ class Sum(Pair):
 @described
 @dataclass(frozen=True)
 class Product(Pair):
-    """k(x, x') = left(x, x') * right(x, x'): two points are alike only if both factors say so."""
+    """k(x, x') = left(x, x') * right(x, x'): two points are alike only if both factors say so.
+
+    >>> import nilregret as nr
+    >>> (nr.Linear() * nr.SquaredExponential(1.0))([[2.0]], [[2.0]])
+    array([[4.]])
+    """
 
     def _combined(self, left: Array, right: Array) -> Array:
         return left * right
@@ -228,6 +238,10 @@ class Active(Wrapper):
 
     A product of two such kernels is a kernel on (context, point). An `Empirical` kernel inside reads its one column as
     an index, so `Empirical(C).on(0) * Matern().on(1, 2)` relates the tasks numbered in column 0.
+
+    >>> import nilregret as nr
+    >>> nr.Matern(2.5, 0.5).on(1)([[9.0, 0.0]], [[0.0, 0.0]])
+    array([[1.]])
     """
 
     kernel: Kernel

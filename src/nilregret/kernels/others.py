@@ -31,7 +31,12 @@ from .derivatives import Derivatives
 @described
 @dataclass(frozen=True)
 class Linear(PointKernel):
-    """k(x, x') = scale * x^T x': random linear functions through the origin."""
+    """k(x, x') = scale * x^T x': random linear functions through the origin.
+
+    >>> import nilregret as nr
+    >>> nr.Linear()([[2.0]], [[0.5], [1.0]])
+    array([[1., 2.]])
+    """
 
     scale: float = field(default=1.0, kw_only=True)
 
@@ -103,7 +108,12 @@ class Linear(PointKernel):
 @described
 @dataclass(frozen=True)
 class Intercept(PointKernel):
-    """k(x, x') = scale: one unknown number, the same at every point. `Intercept() + Linear()` is affine."""
+    """k(x, x') = scale: one unknown number, the same at every point. `Intercept() + Linear()` is affine.
+
+    >>> import nilregret as nr
+    >>> (nr.Linear() + nr.kernels.Intercept())([[2.0]], [[0.5]])
+    array([[2.]])
+    """
 
     scale: float = field(default=1.0, kw_only=True)
 
@@ -191,6 +201,10 @@ class Empirical(Kernel):
 
     Its points are arm indices: `kernel([0, 3], [1])` is the covariance of arms 0 and 3 with arm 1. On `Arms` the kernel
     uses the numbers of the arms, whatever their coordinates.
+
+    >>> import nilregret as nr
+    >>> nr.kernels.Empirical([[1.0, 0.5], [0.5, 1.0]])
+    Empirical(2 arms)
     """
 
     covariance: Array

@@ -37,6 +37,11 @@ class Periodic(Spectral):
 
     Samples repeat exactly. For effects that fade, multiply with another kernel:
     `Periodic(24.0).on(0) * Matern(2.5, 200.0).on(0)`. A fit keeps the period unless `bounds` has one for "period".
+
+    >>> import nilregret as nr
+    >>> daily = nr.kernels.Periodic(period=24.0)
+    >>> daily([[9.0]], [[9.0], [33.0]]).round(3)  # the same hour of the next day
+    array([[1., 1.]])
     """
 
     period: float | tuple[float, ...] = 1.0

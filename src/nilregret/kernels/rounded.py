@@ -35,6 +35,11 @@ class Rounded(Wrapper):
     Attributes:
         kernel: any kernel.
         space: space of the last columns of the points. Columns before these, of a context, are not rounded.
+
+    >>> import nilregret as nr
+    >>> space = nr.Space(layers=nr.Int(1, 5))
+    >>> nr.kernels.Rounded(nr.Matern(2.5, 0.5), space)([[0.26]], [[0.24]])  # both stand for 2 layers
+    array([[1.]])
     """
 
     kernel: Kernel

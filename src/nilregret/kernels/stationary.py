@@ -251,7 +251,12 @@ def _normal(unit: Array, lengthscale: float | tuple[float, ...]) -> Array:
 @described
 @dataclass(frozen=True)
 class SquaredExponential(Stationary):
-    """k(x, x') = scale * exp(-r^2 / 2), r = |(x - x') / lengthscale|. Samples are infinitely smooth."""
+    """k(x, x') = scale * exp(-r^2 / 2), r = |(x - x') / lengthscale|. Samples are infinitely smooth.
+
+    >>> import nilregret as nr
+    >>> nr.SquaredExponential(0.5)([[0.0]], [[0.0], [0.5], [1.0]]).round(3)
+    array([[1.   , 0.607, 0.135]])
+    """
 
     lengthscale: float | tuple[float, ...] = 1.0
     scale: float = field(default=1.0, kw_only=True)
@@ -289,6 +294,10 @@ class RationalQuadratic(Stationary):
 
     It is a squared exponential kernel averaged over 1 / lengthscale^2, a gamma variable of shape alpha. For large alpha
     it is `SquaredExponential` (Rasmussen & Williams 2006, eq. 4.19). Fits do not change alpha.
+
+    >>> import nilregret as nr
+    >>> nr.kernels.RationalQuadratic(1.0, 0.5)([[0.0]], [[0.0], [0.5]]).round(3)
+    array([[1.   , 0.667]])
     """
 
     alpha: float = 1.0
@@ -335,6 +344,10 @@ class Matern(Stationary):
 
     k(x, x') = scale * 2^(1 - nu) / Gamma(nu) * s^nu * K_nu(s), K_nu the modified Bessel function of the second kind. nu
     = 1/2, 3/2 and 5/2 use their closed forms. Fits do not change nu.
+
+    >>> import nilregret as nr
+    >>> nr.Matern(2.5, 0.5)([[0.0]], [[0.0], [0.5], [1.0]]).round(3)
+    array([[1.   , 0.524, 0.139]])
     """
 
     nu: float = 2.5

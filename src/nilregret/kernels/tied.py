@@ -46,6 +46,11 @@ class Tied(PointKernel):
     Raises:
         InvalidInput: a kernel that is not `Stationary`, groups that are not counted from 0 without gaps,
             lengthscales that are not as many as the groups.
+
+    >>> import nilregret as nr
+    >>> kernel = nr.kernels.Tied(nr.Matern(2.5, [0.2, 0.5]), (0, 1, 1))
+    >>> kernel([[0.0, 0.0, 0.0]], [[0.0, 0.0, 0.5]]).round(3)
+    array([[0.524]])
     """
 
     kernel: Stationary

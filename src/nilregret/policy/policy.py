@@ -65,6 +65,14 @@ class Policy(Generic[D]):
         sketch: the approximation of the posterior on a box, a space or with continuous contexts. None for the exact
             posterior.
         switching: the length of runs of plays of one point. None for one play.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, memory="adaptive")
+    >>> nr.Policy.from_json(policy.to_json()) == policy
+    True
+    >>> policy.using(memory=nr.slots.SlidingWindow(100)).memory
+    SlidingWindow(rounds=100)
     """
 
     algorithm: str
@@ -225,6 +233,12 @@ class Policy(Generic[D]):
                 `switching` take names as well. None stands for the plain part. If bounds (`confidence`) come without a
                 score, their upper bound is played, even if the old score drew its own width. Parts that `auto` has
                 chosen yield to `constraints` that do not go with them.
+
+        >>> import nilregret as nr
+        >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+        >>> policy = nr.gp_ucb(arms, kernel, noise=0.1).using(pending="hallucinate")
+        >>> policy.pending
+        Hallucinated(failed='aside')
         """
         known = [item.name for item in fields(self) if item.name != "algorithm"]
         unknown = sorted(parts.keys() - set(known))
@@ -277,6 +291,12 @@ class Policy(Generic[D]):
 
         Raises:
             InvalidInput: if the policy has such a detector already, or if parts do not go together.
+
+        >>> import nilregret as nr
+        >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+        >>> policy = nr.expected_improvement(arms, kernel, noise=0.1).detecting_changes()
+        >>> nr.Study(policy).ask().explored
+        True
         """
         if detects_by_rounds(self.memory):
             raise InvalidInput(
@@ -295,7 +315,14 @@ class Policy(Generic[D]):
         return sides(self.domain, self.context)
 
     def to_json(self) -> str:
-        """Returns the description as one line of JSON. Equal policies give equal text."""
+        """Returns the description as one line of JSON. Equal policies give equal text.
+
+        >>> import nilregret as nr
+        >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+        >>> policy = nr.gp_ucb(arms, kernel, noise=0.1)
+        >>> nr.Policy.from_json(policy.to_json()) == policy
+        True
+        """
         return serialize.dumps(self)
 
     @staticmethod

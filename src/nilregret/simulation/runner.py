@@ -50,6 +50,13 @@ def simulate(
         switching: "lazy", or a part such as `nr.slots.Lazy(factor=1.1)`, for the slot of the policy. The policy then
             decides rarely and repeats plays. The memory for the run does not grow with T: `run.entries` has a row for
             each decision, and the arrays of rounds are computed on access.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> env = nr.Environment(lambda x: -((x[:, 0] - 0.3) ** 2), domain=arms, noise=0.1)
+    >>> run = nr.simulate(nr.gp_ucb(arms, kernel, noise=0.1), env, 50, seed=0)
+    >>> run.regret.shape, bool(run.simple_regret[-1] < 0.1)
+    ((50,), True)
     """
     if switching is not None:
         if not isinstance(policy, Policy):
@@ -117,6 +124,14 @@ def replicate(
             call.
         executor: any `concurrent.futures.Executor` to use instead, such as `client.get_executor()` of a Dask cluster.
             The executor is not shut down. Those of the standard library need functions that can be imported.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1)
+    >>> env = nr.Environment(lambda x: -((x[:, 0] - 0.3) ** 2), domain=arms, noise=0.1)
+    >>> runs = nr.replicate(lambda: policy, lambda: env, 50, seeds=range(4))
+    >>> runs.cumulative_regret.shape, runs.batched
+    ((4, 50), True)
     """
     run, unsaid = replicated(make_policy, make_env, rounds, seeds=seeds, jobs=jobs, executor=executor)
     _warn(unsaid)

@@ -61,6 +61,14 @@ class EDetector(Memory):
         outliers: initial share of observations that may be outliers, which the data then update. A change must also
             improve the predictions by 0.05 nats for each observation. 0 is for noise of the stated form, up to its
             scale.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, memory=nr.slots.EDetector(delta=0.01))
+    >>> study = nr.Study(policy)
+    >>> _ = study.add([0.2], 1.0)
+    >>> study.restarts
+    []
     """
 
     delta: float = 0.05
@@ -225,6 +233,14 @@ class DriftBank(Memory):
 
     Attributes:
         rates: shares of f that may be new in each round, from 0 to 1, ascending.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, memory=nr.slots.DriftBank())
+    >>> study = nr.Study(policy)
+    >>> _ = study.add([0.2], 1.0)
+    >>> study.restarts
+    []
     """
 
     rates: tuple[float, ...] = (0.0, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)

@@ -33,6 +33,13 @@ class AllOf(Memory):
     A cut by one memory is a cut for all. The first trial that counts is the youngest first trial of all windows. At
     most one part may be a discount or bank, since a function has one law of drift. A detector among the parts assumes
     that f drifts by that law, so that a drift is no change (`EDetector`).
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> memory = nr.slots.AllOf((nr.slots.SlidingWindow(200), nr.slots.EDetector()))
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, memory=memory)
+    >>> nr.Policy.from_json(policy.to_json()).memory == memory
+    True
     """
 
     parts: tuple[Memory, ...]

@@ -287,6 +287,14 @@ class EveryRound(Constraints):
             constraints in the mean. If there are none, they are over the worst posterior mean. Forced rounds whose
             score is no logarithm follow "optimistic". Among places of their own (`CoordinateSearch`) the policy's score
             decides.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, constraints=nr.EveryRound(noise=0.05))
+    >>> study = nr.Study(policy)
+    >>> _ = study.add([0.2], 1.0, constraints=[-0.5])
+    >>> study.feasible([[0.2]]).round(2)
+    array([1.])
     """
 
     rule: Literal["optimistic", "probability"] = "optimistic"
@@ -362,6 +370,14 @@ class OnAverage(Constraints):
         epoch: S, rounds. The default 1 takes a step after each trial.
         most: largest price, reward units per unit of g. It should bound the reward that a violation can earn. Prices
             recover sooner from a smaller bound.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, constraints=nr.OnAverage(step=0.5))
+    >>> study = nr.Study(policy)
+    >>> _ = study.add([0.2], 1.0, constraints=[0.4])
+    >>> study.multipliers.round(2)  # the price has risen by step times the value
+    array([0.2])
     """
 
     on_average: ClassVar[bool] = True

@@ -219,6 +219,13 @@ class Uniform(Explore):
 
     Each of N arms that may be played has at least the probability rate / N. A log with a floor says what another policy
     would have earned. Its cost is that share of the rounds. Under `nr.Safe` no policy takes it.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1).using(explore=nr.slots.Uniform(0.1))
+    >>> study = nr.Study(policy, propensities=True)
+    >>> round(study.ask().propensity, 3)
+    0.091
     """
 
     rate: float
@@ -284,6 +291,13 @@ class InitialDesign(Explore):
         rounds: number of points.
         middle: True to begin with every number in the middle of its range. In many dimensions that is much closer to
             most points than they are to each other. It has no effect on arms.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1).using(explore=nr.slots.InitialDesign(10))
+    >>> study = nr.Study(policy, propensities=True)
+    >>> round(study.ask().propensity, 3)
+    1.0
     """
 
     rounds: int = 10
@@ -423,7 +437,15 @@ class CoordinateSearch(Explore):
 @described
 @dataclass(frozen=True)
 class InTurn(Explore):
-    """Several kinds of forced rounds, of which the first part that is due decides."""
+    """Several kinds of forced rounds, of which the first part that is due decides.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> explore = nr.slots.InTurn((nr.slots.InitialDesign(10), nr.slots.Uniform(0.1)))
+    >>> study = nr.Study(nr.gp_ucb(arms, kernel, noise=0.1).using(explore=explore))
+    >>> study.ask().explored  # the first place of the design
+    False
+    """
 
     parts: tuple[Explore, ...]
 

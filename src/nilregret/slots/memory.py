@@ -290,7 +290,16 @@ class Forever(Memory):
 @described
 @dataclass(frozen=True)
 class RestartAt(Memory):
-    """The trials since the last of given rounds, as an oracle knows them (Avanesov, section 5)."""
+    """The trials since the last of given rounds, as an oracle knows them (Avanesov, section 5).
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, memory=nr.slots.RestartAt((300, 600)))
+    >>> study = nr.Study(policy)
+    >>> _ = study.add([0.2], 1.0)
+    >>> study.restarts
+    []
+    """
 
     rounds: tuple[int, ...]
 
@@ -314,7 +323,16 @@ class RestartAt(Memory):
 @described
 @dataclass(frozen=True)
 class RestartEvery(Memory):
-    """The trials since the last multiple of a period (R-GP-UCB, Bogunovic, Scarlett & Cevher 2016, Algorithm 1)."""
+    """The trials since the last multiple of a period (R-GP-UCB, Bogunovic, Scarlett & Cevher 2016, Algorithm 1).
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, memory=nr.slots.RestartEvery(200))
+    >>> study = nr.Study(policy)
+    >>> _ = study.add([0.2], 1.0)
+    >>> study.restarts
+    []
+    """
 
     rounds: int
 
@@ -340,6 +358,14 @@ class RestartDoubling(Memory):
     Attributes:
         first: n, rounds.
         ridge: True if lambda is 1 + 2/T of each period, in place of the policy's.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, memory=nr.slots.RestartDoubling(100))
+    >>> study = nr.Study(policy)
+    >>> _ = study.add([0.2], 1.0)
+    >>> study.restarts
+    []
     """
 
     first: int
@@ -455,7 +481,16 @@ class UniformRoundDetector(Copyable, Detector):
 @described
 @dataclass(frozen=True)
 class SlidingWindow(Memory):
-    """The last trials up to a number, observed or not (SW-GP-UCB, Zhou & Shroff 2021)."""
+    """The last trials up to a number, observed or not (SW-GP-UCB, Zhou & Shroff 2021).
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, memory=nr.slots.SlidingWindow(200))
+    >>> study = nr.Study(policy)
+    >>> _ = study.add([0.2], 1.0)
+    >>> study.restarts
+    []
+    """
 
     rounds: int
 
@@ -477,6 +512,14 @@ class Discount(Memory):
     same Gaussian process. The posterior is exact. On arms with a kernel of low rank its cost does not grow with t. On
     other domains it grows with t, as the round is another column with the kernel `Matern(0.5, -2 / log(1 - rate))`. A
     late reward is a reward of f in the round in which its trial was asked.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, memory=nr.slots.Discount(0.01))
+    >>> study = nr.Study(policy)
+    >>> _ = study.add([0.2], 1.0)
+    >>> study.restarts
+    []
     """
 
     rate: float

@@ -188,7 +188,14 @@ class Pending(Part):
 @described
 @dataclass(frozen=True, kw_only=True)
 class Ignored(Pending):
-    """No imputation: a pending trial has no effect until its reward comes."""
+    """No imputation: a pending trial has no effect until its reward comes.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, pending=nr.slots.Ignored())
+    >>> len(nr.Study(policy).ask(count=3))
+    3
+    """
 
     as_answered: ClassVar[bool] = True
     batched = True
@@ -214,6 +221,12 @@ class Hallucinated(Pending):
 
     GP-BUCB (Desautels, Krause & Burdick 2014) and GP-BTS (Chowdhury & Gopalan 2019). Their theorems need a wider width.
     Without it (`gp_bucb(inflation=...)`) nothing is proved for the bounds.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, pending=nr.slots.Hallucinated())
+    >>> len(nr.Study(policy).ask(count=3))
+    3
     """
 
     as_answered: ClassVar[bool] = True
@@ -242,6 +255,12 @@ class NearestMeans(Pending):
 
     Attributes:
         neighbours: k. Distances are between pairs (context, point), each column in units of the domain's side.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, pending=nr.slots.NearestMeans(neighbours=3))
+    >>> len(nr.Study(policy).ask(count=3))
+    3
     """
 
     neighbours: int = 1
@@ -279,6 +298,12 @@ class Censored(Pending):
         window: m, in rounds, or seconds with `in_time`.
         in_time: True if the window is a duration.
         late: "drop" records a later reward and never counts it, as in the paper. "accept" counts it.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, pending=nr.slots.Censored(window=10, minimum=0.0))
+    >>> len(nr.Study(policy).ask(count=3))
+    3
     """
 
     minimum: float | None

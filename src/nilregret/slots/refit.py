@@ -139,6 +139,12 @@ class Refit(Learning):
         noise: "fitted" starts from the policy's noise. The option "unknown" starts from the mode of its prior. The
             option "given" keeps the policy's noise, unless rewards a million times larger need more for the
             computation. For warped rewards it is the noise of those from the median up.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, refit=nr.slots.Refit(every=5))
+    >>> policy.valid_for  # a fitted kernel has no theorem
+    'none'
     """
 
     every: int = 10

@@ -226,6 +226,12 @@ class Poisson(UpToCeiling):
         ceiling: upper bound of the expected count, or None. Where a noise is needed without
         a ceiling, 1 is assumed.
         losses: as in `Bernoulli`.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, reward=nr.slots.Poisson(ceiling=4))
+    >>> policy.noise  # the root of the ceiling
+    2.0
     """
 
     highest: ClassVar[float] = LARGEST_REWARD
@@ -260,6 +266,12 @@ class Bounded(KnownReward):
     Attributes:
         low, high: no reward is outside.
         losses: as in `Bernoulli`.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, reward=nr.slots.Bounded(low=-1, high=2))
+    >>> policy.noise  # half of the range
+    1.5
     """
 
     low: float = 0.0

@@ -82,6 +82,13 @@ class Safe(Constraints):
         delta: probability that a run may violate a constraint, for certificate="posterior". A cut of the memory begins
             again with all of delta. Under a window, first plays before the window count no more. Then delta holds for a
             period of that length.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> limits = nr.Safe(start=[[0.0]], scale=25.0, noise=0.5)
+    >>> study = nr.Study(nr.gp_ucb(arms, kernel, noise=0.1, constraints=limits))
+    >>> study.ask().point  # nothing else is certified yet
+    array([0.])
     """
 
     start: Sequence[Any]

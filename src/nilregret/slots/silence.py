@@ -105,6 +105,12 @@ class Imputed(_Silent):
 
     Attributes:
         minimum, answer, delay: s, v and the law F.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, pending=nr.slots.Imputed(minimum=0.0))
+    >>> len(nr.Study(policy).ask(count=3))
+    3
     """
 
     def waits(self) -> Silence:
@@ -134,6 +140,12 @@ class LateOrNever(_Silent):
 
     Attributes:
         minimum, answer, delay: as in `Imputed`.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1, pending=nr.slots.LateOrNever())
+    >>> len(nr.Study(policy).ask(count=3))
+    3
     """
 
     hallucinates: ClassVar[bool] = True

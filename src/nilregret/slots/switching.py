@@ -132,6 +132,13 @@ class Lazy(Switching):
 
     Args:
         factor: C >= 1. With 1 every round has a decision.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> env = nr.Environment(lambda x: -((x[:, 0] - 0.3) ** 2), domain=arms, noise=0.1)
+    >>> run = nr.simulate(nr.gp_ucb(arms, kernel, noise=0.1), env, 1000, switching=nr.slots.Lazy())
+    >>> len(run.entries) < 500
+    True
     """
 
     factor: float = 1.1

@@ -162,6 +162,13 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             recorded (`Study(propensities=True)`), and on continuous domains.
         std: standard deviation of the noise of this reward as told, reward units, or None where it is unknown. Of
             several plays, that of each.
+
+    >>> import nilregret as nr
+    >>> arms = nr.Arms.grid(0, 10, 11)
+    >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+    >>> trial = study.add([3.0], 0.5)
+    >>> trial.number, trial.arm, trial.reward, trial.state
+    (0, 3, 0.5, 'observed')
     """
 
     __slots__ = ()

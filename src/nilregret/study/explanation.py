@@ -120,6 +120,13 @@ class Explanation:
             rounds on a box), and for points that were drawn for the whole study.
         repeated: True if the policy decides the same again. It is False if `ask(among=..., exclude=...)` had left only
             some points, which a record does not hold. Pass them to `Study.explain`.
+
+    >>> import nilregret as nr
+    >>> arms = nr.Arms.grid(0, 10, 11)
+    >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+    >>> why = study.explain(study.ask())
+    >>> why.number, why.repeated
+    (0, True)
     """
 
     trial: Trial

@@ -109,7 +109,15 @@ class Queries(Generic[D]):
         return study_html(self.policy, self.goal, self.trials, caption=repr(self))
 
     def to_pandas(self) -> pd.DataFrame:
-        """Returns all trials as a table, a row each: columns "parameters.NAME" or "point.0", "reward", and so on."""
+        """Returns all trials as a table, a row each: columns "parameters.NAME" or "point.0", "reward", and so on.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> _ = study.add([3.0], 0.5)
+        >>> study.to_pandas()[["number", "state", "reward"]].values.tolist()
+        [[0, 'observed', 0.5]]
+        """
         return export.to_pandas(self.policy, self.trials, self.replica.roster.columns)
 
     def export(self, path: str | Path) -> Path:
@@ -117,6 +125,15 @@ class Queries(Generic[D]):
 
         Args:
             path: of a new file that ends in .csv, .jsonl (an object each), .parquet or .arrow.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> _ = study.add([3.0], 0.5)
+        >>> _ = study.export("trials.csv")
+        >>> from pathlib import Path
+        >>> len(Path("trials.csv").read_text().splitlines())  # the names of the columns, and a trial
+        2
         """
         return export.write(self.policy, self.trials, path, extra=self.replica.roster.columns)
 
@@ -139,6 +156,14 @@ class Queries(Generic[D]):
             points: `(n, d)`, a dict of parameters, a list of dicts, or a table. None for all arms.
             context: context of the prediction, if the policy has contexts.
             channel: see `bounds`.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> _ = study.add([3.0], 0.5)
+        >>> mean, std = study.predict([[3.0], [9.0]])
+        >>> mean.round(2), std.round(2)
+        (array([0.5 , 0.01]), array([0.1, 1. ]))
         """
         envelope = self._envelope(points, context, channel)
         return envelope.mean, envelope.std
@@ -159,6 +184,14 @@ class Queries(Generic[D]):
             context: see `predict`.
             channel: 0 for the reward. j, from 1, for constraint j in its own units, if the policy was made with
                 `constraints=nr.EveryRound(...)` or a similar rule.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> _ = study.add([3.0], 0.5)
+        >>> lower, upper = study.bounds([[3.0]])
+        >>> bool(lower[0] < 0.5 < upper[0])
+        True
         """
         envelope = self._envelope(points, context, channel)
         return envelope.lower, envelope.upper
@@ -185,6 +218,13 @@ class Queries(Generic[D]):
         Args:
             points: see `predict`.
             context: see `predict`.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 1, 5)
+        >>> limits = nr.Safe(start=[[0.0]], scale=1.0, noise=0.1)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(0.3), noise=0.1, constraints=limits))
+        >>> study.feasible()
+        array([1., 0., 0., 0., 0.])
         """
         seen = self.inputs.context(context)
         return self.replica.query(lambda state: state.certain(points, seen))
@@ -219,6 +259,14 @@ class Queries(Generic[D]):
 
         Raises:
             TrialError: no trial has been answered, or none satisfies the constraints.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> for point, reward in ((1.0, 0.2), (3.0, 0.9), (8.0, 0.4)):
+        ...     _ = study.add([point], reward)
+        >>> study.best().point
+        array([3.])
         """
         seen = None if context is None else self.inputs.context(context)
         return self.replica.query(lambda state: best_trial(self.policy, self.goal, state, self._in_use(), seen))
@@ -243,6 +291,14 @@ class Queries(Generic[D]):
 
         Raises:
             TrialError: no trial has been answered, or none satisfies the constraints.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> _ = study.add([1.0], 0.0), study.add([9.0], 5.0)
+        >>> certainty = study.certainty(1)
+        >>> round(certainty.probability, 2), round(certainty.loss, 2)
+        (1.0, 0.0)
         """
         seen = None if context is None else self.inputs.context(context)
 
@@ -399,6 +455,12 @@ class Queries(Generic[D]):
 
         Raises:
             InvalidInput: the domain is continuous and `among` is None, or the policy is a script.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.irgp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> study.probabilities().round(2)
+        array([0.09, 0.09, 0.09, 0.09, 0.09, 0.09, 0.09, 0.09, 0.09, 0.09, 0.09])
         """
         offered = None if among is None and exclude is None else self.offered(among, exclude)
         if not isinstance(self.policy, Policy) or (offered is None and not isinstance(self.policy.domain, Arms)):
@@ -431,6 +493,14 @@ class Queries(Generic[D]):
 
         Raises:
             TrialError: there is no such trial, or `add` recorded it.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> _ = study.add([3.0], 0.5)
+        >>> why = study.explain(study.ask())
+        >>> why.repeated, why.propensity is not None
+        (True, True)
         """
         draws = integer("draws", draws, low=0, high=MOST_DRAWS)
         replica = self.replica

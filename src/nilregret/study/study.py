@@ -164,6 +164,15 @@ class Study(Queries[D]):
 
         Raises:
             InvalidInput: the storage has no study of this name.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> policy = nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1)
+        >>> study = nr.Study(policy, storage="sqlite:///oven.db", name="oven")
+        >>> _ = study.add([3.0], 0.5)
+        >>> study.close()
+        >>> nr.Study.open(storage="sqlite:///oven.db", name="oven").trials[0].reward
+        0.5
         """
         from ..storage.opening import opened
 
@@ -276,6 +285,14 @@ class Study(Queries[D]):
         Raises:
             InvalidInput: an argument cannot be used.
             StorageError: the trial could not be recorded.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> study.ask().state
+        'pending'
+        >>> [trial.number for trial in study.ask(count=3)]
+        [1, 2, 3]
         """
         seen = None if context is None and self.policy.context is None else self.inputs.context(context)
         whole = among is None and exclude is None
@@ -324,6 +341,15 @@ class Study(Queries[D]):
             InvalidInput: the reward or the constraint values cannot be used.
             TrialError: there is no such trial, or it has a different answer.
             StorageError: the reward could not be recorded.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> trial = study.ask()
+        >>> study.tell(trial, 0.7).state
+        'observed'
+        >>> study.tell(trial.number, 0.7).reward  # the same answer again changes nothing
+        0.7
         """
         told = check_answer(self.inputs, trial, reward, constraints, std)
         answered = self._write(self._calls.tell, told, revise)
@@ -337,6 +363,13 @@ class Study(Queries[D]):
             answers: each (trial, reward) or (trial, reward, constraints), or a dict of these names and "std" (see
                 `tell`). At most 10,000.
             revise: see `tell`.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> trials = study.ask(count=2)
+        >>> [trial.reward for trial in study.tell_many([(trials[0], 0.1), (trials[1], 0.2)])]
+        [0.1, 0.2]
         """
         told = parse_answers(self.inputs, answers)
         integer("len(answers)", len(told), low=0, high=MOST_AT_ONCE)
@@ -354,6 +387,12 @@ class Study(Queries[D]):
             trial: as `ask` returned it, or its number.
             reason: why it failed, in words.
             revise: if True, the failure replaces a reward on record, which `trial.corrected` keeps.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> study.fail(study.ask(), "out of memory").reason
+        'out of memory'
         """
         reason = reason_of("failed", reason)
         return self._write(self._calls.fail, trial, reason, revise=revise)
@@ -367,6 +406,12 @@ class Study(Queries[D]):
         Args:
             trial: as `ask` returned it, or its number.
             reason: in words.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> study.abandon(study.ask(), "the worker is gone").state
+        'abandoned'
         """
         reason = reason_of("was abandoned", reason)
         return self._write(self._calls.abandon, trial, reason)
@@ -389,6 +434,14 @@ class Study(Queries[D]):
             context: of the trial, if the policy has contexts.
             constraints: see `tell`.
             std: see `tell`.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> study.add([3.0], 0.5).arm
+        3
+        >>> len(study.trials)
+        1
         """
         noise = None if std is None else self.inputs.std(std)
         (value, plays), seen = self.inputs.rewards(reward), self.inputs.context(context)
@@ -405,6 +458,16 @@ class Study(Queries[D]):
 
         Returns:
             The new trials. If one trial of the file cannot be added, none is.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> _ = study.add([3.0], 0.5)
+        >>> _ = study.export("trials.csv")
+        >>> other = nr.Study(study.policy, seed=1)
+        >>> _ = other.add_from("trials.csv")
+        >>> other.trials[0].reward
+        0.5
         """
         return export.add_from(self.add, self.inputs, self.policy, path)
 
@@ -426,6 +489,13 @@ class Study(Queries[D]):
 
         Raises:
             InvalidInput: the policy plays no `Arms`, or a part of it cannot have more of them.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> (scarf,) = study.add_arms([[11.0]], names=["scarf"])
+        >>> scarf.number, scarf.name
+        (11, 'scarf')
         """
         return self.replica.write(self._calls.add_arms, points, names, about)
 
@@ -437,6 +507,13 @@ class Study(Queries[D]):
 
         Args:
             arm: its number.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> _ = study.retire_arm(3)
+        >>> study.arms[3].retired
+        True
         """
         return self.replica.write(self._calls.move_arm, arm, "retired")
 
@@ -445,6 +522,13 @@ class Study(Queries[D]):
 
         Args:
             arm: its number.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> _ = study.retire_arm(3), study.restore_arm(3)
+        >>> study.arms[3].retired
+        False
         """
         return self.replica.write(self._calls.move_arm, arm, "restored")
 
@@ -455,6 +539,13 @@ class Study(Queries[D]):
             arm: its number.
             name: the new name, or None to leave it.
             about: the new facts, which JSON can hold, or None to leave them.
+
+        >>> import nilregret as nr
+        >>> arms = nr.Arms.grid(0, 10, 11)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(2.0), noise=0.1))
+        >>> _ = study.describe_arm(3, name="scarf")
+        >>> study.arms[3].name
+        'scarf'
         """
         return self.replica.write(self._calls.describe_arm, arm, name, about)
 

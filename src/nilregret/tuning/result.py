@@ -60,6 +60,13 @@ class Result(Generic[D]):
         trials: the trials when the run ended, with failed and pending ones.
         wanted: the number of trials that were wanted.
         stopped: the reason for an early end, or None.
+
+    >>> import nilregret as nr
+    >>> result = nr.minimize(lambda x: (x - 2) ** 2, nr.Space(x=nr.Int(0, 4)), trials=5, progress=False)
+    >>> result.best_parameters, result.best_value
+    ({'x': 2}, 0.0)
+    >>> len(result.history), result.history[0]["state"]
+    (5, 'observed')
     """
 
     study: Study[D]
@@ -163,6 +170,11 @@ class Result(Generic[D]):
 
         There is a column "parameters.NAME" for each parameter. On domains without named parameters the columns are
         "point.0", "point.1", ... Constraint values are in "constraints.0", ...
+
+        >>> import nilregret as nr
+        >>> result = nr.minimize(lambda x: (x - 2) ** 2, nr.Space(x=nr.Int(0, 4)), trials=5, progress=False)
+        >>> result.to_pandas().shape[0]
+        5
         """
         try:
             import pandas as pd

@@ -121,6 +121,12 @@ class Environment:
             With contexts a function from contexts `(n, c)` to `(n,)`. Computed unless given, exactly on arms, by a
             multi-start search elsewhere, and always for the period and context of the round.
         interval: seconds between questions on the simulated clock, for delays that are times.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> env = nr.Environment(lambda x: 1.0 - (x[:, 0] - 0.3) ** 2, domain=arms, noise=0.1)
+    >>> round(env.best_value, 3)
+    1.0
     """
 
     def __init__(
