@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 # Seconds of each unit of the axis, the largest first.
 UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0), ("milliseconds", 1e-3))
 SHORTEST, BREAK = 0.004, 0.0015  # The least length of a bar, and the gap after it, as shares of the axis.
-MOST_NUMBERED = 40  # Trials whose numbers are written.
 MOST_LANES = 60
 KINDS: dict[str, tuple[str, str, Any]] = {
     "observed": ("answered", MODEL, "-"),
@@ -64,7 +63,7 @@ def timeline(source: Source, path: str | Path | None = None, *, width: float = 7
         figure = new_figure(width, 1.1 + 0.24 * min(rows, MOST_LANES))
         ax: Axes = figure.subplots()
         thick = max(2.0, min(11.0, 72.0 * (figure.get_figheight() - 1.0) / rows * 0.55))  # Points.
-        ax.set(xlabel=_draw_bars(ax, study, spans, lanes, thick), ylim=(rows - 0.3, -0.7))
+        ax.set(xlabel=_draw_bars(ax, study, spans, lanes, thick=thick, width=width), ylim=(rows - 0.3, -0.7))
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
         together = f"up to {rows} at once" if rows > 1 else "one after another"
@@ -75,8 +74,8 @@ def timeline(source: Source, path: str | Path | None = None, *, width: float = 7
     return figure
 
 
-def _draw_bars(ax: Axes, study: Study, spans: Array, lanes: IndexArray, thick: float) -> str:
-    """Adds a bar for each trial, and returns the name of the unit of time."""
+def _draw_bars(ax: Axes, study: Study, spans: Array, lanes: IndexArray, *, thick: float, width: float) -> str:
+    """Adds a bar for each trial to a picture of a width in inches, and returns the name of the unit of time."""
     trials = study.trials
     leader = told_best(without_violation(study.policy, trials), study.goal)
     best = None if leader is None else leader.number
@@ -90,7 +89,12 @@ def _draw_bars(ax: Axes, study: Study, spans: Array, lanes: IndexArray, thick: f
             ax.hlines(lanes[of], starts[of], ends[of], color=color, lw=thick, linestyles=dash, label=label)
     if best is not None:
         ax.hlines(lanes[best], starts[best], ends[best], color=BEST, lw=thick, label=f"best: trial {best}")
-    for i, trial in enumerate(trials if len(trials) <= MOST_NUMBERED else ()):
+    per_point = whole / (66.0 * width)  # The axis has most of the 72 points of an inch.
+    ends_of = dict.fromkeys(lanes.tolist(), -whole)  # The right end of the last number of each row.
+    for i, trial in enumerate(trials):
+        if starts[i] < ends_of[int(lanes[i])]:
+            continue
+        ends_of[int(lanes[i])] = starts[i] + per_point * (4.0 * len(str(trial.number)) + 2.0)
         ax.annotate(
             str(trial.number), (starts[i], lanes[i]), xytext=(0, thick / 2 + 0.5), textcoords="offset points",
             fontsize=6, horizontalalignment="left", verticalalignment="bottom",
