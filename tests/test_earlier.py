@@ -368,3 +368,13 @@ def test_a_policy_in_a_file_or_a_request_reads_no_paths(live):
         read_policy(
             {"algorithm": "auto", "like": ["sqlite:////etc/secrets.db"]}, space, PolicyContext(space, None, live=live)
         )
+
+
+@pytest.mark.parametrize(("rows", "what"), [
+    ([{"x": 1.0, "reward": 2.0}] * 2, "has 2 answered trials"),
+    ([{"z": 1.0, "reward": 2.0}] * 4, "are z"),
+    ([{"x": 1e9, "reward": 2.0}] * 4, "far outside"),
+])  # fmt: skip
+def test_an_earlier_study_that_says_nothing_is_told_why(rows, what):
+    with pytest.raises(nr.errors.InvalidInput, match=f"no 3 answered trials that say something about x.*{what}"):
+        nr.auto(nr.Space(x=nr.Float(0, 3)), like=rows)

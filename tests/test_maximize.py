@@ -765,3 +765,17 @@ def test_a_trial_says_of_itself_what_a_reader_asks_for():
 
 def test_pictures_are_reached_through_the_package():
     assert callable(nr.plots.overview)
+
+
+@pytest.mark.parametrize("name", ["sdt", "stdv", "sd"])
+def test_an_entry_that_is_nearly_std_fails_its_trial(name):
+    result = nr.maximize(
+        lambda x: {"reward": x, name if x < 0.5 else "time": 0.1}, nr.Space(x=nr.Float(0, 1)), trials=6, progress=False
+    )
+    reasons = {trial.reason for trial in result.trials if trial.state == "failed"}
+    assert reasons == {f"its answer has the entry {name!r}, which nothing reads. Did you mean 'std'?"}
+    limited = nr.maximize(
+        lambda x: {"reward": x, name: 0.1}, nr.Space(x=nr.Float(0, 1)), trials=3, constraints=f"{name} <= 1",
+        progress=False,
+    )  # fmt: skip
+    assert limited.best_trial.std is None

@@ -404,6 +404,12 @@ def test_the_prior_mean_of_losses_is_a_loss(folder):
     assert 0.0 < far < 5.0  # between the loss that was told and the prior mean
 
 
+def test_one_earlier_study_is_named_by_a_text(folder):
+    policy = FILE[FILE.index("[policy]") : FILE.index("[objective]")]
+    file = write(folder, ("trials = 12", 'trials = 12\nlike = "old.csv"'), (policy, ""))
+    assert load(file).like == [str(folder / "old.csv")]
+
+
 def test_one_tuner_at_a_time(folder):
     path = write(folder)
     (folder / "objective.py").write_text(

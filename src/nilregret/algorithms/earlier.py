@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .._utils.checks import Array, shown
+from .._utils.checks import Array, many, shown
 from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain, Space, sides
 from ..domains.parameters import CHOSEN, Choice, Parameter
@@ -27,6 +27,7 @@ FEWEST = 3  # least trials of an earlier study
 MOST_POINTS = 120  # most points of an earlier study: half the best ones, the rest spread over the others by rank
 BEYOND = 1.0  # ranges by which an earlier value may lie outside of the new range
 BEST = 5  # points of each earlier study that may be played first
+SHOWN = 8  # most names that an error lists
 COVER = 3  # most points that are played first
 DESIGN = 6  # most rounds of the initial design, with these
 
@@ -53,7 +54,8 @@ def with_earlier(policy: Policy[D], like: Any, *, goal: str = "maximize") -> Pol
         if not made:
             raise InvalidInput(
                 f"{' and '.join(shown(source.name) for source in sources) or 'An empty storage'}, given as `like`, "
-                f"has no {FEWEST} answered trials that say something about {_named(domain)}."
+                f"has no {FEWEST} answered trials that say something about {_named(domain)}. "
+                + " ".join(_lacking(source, domain) for source in sources)
             )
         found += made
     first = _cover(found, domain)
@@ -61,6 +63,24 @@ def with_earlier(policy: Policy[D], like: Any, *, goal: str = "maximize") -> Pol
         refit=EarlierStudies(studies=tuple(found), around=fits),
         explore=begun_with(policy.explore, first, rounds=DESIGN),
     )
+
+
+def _lacking(source: Source, domain: Domain) -> str:
+    """Returns a sentence on why an earlier study says nothing about the domain."""
+    name, count = shown(source.name), len(source.trials)
+    if count < FEWEST:
+        return f"{name} has {many(count, 'answered trial')}."
+    wheres = [told.where for told in source.trials if isinstance(told.where, Mapping)]
+    theirs = sorted({str(each) for where in wheres for each in where} - {"reward"})
+    if isinstance(domain, Space):
+        if not theirs:
+            return f"The trials of {name} have no named parameters."
+        if not set(theirs) & set(domain.parameters):
+            return f"The parameters of {name} are {', '.join(theirs[:SHOWN])}."
+        return f"The values in {name} are no options of the parameters of the same name, or far outside."
+    if theirs:
+        return f"The trials of {name} have named parameters, and a box has none."
+    return f"The points of {name} have another dimension."
 
 
 def _named(domain: Domain) -> str:

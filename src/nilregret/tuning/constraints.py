@@ -91,8 +91,8 @@ class ConstraintReader:
                 else one_number(call(each), f"the answer of the constraint {_name(each)}")
                 for each in self.each
             ]
-            limited = any(isinstance(each, Rule) and each.entry == "std" for each in self.each)
-            return Outcome(value, constraints=tuple(found), std=None if limited else std_in(answer))
+            limited = {each.entry for each in self.each if isinstance(each, Rule)}
+            return Outcome(value, constraints=tuple(found), std=None if "std" in limited else std_in(answer, limited))
         reward, values = _split(answer)
         return Outcome(reward_in(reward), constraints=_values(values, self.count), std=std_in(reward))
 

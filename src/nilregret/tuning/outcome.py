@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from difflib import SequenceMatcher
 from numbers import Real
 from typing import Any, NamedTuple, final
 
 from .._utils.checks import LARGEST_REWARD, shown
 from .._utils.errors import SHOWN, exception_text
+
+ALIKE = 0.7  # The likeness of two names, from 0 to 1, above which one is taken for a slip of the other.
 
 
 class Unusable(Exception):
@@ -53,8 +56,13 @@ def reward_in(answer: object) -> float:
     return one_number(answer, "its answer")
 
 
-def std_in(answer: object) -> float | None:
-    """Returns the standard deviation of the reward's noise: the entry "std" of a mapping, or None without one."""
+def std_in(answer: object, limited: Collection[str] = ()) -> float | None:
+    """Returns the standard deviation of the reward's noise: the entry "std" of a mapping, or None without one.
+
+    An entry whose name is nearly "std" is an error, unless it is among the `limited` ones, which constraints read.
+    """
+    if isinstance(answer, Mapping) and "std" not in answer:
+        _check_misspelt(answer, limited)
     told = answer.get("std") if isinstance(answer, Mapping) else None
     if told is None:
         return None
@@ -62,6 +70,14 @@ def std_in(answer: object) -> float | None:
     if std < 0.0:
         raise Unusable(f"its entry 'std' is {std:g}, and a standard deviation is at least 0")
     return std
+
+
+def _check_misspelt(answer: Mapping[Any, Any], limited: Collection[str]) -> None:
+    for name in answer:
+        if not isinstance(name, str) or name in limited:
+            continue
+        if sorted(name) == sorted("std") or SequenceMatcher(None, name, "std").ratio() > ALIKE:
+            raise Unusable(f"its answer has the entry {name!r}, which nothing reads. Did you mean 'std'?")
 
 
 def one_number(answer: object, what: str) -> float:

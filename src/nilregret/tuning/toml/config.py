@@ -48,7 +48,7 @@ class _File(Table, frozen=True):
     name: str | None = None
     storage: str | None = None
     plot: str | None = None
-    like: list[str] | None = None  # Storages and tables of earlier studies.
+    like: list[str] | str | None = None  # Storages and tables of earlier studies.
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,7 @@ def _job(file: _File, path: Path) -> TuningFile:
     name = path.stem if file.name is None else file.name
     if not name.strip() or re.search(r"[/\\\\\x00-\x1f]", name):
         raise InvalidInput(f"`name` is {name!r}: it must be some text without slashes and control characters.")
+    listed = [file.like] if isinstance(file.like, str) else file.like or []
     return TuningFile(
         name=name,
         folder=folder,
@@ -160,7 +161,7 @@ def _job(file: _File, path: Path) -> TuningFile:
         policy=None if file.policy is None else within("policy", policy, file.policy, domain, place),
         objective=file.objective,
         reader=reader,
-        like=None if file.like is None else [_placed(each, folder) for each in file.like],
+        like=None if file.like is None else [_placed(each, folder) for each in listed],
     )
 
 
