@@ -66,6 +66,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "tutorials",
     "gallery_dirs": "learn",
     "filename_pattern": r"\.py$",
+    "within_subsection_order": figures.ORDER.index,
     "image_scrapers": ("matplotlib", figures.returned_figures),
     "capture_repr": ("_repr_html_",),
     "write_computation_times": False,

@@ -1,4 +1,4 @@
-"""What the page on clients shows in shell and JavaScript does what it says, against a real server on this machine."""
+"""The curl and JavaScript of the pages on the service do what the pages say, against a real server on this machine."""
 
 import http.client
 import json
@@ -18,8 +18,9 @@ from nilregret.serve.testing import Serving
 
 from .waiting import LONG
 
-PAGE = (Path(__file__).parent.parent / "docs" / "client.md").read_text()
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.M | re.S)
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = [(DOCS / name).read_text() for name in ("service.md", "client.md")]  # curl, then JavaScript
+BLOCKS = [block for page in PAGES for block in re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)]
 CURL = shutil.which("curl")
 NODE = Path(playwright.__file__).parent / "driver" / "node"  # no other is needed for the tests
 
@@ -31,7 +32,7 @@ def url():
 
 
 def sent(command, url):
-    """What curl gets; without curl, what it would: the page's commands use -X, -H and -d."""
+    """What curl gets; without curl, what it would: the pages' commands use -X, -H and -d."""
     parts = shlex.split(command.replace("http://127.0.0.1:8000", url))
     if CURL is not None:
         done = subprocess.run(
@@ -63,7 +64,7 @@ def sent(command, url):
 
 def commands():
     joined = "\n".join(text for language, text in BLOCKS if language == "sh").replace("\\\n", "")
-    return [line for line in joined.splitlines() if line.startswith("curl")]
+    return re.findall(r"^curl .*?(?=^\w|\Z)", joined, re.M | re.S)  # a body may have several lines
 
 
 def test_curl_and_javascript(url, tmp_path):
@@ -75,7 +76,7 @@ def test_curl_and_javascript(url, tmp_path):
     assert said == sent(ask, url)[1]
     assert 1 <= said["decisions"][0]["parameters"]["price"] <= 9
     status, answer = sent(tell.replace("ID", said["decisions"][0]["id"]), url)
-    assert (status, answer["reward"], answer["counted"]) == (200, 1.5, True)
+    assert (status, answer["reward"], answer["counted"]) == (200, 4.5, True)
 
     (script,) = [text for language, text in BLOCKS if language == "javascript"]
     (tmp_path / "page.mjs").write_text(script.replace("http://127.0.0.1:8000", url))
@@ -84,4 +85,4 @@ def test_curl_and_javascript(url, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"charge \d\S*\n", done.stdout)
-    assert Client(url).study("shop").status().trials == {"all": 2, "observed": 2}
+    assert Client(url).study("prices").status().trials == {"all": 2, "observed": 2}

@@ -1,7 +1,9 @@
-"""The examples that are scripts; `svm.toml`, a file for `nilregret tune`, is run in test_tune.py."""
+"""Examples and tutorials, which are scripts; `svm.toml`, a file for `nilregret tune`, is run in test_tune.py."""
 
 import asyncio
 import importlib.util
+import os
+import re
 import runpy
 import socket
 import subprocess
@@ -16,7 +18,36 @@ import nilregret as nr
 from nilregret.study import plots
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+DOCS = EXAMPLES.parent / "docs"
+TUTORIALS = sorted(path.stem for path in (DOCS / "tutorials").glob("*.py"))
 PNG = b"\x89PNG"
+
+
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_tutorials_have_text_that_fits_and_links_that_lead_somewhere(name):
+    text = (DOCS / "tutorials" / f"{name}.py").read_text(encoding="utf-8")
+    opening, *blocks = text.split("\n# %%\n")
+    prose = [opening.split('"""')[1]]
+    prose += ["\n".join(line[2:] for line in block.split("\n\n")[0].splitlines()) for block in blocks]
+    assert 400 <= len(" ".join(prose).split()) <= 700
+    assert "What you learned\n----------------\n" in prose[-1]
+    links = re.findall(r":doc:`([^`]+)`", prose[-1])
+    assert len(links) >= 2
+    for link in links:
+        path = DOCS / f"{link[1:]}.md" if link.startswith("/") else DOCS / "tutorials" / f"{link}.py"
+        assert path.is_file(), link
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_tutorials_run_as_scripts_and_leave_nothing_behind(name, tmp_path):
+    script = [sys.executable, "-W", "error::FutureWarning", DOCS / "tutorials" / f"{name}.py"]
+    environment = {**os.environ, "MPLBACKEND": "agg"}
+    done = subprocess.run(script, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "nan" not in done.stdout.split()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_pricing_notices_both_changes(tmp_path, monkeypatch, capsys):
@@ -32,17 +63,6 @@ def test_pricing_notices_both_changes(tmp_path, monkeypatch, capsys):
     )
     assert with_detector < 0.7 * without
     assert picture.read_bytes().startswith(PNG)
-
-
-def test_other_policies_on_the_log_of_a_shop(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    runpy.run_path(str(EXAMPLES / "evaluation.py"), run_name="__main__")
-    first, random, by_device = capsys.readouterr().out.strip().split("\n\n")
-    assert first.startswith("the first banner\nThe policy's value is 0.")
-    assert "95% interval" in random
-    assert "The policy's is higher, by" in by_device
-    assert by_device.startswith("the third on mobiles, else the first\nThe policy's value is 0.5")
-    assert (tmp_path / "evaluation.png").read_bytes().startswith(PNG)
 
 
 def test_three_studies_to_look_at_in_a_browser(tmp_path, monkeypatch, capsys):

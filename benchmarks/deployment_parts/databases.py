@@ -102,7 +102,7 @@ def pooled(postgres, folder, *, mode, connections, seconds, clients):
 
 
 def copies(folder, *, count, seconds, clients):
-    """Copies of an SQLite file, as docs/deployment.md makes them, while clients decide.
+    """Copies of an SQLite file, as docs/operating.md makes them, while clients decide.
 
     Returns facts, the trials of each copy, and what is wrong: a copy is of one moment, and opens.
     """

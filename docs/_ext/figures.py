@@ -1,6 +1,11 @@
-"""Pictures of the tutorials: figures that the last expression of a block returns, as a notebook shows them."""
+"""The tutorials: their order, and the figures that the last expression of a block returns, as a notebook shows them."""
 
 from sphinx_gallery.scrapers import figure_rst
+
+ORDER = [
+    f"{name}.py"
+    for name in ("tune_a_model", "laboratory", "changing_prices", "clicks", "safe_tuning", "compare_policies")
+]
 
 
 def returned_figures(_block, variables, configuration):

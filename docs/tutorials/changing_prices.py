@@ -2,19 +2,20 @@
 Prices that change
 ==================
 
-A charging station for cars sets a new price every three hours. What a good price is depends on the hour. Payments arrive
-a day late. The station gets busier week by week, and one day a rival opens next door without telling anybody. The grid
-operator allows 110 kWh per three hours, on average. Each of these has a word in nilregret. This page uses all of them in
-one policy, and then takes them away one by one, to see what each is worth.
+A charging station for cars sets a new price every three hours. What a good price is depends on the hour. Payments
+arrive a day late. The station gets busier week by week, and one day a rival opens next door without telling anybody.
+The grid operator allows 110 kWh per three hours, on average. Each of these has a word in nilregret. This page uses
+all of them in one policy, and then takes them away one by one, to see what each is worth.
 """
 
 # %%
 # The station
 # -----------
 #
-# Only this block knows the customers. In your case there is a street in its place. ``demand`` is the energy sold in three
-# hours, in kWh, at a price in € per kWh. In the morning and in the evening more cars come, and in the evening they pay
-# more. The rival is open from 3 p.m. on, and cheap. It brings people to the street, who charge in the morning.
+# Only this block knows the customers. In your case there is a street in its place. ``demand`` is the energy sold in
+# three hours, in kWh, at a price in € per kWh. In the morning and in the evening more cars come, and in the evening
+# they pay more. The rival is open from 3 p.m. on, and cheap. It brings people to the street, who charge in the
+# morning.
 
 import heapq
 
@@ -47,11 +48,12 @@ def demand(hour, price, t):
 # Each difficulty is one argument:
 #
 # - ``context=``: the hour is known before each decision. What is learned at 9 a.m. says something about noon.
-# - ``pending="hallucinate"``: answers come late. What was asked and not answered yet makes the policy less curious there.
+# - ``pending="hallucinate"``: answers come late. What was asked and not answered yet makes the policy less curious
+#   there.
 # - ``memory="adaptive"``: a detector compares recent answers with older ones, and cuts the memory when the world has
 #   changed.
-# - ``constraints=nr.OnAverage(...)``: the limit holds on average. A price per kWh is learned with it: it rises while more
-#   is sold than allowed, and falls again. ``step`` is that rise, in € for each kWh too much.
+# - ``constraints=nr.OnAverage(...)``: the limit holds on average. A price per kWh is learned with it: it rises while
+#   more is sold than allowed, and falls again. ``step`` is that rise, in € for each kWh too much.
 #
 # The rest are plausible sizes, in €: profits of 25, give or take 25 from price to price and 6 by chance.
 
@@ -79,8 +81,8 @@ def policy(*, context=HOURS, pending="hallucinate", memory=MEMORY, budget=True):
 # Eight weeks
 # -----------
 #
-# The loop is what a live system does: ask, act, and tell what is known when it is known. The meter is read at once, so
-# ``tell(trial, constraints=[...])`` comes first. The payment comes about a day later: ``tell(number, profit)``.
+# The loop is what a live system does: ask, act, and tell what is known when it is known. The meter is read at once,
+# so ``tell(trial, constraints=[...])`` comes first. The payment comes about a day later: ``tell(number, profit)``.
 
 
 def station(rule, seed):
@@ -115,9 +117,9 @@ for start, reason in zip(study.restarts, study.restart_reasons, strict=True):
 # What each part is worth
 # -----------------------
 #
-# Now the same weeks with one part left out at a time. The yardstick is a *told oracle*: the same policy, told in advance
-# when the rival opens. What a rule earns less than it, over all eight weeks, is its regret. The means of two runs show what
-# is large, and no more: :doc:`/together` has figures of many.
+# Now the same weeks with one part left out at a time. The yardstick is a *told oracle*: the same policy, told in
+# advance when the rival opens. What a rule earns less than it, over all eight weeks, is its regret. The means of two
+# runs show what is large, and no more: :doc:`/together` has figures of many.
 
 variants = {
     "told oracle": {"memory": nr.slots.RestartAt((OPENS,))},
@@ -141,12 +143,13 @@ for name in variants:
     print(f"{name:22s} {before:14.0f} {after:6.0f} {round(told - (before + after) / 2) + 0:8d} {used.mean():9.0f}")
 
 # %%
-# Read the last row first. Without the limit the profit is higher, and the energy is far above what is allowed: that is
-# the price of the contract and no regret. Among the rules that keep the limit, compare the rows with "all parts". A
-# negative regret means that the rule had more than the oracle: two runs have that much luck.
+# Read the last row first. Without the limit the profit is higher, and the energy is far above what is allowed: that
+# is the price of the contract and no regret. Among the rules that keep the limit, compare the rows with "all parts".
+# A negative regret means that the rule had more than the oracle: two runs have that much luck.
 #
-# The window is the usual answer to a world that *drifts*: it forgets steadily. It needs no detector, and it pays in quiet
-# times, since it forgets what is still true. If only some of this happens to you, leave the other arguments out.
+# The window is the usual answer to a world that *drifts*: it forgets steadily. It needs no detector, and it pays in
+# quiet times, since it forgets what is still true. If only some of this happens to you, leave the other arguments
+# out.
 #
 # The picture of the run with all parts: profits day by day, and the energy that has been sold on average so far.
 

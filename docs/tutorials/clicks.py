@@ -2,17 +2,18 @@
 Clicks on banners
 =================
 
-A shop shows one of several banners to each visitor. A click is worth 1, no click 0. Some banners work on phones, others on
-desktops. New banners arrive and old ones are sold out while the shop is open. And at the end somebody asks: what would
-another rule have earned? This page answers that without another experiment.
+A shop shows one of several banners to each visitor. A click is worth 1, no click 0. Some banners work on phones,
+others on desktops. New banners arrive and old ones are sold out while the shop is open. And at the end somebody asks:
+what would another rule have earned? This page answers that without another experiment.
 """
 
 # %%
 # The visitors
 # ------------
 #
-# Each banner is described by two numbers between 0 and 1: how many words it has, and how warm its colours are. Similar
-# banners have similar click rates, which the policy does not know but may discover. Only this block knows the true rates.
+# Each banner is described by two numbers between 0 and 1: how many words it has, and how warm its colours are.
+# Similar banners have similar click rates, which the policy does not know but may discover. Only this block knows the
+# true rates.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,8 +43,8 @@ moods = rng.random(VISITORS)
 # ``context=`` it learns which banner suits which device. Every click counts on the way, so it shows what is probably
 # good, and tries the rest less and less.
 #
-# Two things are for the question at the end. One visitor in ten sees a random banner (``Uniform(0.1)``), so that no banner
-# is ever forgotten. And ``propensities=True`` records with each decision how probable it was.
+# Two things are for the question at the end. One visitor in ten sees a random banner (``Uniform(0.1)``), so that no
+# banner is ever forgotten. And ``propensities=True`` records with each decision how probable it was.
 
 arms = nr.Arms(BANNERS)
 context = nr.Space(device=nr.Choice("phone", "desktop"))
@@ -54,11 +55,11 @@ study = nr.Study(policy, seed=0, propensities=True)
 # Three thousand visitors
 # -----------------------
 #
-# After 1,000 visitors a new banner arrives. It is like banner 3, so its rate is not a mystery from the start. After 2,000
-# visitors banner 1 is sold out: no later visitor sees it, and what it has taught stays.
+# After 1,000 visitors a new banner arrives. It is like banner 3, so its rate is not a mystery from the start. After
+# 2,000 visitors banner 1 is sold out: no later visitor sees it, and what it has taught stays.
 #
-# For the table we note the click rate of what was shown, of the best banner there was, and of a random one. A shop knows
-# none of these rates. It sees clicks.
+# For the table we note the click rate of what was shown, of the best banner there was, and of a random one. A shop
+# knows none of these rates. It sees clicks.
 
 shown, best, random = np.zeros((3, VISITORS))
 for n in range(VISITORS):
@@ -111,9 +112,10 @@ axes[1].set(xlabel="visitor")
 # What would another rule have earned?
 # ------------------------------------
 #
-# A colleague has three rules in mind. ``nr.evaluate`` takes the decisions of the log that a rule would have made as well,
-# and weighs each by one over its recorded probability. So a decision that was rare in the log, but is common under the
-# rule, counts for many. The interval holds the rule's click rate with probability 0.95, whatever rule made the log.
+# A colleague has three rules in mind. ``nr.evaluate`` takes the decisions of the log that a rule would have made as
+# well, and weighs each by one over its recorded probability. So a decision that was rare in the log, but is common
+# under the rule, counts for many. The interval holds the rule's click rate with probability 0.95, whatever rule made
+# the log.
 
 
 def by_device(phone, desktop):
@@ -134,11 +136,11 @@ for name, pair in rules.items():
 print(f"The log itself earned {100 * answer.logged:.0f}%.")
 
 # %%
-# "Counts for" is how many decisions of the rule's own would say as much as the log does. The last column is what only a
-# simulation can know.
+# "Counts for" is how many decisions of the rule's own would say as much as the log does. The last column is what only
+# a simulation can know.
 #
-# A wide interval is an honest answer. The log has few decisions of a rule that likes what the policy had given up, and the
-# tenth at random is all that there is. A larger share narrows it, and costs clicks on the way.
+# A wide interval is an honest answer. The log has few decisions of a rule that likes what the policy had given up.
+# The tenth at random is all that there is. A larger share narrows it, and costs clicks on the way.
 #
 # What you learned
 # ----------------
@@ -147,5 +149,6 @@ print(f"The log itself earned {100 * answer.logged:.0f}%.")
 # - ``add_arms`` and ``retire_arm`` change the shelf while the study runs, and nothing learned is lost.
 # - ``propensities=True`` and a share at random make a log that answers questions about other rules.
 #
-# Next: :doc:`/clicks` has counts and bounded rewards, :doc:`/propensities` the law of each decision, :doc:`/evaluation`
-# what may go wrong with a log. Clicks that arrive late are in :doc:`changing_prices`, a shop over HTTP in :doc:`/client`.
+# Next: :doc:`/clicks` has counts and bounded rewards, :doc:`/propensities` the law of each decision,
+# :doc:`/evaluation` what may go wrong with a log. Clicks that arrive late are in :doc:`changing_prices`, a shop over
+# HTTP in :doc:`/client`.

@@ -2,21 +2,21 @@
 Compare policies for a paper
 ============================
 
-You have a policy, or a choice between several, and want to say which has less regret, by how much, and how sure that is.
-``nr.compare`` runs all of them in the same worlds under the same noise, and gives a table of paired differences with
-intervals, a data frame, and a figure for a paper. This page does it in a world that fits the theory, and in one of real
-data that does not.
+You have a policy, or a choice between several, and want to say which has less regret, by how much, and how sure that
+is. ``nr.compare`` runs all of them in the same worlds under the same noise. It gives a table of paired differences
+with intervals, a data frame, and a figure for a paper. This page does it in a world that fits the theory, and in one
+of real data that does not.
 """
 
 # %%
 # Six lines
 # ---------
 #
-# Rewards are samples of a Gaussian process on 100 arms, another one for each seed: the setting of Srinivas et al. (2010).
-# The policies know the kernel.
+# Rewards are samples of a Gaussian process on 100 arms, another one for each seed: the setting of Srinivas et al.
+# (2010). The policies know the kernel.
 #
-# A function of the seed makes the world. All policies meet the same function and the same noise with the same seed. So what
-# differs between two of them in one run is the policy, and not the luck of the draw.
+# A function of the seed makes the world. All policies meet the same function and the same noise with the same seed.
+# So what differs between two of them in one run is the policy, and not the luck of the draw.
 
 import tempfile
 
@@ -48,21 +48,22 @@ print(result)
 # Read the table
 # --------------
 #
-# - *Regret* is the sum over the rounds of what the best arm would have had more. *Simple* regret is that of the best arm
-#   played so far.
-# - The difference is to the policy with the least regret, with a 95% interval of the paired differences. If the interval
-#   excludes 0, the policies differ in this world. An interval that includes 0 says that 60 seeds cannot tell.
-# - Each interval holds for one pair. And the reference was chosen by the same runs, which makes differences slightly too
-#   large. If your paper is about one policy, name it: ``baseline="IRGP-UCB"``.
+# - *Regret* is the sum over the rounds of what the best arm would have had more. *Simple* regret is that of the best
+#   arm played so far.
+# - The difference is to the policy with the least regret, with a 95% interval of the paired differences. If the
+#   interval excludes 0, the policies differ in this world. An interval that includes 0 says that 60 seeds cannot
+#   tell.
+# - Each interval holds for one pair. And the reference was chosen by the same runs, which makes differences slightly
+#   too large. If your paper is about one policy, name it: ``baseline="IRGP-UCB"``.
 #
-# The proved width of Theorem 1 explores much more than it needs to. A fifth of it is what the authors' own experiments use.
-# Nothing is proved for that one.
+# The proved width of Theorem 1 explores much more than it needs to. A fifth of it is what the authors' own
+# experiments use. Nothing is proved for that one.
 #
 # The figure
 # ----------
 #
-# ``plot`` draws the mean regret with its interval. With a path it writes a file: a PDF or an SVG is a vector graphic, which
-# is what a journal wants.
+# ``plot`` draws the mean regret with its interval. With a path it writes a file: a PDF or an SVG is a vector graphic,
+# which is what a journal wants.
 
 result.plot(f"{tempfile.mkdtemp()}/regret.svg")
 
@@ -70,9 +71,10 @@ result.plot(f"{tempfile.mkdtemp()}/regret.svg")
 # A world that nobody drew
 # ------------------------
 #
-# A drawn function flatters those who know the kernel. So here is a real one: the accuracy of a support vector machine on
-# 300 images of digits, for 81 pairs of C and gamma. We compute it once, all of it. Then each policy looks for the best pair
-# with noisy looks at it. The kernel is a guess, and so are mean and scale, as they would be in your problem.
+# A drawn function flatters those who know the kernel. So here is a real one: the accuracy of a support vector machine
+# on 300 images of digits, for 81 pairs of C and gamma. We compute it once, all of it. Then each policy looks for the
+# best pair with noisy looks at it. The kernel is a guess, and so are mean and scale, as they would be in your
+# problem.
 
 images, digits = load_digits(return_X_y=True)
 images, digits = images[:300] / 16.0, digits[:300]
@@ -102,8 +104,8 @@ real = nr.compare(contenders, world, rounds=100, seeds=range(20))
 print(real)
 
 # %%
-# Regret is now in accuracy. The worlds of all seeds are the same table here. Only the noise differs, so the intervals speak
-# about this table and not about support vector machines. For a claim of that size a paper needs many tables.
+# Regret is now in accuracy. The worlds of all seeds are the same table here. Only the noise differs, so the intervals
+# speak about this table and not about support vector machines. For a claim of that size a paper needs many tables.
 
 real.plot()
 
@@ -111,9 +113,10 @@ real.plot()
 # The numbers
 # -----------
 #
-# ``table`` has a row for each policy with all means, errors and intervals: what a referee asks for. ``to_pandas`` has the
-# regret of each policy, seed and round, for statistics of your own. We ask for quantiles of the last round: where the mean is far above the median, a few
-# seeds went badly wrong. That is a finding about a policy, which a mean with an error bar hides.
+# ``table`` has a row for each policy with all means, errors and intervals: what a referee asks for. ``to_pandas`` has
+# the regret of each policy, seed and round, for statistics of your own. We ask for quantiles of the last round: where
+# the mean is far above the median, a few seeds went badly wrong. That is a finding about a policy, which a mean with
+# an error bar hides.
 
 frame = result.to_pandas(every=150)
 quantiles = frame.groupby("policy")["cumulative_regret"].quantile([0.1, 0.5, 0.9]).unstack()
@@ -130,6 +133,6 @@ print(f"{result.best()} has the least regret on drawn functions, and {same} on t
 # - Report differences with intervals, and say what the seeds vary: functions, or only noise.
 # - A world that was drawn from your own prior is the easiest one. Add one that was not.
 #
-# Next: :doc:`/environments` has delays, changes, constraints and the data sets of five papers. :doc:`/papers/figures` makes
-# their figures again. :doc:`/policies` has all policies with their theorems, and :doc:`/extending` parts of your own, which
-# ``nr.compare`` takes as well.
+# Next: :doc:`/environments` has delays, changes, constraints and the data sets of five papers. :doc:`/papers/figures`
+# makes their figures again. :doc:`/policies` has all policies with their theorems, and :doc:`/extending` parts of
+# your own, which ``nr.compare`` takes as well.

@@ -2,18 +2,18 @@
 A laboratory, over days
 =======================
 
-An experiment that takes hours cannot be a function that a program calls. You ask for the next experiments, run them by
-hand, and tell what came out: today, tomorrow, from another computer, or never. This page goes through a week of a
-laboratory that looks for the temperature, the concentration and the time at which a reaction has the highest yield.
+An experiment that takes hours cannot be a function that a program calls. You ask for the next experiments, run them
+by hand, and tell what came out: today, tomorrow, from another computer, or never. This page goes through a week of a
+laboratory that wants the highest yield of a reaction. It may set the temperature, the concentration and the time.
 """
 
 # %%
 # The laboratory
 # --------------
 #
-# The flask on this page is a simulation, so that the page runs. A substance A becomes the product B, and B decays into C.
-# Heat speeds both steps up, and the second one more. A reading of the yield has an error of 1.5 percentage points. Only
-# this block knows any of that. In your laboratory there is a bench in its place.
+# The flask on this page is a simulation, so that the page runs. A substance A becomes the product B, and B decays
+# into C. Heat speeds both steps up, and the second one more. A reading of the yield has an error of 1.5 percentage
+# points. Only this block knows any of that. In your laboratory there is a bench in its place.
 
 import subprocess
 import sys
@@ -45,8 +45,9 @@ def readings(parameters, count):
 # What may be tried
 # -----------------
 #
-# Write the ranges in the units of your instruments. Nobody scales anything: the study learns how fast the yield changes
-# along each parameter. ``parallel=4`` says that four flasks run at a time, so that the four of a day are spread out.
+# Write the ranges in the units of your instruments. Nobody scales anything: the study learns how fast the yield
+# changes along each parameter. ``parallel=4`` says that four flasks run at a time, so that the four of a day are
+# spread out.
 #
 # The study lives in a file. Each call is on disk when it returns.
 
@@ -73,10 +74,10 @@ for trial in monday:
     print(f"flask {trial.number}: {at['temperature']:.0f} °C, {at['concentration']:.2f} mol/L, {at['minutes']} min")
 
 # %%
-# Three flasks give a yield. Each is read three times, so we tell the mean and its standard deviation: that of one reading
-# over the root of three. The hottest flask boils over. That is a failure: its recipe is to blame, so the study keeps the
-# reason and stays away from there. Had somebody dropped the flask, ``study.abandon`` would be right: it says nothing of
-# the recipe.
+# Three flasks give a yield. Each is read three times, so we tell the mean and its standard deviation: that of one
+# reading over the root of three. The hottest flask boils over. That is a failure: its recipe is to blame, so the
+# study keeps the reason and stays away from there. Had somebody dropped the flask, ``study.abandon`` would be right:
+# it says nothing of the recipe.
 
 hottest = max(monday, key=lambda trial: trial.parameters["temperature"])
 for trial in monday:
@@ -88,8 +89,8 @@ for trial in monday:
     print(f"flask {trial.number}: {values.mean():.0f} %")
 
 # %%
-# A colleague remembers an experiment of last month that nobody asked for, with a single reading. It counts as well, for
-# less, since it is less exact.
+# A colleague remembers an experiment of last month that nobody asked for, with a single reading. It counts as well,
+# for less, since it is less exact.
 
 old = {"temperature": 60.0, "concentration": 0.5, "minutes": 60}
 study.add(old, readings(old, 1)[0], std=1.5)
@@ -99,8 +100,8 @@ study.close()
 # Tuesday, another computer
 # -------------------------
 #
-# ``Study.open`` needs the file and the name. Policy, seed and trials are in the file. The study decides what it would have
-# decided if it had never been closed. We work through the rest of the week in the same way.
+# ``Study.open`` needs the file and the name. Policy, seed and trials are in the file. The study decides what it would
+# have decided if it had never been closed. We work through the rest of the week in the same way.
 
 study = nr.Study.open(storage=storage, name="yield")
 print(f"{len(study.trials)} trials on record, flask {hottest.number} failed: {study.trials[hottest.number].reason}")
@@ -114,8 +115,8 @@ for _ in range(5):
 # Why this experiment?
 # --------------------
 #
-# Before a day at the bench you may want a reason. ``explain`` replays the record up to the moment of the decision, and
-# shows the score of the choice and of the runner-up, and what was known then.
+# Before a day at the bench you may want a reason. ``explain`` replays the record up to the decision. It shows the
+# score of the choice and of the runner-up, and what was known then.
 
 print(study.explain(batch[0]))
 
@@ -124,9 +125,9 @@ print(study.explain(batch[0]))
 # --------------
 #
 # Not the highest value that was ever read: the highest of many noisy readings is partly luck. ``study.best()`` is the
-# trial with the highest posterior mean, and ``study.predict`` has that mean and its standard deviation, of the yield
-# without the error of the reading. Two of these deviations on either side are a 95% interval, if the model is right.
-# Nobody proved that, so run the best flask again before you publish. We do, with six new readings.
+# trial with the highest posterior mean, and ``study.predict`` has that mean and its standard deviation. Both are of
+# the yield without the error of the reading. Two of these deviations on either side are a 95% interval, if the model
+# is right. Nobody proved that, so run the best flask again before you publish. We do, with six new readings.
 
 best = study.best()
 mean, std = study.predict(best.parameters)
@@ -144,8 +145,8 @@ for name, (first, last) in ranges.items():
         print(f"The best {name} lies at an end of its range: next time let it be wider.")
 
 # %%
-# A picture of the week: all yields, and the yield that is believed at the best temperature found and around it, with the
-# other two parameters as in the best trial.
+# A picture of the week: all yields, and the yield that is believed along the temperature. The other two parameters
+# are those of the best trial.
 
 degrees = np.linspace(30.0, 90.0, 61)
 mean, std = study.predict([at | {"temperature": value} for value in degrees])
@@ -166,8 +167,8 @@ right.legend()
 # The same from a terminal
 # ------------------------
 #
-# The bench may have no Python programmer. Every step above is a command on the same file. Here is what stands in it now,
-# and then the next flask, told and explained. (``run`` calls the command as a shell would.)
+# The bench may have no Python programmer. Every step above is a command on the same file. Here is what stands in it
+# now, and then the next flask, told and explained. (``run`` calls the command as a shell would.)
 
 
 def run(*words):
@@ -195,5 +196,6 @@ print(study.trials[-1].state)
 # - ``ask(count=4)`` with ``parallel=4`` plans a day, ``fail`` records what went wrong, ``add`` what nobody asked for.
 # - ``std=`` says how exact a value is. ``explain`` says why, ``predict`` what to report.
 #
-# Next: :doc:`/studies` has corrections of wrong values, leases, and tables for pandas. :doc:`/operating` has all commands.
-# :doc:`/constraints` is for limits that an experiment must respect, and :doc:`safe_tuning` for those it must never break.
+# Next: :doc:`/studies` has corrections of wrong values, leases, and tables for pandas. :doc:`/operating` has all
+# commands. :doc:`/constraints` is for limits that an experiment must respect, and :doc:`safe_tuning` for those it
+# must never break.

@@ -2,10 +2,10 @@
 Safe tuning of a machine
 ========================
 
-A milling machine removes more metal the faster it runs, and it vibrates. Above 6 µm of vibration a tool breaks. So you want
-the best settings, and you may not try a bad one to learn that it is bad. ``nr.Safe`` plays only settings that it can
-certify with what it has measured so far. This page tunes the machine, shows what is certified and how it expands, and then
-makes the assumptions wrong on purpose, to see what happens.
+A milling machine removes more metal the faster it runs, and it vibrates. Above 6 µm of vibration a tool breaks. So
+you want the best settings, and you may not try a bad one to learn that it is bad. ``nr.Safe`` plays only settings
+that it can certify with what it has measured so far. This page tunes the machine, shows what is certified and how it
+expands, and then makes the assumptions wrong on purpose, to see what happens.
 """
 
 # %%
@@ -44,14 +44,14 @@ machine = nr.Space(
 # Nothing can be certified from nothing. ``nr.Safe`` needs, in units of the machine:
 #
 # - ``start``: settings that are known to be safe. The machine has run at a gentle one for years.
-# - ``scale``: a plausible standard deviation of the vibration over all settings. A quarter of the range that you think
-#   possible is a fair guess: from 2 to 14 µm, so 3 µm.
+# - ``scale``: a plausible standard deviation of the vibration over all settings. A quarter of the range that you
+#   think possible is a fair guess: from 2 to 14 µm, so 3 µm.
 # - ``noise``: the standard deviation of one measurement.
-# - The lengthscale of the kernel says how far along a parameter you must go until the vibration is another one, as a
-#   share of the range. 0.3 stands for 3,000 turns a minute.
+# - The lengthscale of the kernel, as a share of the range, says how far you must go until the vibration is another
+#   one. 0.3 stands for 3,000 turns a minute.
 #
-# The constraint is told as measured minus limit: at most 0 is safe. ``delta=0.05`` is the probability that a whole run,
-# however long, ever violates the limit, *if* these assumptions hold.
+# The constraint is told as measured minus limit: at most 0 is safe. ``delta=0.05`` is the probability that a whole
+# run, however long, ever violates the limit, *if* these assumptions hold.
 
 start = {"speed": 3250, "feed": 237.5}
 
@@ -97,8 +97,8 @@ print(
 print(f"the start removed {removal(**start):.1f}")
 
 # %%
-# The certified settings spread from the start, in steps as long as the lengthscale and the measurements allow. They stop
-# before the limit (black line), where the bounds cannot tell safe from unsafe any more. A safe region behind the
+# The certified settings spread from the start, in steps as long as the lengthscale and the measurements allow. They
+# stop before the limit (black line), where the bounds cannot tell safe from unsafe any more. A safe region behind the
 # resonance, if nothing certified leads there, is never reached: that is the price of never crossing the line.
 
 settings = [machine.parameters(arm) for arm in range(len(machine))]
@@ -118,9 +118,9 @@ axes[0].set_ylabel("feed, mm a minute")
 # When an assumption is wrong
 # ---------------------------
 #
-# The promise has an *if* in it. Here are twenty runs of forty settings under the assumptions of above, and twenty each
-# under wrong ones: a scale that is too small, and a lengthscale that is too long, which says that a resonance as narrow
-# as ours is hardly possible.
+# The promise has an *if* in it. Here are twenty runs of forty settings under the assumptions of above, and twenty
+# each under wrong ones: a scale that is too small, and a lengthscale that is too long, which says that a resonance as
+# narrow as ours is hardly possible.
 
 wrong = {
     "as above": {},
@@ -143,14 +143,15 @@ for name, assumption in wrong.items():
 # %%
 # A wrong assumption makes the certificate worth less, and nothing in the certificate itself says so. Two rules help:
 #
-# - If in doubt, take a larger scale and a shorter lengthscale. Too much of it costs removal rate (last row), but no tool.
-# - A measurement that contradicts the assumptions (more than four standard deviations off) ends the expansion: nothing new
-#   is certified from then on, and a warning names the likely cause. So the damage ends, but one setting may be over the
-#   limit before it is noticed.
+# - If in doubt, take a larger scale and a shorter lengthscale. Too much of it costs removal rate (last row), but no
+#   tool.
+# - A measurement that contradicts the assumptions (more than four standard deviations off) ends the expansion:
+#   nothing new is certified from then on, and a warning names the likely cause. So the damage ends, but one setting
+#   may be over the limit before it is noticed.
 #
 # What was tested at the edge of the promise is in :doc:`/constraints`: with all as told and ``delta=0.05``, the
-# certificate of this page let 4 to 14 of 400 runs violate anything, where 20 are allowed. ``scale="learned"`` is for those who cannot name a scale. Its steps
-# are small, and nothing is proved.
+# certificate of this page let 4 to 14 of 400 runs violate anything, where 20 are allowed. ``scale="learned"`` is for
+# those who cannot name a scale. Its steps are small, and nothing is proved.
 #
 # ``nr.Safe`` does not replace an emergency stop. It makes the stop rarely needed.
 #
@@ -161,5 +162,5 @@ for name, assumption in wrong.items():
 # - The certified set grows from the start and stops before the limit.
 # - The promise is as good as scale, lengthscale and noise. Err on the careful side.
 #
-# Next: :doc:`/constraints` compares three senses of a limit: never, in the end, and on average. :doc:`laboratory` is the
-# same loop by hand, over days. :doc:`/extending` has rules of your own.
+# Next: :doc:`/constraints` compares three senses of a limit: never, in the end, and on average. :doc:`laboratory` is
+# the same loop by hand, over days. :doc:`/extending` has rules of your own.

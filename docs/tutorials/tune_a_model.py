@@ -3,8 +3,8 @@ Tune a model
 ============
 
 You have a model with a handful of parameters: some numbers, a choice, and some that count only under that choice. One
-evaluation takes a moment, so you can afford a few dozen. By the end of this page you will have found good parameters,
-stopped and resumed the search, seen which parameter matters, and checked the result on images that the search never saw.
+evaluation takes a moment, so you can afford a few dozen. This page finds good ones, stops and resumes the search,
+sees which parameter matters, and checks the result on images that the search never saw.
 
 It runs in a few seconds: ``pip install "nilregret[plot]" scikit-learn``.
 """
@@ -13,11 +13,11 @@ It runs in a few seconds: ``pip install "nilregret[plot]" scikit-learn``.
 # The model
 # ---------
 #
-# A classifier of handwritten digits, from the data that scikit-learn ships. To make it a real question we have only 300
-# labelled images. The other 1,497 are put aside to check the result at the end.
+# A classifier of handwritten digits, from the data that scikit-learn ships. To make it a real question we have only
+# 300 labelled images. The other 1,497 are put aside to check the result at the end.
 #
-# The model maps each image to features of a kernel (Nystroem's approximation), and fits a logistic regression to them.
-# What we want is a small *log loss*: it punishes a model that is sure and wrong, in nats per image.
+# The model maps each image to features of a kernel (Nystroem's approximation), and fits a logistic regression to
+# them. What we want is a small *log loss*: it punishes a model that is sure and wrong, in nats per image.
 
 import tempfile
 import warnings
@@ -52,10 +52,8 @@ def model(kernel, n_components, C, gamma=None, degree=None):
 # The space
 # ---------
 #
-# A ``Float`` is a real number, an ``Int`` a whole one, a ``Choice`` one of several options. ``log=True`` says that the
-# step from 1 to 10 is as large as the step from 10 to 100. ``nr.when`` declares a parameter that counts under one
-# option only: a polynomial kernel has a degree, and a Gaussian one does not. The objective gets the parameters that
-# count, as keyword arguments.
+# ``log=True`` says that the step from 1 to 10 is as large as the step from 10 to 100. ``nr.when`` declares a
+# parameter that counts under one option only: a polynomial kernel has a degree, and a Gaussian one does not.
 
 space = nr.Space(
     kernel=nr.Choice("rbf", "poly"),
@@ -69,8 +67,8 @@ space = nr.Space(
 # The objective
 # -------------
 #
-# The objective takes parameters and returns a number. Ours is the mean loss over four folds of the 300 images. The folds
-# are the same in each trial, so that two trials differ by their parameters and not by the luck of the split.
+# The objective takes parameters and returns a number. Ours is the mean loss over four folds of the 300 images. The
+# folds are the same in each trial, so that two trials differ by their parameters and not by the luck of the split.
 
 
 def folds(seed, **parameters):
@@ -87,9 +85,9 @@ def loss(**parameters):
 # Search, stop, and go on
 # -----------------------
 #
-# With ``storage=``, each trial is on disk as soon as it is known. Here we ask for 10 trials, as if the machine went down
-# after them, and then for 25. The second call finds the first 10 in the file and runs the 15 that are missing. (This page
-# uses a new folder for each run. Yours would be a path of your own.)
+# With ``storage=``, each trial is on disk as soon as it is known. Here we ask for 10 trials, as if the machine went
+# down after them, and then for 25. The second call finds the first 10 in the file and runs the 15 that are missing.
+# (This page uses a new folder for each run. Yours would be a path of your own.)
 
 storage = f"sqlite:///{tempfile.mkdtemp()}/digits.db"
 first = nr.minimize(loss, space, trials=10, storage=storage, name="digits", progress=False)
@@ -104,8 +102,8 @@ for name, value in result.best_parameters.items():
 # Am I done?
 # ----------
 #
-# The history answers first. The points are the trials, the line is the best loss so far. The title says when the best
-# last improved, and what a further trial is expected to gain.
+# Points are trials, the line is the best loss so far. The title says when the best last improved, and what a further
+# trial is expected to gain.
 
 nr.plots.history(result)
 
@@ -115,10 +113,9 @@ nr.plots.history(result)
 # Which parameter matters?
 # ------------------------
 #
-# The search has learned a model of the loss. From it follows the share of each parameter in the variation of the loss,
-# over the whole space (left) and among its best tenth (right). After so few trials the intervals are wide: read the
-# order, not the digits. A parameter with a short bar may stay at a convenient value. Look at the best values above,
-# too: if one lies at an end of its range, widen the range.
+# The search has learned a model of the loss. From it follows the share of each parameter in the variation of the
+# loss, over the whole space (left) and among its best tenth (right). After so few trials the intervals are wide: read
+# the order, not the digits.  Look at the best values above, too: if one lies at an end of its range, widen the range.
 
 nr.plots.importance(result)
 
@@ -126,9 +123,9 @@ nr.plots.importance(result)
 # Compare with random search
 # --------------------------
 #
-# Random search is hard to beat in easy problems: if a fifth of the space is good, ten random points nearly always hit it.
-# So we give it the same number of trials. Here it is the same policy with each round drawn uniformly. Two seeds show a
-# little of the luck. A claim needs many, as in :doc:`compare_policies`.
+# Random search is hard to beat in easy problems: if a fifth of the space is good, ten random points nearly always hit
+# it. So we give it the same number of trials. Here it is the same policy with each round drawn uniformly. A claim
+# needs many seeds, as in :doc:`compare_policies`. Two show a little of the luck.
 
 uniform = nr.auto(space).using(explore=nr.slots.Uniform(1.0))
 random = [nr.minimize(loss, space, trials=25, policy=uniform, seed=seed, progress=False) for seed in (0, 1)]
@@ -149,8 +146,8 @@ ax.legend()
 # ------------------------------
 #
 # The best of many scores flatters itself: some of it is luck on these very folds. So we take the winners to *other*
-# folds, and then to the 1,497 images that no search has seen. The standard error says how far a mean over folds can be
-# trusted.
+# folds, and then to the 1,497 images that no search has seen. The standard error says how far a mean over folds can
+# be trusted.
 
 plain = {"kernel": "rbf", "gamma": 1.0 / 64, "n_components": 100, "C": 1.0}  # scikit-learn's values
 final = {}
@@ -169,9 +166,9 @@ ratio = final["nilregret"] / final["random search"]
 print(f"On new images the loss is {ratio:.1f} times that of random search.")
 
 # %%
-# If your folds differ from trial to trial, tell the noise with the score: the objective returns
-# ``{"reward": mean, "std": error}``. An exact score then counts for more than a vague one, and the best trial is the one
-# with the best posterior mean. Here equal folds have taken that noise out of the comparison.
+# If your folds differ from trial to trial, tell the noise with the score: the objective returns ``{"reward": mean,
+# "std": error}``. An exact score then counts for more than a vague one, and the best trial is the one with the best
+# posterior mean. Here equal folds have taken that noise out of the comparison.
 #
 # What you learned
 # ----------------
@@ -181,5 +178,6 @@ print(f"On new images the loss is {ratio:.1f} times that of random search.")
 # - ``nr.plots.history`` says whether to go on, ``nr.plots.importance`` where to look.
 # - A comparison wants the same budget, several seeds, and data that no search has seen.
 #
-# Next: :doc:`/maximize` has limits on what is found, failures and time limits. :doc:`/workers` evaluates several trials at
-# once. :doc:`/tune` does the same from a file without Python, and :doc:`/sklearn` is a drop-in for ``GridSearchCV``.
+# Next: :doc:`/maximize` has limits on what is found, failures and time limits. :doc:`/workers` evaluates several
+# trials at once. :doc:`/tune` does the same from a file without Python, and :doc:`/sklearn` is a drop-in for
+# ``GridSearchCV``.

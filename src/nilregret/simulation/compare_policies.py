@@ -40,6 +40,14 @@ def compare(
     holds for one pair, not for all at once. Without `baseline`, the reference is the policy that came out best. To
     choose it by the same runs makes the differences slightly too large.
 
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 20), nr.SquaredExponential(0.2)
+    >>> world = nr.Environment(lambda x: x[:, 0], domain=arms, noise=0.1)
+    >>> policies = {"UCB": nr.gp_ucb(arms, kernel, noise=0.1), "EI": nr.expected_improvement(arms, kernel, noise=0.1)}
+    >>> result = nr.compare(policies, world, rounds=10, seeds=range(4))
+    >>> print([row.policy for row in result.table], result.seeds)
+    ['UCB', 'EI'] (0, 1, 2, 3)
+
     Args:
         policies: policies by name, or a list of them that are named by their algorithms. In place of a policy, a
             function that returns one. It is called with the seed, or with the environment if its argument is called

@@ -31,6 +31,7 @@ PAPER = {
     "ytick.labelsize": 7.0, "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.6,
     "pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "nilregret",
 }  # fmt: skip  # TrueType fonts are embedded in PDF, and letters are outlines in SVG.
+HANDLE, LETTER = 0.55, 0.058  # Inches of the line in a legend, and of a letter.
 GAP = 14.0  # Points between the end of a line and its label.
 DATES: dict[str, dict[str, None]] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
 
@@ -105,10 +106,15 @@ def name_lines(figure: Figure, panels: Sequence[tuple[Axes, Sequence[Line2D]]], 
     if len(handles) > 1 and direct:
         label_ends(figure, panels)
     elif len(handles) > 1:
-        columns = min(len(handles), max(2, int(figure.get_figwidth() / 1.1)))
+        columns = legend_columns(list(handles), figure.get_figwidth())
         figure.legend(
             handles=list(handles.values()), loc="outside lower center", frameon=False, ncols=columns, handlelength=2.6
         )
+
+
+def legend_columns(names: Sequence[str], width: float) -> int:
+    """Returns the number of columns of a legend that is as wide as the picture, inches."""
+    return max(1, min(len(names), int(width / (HANDLE + LETTER * max(map(len, names))))))
 
 
 def label_ends(figure: Figure, panels: Sequence[tuple[Axes, Sequence[Line2D]]]) -> None:

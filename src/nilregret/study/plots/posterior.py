@@ -19,6 +19,7 @@ from ..posterior_band import PosteriorBand
 from ..study import Study
 from .base import BEST, MODEL, OBSERVED, new_figure, reward_label
 from .lines import inches, paper_style, save
+from .source import Source, study_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +32,7 @@ MOST_ARMS = 60  # Arms of several dimensions that are drawn, the best ones.
 
 
 def posterior(
-    source: Any,
+    source: Source,
     path: str | Path | None = None,
     *,
     context: Any = None,
@@ -44,6 +45,10 @@ def posterior(
     The domain has one dimension, or it is a list of arms. Arms of several dimensions are in order of their mean, the
     best 60 of them. For other domains there are `nilregret.plots.slices` and `nilregret.plots.contour`.
 
+    >>> import nilregret as nr
+    >>> result = nr.minimize(lambda x: (x - 0.3) ** 2, nr.Space(x=nr.Float(0, 1)), trials=6, progress=False)
+    >>> figure = nr.plots.posterior(result)
+
     Args:
         source: a study or a result.
         path: path of the picture, or None to save nothing. The ending names the format: .pdf, .svg or .png.
@@ -55,9 +60,7 @@ def posterior(
     Raises:
         InvalidInput: the domain has several dimensions and no arms, or the policy has no posterior.
     """
-    study = getattr(source, "study", source)
-    if not isinstance(study, Study):
-        raise InvalidInput("The picture of a posterior needs a study or a result.")
+    study = study_of(source)
     domain = study.policy.domain
     along = axes(domain)
     if not isinstance(study.policy, Policy) or (len(along) != 1 and not isinstance(domain, Arms)):

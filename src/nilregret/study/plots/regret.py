@@ -12,7 +12,7 @@ from ..._utils.checks import Array, one_of, shown
 from ..._utils.errors import InvalidInput
 from ..curves import half_interval
 from .base import new_figure
-from .lines import Line, draw_lines, inches, name_lines, paper_style, save
+from .lines import LETTER, Line, draw_lines, inches, legend_columns, name_lines, paper_style, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +25,7 @@ DWARFED = 5.0  # The largest line is this much above the middle of the others.
 DECADES = 1e-4  # A logarithmic axis shows no more below its top.
 MOST_IN_A_ROW, MOST_WITH_LABELS = 3, 2  # Panels.
 LABEL_HEIGHT = 0.16  # Inches of a label.
+LABEL_SHARE = 0.36  # The most that labels may take of the width of a panel.
 KINDS = {"cumulative": "cumulative regret", "simple": "simple regret", "average": "average regret"}
 
 
@@ -69,6 +70,13 @@ def regret(
 
     Each contender has a colour and a dash of its own. Names stand at the ends of the lines and do not overlap.
 
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 20), nr.SquaredExponential(0.2)
+    >>> world = nr.Environment(lambda x: x[:, 0], domain=arms, noise=0.1)
+    >>> policies = {"UCB": nr.gp_ucb(arms, kernel, noise=0.1), "EI": nr.expected_improvement(arms, kernel, noise=0.1)}
+    >>> result = nr.compare(policies, world, rounds=10, seeds=range(4))
+    >>> figure = nr.plots.regret(result, kind="simple", width="text")
+
     Args:
         runs: result of `nilregret.compare`, one run, or runs by name. By name of the environment and then by name of
             the contender, there is a panel for each environment.
@@ -78,7 +86,8 @@ def regret(
         height: height in inches. The default fits the panels and the labels.
         scale: vertical axis: "linear", "log", or "inset" for an enlarged part that leaves the largest line out. The
             default is "log" or "inset" where one contender dwarfs the others.
-        labels: "direct" for names at the ends of the lines, or "legend". The default is direct for up to two panels.
+        labels: "direct" for names at the ends of the lines, or "legend". The default is direct for up to two panels
+            with short names.
         x_label: label of the horizontal axis.
         y_label: label of the vertical axis. The default says the kind.
 
@@ -89,15 +98,16 @@ def regret(
     one_of("scale", scale, ["auto", "linear", "log", "inset"])
     one_of("labels", labels, ["auto", "direct", "legend"])
     groups = _groups(runs)
-    direct = labels == "direct" or (labels == "auto" and len(groups) <= MOST_WITH_LABELS)
     drawing = _Drawing(kind, scale, x_label, KINDS[kind] if y_label is None else y_label)
     place = {name: i for i, name in enumerate(dict.fromkeys(name for each in groups.values() for name in each))}
-    columns = min(len(groups), MOST_IN_A_ROW)
+    columns, wide = min(len(groups), MOST_IN_A_ROW), inches(width)
     rows = -(-len(groups) // columns)
-    wide = inches(width)
+    room = len(groups) <= MOST_WITH_LABELS and LETTER * max(map(len, place)) <= LABEL_SHARE * wide / columns
+    direct = labels == "direct" or (labels == "auto" and room)
     each = max(min(0.62 * wide / columns, 3.0), 1.5, LABEL_HEIGHT * len(place) * direct + 0.5)
     with paper_style():
-        figure = new_figure(wide, rows * each if height is None else inches(height))
+        legend = 0.0 if direct else LABEL_HEIGHT * -(-len(place) // legend_columns(list(place), wide))
+        figure = new_figure(wide, rows * each + legend if height is None else inches(height))
         axes: Any = figure.subplots(rows, columns, squeeze=False).reshape(-1)
         for ax in axes[len(groups) :]:
             ax.set_axis_off()

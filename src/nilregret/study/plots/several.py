@@ -43,6 +43,11 @@ def compare(
     Trials that failed or violated constraints count as trials and never as the best. The axis leaves out far worse
     values of the first tenth of the trials.
 
+    >>> import nilregret as nr
+    >>> space = nr.Space(x=nr.Float(0, 1))
+    >>> results = [nr.minimize(lambda x: x**2, space, trials=6, seed=seed, progress=False) for seed in (0, 1)]
+    >>> figure = nr.plots.compare(results)
+
     Args:
         studies: two to eight studies or results, by name or in a list. In place of a study, a list of studies.
         path: path of the picture, or None to save nothing. The ending names the format: .pdf, .svg or .png.
@@ -98,6 +103,11 @@ def edf(
     The height of a line at v is the share of the trials whose value is at most v. If the goal is to minimise, the
     better line is above, and if it is to maximise, below. Trials that failed count as trials, so that their line ends
     below 1, or begins above 0 if the goal is to maximise. The axis leaves out far outliers.
+
+    >>> import nilregret as nr
+    >>> space = nr.Space(x=nr.Float(0, 1))
+    >>> results = [nr.minimize(lambda x: x**2, space, trials=6, seed=seed, progress=False) for seed in (0, 1)]
+    >>> figure = nr.plots.edf(results)
 
     Args:
         studies: up to eight studies or results, by name or in a list. In place of a study, a list of studies.

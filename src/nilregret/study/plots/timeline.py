@@ -16,6 +16,7 @@ from ..best import told_best, without_violation
 from ..study import Study
 from .base import BEST, FAILED, MODEL, OBSERVED, new_figure
 from .lines import paper_style, save
+from .source import Source, study_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,11 +35,15 @@ KINDS: dict[str, tuple[str, str, Any]] = {
 }
 
 
-def timeline(source: Any, path: str | Path | None = None, *, width: float = 7.2) -> Figure:
+def timeline(source: Source, path: str | Path | None = None, *, width: float = 7.2) -> Figure:
     """Returns a picture of the trials over wall-clock time: a bar from each question to its answer.
 
     Trials that overlap are in different rows, so that the number of rows is the largest number of trials under way. A
     trial without an answer extends to the last event of the study. A gap in a row is time without work.
+
+    >>> import nilregret as nr
+    >>> result = nr.minimize(lambda x: (x - 0.3) ** 2, nr.Space(x=nr.Float(0, 1)), trials=6, progress=False)
+    >>> figure = nr.plots.timeline(result)
 
     Args:
         source: a study or a result, with at least one trial.
@@ -48,9 +53,9 @@ def timeline(source: Any, path: str | Path | None = None, *, width: float = 7.2)
     Raises:
         InvalidInput: there is no trial.
     """
-    study = getattr(source, "study", source)
-    if not isinstance(study, Study) or not len(study.trials):
-        raise InvalidInput("A timeline needs a study or a result with at least one trial.")
+    study = study_of(source)
+    if not len(study.trials):
+        raise InvalidInput("A timeline needs at least one trial.")
     trials = list(study.trials)
     spans = _spans(trials)
     lanes = np.array(lanes_of(spans))
