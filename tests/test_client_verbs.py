@@ -13,7 +13,7 @@ from nilregret.serve.client.remote import RemoteStudy
 from nilregret.serve.testing import Serving
 
 LEFT_OUT = {
-    "certainty": "thousands of joint draws are made where the posterior is",
+    **dict.fromkeys(["certainty", "importance"], "thousands of joint draws are made where the posterior is"),
     **dict.fromkeys(["close", "storage", "open"], "connections are the `Client`'s, and so are studies of a name"),
     **dict.fromkeys(["to_pandas", "add_from"], "files and tables are made here, of `export` and `trials`"),
     **dict.fromkeys(
