@@ -227,7 +227,6 @@ def test_a_file_has_limits(tmp_path):
     path = file_of(tmp_path)
     code, output = run(path)
     assert code == 0, output
-    assert ", not feasible" in output
     assert "best by posterior mean, of those that satisfied all constraints" in output
     table = output.split("satisfied all constraints")[1]
     tried = [int(line.split()[0]) for line in table.splitlines() if line.strip()[:1].isdigit()][:-1]
@@ -241,7 +240,6 @@ def test_a_file_has_limits(tmp_path):
 def test_a_file_says_that_nothing_satisfied_its_limits(tmp_path):
     code, output = run(file_of(tmp_path, ("<= 50", "<= 2"), ("trials = 14", "trials = 3")))
     assert code == 0, output
-    assert "nothing feasible yet" in output
     assert "no combination satisfied latency <= 2.0, so there is no best one" in output
 
 

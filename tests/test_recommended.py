@@ -119,7 +119,7 @@ def test_what_is_played_is_the_highest_drawn_bound():
     assert why.rule == "RandomisedBound"
     assert why.drawn == drawn != why.width == study.policy.confidence.width(20, None)
     assert why.score == pytest.approx(why.mean + why.drawn * why.chosen.std)
-    assert f"mean + {drawn:.6g} std, a width drawn for this round" in str(why)
+    assert f"mean + {drawn:.4g} std, a width drawn for this round" in str(why)
     assert json.loads(json.dumps(why.to_dict()))["drawn"] == drawn
     theorem = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=0.1))
     theorem.ask()
