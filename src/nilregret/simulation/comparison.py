@@ -190,13 +190,12 @@ class Comparison:
         return plots.regret(self, path, **{"kind": self.by, **options})
 
     def __str__(self) -> str:
-        from tabulate import tabulate
+        from ..study.terminal import plain, table
 
         headings, groups = self._cells()
         tables = []
         for environment, rows in groups.items():
-            table = tabulate(rows, headings, tablefmt="simple", disable_numparse=True)
-            tables.append(f"{self._caption(environment)}\n{table}")
+            tables.append(f"{self._caption(environment)}\n{plain(table(rows, headings, wide=True))}")
         return "\n\n".join(tables)
 
     def __repr__(self) -> str:
@@ -222,7 +221,14 @@ class Comparison:
     def _cells(self) -> tuple[list[str], dict[str, list[list[str]]]]:
         """Returns the headings, and the cells of each environment's rows."""
         limits = any(not math.isnan(row.violation) for row in self.table)
-        headings = ["policy", "cumulative regret", "difference", "simple regret", "difference", "wins"]
+        headings = [
+            "policy",
+            "cumulative regret",
+            "cumulative difference",
+            "simple regret",
+            "simple difference",
+            "wins",
+        ]
         groups: dict[str, list[list[str]]] = {environment: [] for environment in self.runs}
         for row in self.table:
             own = row.policy == row.reference
