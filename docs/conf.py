@@ -11,6 +11,11 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "_ext")]
 
+import numpy.typing
+
+# Signatures say "ArrayLike" by this name, and not the union of seven types that it stands for.
+numpy.typing.ArrayLike = type("ArrayLike", (), {"__module__": "numpy.typing"})
+
 import blocks
 import figures
 import links

@@ -138,3 +138,12 @@ def test_one_absurd_value_does_not_hide_the_rest():
     found = told(space, lambda x: x[0] + 1e6 * (x[2] > 0.9), 32).importance()
     assert found.value.total.argmax() == 2
     assert found.best.total[0] > found.best.total[1]
+
+
+def test_models_of_arms_have_an_overview_without_importance():
+    study = nr.Study(nr.auto(nr.Arms(range(3)), context=nr.Space(age=nr.Float(16, 90)), reward="bernoulli"))
+    for age in range(20, 90, 2):
+        study.tell(study.ask({"age": age}), float(age % 3 == 0))
+    with pytest.raises(nr.errors.InvalidInput, match="a model for each arm"):
+        nr.plots.importance(study)
+    assert nr.plots.overview(study).axes

@@ -174,6 +174,8 @@ def outside(target: str) -> str | None:
             return f"https://docs.python.org/3/library/{page}.html#{target}"
     module, _, _ = target.rpartition(".")
     top = target.split(".")[0]
+    if target.startswith("numpy.typing."):
+        return f"https://numpy.org/doc/stable/reference/typing.html#{target}"
     if module and top in PYTHON:
         return f"https://docs.python.org/3/library/{module}.html#{target}"
     if module and top in OTHERS:

@@ -16,6 +16,7 @@ from typing import NamedTuple, cast, final
 import numpy as np
 
 from .._utils.checks import Array, integer
+from .._utils.errors import InvalidInput
 from ..kernels import Kernel
 from .at_points import AtPoints
 from .feature_maps import NystromFeatures
@@ -128,8 +129,17 @@ def _path_in_span(posterior: WeightSpacePosterior, parts: list[PriorPath], rng: 
 
 
 def drawn_path(posterior: AtPoints, rng: np.random.Generator) -> Path:
-    """Returns a function drawn from the posterior of f."""
+    """Returns a function drawn from the posterior of f.
+
+    Raises:
+        InvalidInput: the posterior has a model for each arm, which are not drawn together.
+    """
     if not isinstance(posterior, WeightSpacePosterior):
+        if not hasattr(posterior, "dimension"):
+            raise InvalidInput(
+                "The policy has a model for each arm, so no function of arms and contexts together can be drawn.",
+                advice="`nr.plots.history` and `study.predict` show what is known.",
+            )
         return sample_path(cast(PointPosterior, posterior), rng)
     return _path_in_span(posterior, [] if posterior.span.exact else _prior_parts(posterior, WAVES, rng), rng)
 
