@@ -530,3 +530,63 @@ def test_the_service_keeps_it_with_the_answer():
         assert client.post(f"{AT}/observations", observation | {"std": "much"})[0] == 422
         events = client.get(f"{AT}/events")[1]["events"]
         assert [event["std"] for event in events if event["kind"] != "asked"][-2:] == [0.25, 0.5]
+
+
+PEAK = (390.0, 430.0, 470.0, 485.0, 495.0, 505.0, 520.0, 550.0, 600.0)
+
+
+@pytest.mark.parametrize("std", [None, 0.5, 2.0, 8.0, 20.0])
+def test_a_failed_trial_does_not_overrule_measurements_beside_it(std):
+    study = nr.Study(nr.auto(nr.Space(celsius=nr.Float(380, 620))), seed=0)
+    study.quiet = True
+    told = {x: 700 - ((x - 495) / 8) ** 2 for x in PEAK}
+    for x, reward in told.items():
+        study.add({"celsius": x}, reward, std=std)
+    trial = study.ask()
+    assert abs(trial.parameters["celsius"] - 495) < 15  # it fails where it is best
+    study.fail(trial, "the door was open")
+    means = study.predict([{"celsius": x} for x in PEAK])[0]
+    assert np.abs(means - list(told.values())).max() < 3 * (std or 1.0) + 8.0
+    assert 480 <= study.best().parameters["celsius"] <= 510
+
+
+def test_a_region_of_failures_is_left_beside_told_noise():
+    study = nr.Study(nr.auto(nr.Space(celsius=nr.Float(380, 620))), seed=1)
+    study.quiet = True
+    failed = []
+    for number in range(30):
+        trial = study.ask()
+        x = trial.parameters["celsius"]
+        if x > 500:
+            study.fail(trial, "too hot")
+            failed.append(number)
+        else:
+            study.tell(trial, 700 - ((x - 560) / 8) ** 2, std=8.0)
+    assert sum(number >= 15 for number in failed) <= 2
+    assert study.best().parameters["celsius"] > 475
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("answers", ["prompt", "late"])
+def test_failures_beside_told_noise_are_replayed(seed, answers, tmp_path):
+    """Weights of imputed values stay those with which they were learned, until a fit begins anew."""
+    rng, url = np.random.default_rng(seed), f"sqlite:///{tmp_path}/a.db"
+    policy = nr.auto(nr.Arms(rng.random((40, 2))), answers=answers)
+    with nr.Study(policy, seed=seed, storage=url, name="a") as study:
+        study.quiet = True
+        for _ in range(25):
+            trial = study.ask()
+            kind = rng.integers(4)
+            open_ = [each for each in study.trials if each.state == "pending"]
+            if kind == 0:
+                study.fail(trial, "no")
+            elif kind == 1:
+                study.tell(trial, rng.normal(), std=float(rng.choice([1e-9, 0.1, 3.0])))
+            elif len(open_) > 2:
+                study.tell(open_[0], rng.normal(), **({"std": 0.3} if kind == 2 else {}))
+        failed = [each for each in study.trials if each.state == "failed"]
+        if failed:
+            study.tell(failed[0], 0.5, revise=True)
+        mine = study.predict()
+    with nr.Study.open(storage=url, name="a") as again:
+        np.testing.assert_allclose(again.predict(), mine, rtol=1e-6, atol=1e-8)

@@ -340,7 +340,7 @@ def test_parts_follow_the_arguments():
     assert isinstance(nr.auto(SQUARE, answers="silent no").pending, nr.slots.Imputed)
     assert isinstance(nr.auto(SQUARE, answers="unknown").pending, nr.slots.LateOrNever)
     assert all(
-        nr.auto(SQUARE, answers=each).pending.failed == "worst" for each in ("prompt", "late", "silent no", "unknown")
+        nr.auto(SQUARE, answers=each).pending.failed == "weighed" for each in ("prompt", "late", "silent no", "unknown")
     )
     for world in ("drifting", "switching"):  # with whatever is forced at the beginning
         assert all(

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.gp.warping import Warp
+from nilregret.policy.engines import Units
+from nilregret.policy.function_values import gain_over
 from nilregret.study import importance as of
 from nilregret.study.factors import Factors
 
@@ -147,3 +150,24 @@ def test_models_of_arms_have_an_overview_without_importance():
     with pytest.raises(nr.errors.InvalidInput, match="a model for each arm"):
         nr.plots.importance(study)
     assert nr.plots.overview(study).axes
+
+
+def test_a_parameter_with_one_value_has_no_importance():
+    space = nr.Space(a=nr.Float(0, 1), b=nr.Choice("only"))
+    study = nr.Study(nr.gp_ucb(space.grid(9), nr.SquaredExponential(0.6), noise=0.05), seed=0)
+    for point in study.policy.domain.points[::2]:
+        study.add(point, 3.0 * point[0])
+    found = study.importance()
+    assert dict(zip(found.names, found.value.total.round(2), strict=True)) == {"a": 1.0, "b": 0.0}
+
+
+@pytest.mark.parametrize("incumbent", [-30.0, -4.0, 0.0, 0.4, 2.0])
+@pytest.mark.parametrize("warped", [False, True])
+@pytest.mark.parametrize(("mean", "std"), [(0.3, 0.8), (-1.0, 2.0), (0.2, 1e-6)])
+def test_the_gain_is_in_the_units_of_the_rewards(incumbent, warped, mean, std):
+    warp = Warp(np.array([-20.0, -3.0, -1.0, 0.5]), np.array([-2.0, -1.0, -0.2, 0.5])) if warped else None
+    units = Units(0.25, 1.5, warp)
+    draws = mean + std * np.random.default_rng(0).normal(size=400_000)
+    found = np.maximum(units.back(draws) - incumbent, 0.0)
+    error = found.std() / np.sqrt(len(found))
+    assert gain_over(incumbent, mean, std, units) == pytest.approx(found.mean(), rel=1e-4, abs=5.0 * error + 1e-9)

@@ -88,7 +88,7 @@ def test_a_batch_is_asked_for_together_and_its_points_differ():
     found = search(n_iter=7, batch_size=3).fit(X, y)
     assert len(found.trials_) == 7
     assert len({trial.parameters["C"] for trial in found.trials_}) == 7
-    assert found.policy_.pending == nr.slots.Hallucinated(failed="worst")
+    assert found.policy_.pending == nr.slots.Hallucinated(failed="weighed")
 
 
 def test_pipelines_options_of_any_kind_and_conditions():

@@ -401,3 +401,21 @@ def test_a_missing_library_is_named_with_its_extra(library, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(nr.NoRegretError, match=rf"pip install 'nilregret\[{extra}\]'"):
         nr.plots.history(tuned([1.0]), interactive=extra == "interactive")
+
+
+@pytest.mark.parametrize("name", ["overview", "importance"])
+@pytest.mark.parametrize("letters", [4, 38])
+def test_titles_of_panels_stay_within_the_picture(name, letters):
+    space = nr.Space(**{("parameter" * 5)[: letters - 1] + str(i): nr.Float(0, 1) for i in range(3)})
+    study = nr.Study(nr.auto(space), seed=0, name="titles")
+    study.quiet = True
+    for _ in range(12):
+        trial = study.ask()
+        a, b, c = trial.parameters.values()
+        study.tell(trial, 3 * a + 2 * b * c)
+    figure = getattr(nr.plots, name)(study)
+    figure.canvas.draw()
+    titles = [text for ax in figure.axes for text in (ax.title, ax._left_title) if text.get_text()]
+    assert titles
+    for text in titles:
+        assert text.get_window_extent().x1 <= figure.bbox.width, text.get_text()

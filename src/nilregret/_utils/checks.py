@@ -6,6 +6,7 @@ import math
 import operator
 import unicodedata
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
@@ -293,6 +294,8 @@ def one_of(name: str, value: Any, options: Iterable[str], *, why: str = "", advi
     known = list(options)
     if not isinstance(value, str) or value not in known:
         several = "one of " if len(known) > 1 else ""
+        close = get_close_matches(value, known, n=1) if isinstance(value, str) else ()
+        why = f"Did you mean {close[0]!r}? {why}" if close else why
         raise InvalidInput(
             f"`{name}` is {shown(value)}: it must be {several}{', '.join(map(repr, known))}. {why}".rstrip(),
             advice=advice,

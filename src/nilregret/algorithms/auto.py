@@ -343,7 +343,7 @@ def _memory(world: str) -> Memory:
 
 def _pending(answers: str, parallel: int) -> Pending:
     if answers == "silent no":
-        return Imputed(minimum=None, failed="worst")
+        return Imputed(minimum=None, failed="weighed")
     if answers == "unknown":
-        return LateOrNever(minimum=None, failed="worst")
-    return Hallucinated(failed="worst") if answers == "late" or parallel > 1 else Ignored(failed="worst")
+        return LateOrNever(minimum=None, failed="weighed")
+    return Hallucinated(failed="weighed") if answers == "late" or parallel > 1 else Ignored(failed="weighed")

@@ -15,7 +15,8 @@ A warp changes the noise by its slope (`gp.warping.warped_std`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, cast, final
 
@@ -72,12 +73,16 @@ class AnswerNoise:
         ridge: lambda of the posterior.
         units: the units of the posterior.
         size: returns the largest prior variance of f, squared units of the posterior.
+        noisy: answers with a noise of their own that the posterior begins with, by which imputed values are weighed.
     """
 
-    def __init__(self, policy: Policy, ridge: float, units: Units, size: Callable[[], float]) -> None:
+    def __init__(
+        self, policy: Policy, ridge: float, units: Units, size: Callable[[], float], noisy: Sequence[Trial] = ()
+    ) -> None:
         fitted = policy.fitting is not None or policy.noise == 0.0
         self._common = ridge if fitted else (policy.noise / units.unit) ** 2
         self._ridge, self.units, self._size = ridge, units, size
+        self._imputed = self._weight_of_imputed(noisy)
 
     @cached_property
     def _most(self) -> float:
@@ -93,10 +98,21 @@ class AnswerNoise:
         variance = self.variance(cast(float, trial.reward), cast(float, trial.std))
         return self._most if variance * self._most <= self._common else max(self._common / variance, LEAST)
 
+    def _weight_of_imputed(self, noisy: Sequence[Trial]) -> float:
+        """Returns the weight of values that no answer told, at most 1 (`Pending.failed`)."""
+        if not noisy:
+            return 1.0
+        told = [self.variance(cast(float, trial.reward), cast(float, trial.std)) for trial in noisy]
+        return min(max(self._common / math.sqrt(float(np.median(told)) * self._size()), LEAST), 1.0)
+
+    def is_lighter(self, trial: Trial) -> bool:
+        """Returns whether a trial stands for an imputed value whose weight is less than 1."""
+        return trial.reward is None and self._imputed < 1.0
+
     def entry(self, engine: Engine[Any], trial: Trial) -> Any:
         """Returns the entry of a trial in a belief, with its weight."""
         entry = engine.entry(trial)
-        if trial.std is None:
+        if trial.std is None and not self.is_lighter(trial):
             return entry
-        weight = self.weight(trial)
+        weight = self._imputed if trial.std is None else self.weight(trial)
         return entry._replace(weight=weight) if type(entry) is RepeatedPlays else RepeatedPlays(entry, weight=weight)

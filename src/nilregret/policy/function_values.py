@@ -15,11 +15,13 @@ from .._utils.randomness import Randomness
 from ..slots.envelope import Symmetric
 from ..slots.scores import ExpectedImprovement
 from .decide import posed
+from .engines import Units
 from .state import State
 
 Cells = tuple[Array, Array | None]  # points `(n, d)` and the context of each `(n, c)`, or None
 BLOCK = 64  # pairs whose covariance matrix is made at once
 LEAST_VARIANCE = 1e-300  # against a division by zero
+FAR, STEPS = 9.0, 4001  # standard deviations and places of an integral
 
 
 def medians(state: State, points: Array, contexts: Array | None) -> Array:
@@ -85,10 +87,34 @@ def expected_gain(state: State, incumbent: float) -> float:
     engine, posterior = state.outputs.engine, state.reward.posterior
     with engine.blas:
         point = engine.choose(posterior.belief, question._replace(score=score, limits=limits), None).point[None]
-    mean, std = posterior.units.rewards(*posterior.belief.predict(engine.cells_of(point, None)))
-    over = posterior.units.warped(incumbent)
-    gain = float(np.exp(score(Symmetric(1.0)(mean, np.maximum(std, LEAST_VARIANCE)), over))[0])
+    mean, std = (float(each[0]) for each in posterior.belief.predict(engine.cells_of(point, None)))
+    gain = gain_over(incumbent, mean, std, posterior.units)
     return gain if limits is None else gain * float(state.certain(point, None)[0])
+
+
+def gain_over(incumbent: float, mean: float, std: float, units: Units) -> float:
+    """Returns the expected improvement of a reward over a value, reward units.
+
+    Under a warp it is the integral of P(reward > y) over y above the value, by the trapezoidal rule.
+
+    Args:
+        incumbent: the value to improve on, reward units.
+        mean: mean of the reward in the units of the posterior, where it is normal.
+        std: its standard deviation.
+        units: of the posterior.
+    """
+    from scipy.special import ndtr
+
+    if units.warp is None:
+        found = Symmetric(1.0)(*units.rewards(np.array([mean]), np.array([max(std, LEAST_VARIANCE)])))
+        return float(np.exp(ExpectedImprovement()(found, incumbent))[0])
+    least = max((float(units.scaled(incumbent)) - mean) / max(std, LEAST_VARIANCE), -FAR)
+    if least > FAR:
+        return 0.0
+    places = np.linspace(least, FAR, STEPS)
+    rewards, above = units.back(mean + std * places), ndtr(-places)
+    below = float(rewards[0]) - incumbent  # of the part that is certain
+    return max(below, 0.0) + float((np.diff(rewards) * (above[1:] + above[:-1])).sum()) / 2.0
 
 
 def correlations(state: State, left: Cells, right: Cells) -> Array:

@@ -190,7 +190,7 @@ class OutputModel:
     def valid_for(self) -> str:
         """The claim for which the bounds of the next round are proved (see `Envelope`)."""
         spoilt = self.size is not None or (self.guess is not None and self.guess.refuted)
-        spoilt = spoilt or (bool(self.data.outcomes.failed) and self.policy.pending.failed == "worst")
+        spoilt = spoilt or (bool(self.data.outcomes.failed) and self.policy.pending.failed != "aside")
         return "none" if spoilt else self._valid_for
 
     def envelope(self, points: Any = None, context: Array | None = None, *, now: float = math.inf) -> Envelope:

@@ -90,13 +90,19 @@ class TrainedPosterior:
         self.in_use, self.ridge = kernel, regularization
         self.units = Units(scale.mean, scale.std, warp)
         size = partial(self.engine.largest_variance, kernel)
-        self.noise = AnswerNoise(self.policy, regularization, self.units, size)
+        self.noise = AnswerNoise(self.policy, regularization, self.units, size, self._noisy_trials())
         noise = noise_told(self.policy, regularization)
         columns, learning = len(self.policy.sides), self._learning
         self.bank = None if learning is None else learning.bank(kernel, columns, self.added, noise)
         self._batches = []
         self.begun += 1
         self._belief = self.empty(apart=self.policy.pending.hallucinates, bank=self.bank)
+
+    def _noisy_trials(self) -> list[Trial]:
+        """Returns the trials with a noise of their own, if imputed values depend on them."""
+        if self.policy.pending.failed != "weighed":
+            return []
+        return [trial for trial in self.trials if trial.std is not None]
 
     def empty(self, *, apart: bool = False, bank: Bank | Ensemble | None = None) -> Belief[Any]:
         """Returns an empty belief under the kernel in use (see `Engine.fresh` and `Prior`)."""
@@ -206,7 +212,9 @@ class TrainedPosterior:
     def revise(self, trial: Trial, target: float | None) -> None:
         """Replaces the entry of a trial that was answered, or played fewer times than asked for."""
         before, old = self.entries[trial.number]
-        if (before.repeats > 1 and before.times != trial.times) or before.std != trial.std:
+        lighter = self.noise.is_lighter
+        reweighed = before.std != trial.std or lighter(before) != lighter(trial)
+        if (before.repeats > 1 and before.times != trial.times) or reweighed:
             self.belief.drop(self._entry(before), old)
             self.belief.put_all([self._entry(trial)], [target])
         else:

@@ -160,7 +160,7 @@ class TrainingData:
             return None if target is None else Entry(trial, target)
         asked = self.pending.close(trial)
         imputed = self.posterior.is_imputed(trial.number)
-        if trial.reward is None and self._part.failed == "worst":
+        if trial.reward is None and self._part.failed != "aside":
             self.pending.dropped.add(trial.number)
             target = self._scaled(self._worst(trial))
         elif target is None:

@@ -18,7 +18,7 @@ from ..storage.record import Trial
 from .base import Part, Policy
 from .delay_law import Waits
 
-FAILED = ("aside", "worst")
+FAILED = ("aside", "worst", "weighed")
 LATE = ("drop", "accept")
 SAME_DISTANCE = 12  # decimals to which distances are compared, in units of the domain's sides
 NOISE_STDS = 6.0  # A reward lies this many noise standard deviations below the minimum of f once in 10^9 times.
@@ -83,9 +83,12 @@ class Pending(Part):
             case. "aside" does no more, and is right if failures do not depend on the point. "worst" also counts the
             trial as an observation of the smallest reward so far (the prior mean before the first). The policy then
             leaves a whole region of failures, and no bounds are proved.
+            "weighed" does the same beside answers that do not tell their noise (`std`). Beside others the value has the
+            geometric mean of two noise variances, the median one told and the prior one of f. Then measurements prevail
+            where there are some. So do the values of pending trials.
     """
 
-    failed: Literal["aside", "worst"] = "aside"
+    failed: Literal["aside", "worst", "weighed"] = "aside"
 
     as_answered: ClassVar[bool] = False  # True if every answer counts as observed, and the mean is of answers alone
     hallucinates: ClassVar[bool] = False  # True if trials may shrink the variance alone

@@ -116,12 +116,10 @@ def _of_arms(domain: Arms, first: int) -> list[Factor] | None:
     for axis in axes(domain):
         values = np.unique(domain.points[:, axis.columns], axis=0)
         columns = range(first + axis.columns.start, first + axis.columns.stop)
-        if len(values) > 1:
-            found.append(Factor(axis.name, values, columns))
-            count *= len(values)
+        found.append(Factor(axis.name, values, columns))
+        count *= len(values)
     full = count == len(np.unique(domain.points, axis=0))
-    constant = sum(len(factor.columns) for factor in found) < domain.dimension
-    return found if full and not conditional and not constant else None
+    return found if full and not conditional else None
 
 
 def check_several(factors: Factors) -> None:

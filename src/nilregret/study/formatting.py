@@ -147,3 +147,11 @@ def _shows(text: str, encoding: str | None) -> bool:
 def as_json(value: Any) -> str:
     """Returns a JSON document in plain ASCII, which every terminal and pipe can show."""
     return json.dumps(value, indent=1, allow_nan=False)
+
+
+def duration(seconds: float) -> str:
+    """Returns a duration as text: "0.2 s", "3 min", "5 h", "12 days"."""
+    for size, name, most in ((1.0, "s", 120.0), (60.0, "min", 120.0), (3600.0, "h", 72.0)):
+        if seconds < most * size:
+            return f"{seconds / size:.2g} {name}" if seconds < 10 * size else f"{seconds / size:.0f} {name}"
+    return f"{seconds / 86_400.0:,.0f} days"

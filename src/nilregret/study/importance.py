@@ -36,6 +36,7 @@ DRAWS = 32
 LEVELS = (0.05, 0.95)  # Ends of the interval.
 BEST = 0.1  # Share of the space that counts as best.
 LEAST = 1e-300  # Against a division by zero.
+LITTLE = 0.5  # Share of the variation that the trials determine, below which the order may change.
 FLAT = 1e-12  # Variance, as a share of the mean square, below which f is constant.
 
 
@@ -55,6 +56,16 @@ class Indices:
     total: Array
     first_interval: Array
     total_interval: Array
+
+    @property
+    def leaders(self) -> list[int]:
+        """The parameters that may be the most important one, by the intervals of `total`. None if all are 0."""
+        low, high = self.total_interval
+        top = int(self.total.argmax())
+        if not self.total[top] > 0.0:
+            return []
+        ranked = np.argsort(-self.total, kind="stable").tolist()
+        return [top, *(i for i in ranked if i != top and high[i] >= low[top])]
 
 
 @final
@@ -80,6 +91,12 @@ class Importance:
     def order(self) -> npt.NDArray[np.intp]:
         """Indices of the parameters, the most important one first."""
         return np.argsort(-self.value.total, kind="stable")
+
+    @property
+    def certainty(self) -> str:
+        """Says how much the trials determine."""
+        little = "; more trials may change the order" if self.explained < LITTLE else ""
+        return f"the trials determine {self.explained:.0%} of the variation{little}"
 
     def pairs(self, count: int | None = None) -> list[tuple[str, str]]:
         """Returns the pairs of parameters that interact most, the strongest first, or all pairs."""

@@ -58,6 +58,7 @@ class FitRunner:
         made: number of fits that were made.
         late: number of trials that were recorded while a fit was under way.
         error: the last error of a fit, until somebody takes it, or None.
+        failure: the last error in words, until a fit succeeds.
     """
 
     def __init__(self, replica: Replica, executor: FitExecutor | None) -> None:
@@ -67,11 +68,18 @@ class FitRunner:
         self._failed: dict[int, tuple[int, int]] = {}  # restarts and number of the fit, by channel
         self.made = self.late = 0
         self.error: Exception | None = None
+        self.failure = ""
 
     @property
     def under_way(self) -> int:
         """The number of fits that were begun and are not ready."""
         return len(self._running)
+
+    @property
+    def behind(self) -> int:
+        """The number of trials that were recorded since the oldest fit under way began."""
+        begun = list(self._running.values())
+        return len(self._replica.record) - min(begun) if begun else 0
 
     def begin(self) -> None:
         """Hands the fits that are due to the executor."""
@@ -113,12 +121,13 @@ class FitRunner:
     def _finish(self, job: FitJob, done: Future[Fit]) -> None:
         try:
             self._replica.offer(job, done.result())
-            self.made += 1
+            self.made, self.failure = self.made + 1, ""
         except CancelledError:
             self._end(job.channel)
             return
         except Exception as error:  # the fit, or its executor, failed, and nobody waits for the result
             self._failed[job.channel], self.error = (job.restarts, job.number), error
+            self.failure = str(error) or type(error).__name__
         self._end(job.channel)
         self.begin()  # more rewards may have come meanwhile
 

@@ -188,7 +188,7 @@ def _counts(trial: Trial, data: TrainingData, study: Study) -> bool:
     if trial.state == "abandoned":
         return False
     if trial.state == "failed":
-        return study.policy.pending.failed == "worst"
+        return study.policy.pending.failed != "aside"
     if trial.state == "pending" or trial.number in data.pending.dropped:
         return data.imputed(trial) is not None
     return data.target(trial) is not None

@@ -15,7 +15,6 @@ from .scene import Axis, Boxes, Line, Mark, Panel, Picture
 from .source import Source, study_of
 
 MOST_NAMED = 3  # Parameters that a title names.
-LITTLE = 0.5  # Share of the variation below which the picture warns that the model knows little.
 THICK = 0.36  # Half the height of a bar.
 
 
@@ -46,15 +45,9 @@ def importance(source: Source, path: str | Path | None = None, *, interactive: b
     left, right = importance_panels(found, study)
     picture = Picture(
         panels=[left, right.at(0, 1)], widths=(1.0, 1.0), size=(7.2, 1.7 + 0.32 * len(found.names)),
-        title=f"{study.name}: {explained(found)}", legend=True,
+        title=f"{study.name}: {found.certainty}", legend=True,
     )  # fmt: skip
     return draw(picture, path, interactive=interactive)
-
-
-def explained(found: Importance) -> str:
-    """Returns how much the trials determine, in words."""
-    little = "; more trials may change the order" if found.explained < LITTLE else ""
-    return f"the trials determine {found.explained:.0%} of the variation{little}"
 
 
 def importance_panels(found: Importance, study: Study) -> tuple[Panel, Panel]:
@@ -68,11 +61,9 @@ def importance_panels(found: Importance, study: Study) -> tuple[Panel, Panel]:
 
 def leaders(indices: Indices, names: Sequence[str]) -> str:
     """Returns the parameters that may be the most important one, by the intervals of their total indices."""
-    low, high = indices.total_interval
-    top = int(indices.total.argmax())
-    if not indices.total[top] > 0.0:
+    if not indices.leaders:
         return "nothing so far"
-    rest = [i for i in np.argsort(-indices.total, kind="stable").tolist() if i != top and high[i] >= low[top]]
+    top, *rest = indices.leaders
     if len(rest) >= MOST_NAMED:
         return "no single parameter"
     return (

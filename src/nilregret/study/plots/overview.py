@@ -11,7 +11,7 @@ from ..study import Study
 from .base import reward_label
 from .drawing import draw
 from .history import history_of, history_panels
-from .importance import explained, importance_panels
+from .importance import importance_panels
 from .scene import Panel, Picture
 from .slices import IN_A_ROW, slice_panels, slices_of
 from .source import Source, centre_of, named, study_of, value_range
@@ -78,7 +78,7 @@ def _importance(study: Study) -> tuple[list[Panel], list[str] | None]:
     except InvalidInput:
         return [], None
     panel, _ = importance_panels(found, study)
-    said = explained(found).replace("; ", "\n")
+    said = found.certainty.replace("; ", "\n")
     return [replace(panel, title=f"{panel.title}\n{said}")], [found.names[i] for i in found.order]
 
 

@@ -193,7 +193,7 @@ def _model(one: Slice, low: float, high: float) -> list[Mark]:
     marks: list[Mark] = []
     if one.untried:
         starts, stops = np.array(one.untried).T
-        marks.append(Boxes(starts, stops, None, None, "observed", "nothing tried", 0.35, hatched=True))
+        marks.append(Boxes(starts, stops, None, None, "observed", "few trials near", 0.35, hatched=True))
     for i, label, opacity in BANDS:
         if _by_bars(one.axis):
             marks.append(Boxes(at - HALF, at + HALF, inside[i], inside[-1 - i], "model", label, opacity))

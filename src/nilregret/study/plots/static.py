@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 SMALL, DPI = 8.0, 150
 LETTERS = 12.0  # Of a title on an inch.
+TICK_LETTERS = 13.0  # Of the name of a place on an inch.
+BESIDE = 0.6  # Inches of a panel beside its axes.
+FEWEST = 14  # Letters in a line of a panel's title.
 
 
 def static_figure(picture: Picture, path: str | Path | None) -> Figure:
@@ -27,9 +31,11 @@ def static_figure(picture: Picture, path: str | Path | None) -> Figure:
     grid = figure.add_gridspec(
         len(picture.heights), len(picture.widths), height_ratios=picture.heights, width_ratios=picture.widths
     )
+    room = picture.size[0] - _beside(picture)
     for panel in picture.panels:
         rows, columns = slice(panel.row, panel.row + panel.rows), slice(panel.column, panel.column + panel.columns)
-        _draw_panel(figure.add_subplot(grid[rows, columns]), panel, look)
+        share = sum(picture.widths[columns]) / sum(picture.widths)
+        _draw_panel(figure.add_subplot(grid[rows, columns]), panel, look, room * share)
     if picture.title:
         figure.suptitle(_cut(picture), fontsize=10, x=0.01, horizontalalignment="left", color=look.text)
     if picture.legend:
@@ -52,14 +58,29 @@ def _cut(picture: Picture) -> str:
     return picture.title if len(picture.title) <= most else f"{picture.title[: most - 1]}…"
 
 
-def _draw_panel(ax: Axes, panel: Panel, look: Theme) -> None:
+def _beside(picture: Picture) -> float:
+    """Returns the inches of a picture that are beside its axes: names of places, numbers and labels."""
+    names = dict.fromkeys(range(len(picture.widths)), 0.0)
+    for panel in picture.panels:
+        letters = max((len(line) for _, words in panel.y.ticks or () for line in words.split("\n")), default=0)
+        names[panel.column] = max(names[panel.column], letters / TICK_LETTERS)
+    return sum(names.values()) + BESIDE * len(names)
+
+
+def _wrapped(title: str, inches: float) -> str:
+    """Returns the title of a panel, each line wrapped to a width."""
+    most = max(int(LETTERS * inches), FEWEST)
+    return "\n".join(fill(line, most) for line in title.split("\n"))
+
+
+def _draw_panel(ax: Axes, panel: Panel, look: Theme, inches: float) -> None:
     ax.set_facecolor(look.surface)
     _set_axis(ax, "x", panel.x, look)
     _set_axis(ax, "y", panel.y, look)
     for mark in panel.marks:
         _DRAW[type(mark)](mark, ax, look)
     if panel.title:
-        ax.set_title(panel.title, fontsize=9.5, loc="left", color=look.text)
+        ax.set_title(_wrapped(panel.title, inches), fontsize=9.5, loc="left", color=look.text)
     for side, spine in ax.spines.items():
         spine.set_visible(panel.framed and side in ("left", "bottom"))
         spine.set_color(look.text)
