@@ -1,4 +1,4 @@
-"""How soon a study's page shows its first picture in a real browser, and what it weighs.
+"""How soon the pages of the dashboard are there in a real browser, and what they weigh.
 
     python benchmarks/dashboard.py
 
@@ -6,7 +6,8 @@ A study of many trials in an SQLite file, `nilregret serve` in a process of its 
 server opens a study when it is first asked for; then the page is loaded afresh several times. Given are the time from
 the request to the frame in which the first picture is drawn (median and longest), to that in which every part of the
 page is there, and the processor time for all of it: on a busy machine the others are longer. The page of an empty
-study is what any page takes. Where there is no browser, the server's part alone is measured.
+study is what any page takes. The list of 1,000 studies, each tab and the grid come after that. Where there is no
+browser, the server's part alone is measured.
 """
 
 import argparse
@@ -24,8 +25,10 @@ import numpy as np
 import nilregret as nr
 from nilregret.serve.dashboard.files import bytes_of_scripts
 from nilregret.serve.testing import in_a_process
+from nilregret.storage import SqlStorage
 
 AT_ONCE = 5000  # trials of one transaction while the study is made
+TABS = ("", "explore", "trials", "worth", "health", "settings")
 FIRST = "performance.getEntriesByName('nilregret-first-picture').map(each => each.startTime)[0]"
 ALL_THERE = """() => !document.body.innerText.includes('looking ...') && !document.querySelector('.htmx-request')
   && [...document.querySelectorAll('[data-picture]')].every(each => each.hasAttribute('data-drawn'))"""
@@ -55,6 +58,52 @@ def processors(server):
         mine |= more
     theirs = mine - {os.getpid(), server.pid}
     return np.array([used[server.pid], sum(used[number] for number in theirs)])
+
+
+def make_list(url, count):
+    """Studies of which each twentieth has 60 answers."""
+    storage = SqlStorage(url)
+    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1).to_json()
+    for i in range(count):
+        storage.find_or_make(f"study {i}", policy=policy, goal="maximize", seed=0, about="{}")
+    storage.close()
+    for i in range(0, count, 20):
+        with nr.Study.open(storage=url, name=f"study {i}") as study:
+            study.quiet = True
+            study.tell_many([(trial, 0.5) for trial in study.ask(count=60)])
+
+
+def measure_live(browser, base, url, count, repeats):
+    """Prints the seconds from a tell in another process until the page of a study shows it."""
+    page, found = browser.new_page(), []
+    page.goto(f"{base}/studies/of-{count}")
+    with nr.Study.open(storage=url, name=f"of-{count}") as study:
+        study.quiet = True
+        for i in range(repeats):
+            page.wait_for_timeout(1000)
+            study.tell(study.ask(), 0.5)
+            begin, wanted = time.perf_counter(), f"{count + i + 1:,}"
+            while wanted not in page.inner_text("main"):
+                page.wait_for_timeout(10)
+            found.append(time.perf_counter() - begin)
+    page.close()
+    print(f"live: a tell is shown after {statistics.median(found):.2f} s (longest {max(found):.2f})")
+
+
+def measure_parts(base, count):
+    """Seconds until the server has answered, the least of five: of the list, of each tab and of the grid."""
+    here = f"{base}/studies/of-{count}"
+    grid = f"{here}/part/grid?"
+    pages = {"list of 1,000 more studies": f"{base}/studies", "searched": f"{base}/studies?q=study+9&sort=-trials"}
+    pages |= {f"tab {tab or 'overview'}": f"{here}/{tab}".rstrip("/") for tab in TABS}
+    pages |= {
+        "grid, last page": f"{grid}page={count // 50}", "grid, sorted": f"{grid}sort=reward&descending=1",
+        "grid, filtered": f"{grid}from.reward=0.5&to.reward=0.6&sort=asked_at",
+        "parallel axes": f"{here}/part/parallel",
+    }  # fmt: skip
+    for name, address in pages.items():
+        first, _ = fetch(address)
+        print(f"  {name}: {first:.3f} s, then {min(fetch(address)[0] for _ in range(5)):.3f} s")
 
 
 def fetch(address):
@@ -107,6 +156,7 @@ def main():
         url = f"sqlite:///{folder}/studies.db"
         for count in (0, *given.trials):
             make(url, f"of-{count}", count)
+        make_list(url, 1000)
         process, said = stack.enter_context(in_a_process("--storage", url))
         base = said["dashboard"].rstrip("/")
         browser = None
@@ -122,7 +172,12 @@ def main():
             took = measure(f"{count:,} trials", f"{base}/studies/of-{count}", process, browser, given.repeats)
             if took is not None and nothing:
                 print(f"  {took / nothing:.1f} times the page of an empty study")
+        measure_parts(base, max(given.trials))
         if browser is not None:
+            measure_live(browser, base, url, max(given.trials), given.repeats)
+            measure("list of 1,000 studies", f"{base}/studies", process, browser, given.repeats)
+            for tab in TABS[1:]:
+                measure(f"tab {tab}", f"{base}/studies/of-{max(given.trials)}/{tab}", process, browser, given.repeats)
             browser.close()
 
 

@@ -18,6 +18,12 @@ from nilregret.serve.dashboard import ROUTES
 from nilregret.storage import MemoryStorage
 from nilregret.storage.base import Change
 
+TABS = ("", "/explore", "/trials", "/worth", "/health", "/settings")
+LOADED = (
+    "head", "progress", "worth", "beliefs", "standing", "grid", "health", "evaluation", "signals", "importance",
+    "parallel",
+)  # fmt: skip
+PARTS = (*TABS, *(f"/part/{name}" for name in LOADED))  # pages of a study, and what they load
 MARKUP = "<script>alert(1)<img src=x onerror=alert(2)>"
 KERNEL = nr.SquaredExponential(0.2)
 
@@ -205,18 +211,21 @@ class Pages:
         self.app = create_app(self.storage, access=Middleware(lambda app: app), routes=ROUTES)
         self.caller = Caller("default", "reader", None) if caller is None else caller
 
-    def get(self, path, **headers):
-        return asyncio.run(self._get(path, headers))
+    def get(self, path, *, method="GET", body=b"", **headers):
+        return asyncio.run(self._get(path, method, body, headers))
 
-    async def _get(self, path, headers):
+    async def _get(self, path, method, body, headers):
         parts, said = urlsplit(path), []
         scope = {
-            "type": "http", "method": "GET", "path": unquote(parts.path), "raw_path": parts.path.encode(),
-            "query_string": parts.query.encode(), "root_path": "", "scheme": "http", "server": ("test", 80),
+            "type": "http", "method": method, "path": unquote(parts.path), "raw_path": parts.path.encode(),
+            "query_string": parts.query.encode(),
+            "root_path": "", "scheme": "http", "server": ("test", 80),
             "headers": [(name.replace("_", "-").lower().encode(), value.encode()) for name, value in headers.items()],
             "state": {"caller": self.caller},
         }  # fmt: skip
-        bodies = itertools.chain([{"type": "http.request", "body": b""}], itertools.repeat({"type": "http.disconnect"}))
+        bodies = itertools.chain(
+            [{"type": "http.request", "body": body}], itertools.repeat({"type": "http.disconnect"})
+        )
 
         async def receive():
             return next(bodies)

@@ -14,8 +14,8 @@ from nilregret.serve.dashboard.views.changes import changes
 from nilregret.serve.dashboard.views.comparison import compare
 from nilregret.serve.dashboard.views.constraints import constraints_view
 from nilregret.serve.dashboard.views.delays import delays
+from nilregret.serve.dashboard.views.grid import PER_PAGE, grid_view
 from nilregret.serve.dashboard.views.pictures import (
-    duration,
     many,
     measured,
     running_mean,
@@ -25,17 +25,21 @@ from nilregret.serve.dashboard.views.pictures import (
 )
 from nilregret.serve.dashboard.views.posterior import posterior_view
 from nilregret.serve.dashboard.views.progress import progress
-from nilregret.serve.dashboard.views.status import description, is_unchanged, order_of, status, status_of_summary
-from nilregret.serve.dashboard.views.trials import PER_PAGE, explanation_view, trial_record, trials_page
+from nilregret.serve.dashboard.views.settings import description
+from nilregret.serve.dashboard.views.status import is_unchanged, order_of, status
+from nilregret.serve.dashboard.views.studies_list import Wanted, item_of, listed, sparkline
+from nilregret.serve.dashboard.views.trials import explanation_view, trial_record
 from nilregret.serve.dashboard.views.value_of_learning import value_view
 from nilregret.serve.deadlines import Rule
+from nilregret.serve.study_notes import NONE, StudyNotes
+from nilregret.storage import MemoryStorage
 from nilregret.storage.sql import SqlStorage
+from nilregret.study.formatting import duration
 
 from .dashboard import KERNEL, KINDS, arms, hill, noise, play, studies
 from .reference import mapped
 
 NOW = 1_750_010_000.0
-SAME = ("goal", "algorithm", "trials", "pending", "state", "state_why")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +56,7 @@ def test_every_view_of_every_study_is_what_json_can_hold_and_looking_changes_not
     before = (order_of(study), repr(study))
     found = [
         progress(study), value_view(study), posterior_view(study), delays(study, now=NOW), changes(study),
-        constraints_view(study), status(study, now=NOW), description(study), trials_page(study, {}),
+        constraints_view(study), status(study, now=NOW), description(study), grid_view(study, []),
     ]  # fmt: skip
     assert len(json.dumps(found, allow_nan=False)) > 500
     assert (order_of(study), repr(study)) == before
@@ -76,15 +80,15 @@ def test_a_study_without_trials_and_one_of_failures_say_so(made):
     assert status(failed, now=NOW)["best"] is None
 
 
-def test_a_study_is_quiet_after_a_day_and_an_hour_after_its_last_answer():
+def test_a_study_is_silent_after_a_day_and_an_hour_after_its_last_answer():
     study = nr.Study(arms(), clock=lambda: NOW)
     waits_for = study.ask()
     for _ in range(3):
         study.tell(study.ask(), 0.5)
-    assert status(study, now=NOW + 86_000.0)["state"] == "running"  # an answer is waited for
-    assert status(study, now=NOW + 90_000.0)["state"] == "quiet"
+    assert status(study, now=NOW + 86_000.0)["state"] == "learning"  # an answer is waited for
+    assert status(study, now=NOW + 90_000.0)["state"] == "silent"
     study.tell(waits_for, 0.5)
-    assert [status(study, now=NOW + after)["state"] for after in (600.0, 7200.0)] == ["running", "quiet"]
+    assert [status(study, now=NOW + after)["state"] for after in (600.0, 7200.0)] == ["learning", "silent"]
     known = status(study, now=NOW)["known"]
     assert [is_unchanged(study, known, now=NOW + after) for after in (600.0, 7200.0)] == [True, False]
 
@@ -132,18 +136,18 @@ def test_estimates_have_the_digits_that_are_known_and_ranges_hold_what_they_did(
     assert measured(2555.3, 661.2) == ("2,560", "1,890 to 3,220")
     assert measured(98.87, 103.3) == ("100", "\u221210 to 210")
     assert measured(0.0081, 0.0473) == ("0.008", "\u22120.040 to 0.056")
-    assert measured(5_640_034_839.0, 1.87e9) == ("5.6 billion", "3.7 billion to 7.6 billion")
+    assert measured(5_640_034_839.0, 1.87e9) == ("5.6 \u00d7 10\u2079", "3.7 \u00d7 10\u2079 to 7.6 \u00d7 10\u2079")
     assert measured(1.819, 1e-9) == ("1.81900", "1.81899 to 1.81901")
     assert measured(-0.001, 5.0) == ("0.0", "\u22125.1 to 5.0")
     assert measured(0.5, 0.0) == ("0.5", "0.5 to 0.5")
-    assert measured(1e-300, 1e-300)[0] == "1e\u2212300"
-    assert measured(1e99, 1e98)[1] == "9e+98 to 1.1e+99"
+    assert measured(1e-300, 1e-300)[0] == "10\u207b\u00b3\u2070\u2070"
+    assert measured(1e99, 1e98)[1] == "9 \u00d7 10\u2079\u2078 to 1.1 \u00d7 10\u2079\u2079"
 
 
 def test_words_are_counted_in_english():
     said = [many(count, what) for count, what in ((1, "study"), (2, "study"), (0, "trial"), (1, "play"), (3, "play"))]
     assert said == ["1 study", "2 studies", "0 trials", "1 play", "3 plays"]
-    assert many(2_000_000_000, "play") == "2 billion plays"
+    assert many(2_000_000_000, "play") == "2 \u00d7 10\u2079 plays"
 
 
 def test_running_means_of_runs_count_every_play():
@@ -472,7 +476,7 @@ def test_only_rounds_that_must_satisfy_a_constraint_violate_it():
             study.add([1.0], 1.0, constraints=[0.5])
         crosses = [each for each in progress(study)["dots"] if each["shape"] == "cross"]
         assert sum(len(each["x"]) for each in crosses) == violations
-        assert sum(row["violates"] for row in trials_page(study, {})["rows"]) == violations
+        assert sum(row["violates"] for row in grid_view(study, [])["rows"]) == violations
         highest = progress(study)["layers"][0]["series"][1]
         assert highest["name"] == "highest told" + " without a violation" * bool(violations)
         assert (highest["values"][-1] == 1.0) == (not violations)
@@ -581,14 +585,11 @@ def test_of_many_constraints_those_most_in_the_way_are_drawn():
 
 def test_trials_are_listed_page_by_page_the_latest_first(made):
     study = made["of_changes"]
-    first, last = trials_page(study, {}), trials_page(study, {"page": "4"})
+    first, last = grid_view(study, []), grid_view(study, [("page", "4")])
     assert [each["number"] for each in first["rows"]] == list(range(159, 159 - PER_PAGE, -1))
     assert [each["number"] for each in last["rows"]] == list(range(9, -1, -1))
-    assert trials_page(study, {"page": "99"})["page"] == 4
-    assert trials_page(made["of_failures"], {"state": "failed"})["count"] == 4
-    for query in ({"page": "0"}, {"page": "x"}, {"state": "lost"}):
-        with pytest.raises(InvalidInput):
-            trials_page(study, query)
+    assert grid_view(study, [("page", "99")])["page"] == 4
+    assert grid_view(made["of_failures"], [("state", "failed")])["count"] == 4
 
 
 def test_a_trial_shows_what_was_told_before_it_was_corrected(made):
@@ -647,5 +648,87 @@ def test_a_line_of_a_study_that_nobody_has_opened_says_what_it_says_of_an_open_o
         if number < answers:
             study.tell(trial, 1.0)
     now = trial.asked_at + later
-    line, opened = status_of_summary(*storage.summaries()[0], now=now), status(study, now=now)
-    assert [line[key] for key in SAME] == [opened[key] for key in SAME]
+    line, opened = item_of("s", storage.listed()[0], NONE, now=now), status(study, now=now)
+    known = line.stored.summary
+    assert (line.state, line.why) == (opened["state"], opened["state_why"])
+    assert (known.trials, known.pending, known.last_at) == (opened["trials"], opened["pending"], opened["last_at"])
+    storage.close()
+
+
+@pytest.mark.parametrize("where", ["memory", "sqlite"])
+def test_the_list_finds_sorts_and_pages(where, tmp_path):
+    storage = MemoryStorage() if where == "memory" else SqlStorage(f"sqlite:///{tmp_path}/s.db")
+    for i in range(120):
+        storage.find_or_make(f"study {i}", policy=arms().to_json(), goal="maximize", seed=0, about="{}")
+    study = nr.Study.open(storage=storage, name="study 7")
+    rewards = [0.5, -1.0, 2.0]
+    for reward in rewards:
+        study.tell(study.ask(), reward)
+    study.ask()
+    tagged = {3: StudyNotes(tags=("shop",)), 4: StudyNotes(archived=True), 5: StudyNotes(note="Old Oven")}
+    items = [item_of(each.name, each, tagged.get(i, NONE), now=0.0) for i, each in enumerate(storage.listed())]
+
+    def names(**query):
+        shown, facts = listed(items, Wanted.of(query), now=0.0)
+        return [item.name for item in shown], facts
+
+    first, facts = names()
+    assert (first[0], len(first), facts["count"], facts["pages"], facts["archived"]) == ("study 119", 50, 119, 3, 1)
+    assert names(page="3")[0][-1] == names(page="99")[0][-1] == "study 0"
+    assert names(q="shop")[0] == names(tag="shop")[0] == ["study 3"]
+    assert names(q="oven OLD")[0] == ["study 5"]
+    assert names(archived="1")[0] == ["study 4"]
+    assert names(sort="-trials")[0][0] == names(state="learning")[0][0] == "study 7"
+    assert names(q="no such")[1]["count"] == 0
+    assert storage.latest_rewards([storage.find("study 7").id], 3) == {storage.find("study 7").id: rewards[1:]}
+    storage.close()
+
+
+@pytest.mark.parametrize(
+    "query", [{"state": "x"}, {"age": "2"}, {"sort": "x"}, {"page": "0"}, {"page": "x"}, {"page": "9" * 20}]
+)
+def test_a_list_of_nonsense_is_refused(query):
+    with pytest.raises(nr.errors.InvalidInput, match="There is no"):
+        Wanted.of(query)
+
+
+def test_a_sparkline_stays_within_its_box():
+    for rewards in ([1.0, 1.0], [0.0, 1e308, -1e308], [3.0], [], [1e-300, 2e-300, 5.0]):
+        points = [tuple(map(float, point.split(","))) for point in sparkline(rewards).split()]
+        assert len(points) == (len(rewards) if len(rewards) > 1 else 0)
+        assert all(0 <= x <= 96 and 0 <= y <= 24 for x, y in points)
+
+
+def of_many(count, seed=0):
+    """Most rewards lie near 0, one in fifty at 3 or -3: extremes alone would draw two bands and a void."""
+    study, rng = nr.Study(arms()), np.random.default_rng(seed)
+    study.quiet = True
+    trials = study.ask(count=count)
+    rewards = rng.normal(0.0, 0.1, count) + 3.0 * rng.choice([0, 1, -1], count, p=[0.96, 0.02, 0.02])
+    study.tell_many(list(zip(trials, rewards.tolist(), strict=True)))
+    return study, rewards
+
+
+def test_many_answers_are_drawn_by_their_quantiles():
+    study, rewards = of_many(5000)
+    found = progress(study, columns=200)
+    assert found["thinned"]
+    values = {each["name"]: each["values"] for each in found["layers"][0]["series"]}
+    lowest = found["layers"][0]["series"][0]["values"]
+    parts = np.array_split(rewards, 100)
+    np.testing.assert_allclose(values["median of 50 answers"], [np.median(part) for part in parts], rtol=1e-5)
+    np.testing.assert_allclose(lowest, [np.quantile(part, 0.05) for part in parts], rtol=1e-5)
+    assert [band["name"] for band in found["bands"]] == ["9 in 10 of 50 answers", "the middle half"]
+    dots = found["dots"][0]
+    assert max(dots["y"]) == pytest.approx(rewards.max(), rel=1e-5)
+    assert len(dots["x"]) <= 200
+    assert len(json.dumps(found)) < 60_000
+
+
+def test_a_part_of_many_answers_has_points_again():
+    study, rewards = of_many(5000)
+    found = progress(study, columns=200, between=(100.0, 220.0))
+    assert not found["thinned"]
+    np.testing.assert_allclose(found["dots"][0]["y"], rewards[100:221], rtol=1e-5)
+    assert found["summary"] == progress(study, columns=200)["summary"]
+    assert progress(study, columns=200, between=(9e9, 1e10))["thinned"]  # nothing is there

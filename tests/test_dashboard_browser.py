@@ -7,13 +7,15 @@ import sys
 import time
 from urllib.parse import quote
 
+import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.serve.dashboard.views.pictures import short
 from nilregret.storage import SqlStorage
 
 from .browser import PHONE, SECONDS, WIDE, opened, started
-from .dashboard import KINDS, MARKUP, arms, copied, hill, play, studies
+from .dashboard import KINDS, MARKUP, TABS, arms, copied, hill, play, studies
 from .serving import Served
 
 SEEN = (
@@ -139,7 +141,6 @@ def test_the_list_stays_up_to_date_by_itself_and_leaves_the_visitor_in_peace(bro
         page.set_viewport_size({"width": 1200, "height": 500})
         row = page.locator("tr", has_text="first of the list")
         row.get_by_role("link").focus()
-        page.evaluate("window.mark = document.querySelector('#studies tbody tr')")
         seen = "document.activeElement.getBoundingClientRect().top"  # whatever grows above it
         where = page.evaluate(seen)
         first.tell(first.ask(), 77.0)
@@ -147,13 +148,16 @@ def test_the_list_stays_up_to_date_by_itself_and_leaves_the_visitor_in_peace(bro
         assert page.evaluate("document.activeElement.textContent") == "first of the list"
         assert abs(page.evaluate(seen) - where) < 2
         count = page.locator("#studies tbody tr").count()
+        row.get_by_role("checkbox").check()
+        row.get_by_role("link").focus()
+        where = page.evaluate(seen)
         play(nr.Study(arms(), storage=url, name="second of the list"), 1, hill)
         page.locator("tr", has_text="second of the list").wait_for()
         assert page.evaluate("document.activeElement.textContent") == "first of the list"
         assert abs(page.evaluate(seen) - where) < 2
-        assert page.evaluate("document.querySelector('#studies tbody tr').innerText.includes('looking')") is False
+        assert row.get_by_role("checkbox").is_checked()  # what was ticked stays ticked
         status = page.get_by_role("status").filter(has_text="studies")
-        assert status.inner_text() == f"{count + 1} studies, the oldest first."
+        assert status.inner_text() == f"{count + 1} studies, newest first."
         page.set_viewport_size({"width": 375, "height": 6000})
         words = "[...document.querySelectorAll('#studies tr')].map(each => each.innerText).join(' ')"
         until(page, f"/second of the list[^]*\\b1 trial\\s/.test({words})")
@@ -227,7 +231,7 @@ def test_a_study_of_any_name_is_reached_through_the_list(browser, base, url, nam
         page.get_by_role("link", name=name, exact=True).click()
         page.get_by_role("heading", name=name, exact=True, level=1).wait_for()
         settled(page)
-        page.get_by_role("link", name="All trials").click()
+        page.get_by_role("link", name="Trials", exact=True).click()
         page.get_by_role("link", name="1", exact=True).click()
         settled(page)
         assert page.locator("h1").inner_text() == f"Trial 1 of {name}"
@@ -242,7 +246,7 @@ def test_everything_can_be_reached_from_the_keyboard(browser, base):
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
         page.keyboard.press("Enter")
-        for _ in range(40):
+        for _ in range(90):
             page.keyboard.press("Tab")
             if page.evaluate("document.activeElement.textContent") == "of_arms":
                 break
@@ -265,7 +269,7 @@ def test_everything_can_be_reached_from_the_keyboard(browser, base):
 
 def test_a_map_is_read_from_the_keyboard(browser, base):
     with opened(browser, base) as page:
-        page.goto(at(base, "of_a_box"))
+        page.goto(at(base, "of_a_box", "/explore"))
         settled(page)
         page.locator("#picture-map .drawing").focus()
         page.keyboard.press("ArrowUp")
@@ -315,18 +319,18 @@ def test_light_and_dark_go_by_the_visitor_and_can_be_read(browser, base, scheme)
 
 def test_contexts_points_and_constraints_are_chosen_by_hand(browser, base):
     with opened(browser, base) as page:
-        page.goto(at(base, "of_contexts"))
+        page.goto(at(base, "of_contexts", "/explore"))
         settled(page)
         before = page.evaluate(picture("slice-0"))
         page.get_by_label("load", exact=True).fill("0.05")
         page.get_by_label("load", exact=True).press("Enter")
         until(page, f"before => {picture('slice-0')} != before", before)
-        page.goto(at(base, "of_a_space", "?p2=0"))
+        page.goto(at(base, "of_a_space", "/explore?p2=0"))
         settled(page)
         assert page.get_by_label("share", exact=True).count() == 0
         page.get_by_label("kind", exact=True).select_option("gated")
         page.get_by_label("share", exact=True).wait_for()
-        page.goto(at(base, "of_constraints", "?channel=2"))
+        page.goto(at(base, "of_constraints", "/explore?channel=2"))
         settled(page)
         assert "constraint 2" in page.locator("#picture-slice-0 .summary").inner_text()
         assert page.wrong == []
@@ -334,7 +338,7 @@ def test_contexts_points_and_constraints_are_chosen_by_hand(browser, base):
 
 def test_the_choice_to_compare_with_is_named_by_its_trial(browser, base):
     with opened(browser, base) as page:
-        page.goto(at(base, "of_arms"))
+        page.goto(at(base, "of_arms", "/worth"))
         settled(page)
         page.get_by_label("Compare with the choice of trial").fill("9999")
         page.get_by_role("button", name="Compare").click()
@@ -354,7 +358,7 @@ def test_pages_have_landmarks_and_names_for_what_hears_them(browser, base):
         pictures = page.locator("[role=img]").all()
         assert all(len(each.get_attribute("aria-label")) > 20 for each in pictures)
         assert page.locator("html").get_attribute("lang") == "en"
-        assert all(each.strip() for each in page.locator("button, a").all_inner_texts())
+        assert all(each.strip() for each in page.locator("button, a").all_text_contents())
 
 
 def test_who_has_no_token_is_asked_for_one(browser, base, tmp_path):
@@ -382,3 +386,67 @@ def test_who_has_no_token_is_asked_for_one(browser, base, tmp_path):
             page.get_by_role("button", name="Log out").click()
             page.wait_for_url("**/login**")
             assert page.wrong == []
+
+
+def test_numbers_are_said_the_same_way_by_server_and_browser(browser, base):
+    rng = np.random.default_rng(0)
+    sizes = 10.0 ** rng.uniform(-14, 14, 300) * rng.choice([-1, 1], 300)
+    values = [0.0, 1.0, -1.0, 999.9, 9999.5, 1e4, 5e12, 1e9, 1e-4, 9.9e-5, 123456.0, *sizes.tolist()]
+    with opened(browser, base) as page:
+        page.goto(at(base, "of_arms"))
+        said = page.evaluate("values => values.map(window.nilregretSaid)", values)
+    assert said == [short(value) for value in values]
+
+
+def test_a_drag_zooms_and_a_button_shows_all_again(browser, base):
+    with opened(browser, base) as page:
+        page.goto(at(base, "of_arms"))
+        settled(page)
+        box = page.locator("#picture-progress .u-over").bounding_box()
+        page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + box["height"] * 0.3)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.8, steps=5)
+        page.mouse.up()
+        button = page.get_by_role("button", name="Show all again")
+        button.wait_for()
+        button.click()
+        until(page, "!document.querySelector('#picture-progress .reset:not([hidden])')")
+        page.locator("#picture-progress .drawing").focus()
+        page.keyboard.press("+")
+        button.wait_for()
+        page.keyboard.press("0")
+        until(page, "!document.querySelector('#picture-progress .reset:not([hidden])')")
+        assert page.wrong == []
+
+
+def test_a_range_of_the_parallel_axes_selects_trials(browser, base):
+    with opened(browser, base) as page:
+        page.goto(at(base, "of_a_space", "/explore"))
+        settled(page)
+        page.get_by_label("depth from", exact=True).fill("9")
+        page.get_by_label("depth from", exact=True).press("Enter")
+        page.locator("#selected").get_by_text("No trial fits these filters").wait_for()
+        picture = page.locator("#parallel-picture").bounding_box()
+        page.mouse.move(picture["x"] + picture["width"] * 60 / 960, picture["y"] + picture["height"] * 0.3)
+        page.mouse.down()
+        page.mouse.move(picture["x"] + picture["width"] * 60 / 960, picture["y"] + picture["height"] * 0.6, steps=4)
+        page.mouse.up()
+        until(page, "document.querySelectorAll('.brush').length === 1")
+        assert page.get_by_label("rate from", exact=True).input_value() != ""
+        assert page.wrong == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_and_no_page_is_wider_than_a_phone(browser, base, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    tabs = [at(base, "of_constraints", tab) for tab in TABS]
+    others = ("/studies", "/new", "/compare?study=of_arms&study=of_a_box")
+    forms = [at(base, "of_a_space", path) for path in ("/actions/add", "/trials/5", "/audit", "/explore")]
+    with opened(browser, base, viewport=PHONE, color_scheme=scheme, bypass_csp=True) as page:
+        for address in [*tabs, *(base + path for path in others), *forms]:
+            page.goto(address)
+            settled(page)
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], address
+            assert Axe().run(page).response["violations"] == [], address

@@ -11,9 +11,10 @@ from nilregret.serve.auth.caller import Caller
 from nilregret.serve.dashboard.files import address, bytes_of_scripts
 from nilregret.serve.dashboard.views.api import type_in_words
 
-from .dashboard import KINDS, MARKUP, Pages, arms, hill, play, studies
+from .dashboard import KINDS, MARKUP, PARTS, Pages, arms, hill, play, studies
 
-PARTS = ("", "/row", "/head", "/progress", "/worth", "/beliefs", "/waits", "/changes", "/trials", "/trials/0")
+ADDRESSES = (*PARTS, "/trials/0")
+DOCS = "https://github.com/nilregret/nilregret/tree/main/docs"
 FORBIDDEN = {"style", "srcdoc", "formaction"}  # attributes; and all that begin with "on"
 VOID = {"meta", "link", "input", "img", "br", "hr"}
 
@@ -37,6 +38,8 @@ class Checker(HTMLParser):
         assert tag != "style"
         assert tag != "script" or given.get("src", "").startswith("/static/")
         for name in ("src", "href", "action", "hx-get"):
+            if given.get(name) == DOCS:  # the one address of another host, which only a reader's click asks for
+                continue
             assert given.get(name, "/").startswith(("/", "#", "?")) or given[name] == ""
             assert not given.get(name, "").startswith("//")
         self.ids += [given["id"]] if "id" in given else []
@@ -66,7 +69,7 @@ def at(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", ADDRESSES)
 def test_every_page_of_every_study_is_clean(pages, kind, part):
     answer = pages.get(at(kind) + part)
     if part == "/trials/0" and kind == "of_no_trial":
@@ -79,7 +82,7 @@ def test_every_page_of_every_study_is_clean(pages, kind, part):
 
 @pytest.mark.parametrize("kind", ["of_markup", "of_failures", "of_late_answers"])
 def test_names_and_reasons_with_markup_are_text(pages, kind):
-    for part in (*PARTS, "/trials/0/why", "/trials?state=failed"):
+    for part in (*ADDRESSES, "/trials/0/why", "/trials?state=failed"):
         text = pages.get(at(kind) + part).text
         assert "<script>alert" not in text
         assert "<img" not in text
@@ -111,7 +114,7 @@ def test_what_is_not_there_is_a_page_that_says_so(pages):
         assert answer.status == 404
         Checker(answer.text)
         assert "There is no" in answer.text
-    refused = pages.get("/studies/of_arms/worth?baseline=x", hx_request="true")
+    refused = pages.get("/studies/of_arms/part/worth?baseline=x", hx_request="true")
     assert refused.status == 422
     assert 'role="alert"' in refused.text
     assert "<html" not in refused.text
@@ -123,7 +126,7 @@ def test_a_tenant_sees_its_own_studies_alone():
     assert made
     stranger = Pages(found.storage, Caller("other", "admin", "t"))
     assert "There is no study yet" in stranger.get("/studies").text
-    for part in PARTS:
+    for part in ADDRESSES:
         assert stranger.get(at("of_arms") + part).status == 404
     assert stranger.get("/studies/default%2Fof_arms").status == 404
 
@@ -132,19 +135,19 @@ def test_a_head_is_sent_again_only_when_something_has_happened(pages):
     import nilregret as nr
 
     study = play(nr.Study(arms(), storage=pages.storage, name="live"), 3, hill)
-    first = pages.get("/studies/live/head").text
+    first = pages.get("/studies/live/part/head").text
     known = re.search(r"head\?known=(\d+)", first)[1]
-    assert pages.get(f"/studies/live/head?known={known}").status == 204
+    assert pages.get(f"/studies/live/part/head?known={known}").status == 204
     study.tell(study.ask(), 0.5)
-    again = pages.get(f"/studies/live/head?known={known}")
+    again = pages.get(f"/studies/live/part/head?known={known}")
     assert (again.status, again.headers["hx-trigger"]) == (200, "study-changed")
     pages.storage.delete("live")
 
 
 def test_the_form_brings_pictures_alone_or_all_of_the_part(pages):
-    whole = pages.get(at("of_contexts") + "/beliefs?c0=0.4&c1=0", hx_request="true", hx_target="beliefs").text
+    whole = pages.get(at("of_contexts") + "/part/beliefs?c0=0.4&c1=0", hx_request="true", hx_target="beliefs").text
     pictures = pages.get(
-        at("of_contexts") + "/beliefs?c0=0.4&c1=0", hx_request="true", hx_target="beliefs-pictures"
+        at("of_contexts") + "/part/beliefs?c0=0.4&c1=0", hx_request="true", hx_target="beliefs-pictures"
     ).text
     assert "<form" in whole
     assert "<form" not in pictures
@@ -166,7 +169,7 @@ def test_static_files_are_kept_for_good_by_their_content(pages):
 
 
 def test_the_scripts_are_small():
-    assert bytes_of_scripts() <= 150 * 1024
+    assert bytes_of_scripts() <= 250 * 1024
 
 
 def test_the_page_of_the_api_has_every_operation_and_schema_of_the_document(pages):

@@ -45,12 +45,14 @@ def test_whatever_takes_a_body_has_examples():
 def test_every_example_is_answered(client, operation, example):
     put(client, example.study)
     described = ADDRESSES[operation]
-    address = described.path.replace("{name}", example.study).replace("{arm:int}", "1")
+    address = described.path.replace("{name}", example.study).replace("{arm:int}", "1").replace("{number:int}", "0")
     body = example.body
     if "{id}" in address:
         address = address.replace("{id}", asked(client, example.study))
     if operation == "rewards":
         body = {"items": [item | {"id": asked(client, example.study)} for item in body["items"]]}
+    if operation == "noteTrial":
+        asked(client, example.study)
     if operation == "evaluate":
         for _ in range(3):
             decision = asked(client, example.study)

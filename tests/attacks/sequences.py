@@ -78,7 +78,7 @@ def some_kernel(rng, dimension):
 
 
 def some_pending(rng):
-    failed = str(rng.choice(["aside", "aside", "worst"]))
+    failed = str(rng.choice(["aside", "aside", "worst", "weighed"]))
     minimum = [LOWEST, LOWEST, None][rng.integers(3)]
     late = str(rng.choice(["drop", "accept"]))
     window = timedelta(seconds=float(rng.choice([0.0, 2.0, 10.0]))) if rng.random() < 0.25 else int(rng.integers(6))
@@ -310,7 +310,7 @@ class Reference:
                 elif isinstance(pending, NearestMeans | Imputed | LateOrNever):
                     found.append((trial, 0.0))  # filled in later
             elif trial.state == "failed":
-                if pending.failed == "worst":
+                if pending.failed != "aside":
                     found.append((trial, self.lowest - self.charge(trial)))
             elif self.answered(trial):
                 found.append((trial, self.target(trial)))

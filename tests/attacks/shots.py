@@ -343,6 +343,15 @@ def tenants(rng, target):
             ("POST", f"/v1/studies/{target.own}/decisions/{_near(rng, target.decision)}/failure", b'{"reason": "x"}'),
             ("POST", f"{base}/observations", b'{"reward": 1, "parameters": {"x": 0.5}}'),
             ("GET", f"/studies/{study}", None),
+            ("PATCH", base, b'{"paused": true}'),
+            ("PATCH", base, b'{"name": "stolen"}'),
+            ("PUT", f"{base}/trials/0/note", b'{"note": "x"}'),
+            ("GET", f"{base}/audit", None),
+            ("GET", f"/studies/{study}/audit", None),
+            ("GET", f"/studies/{study}/actions/tell?trial=0", None),
+            ("POST", f"/studies/{study}/actions/pause", b"{}"),
+            ("GET", f"/studies/{study}/part/parallel", None),
+            ("GET", f"/compare?study={study}&study={target.own}", None),
         ]
     )
     may = frozenset({404, 405})
@@ -392,6 +401,11 @@ def tokens(rng, target):
     path = rng.choice(
         [
             "/v1/studies",
+            f"/studies/{target.study}/actions/pause",
+            f"/studies/{target.study}/audit",
+            f"/v1/studies/{target.study}/audit",
+            f"/v1/studies/{target.study}/trials/0/note",
+            f"/compare?study={target.study}&study={target.own}",
             f"/v1/studies/{target.study}",
             f"/v1/studies/{target.own}/decisions",
             "/metrics",
@@ -430,7 +444,18 @@ def pages(rng, target):
     if rng.random() < 0.4:
         host, given = rng.choice([foreign, f"{foreign}:{port}", f"{target.host}@evil.example", "", "0.0.0.0:1"]), []
     method = rng.choice(["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"])
-    path = rng.choice(["/v1/studies", f"/v1/studies/{target.own}", "/", "/login", "/logout", "/healthz", "/metrics"])
+    path = rng.choice(
+        [
+            "/v1/studies",
+            f"/studies/{target.own}/actions/pause",
+            f"/v1/studies/{target.own}",
+            "/",
+            "/login",
+            "/logout",
+            "/healthz",
+            "/metrics",
+        ]
+    )
     body = b"{}" if method in ("POST", "PUT", "PATCH") else None
     data = request(method, path, host, [*given, bearer(target.admin)], body)
     return Shot("pages", data, frozenset({421, 403}), head=method == "HEAD")

@@ -29,7 +29,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "ask": ["ask studies.db oven", "ask studies.db oven --context '{\"day\": 3}' --json"],
     "tell": ["tell studies.db oven 0 0.92", "tell studies.db oven 0 0.79 --revise"],
     "add": ['add studies.db oven \'{"heat": 200, "minutes": 30}\' 0.92'],
-    "fail": ['fail studies.db oven 1 "the door was open"'],
+    "fail": ['fail studies.db oven 1 "burned to coal"'],
     "abandon": ['abandon studies.db oven 5 "the machine was switched off"'],
     "arms": ["arms studies.db oven"],
     "add-arm": ["add-arm studies.db banners '[0.5, 2]' --name autumn"],

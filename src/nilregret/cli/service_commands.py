@@ -20,10 +20,12 @@ from .errors import with_error_sentences
 
 if TYPE_CHECKING:
     from ..serve.auth.tokens import Token, Tokens
+    from ..serve.webhook import Webhook
     from ..storage import SqlStorage
 
 DEFAULT = "sqlite:///nilregret.db"
 HOST, PORT = "127.0.0.1", 8000
+WEBHOOK_SECRET = "NILREGRET_WEBHOOK_SECRET"
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhd])")
 
@@ -81,12 +83,18 @@ def _missing_extra(error: ImportError) -> MissingExtra:
     help="Another name it is called by, as by a proxy.",
 )
 @click.option("--proxy", metavar="ADDRESS", help="Of a reverse proxy that is believed in X-Forwarded-For and -Proto.")
+@click.option("--webhook", metavar="URL", help="Send what needs a look to this address (signals of the dashboard).")
+@click.option(
+    "--webhook-secret-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The secret that signs these messages; or set NILREGRET_WEBHOOK_SECRET.",
+)
 @click.option("--log", is_flag=True, help="A line for each request.")
 @json_option
 @with_error_sentences
 def serve(
-    storage: str, host: str, port: int, workers: int, public: Sequence[str], proxy: str | None, *, log: bool,
-    as_json: bool,
+    storage: str, host: str, port: int, workers: int, public: Sequence[str], proxy: str | None,
+    webhook: str | None, webhook_secret_file: Path | None, *, log: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Serve the studies of a storage over HTTP: the API under /v1, and the dashboard.
 
@@ -117,7 +125,8 @@ def serve(
             f"first is made), and {place.url} has none that is valid: "
             "make one with `nilregret token new --storage URL`, or leave out --host to serve this machine alone."
         )
-    service = running.Service(place.place, host, Settings(public_hosts=public))
+    settings = Settings(public_hosts=public, webhook=_webhook(webhook, webhook_secret_file))
+    service = running.Service(place.place, host, settings)
     with running.listening(host, port) as listener:
         _announce(place.url, host, listener.getsockname()[1], open_=not tokens.any(), as_json=as_json)
         place.close()
@@ -126,6 +135,16 @@ def serve(
             running.run(service, listener, workers=workers, proxies=proxy, log=log)
     if not as_json:
         echo("Stopped.")
+
+
+def _webhook(url: str | None, file: Path | None) -> Webhook | None:
+    """Returns the receiver of signals, or None if none is wanted."""
+    from ..serve.webhook import Webhook
+
+    if url is None:
+        return None
+    secret = os.environ.get(WEBHOOK_SECRET, "") if file is None else file.read_text(encoding="utf-8")
+    return Webhook(url, secret.strip())
 
 
 def _has_valid_token(tokens: Tokens) -> bool:

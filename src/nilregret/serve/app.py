@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from starlette.applications import Starlette
@@ -19,6 +20,7 @@ from .arm_routes import ARM_OPERATIONS
 from .auth.middleware import AccessMiddleware
 from .auth.tokens import Tokens
 from .evaluations import EVALUATION_OPERATIONS
+from .note_routes import NOTE_OPERATIONS
 from .openapi import document
 from .operations import DirectCalls, Endpoint, Operation
 from .problems import HANDLERS
@@ -30,7 +32,7 @@ from .write_routes import WRITE_OPERATIONS
 
 # The router tries them in order, so those that are called most come first.
 OPERATIONS: tuple[Operation, ...] = (
-    *WRITE_OPERATIONS, *ARM_OPERATIONS, *READ_OPERATIONS, *EVALUATION_OPERATIONS, *HEALTH_OPERATIONS,
+    *WRITE_OPERATIONS, *ARM_OPERATIONS, *READ_OPERATIONS, *EVALUATION_OPERATIONS, *NOTE_OPERATIONS, *HEALTH_OPERATIONS,
 )  # fmt: skip
 
 
@@ -65,24 +67,38 @@ def create_app(
     async def openapi(_: Request) -> Response:
         return Response(written, media_type="application/json")
 
-    @asynccontextmanager
-    async def lifespan(_: Any) -> AsyncIterator[dict[str, Any]]:
-        await service.workers.in_thread(service.prepare)
-        if siblings is not None:
-            await siblings.start(calls.here)
-        yield {LEAVING: service.streams.end}
-        service.streams.end()
-        if siblings is not None:
-            await siblings.close()
-        service.workers.close()
-
     app = Starlette(
         routes=[*(each.route for each in endpoints), Route("/openapi.json", openapi), *routes],
-        exception_handlers=HANDLERS, lifespan=lifespan,
+        exception_handlers=HANDLERS, lifespan=_lifespan(service, calls, siblings),
         middleware=[access, Middleware(calls.before)],
     )  # fmt: skip
     app.router.redirect_slashes = False  # a redirection names scheme and host, which a proxy may have changed
     app.state.service = service
     app.state.openapi = written
     app.state.workers = service.workers
+    app.state.api = calls.before(app.router)  # for pages that act
     return app
+
+
+def _lifespan(
+    service: Service, calls: DirectCalls, siblings: Siblings | None
+) -> Callable[[Any], AbstractAsyncContextManager[dict[str, Any]]]:
+    """Returns a context in which the application runs."""
+
+    @asynccontextmanager
+    async def lifespan(_: Any) -> AsyncIterator[dict[str, Any]]:
+        await service.workers.in_thread(service.prepare)
+        if siblings is not None:
+            await siblings.start(calls.here)
+        webhook = service.settings.webhook
+        sending = None if webhook is None else asyncio.create_task(service.sender(webhook).run())
+        yield {LEAVING: service.streams.end}
+        service.streams.end()
+        if sending is not None:
+            sending.cancel()
+            await asyncio.wait([sending])
+        if siblings is not None:
+            await siblings.close()
+        service.workers.close()
+
+    return lifespan

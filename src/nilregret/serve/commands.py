@@ -33,6 +33,10 @@ from .worker import Action, StudyWorker
 LATE, OBSERVED, WOULD = "late", "observed", "would"  # kinds of notes about a trial
 PLACES = ("parameters", "point", "arm")  # entries of an observation, one of which says where it was made
 AHEAD = 60.0  # seconds by which the clocks of two machines may differ
+PAUSED = (
+    "The study is paused, so nothing is decided; rewards are taken all the same. An admin lets it go on, on the "
+    'dashboard or by `PATCH` with {"paused": false}.'
+)
 SEEN = "It is when the reward was seen, in Unix seconds (not milliseconds), and not to come."
 
 
@@ -88,6 +92,8 @@ class Decide(NamedTuple):
             known = self._earlier(transaction, before)
             if isinstance(known, DecideResult):
                 return known
+            if worker.notes.paused and not known:
+                raise Problem(409, "paused", PAUSED)
             made, count = list(known), body.count or 1
             worker.counts.check(transaction, self.most_pending, count - len(made))
             begun = len(made)

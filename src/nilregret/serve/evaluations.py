@@ -14,6 +14,7 @@ from ..evaluation.diagnostics import UNIFORM
 from ..study.study import Study
 from . import evaluation_messages as m
 from .create_study import whole
+from .limits import Limits
 from .memory_limits import check_posterior
 from .operations import Operation, ParsedRequest, ResponseInfo, json_of
 from .problems import about
@@ -27,29 +28,37 @@ MOST_REPLAYED = 1000  # decisions on which a policy is asked one by one, which m
 async def evaluations(service: Service, request: ParsedRequest) -> ASGIApp:
     """Returns what another policy would have earned on the decisions of a study."""
     worker, body = await request.worker(service), request.body
-    policy = about("policy", _policy, service, body.policy)
-
-    def seen(study: Study) -> m.EvaluationResult:
-        asked = policy == "best" and study.policy.context is not None
-        asked = asked or not isinstance(policy, int | str | dict | list)
-        if asked and len(study.replica.snapshot()) > MOST_REPLAYED:
-            raise InvalidInput(
-                f"`policy` is asked at each decision of the log, and here of at most {MOST_REPLAYED}: export the study "
-                "and run `nilregret evaluate`."
-            )
-        given = {name: getattr(body, name) for name in ("estimator", "delta", "floor", "default_reward", "seed")}
-        with warnings.catch_warnings():  # The reply has the cautions.
-            warnings.simplefilter("ignore", NoRegretWarning)
-            return _reply(evaluate(study, policy, reward_range=tuple(body.reward_range or (0.0, 1.0)), **given))
-
-    return json_of(await worker.read(seen))
+    policy = about("policy", policy_of, service.settings.limits, body.policy)
+    return json_of(await worker.read(lambda study: evaluated(study, policy, body)))
 
 
-def _policy(service: Service, policy: Any) -> Any:
+def evaluated(study: Study, policy: Any, body: m.EvaluationRequest) -> m.EvaluationResult:
+    """Returns what a policy would have earned on the decisions of a study.
+
+    Args:
+        study: with recorded propensities.
+        policy: as `policy_of` returns it.
+        body: the other entries of the request.
+    """
+    asked = policy == "best" and study.policy.context is not None
+    asked = asked or not isinstance(policy, int | str | dict | list)
+    if asked and len(study.replica.snapshot()) > MOST_REPLAYED:
+        raise InvalidInput(
+            f"`policy` is asked at each decision of the log, and here of at most {MOST_REPLAYED}: export the study "
+            "and run `nilregret evaluate`."
+        )
+    given = {name: getattr(body, name) for name in ("estimator", "delta", "floor", "default_reward", "seed")}
+    low, high = body.reward_range or (0.0, 1.0)
+    with warnings.catch_warnings():  # The reply has the cautions.
+        warnings.simplefilter("ignore", NoRegretWarning)
+        return _reply(evaluate(study, policy, reward_range=(low, high), **given))
+
+
+def policy_of(limits: Limits, policy: Any) -> Any:
     """Returns the policy of a request in Python: a word, an arm, probabilities, or a policy that learns."""
     if isinstance(policy, dict) and "type" in policy:
-        made = whole(policy, service.settings.limits)
-        check_posterior(made, service.settings.limits)
+        made = whole(policy, limits)
+        check_posterior(made, limits)
         return made
     if isinstance(policy, dict):
         try:

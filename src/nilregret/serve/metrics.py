@@ -14,6 +14,7 @@ from ..study.study import Study
 from .commands import LATE, TellResult
 from .deadlines import DEFAULTED
 from .regret import regret_bound
+from .signals import KINDS, SignalCache
 from .worker import StudyWorker
 from .workers import NotesStorage, StudyWorkers
 
@@ -32,10 +33,12 @@ class Metrics:
 
     Args:
         workers: of the studies to count, as far as they are open in this process.
+        signals: of the studies.
+        clock: Unix seconds.
     """
 
-    def __init__(self, workers: StudyWorkers) -> None:
-        self._workers = workers
+    def __init__(self, workers: StudyWorkers, signals: SignalCache, clock: Callable[[], float]) -> None:
+        self._workers, self._signals, self._clock = workers, signals, clock
         registry = self._own = CollectorRegistry()
 
         def counter(name: str, about: str, *labels: str) -> Counter:
@@ -83,6 +86,7 @@ class Metrics:
         self._open.set(len(self._workers.open))
         of_record = CollectorRegistry()
         of_record.register(_RecordMetrics(workers, self._workers.storage))
+        of_record.register(_SignalMetrics(workers, self._signals, self._clock()))
         own = generate_latest(self._own) if tenant is None else b""
         return own + generate_latest(of_record)
 
@@ -109,6 +113,27 @@ class _FitMetrics:
                 made.add_metric(of, fits.made)
                 late.add_metric(of, fits.late)
         return [running, made, late]
+
+
+@final
+class _SignalMetrics:
+    """The signals of the open studies, by kind."""
+
+    def __init__(self, workers: Iterable[StudyWorker], signals: SignalCache, now: float) -> None:
+        self._workers, self._signals, self._now = list(workers), signals, now
+
+    def collect(self) -> Iterable[Metric]:
+        """Returns the metric (see `prometheus_client.registry.Collector`)."""
+        found = GaugeMetricFamily(
+            "nilregret_signal",
+            "1 while the study needs a look, by kind.",
+            labels=(*OF_STUDY, "kind"),
+        )
+        for worker in self._workers:
+            kinds = {signal.kind for signal in self._signals.current(worker.study, now=self._now)}
+            for kind in KINDS:
+                found.add_metric((worker.tenant, worker.name, kind), float(kind in kinds))
+        return [found]
 
 
 @final

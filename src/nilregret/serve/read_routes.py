@@ -20,7 +20,7 @@ from ..study.export import write
 from ..study.study import Study
 from . import messages as m
 from . import queries as q
-from .auth.tenants import own_names
+from .auth.tenants import own_among
 from .commands import LATE, OBSERVED, WOULD, tell_result
 from .deadlines import DEFAULTED
 from .events import Stream, events
@@ -48,13 +48,12 @@ async def studies(service: Service, request: ParsedRequest) -> ASGIApp:
     """Lists the studies of the tenant."""
 
     def found() -> list[m.StudySaid]:
-        said = []
-        names = {stored: name for name, stored in own_names(service.storage, request.caller.tenant).items()}
-        for stored, _ in service.storage.summaries():
-            name = names.get(stored.name)
-            if name is not None:
-                said.append(m.StudySaid(**study_said(name, str(plain_loads(stored.policy)["algorithm"]), stored)))
-        return said
+        studies = {stored.name: stored for stored, _ in service.storage.summaries()}
+        own = own_among(service.storage, list(studies), request.caller.tenant)
+        return [
+            m.StudySaid(**study_said(name, str(plain_loads(studies[each].policy)["algorithm"]), studies[each]))
+            for name, each in own.items()
+        ]
 
     return json_of(m.Studies(await service.workers.in_thread(found, tenant=request.caller.tenant)))
 

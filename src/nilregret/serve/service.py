@@ -9,6 +9,9 @@ from .decision_ids import SECRET, Ids, new_secret
 from .events import Streams
 from .metrics import Metrics
 from .settings import Settings
+from .signal_sender import SignalSender
+from .signals import SignalCache
+from .webhook import Webhook
 from .workers import NotesStorage, StudyWorkers
 
 
@@ -20,14 +23,23 @@ class Service:
         storage: of all studies.
         settings: of the service.
         clock: Unix seconds.
+
+    Attributes:
+        clock: as given.
     """
 
     def __init__(self, storage: NotesStorage, settings: Settings, clock: Callable[[], float]) -> None:
         self.storage, self.settings = storage, settings
         self.workers = StudyWorkers(storage, settings, clock)
-        self.metrics = Metrics(self.workers)
+        self.signals = SignalCache()
+        self.metrics = Metrics(self.workers, self.signals, clock)
         self.streams = Streams(settings)
+        self.clock = clock
         self._ids: Ids | None = None
+
+    def sender(self, webhook: Webhook) -> SignalSender:
+        """Returns an object that sends the signals of this process."""
+        return SignalSender(webhook, self.workers, self.signals, self.clock)
 
     @property
     def ids(self) -> Ids:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from .._utils.checks import integer, number, settle
 from .limits import Limits
+from .webhook import Webhook
 
 EXCHANGE = "nilregret.exchange"  # extension of our server, with `whole` and `writable`: what needs no time limit
 LEAVING = "leaving"  # key in the state of the application: a function to call when the server begins to stop
@@ -31,6 +32,7 @@ class Settings:
         poll_seconds: between two queries of a stream of events.
         streams: open streams of events.
         streams_each: open streams of events of one tenant.
+        webhook: receiver of signals, or None to send none.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -46,6 +48,7 @@ class Settings:
     poll_seconds: float = 0.5
     streams: int = 100
     streams_each: int = 50
+    webhook: Webhook | None = None
 
     def __post_init__(self) -> None:
         for name in ("writers", "readers", "turn_calls", "waiting", "open_studies", "streams", "streams_each"):

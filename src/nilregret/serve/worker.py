@@ -25,6 +25,7 @@ from .counts import StudyCounts
 from .deadlines import Deadlines, Rule
 from .problems import Problem
 from .settings import Settings
+from .study_notes import NONE
 from .threads import TenantThreads, deliver
 
 R = TypeVar("R")
@@ -60,6 +61,9 @@ class StudyWorker:
         settings: of the service.
         writers: threads for `run`.
         readers: threads for `read`.
+
+    Attributes:
+        notes: on the study, as they were read a short time ago.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class StudyWorker:
         self._running = False
         self._explaining: dict[tuple[int, int], asyncio.Future[Explanation]] = {}
         self.checked_at = time.monotonic()
+        self.notes = NONE
 
     # -- in the event loop -------------------------------------------------------------------------------------------
 

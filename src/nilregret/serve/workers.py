@@ -8,15 +8,18 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar, final
 
-from .._utils.errors import InvalidInput, StorageError
+from .._utils.errors import InvalidInput, NoRegretError, StorageError
 from ..storage import MemoryStorage, SqlStorage, StoredStudy, Summary
 from ..study.late_fits import FitMode
 from ..study.study import Study
 from .auth.caller import OPERATOR
-from .auth.tenants import BETWEEN, missing, stored_name
+from .auth.tenants import BETWEEN, missing, owners, stored_name
+from .problems import Problem
 from .settings import Settings
+from .study_notes import NONE, notes_of
 from .threads import TenantExecutor, TenantThreads
 from .worker import StudyWorker
 
@@ -83,6 +86,29 @@ class StudyWorkers:
         """Returns `do(*args)` from a thread for short queries of the storage, which long reads cannot occupy."""
         return await self._lookups.run(tenant, lambda: do(*args))
 
+    async def open_recent(self, *, since: float, most: int = 128) -> None:
+        """Opens the studies with an event since a time.
+
+        Args:
+            since: Unix seconds.
+            most: number of studies. The latest are opened.
+        """
+
+        def names() -> list[tuple[str, str]]:
+            found = [(known.last_at or 0.0, stored.name) for stored, known in self.storage.summaries()]
+            recent = sorted(each for each in found if each[0] >= since)[-min(most, self._settings.open_studies) :]
+            return owners(self.storage, [name for _, name in recent])
+
+        for tenant, name in await self.lookup(names):
+            with suppress(NoRegretError, Problem):  # it was deleted, or is damaged
+                await self.get(tenant, name)
+
+    def forget(self, worker: StudyWorker) -> None:
+        """Drops the worker of a study that has another name now."""
+        with self._lock:
+            for name in [name for name, each in self._workers.items() if each is worker]:
+                del self._workers[name]
+
     @property
     def open(self) -> list[StudyWorker]:
         """The workers of the studies that are open in this process."""
@@ -118,12 +144,13 @@ class StudyWorkers:
     def _recheck(self, stored_as: str, tenant: str) -> StudyWorker | None:
         """Returns the worker if its name still means the same study, and drops the worker otherwise."""
         stored = self.storage.find(stored_as)
+        notes = NONE if stored is None else notes_of(self.storage, [stored])[0]
         with self._lock:
             worker = self._workers.get(stored_as)
             # A study of the operator becomes a tenant's when a tenant of that name gets its first token.
             now = None if stored is None else (tenant, stored.identity)
             if worker is not None and (worker.tenant, worker.stored.identity) == now:
-                worker.checked_at = time.monotonic()
+                worker.checked_at, worker.notes = time.monotonic(), notes
                 return worker
             self._workers.pop(stored_as, None)
             return None
@@ -146,6 +173,7 @@ class StudyWorkers:
         if stored is None:
             raise missing(name)
         worker = StudyWorker(tenant, name, study, stored, self._settings, self._writers, self._readers)
+        (worker.notes,) = notes_of(self.storage, [stored])
         with self._lock:
             self._workers[stored_as] = worker
             while len(self._workers) > self._settings.open_studies:

@@ -1,6 +1,7 @@
 # The public names of storages, said once.
 
 from .base import Change as Change
+from .base import ListedStudy as ListedStudy
 from .base import News as News
 from .base import Storage as Storage
 from .base import StoredStudy as StoredStudy

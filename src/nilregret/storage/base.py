@@ -126,6 +126,24 @@ class Summary(NamedTuple):
         )  # fmt: skip
 
 
+class ListedStudy(NamedTuple):
+    """A study in a list, without its policy, which may be large.
+
+    Attributes:
+        id: see `StoredStudy`, as the next.
+        name: unique within the storage.
+        goal: "maximize" or "minimize".
+        created_at: Unix seconds.
+        summary: of its trials.
+    """
+
+    id: int
+    name: str
+    goal: str
+    created_at: float
+    summary: Summary
+
+
 def _admitted(trial: Trial) -> float | None:
     """Returns the reward, or None if the trial is known to violate a constraint."""
     return None if trial.feasible is False else trial.reward
@@ -248,6 +266,26 @@ class Storage(ABC):
         names = self.names() if name is None else [name]
         found = ((study, self.news(study, since=0, stamp="")) for study in map(self.find, names) if study)
         return [(study, Summary.of(news.trials, study.goal)) for study, news in found]
+
+    def listed(self) -> list[ListedStudy]:
+        """Returns all studies with their summaries and without their policies, oldest first."""
+        return [
+            ListedStudy(study.id, study.name, study.goal, study.created_at, known) for study, known in self.summaries()
+        ]
+
+    def latest_rewards(self, ids: Sequence[int], count: int) -> dict[int, list[float]]:
+        """Returns the rewards among the last `count` trials of studies, oldest first, by the id of the study.
+
+        Args:
+            ids: of the studies.
+            count: number of trials.
+        """
+        wanted, found = set(ids), {}
+        for study, _ in self.summaries():
+            if study.id in wanted:
+                trials = self.news(study, since=0, stamp="").trials[-count:]
+                found[study.id] = [trial.reward for trial in trials if trial.reward is not None]
+        return found
 
     @abstractmethod
     def writing(self, study: StoredStudy) -> AbstractContextManager[Writer]:

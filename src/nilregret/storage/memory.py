@@ -12,7 +12,7 @@ from typing import final
 from .._utils.checks import new_study_name, shown
 from .._utils.errors import InvalidInput, StorageError
 from .arms import ArmChange
-from .base import Change, KeepsArms, KeepsNotes, News, Notes, Storage, StoredStudy, Writer
+from .base import Change, KeepsArms, KeepsNotes, ListedStudy, News, Notes, Storage, StoredStudy, Writer
 from .trial import Trial
 
 
@@ -101,6 +101,13 @@ class MemoryStorage(Storage, KeepsNotes):
         """Returns the notes on record under these keys."""
         with self._lock:
             return _Writer(self._found(study)).read_notes(keys)
+
+    def notes_named(self, key: str, studies: Sequence[StoredStudy | ListedStudy]) -> dict[int, str]:
+        """Returns the notes of several studies under one key, by the id of the study."""
+        wanted = {(study.id, study.created_at) for study in studies}
+        with self._lock:
+            kept = [(stored.study, stored.notes) for stored in self._studies.values() if key in stored.notes]
+        return {study.id: notes[key] for study, notes in kept if (study.id, study.created_at) in wanted}
 
     def notes(self, study: StoredStudy | None, prefix: str) -> dict[str, str]:
         """Returns the notes with this prefix of their keys, of a study or of none."""

@@ -20,7 +20,7 @@ from sqlalchemy import exc
 from .._utils.checks import new_study_name, shown, storable
 from .._utils.errors import InvalidInput, StorageError
 from .auth_tables import AuthTables, auth_tables
-from .base import Identity, KeepsNotes, News, Storage, StoredStudy, Summary, Writer
+from .base import Identity, KeepsNotes, ListedStudy, News, Storage, StoredStudy, Summary, Writer
 from .database import Database
 from .notes import NOBODY, NoteStatements, owner
 from .sql_writer import SqlWriter, new_stamp, summary_of
@@ -235,6 +235,23 @@ class SqlStorage(Storage, KeepsNotes):
                 found.append((study, known or self._writer(connection, study, lock=False).summary()))
             return found
 
+    def listed(self) -> list[ListedStudy]:
+        """Returns all studies with their summaries and without their policies, oldest first."""
+        found = []
+        for id_, name, goal, created_at, *summary in self._database.rows(self._statements.listed, {}):
+            known = summary_of(summary)
+            if known is None:  # It was written before there were summaries.
+                found += [ListedStudy(id_, name, each.goal, created_at, of) for each, of in self.summaries(name)]
+            else:
+                found.append(ListedStudy(id_, name, goal or "maximize", created_at, known))
+        return found
+
+    def latest_rewards(self, ids: Sequence[int], count: int) -> dict[int, list[float]]:
+        """Returns the rewards among the last `count` trials of studies, oldest first, by the id of the study."""
+        rows, statement = self._database.rows, self._statements.last_rewards
+        found = {id_: rows(statement, {"sought": id_, "most": count}) for id_ in ids}
+        return {id_: [row[0] for row in reversed(each) if row[0] is not None] for id_, each in found.items()}
+
     def _stored(self, row: Any) -> StoredStudy:
         name = row.name
         if isinstance(row.format, int) and row.format > FORMAT:
@@ -271,6 +288,11 @@ class SqlStorage(Storage, KeepsNotes):
     def read_notes(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
         """Returns the notes on record under these keys."""
         return dict(self._database.rows(*self._notes.read(owner(study), keys)))
+
+    def notes_named(self, key: str, studies: Sequence[StoredStudy | ListedStudy]) -> dict[int, str]:
+        """Returns the notes of several studies under one key, by the id of the study."""
+        ids = {owner(study): study.id for study in studies}
+        return {ids[whose]: text for whose, text in self._database.rows(*self._notes.named(key, list(ids)))}
 
     def notes(self, study: StoredStudy | None, prefix: str) -> dict[str, str]:
         """Returns the notes with this ASCII prefix of their keys, of a study or of none."""

@@ -13,6 +13,7 @@ from .rows import FIXED, KINDS, OUTCOME
 
 HEAD = ("seed", "created_at", "stamp", "arms")  # Columns of a study's row, as the next.
 SUMMARY = Summary._fields
+LISTED = ("id", "name", "goal", "created_at")  # Columns of a study in a list, before its summary.
 
 
 class Statements:
@@ -36,6 +37,10 @@ class Statements:
 
         self.names = sql.select(studies.c.name).order_by(studies.c.id)
         whole_row = sql.select(*there(studies, [c.name for c in studies.c]))
+        listed = sql.select(*there(studies, [*LISTED, *SUMMARY])).order_by(studies.c.id)
+        self.listed = database.text(listed)
+        last = f"SELECT reward FROM {trials.name} WHERE study = :sought ORDER BY number DESC LIMIT :most"
+        self.last_rewards = database.text(sql.text(last))
         self.find, self.every = whole_row.where(studies.c.name == sought), whole_row.order_by(studies.c.id)
         head = sql.select(*there(studies, [*HEAD, *SUMMARY])).where(studies.c.id == sought)
         self.head, self.lock = database.text(head), database.text(head.with_for_update())

@@ -7,7 +7,7 @@ tokens are read each time, so that other tenants never see a study of a new tena
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ...storage import Storage
 from ..addresses import LONGEST, segment
@@ -37,7 +37,11 @@ def reachable(name: str) -> bool:
 
 def own_names(storage: Storage, tenant: str) -> dict[str, str]:
     """Returns the names in the storage by the names that the tenant knows, the oldest study first."""
-    stored = storage.names()
+    return own_among(storage, storage.names(), tenant)
+
+
+def own_among(storage: Storage, stored: Sequence[str], tenant: str) -> dict[str, str]:
+    """Returns the tenant's of these names in the storage, by the names that the tenant knows."""
     if tenant == OPERATOR:
         others = of_others(storage, stored)
         return {name: name for name in stored if name not in others}
@@ -50,6 +54,14 @@ def of_others(storage: Storage, stored: Iterable[str]) -> set[str]:
     parts = [each.partition(BETWEEN) for each in stored if BETWEEN in each]
     tenants = {record.tenant for record in token_store(storage).records()[0]} - {OPERATOR} if parts else set()
     return {"".join(part) for part in parts if part[0] in tenants and part[2].strip()}
+
+
+def owners(storage: Storage, stored: Iterable[str]) -> list[tuple[str, str]]:
+    """Returns the tenant of each name in the storage, and the name as the tenant knows it."""
+    listed = list(stored)
+    others = of_others(storage, listed)
+    split = (each.partition(BETWEEN) if each in others else (OPERATOR, "", each) for each in listed)
+    return [(tenant, name) for tenant, _, name in split]
 
 
 def missing(name: str) -> Problem:

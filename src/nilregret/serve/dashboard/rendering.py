@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -12,13 +13,16 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from ..._utils.checks import counted
+from ...study.formatting import duration
 from ...study.formatting import moment as date_or_number
 from ..addresses import segment
 from ..auth.caller import Caller
 from ..auth.caller import caller_of as of_scope
 from ..auth.tenants import reachable
 from . import files
-from .views.pictures import duration, many, short
+from .views.pictures import many, short
+
+VERSION = version("nilregret")
 
 
 @cache
@@ -71,6 +75,13 @@ def page(
     text = (
         _environment()
         .get_template(template)
-        .render(request_path=request.url.path, may_leave=caller.token is not None, now=time.time(), **data)
+        .render(
+            request_path=request.url.path,
+            may_leave=caller.token is not None,
+            may_act=caller.may("admin"),
+            now=time.time(),
+            version=VERSION,
+            **data,
+        )
     )
     return HTMLResponse(text, status, headers)

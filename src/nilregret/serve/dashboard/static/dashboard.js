@@ -1,7 +1,7 @@
 // The theme, times in words, and the page that stays up to date. Pictures are drawn by pictures.js.
 (function () {
   "use strict";
-  var POLL = 3000; // milliseconds between two looks at a study
+  var POLL = 900; // milliseconds between two looks at a study
   var THEMES = ["automatic", "light", "dark"];
 
   // -- theme ------------------------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@
   document.addEventListener("htmx:timeout", noAnswer);
 
   // What a visitor has opened and how far tables are scrolled stays; what is in focus does by its id.
-  var open = {}, scrolled = {};
+  var open = {}, scrolled = {}, ticked = {}, held = null;
   document.addEventListener("htmx:beforeSwap", function (event) {
     var detail = event.detail, status = detail.xhr.status;
     if (status === 401) { // logged out, or the token is no longer valid
@@ -83,6 +83,9 @@
       noAnswer();
       return;
     }
+    var focus = document.activeElement;
+    held = focus && focus.id && detail.target.contains(focus) ? { id: focus.id, top: focus.getBoundingClientRect().top } : null;
+    detail.target.querySelectorAll("input[type=checkbox][id]").forEach(function (each) { ticked[each.id] = each.checked; });
     detail.target.querySelectorAll("details[id]").forEach(function (each) { open[each.id] = each.open; });
     detail.target.querySelectorAll(".scroll[id]").forEach(function (each) { scrolled[each.id] = each.scrollLeft; });
   });
@@ -90,7 +93,11 @@
     var root = event.detail.elt;
     root.querySelectorAll("details[id]").forEach(function (each) { if (open[each.id]) each.open = true; });
     root.querySelectorAll(".scroll[id]").forEach(function (each) { each.scrollLeft = scrolled[each.id] || 0; });
+    root.querySelectorAll("input[type=checkbox][id]").forEach(function (each) { if (each.id in ticked) each.checked = ticked[each.id]; });
     times(root.parentNode || document);
     window.nilregretPictures(root);
+    var focus = held && document.getElementById(held.id);
+    if (focus) window.scrollBy({ top: focus.getBoundingClientRect().top - held.top, behavior: "instant" });
+    held = null;
   });
 })();

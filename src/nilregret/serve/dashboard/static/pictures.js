@@ -4,6 +4,7 @@
   var MINUS = "\u2212";
   var RAMP = ["#30123b", "#35478f", "#1f7aa0", "#1fa187", "#5ec962", "#b8de29", "#fde725"];
 
+  var zooms = {}; // the part of each picture that a reader has chosen, which stays where it is drawn anew
   var read = {}; // how far each picture has been read by the arrow keys, which goes on where it is drawn anew
 
   function color(name) {
@@ -14,16 +15,21 @@
     var parts = [0, 2, 4].map(function (i) { return parseInt(hex.slice(i, i + 2), 16); });
     return "rgba(" + parts.join(",") + "," + share + ")";
   }
-  function said(value) {
+  var RAISED = { "-": "\u207b", "0": "\u2070", "1": "\u00b9", "2": "\u00b2", "3": "\u00b3", "4": "\u2074", "5": "\u2075", "6": "\u2076", "7": "\u2077", "8": "\u2078", "9": "\u2079" };
+  function power(value) {
+    var parts = value.toExponential(3).split("e"), head = parts[0].replace(/0+$/, "").replace(/\.$/, "").replace("-", MINUS);
+    var raised = String(Number(parts[1])).split("").map(function (sign) { return RAISED[sign]; }).join("");
+    return head === "1" ? "10" + raised : head + " \u00d7 10" + raised;
+  }
+  function said(value) { // as `short` of the server
     if (value === null || value === undefined) return "not known";
     if (typeof value !== "number") return String(value);
-    var size = Math.abs(value), text;
-    if (size >= 1e9 && size < 1e13) text = Number((value / 1e9).toPrecision(4)).toLocaleString("en") + " billion";
-    else if (size >= 1e4 && size < 1e9) text = Math.round(value).toLocaleString("en");
-    else if (value === 0 || (size >= 1e-4 && size < 1e4)) text = Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 9 });
-    else text = value.toExponential(3);
+    var size = Math.abs(value);
+    if (size && (size < 1e-4 || size >= 1e9)) return power(value);
+    var text = size >= 9999.5 ? Math.round(value).toLocaleString("en") : Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 9 });
     return text.replace("-", MINUS);
   }
+  window.nilregretSaid = said;
   function element(tag, attributes, text) {
     var made = document.createElementNS(tag === "svg" || attributes && attributes.svg ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml", tag);
     Object.keys(attributes || {}).forEach(function (name) { if (name !== "svg") made.setAttribute(name, attributes[name]); });
@@ -191,11 +197,22 @@
   }
   function ticks(values) { return values.map(function (value) { return value === null ? "" : said(value); }); }
   function powers(low, high) {
-    // Places of a logarithmic axis that are named: powers of ten, or what lies evenly between where these are few.
-    var found = [], first = Math.ceil(Math.log10(low)), last = Math.floor(Math.log10(high)), step = Math.max(1, Math.ceil((last - first) / 7));
-    for (var i = first; i <= last; i += step) found.push(Number("1e" + i));
-    if (found.length > 1) return found;
-    return [0, 1, 2, 3, 4].map(function (i) { return Number((low * Math.pow(high / low, i / 4)).toPrecision(2)); });
+    // Places of a logarithmic axis that a person would name: powers of ten, else 1, 2, 5, else round steps between.
+    var found = [];
+    [[1], [1, 2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9]].some(function (digits) {
+      found = [];
+      for (var i = Math.floor(Math.log10(low)); i <= Math.ceil(Math.log10(high)); i++) {
+        digits.forEach(function (digit) { var at = Number(digit + "e" + i); if (at >= low && at <= high) found.push(at); });
+      }
+      return found.length > 2;
+    });
+    if (found.length < 2) {
+      var step = Math.pow(10, Math.floor(Math.log10(high - low)));
+      while ((high - low) / step < 3) step /= 2;
+      for (var at = Math.ceil(low / step) * step, found = []; at <= high; at += step) found.push(Number(at.toPrecision(6)));
+    }
+    var every = Math.max(1, Math.ceil(found.length / 8));
+    return found.filter(function (_, i) { return i % every === 0; });
   }
   function axes(picture) {
     var look = { stroke: color("dim"), grid: { stroke: color("grid"), width: 1 }, ticks: { stroke: color("grid"), width: 1 }, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", labelSize: 18 };
@@ -207,6 +224,7 @@
       across.splits = function (u) { return powers(u.scales.x.min, u.scales.x.max); };
       across.filter = function (_, splits) { return splits; };
     }
+    if (picture.x.whole) across.incrs = [1, 2, 5, 1e1, 2e1, 5e1, 1e2, 2e2, 5e2, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7];
     function room(_, values) { // as wide as the longest tick
       var most = Math.max.apply(null, (values || [""]).map(function (value) { return value.length; }));
       return Math.min(130, Math.max(58, 24 + 7 * most));
@@ -230,13 +248,28 @@
     });
     var pad = picture.x.names ? 0.5 : picture.discrete ? (ends[1] - ends[0]) * 0.04 || 1 : (ends[1] - ends[0]) * 0.01 || 1;
     var range = picture.x.log ? [ends[0] / 1.05, ends[1] * 1.05] : [ends[0] - pad, ends[1] + pad];
-    var height = Math.max(200, node.clientHeight);
+    var height = Math.max(200, node.clientHeight), zoom = zooms[node.id] || (zooms[node.id] = { x: null, y: null });
+    var reset = element("button", { type: "button", "class": "plain reset" }, "Show all again");
+    reset.onclick = function () { zoom.x = zoom.y = null; zoomed(); node.focus(); };
+    function zoomed() {
+      reset.hidden = !(zoom.x || zoom.y);
+      if (node.parentNode && !reset.parentNode) node.after(reset);
+      if (finer(node, picture, zoom.x)) return; // more detail comes from the server
+      plot.setScale("x", { min: (zoom.x || range)[0], max: (zoom.x || range)[1] });
+      plot.redraw(true, true);
+    }
+    function closer(factor) {
+      var now = zoom.x || range, middle = at >= 0 ? xs[at] : (now[0] + now[1]) / 2, half = (now[1] - now[0]) / 2 * factor;
+      zoom.x = [Math.max(range[0], middle - half), Math.min(range[1], middle + half)];
+      if (zoom.x[0] === range[0] && zoom.x[1] === range[1]) zoom.x = null;
+      zoomed();
+    }
     var plot = new uPlot({
       width: Math.max(200, node.clientWidth), height: height, series: series, bands: bands, axes: axes(picture),
-      legend: { show: false }, cursor: { y: false, drag: { x: !picture.x.names, y: false } },
+      legend: { show: false }, cursor: { y: false, drag: { x: !picture.x.names, y: true, uni: 24, setScale: false } },
       scales: {
-        x: { time: false, distr: picture.x.log ? 3 : 1, range: function (_, low, high) { return low === null || low === xs[0] && high === xs[xs.length - 1] ? range : [low, high]; } },
-        y: { range: function (u) { return extent(picture, u.scales.x.min === null ? range[0] : u.scales.x.min, u.scales.x.max === null ? range[1] : u.scales.x.max); } }
+        x: { time: false, distr: picture.x.log ? 3 : 1, range: function () { return zoom.x || range; } },
+        y: { range: function (u) { return zoom.y || extent(picture, u.scales.x.min === null ? range[0] : u.scales.x.min, u.scales.x.max === null ? range[1] : u.scales.x.max); } }
       },
       hooks: {
         draw: [function (u) {
@@ -247,12 +280,22 @@
           drawDots(u, picture);
           u.ctx.restore();
         }],
+        setSelect: [function (u) {
+          var box = u.select, wide = box.width > 4 && !picture.x.names, tall = box.height > 4 && box.height < 0.98 * u.over.clientHeight;
+          if (!wide && !tall) return;
+          if (wide) zoom.x = [u.posToVal(box.left, "x"), u.posToVal(box.left + box.width, "x")];
+          if (tall) zoom.y = [u.posToVal(box.top + box.height, "y"), u.posToVal(box.top, "y")];
+          u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          zoomed();
+        }],
         setCursor: [function (u) { readout.textContent = u.cursor.idx === null || u.cursor.idx === undefined ? "" : reading(picture, data, u.cursor.idx); }]
       }
     }, data, node);
     var at = node.id in read ? Math.min(read[node.id], xs.length - 1) : -1;
     node.onkeydown = function (event) {
       var step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if ((event.key === "+" || event.key === "-") && !picture.x.names && !picture.x.log) { event.preventDefault(); closer(event.key === "+" ? 0.5 : 2); return; }
+      if (event.key === "0") { event.preventDefault(); reset.onclick(); return; }
       if (event.key === "Home") at = 0; else if (event.key === "End") at = xs.length - 1;
       else if (step) at = at < 0 ? (step > 0 ? 0 : xs.length - 1) : Math.min(xs.length - 1, Math.max(0, at + step * (event.shiftKey ? 10 : 1)));
       else return;
@@ -261,7 +304,20 @@
       plot.setCursor({ left: plot.valToPos(xs[at], "x"), top: 10 }, false);
       readout.textContent = reading(picture, data, at);
     };
+    plot.over.ondblclick = reset.onclick;
+    if (zoom.x || zoom.y) { reset.hidden = false; node.after(reset); }
     return function (width) { plot.setSize({ width: width, height: height }); };
+  }
+  function finer(node, picture, range) {
+    // A thinned picture is asked for again between two places, and asks for these at every later renewal.
+    var home = node.closest("[data-finer]");
+    if (!home || !(picture.thinned || home.hasAttribute("data-between")) || !window.htmx) return false;
+    var base = home.getAttribute("data-finer");
+    if (range) home.setAttribute("data-between", ""); else home.removeAttribute("data-between");
+    home.setAttribute("hx-get", range ? base + "?from=" + Math.max(0, Math.floor(range[0])) + "&to=" + Math.max(0, Math.ceil(range[1])) : base);
+    window.htmx.process(home);
+    window.htmx.ajax("GET", home.getAttribute("hx-get"), { target: home, swap: "innerHTML" });
+    return true;
   }
 
   // -- maps -------------------------------------------------------------------------------------------------------
@@ -366,6 +422,8 @@
     node.replaceChildren();
     var old = node.parentNode.querySelector(".legend");
     if (old) old.remove();
+    var button = node.parentNode.querySelector(".reset");
+    if (button) button.remove();
     var resize = (is_map ? map : lines)(node, picture, readout), width = node.clientWidth;
     node.after(is_map ? mapLegend(picture) : legend(picture));
     if (node.watch) node.watch.disconnect();

@@ -13,7 +13,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Decisions": ["decisions", "rewards", "observations"],
     "Arms": ["arms"],
     "What is known": ["predict", "bounds", "feasible", "best", "explain", "apprentice", "evaluations"],
-    "The record": ["events", "export"],
+    "The record": ["events", "export", "trials", "audit"],
 }
 ELSE = "The process"
 LONGEST_LIST = 8  # allowed values that a type names

@@ -71,11 +71,6 @@ def constraints_view(study: Study) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def has_constraints(study: Study) -> bool:
-    """Returns True if the policy has constraints or constraint values were told."""
-    return study.policy.constraint_count > 0 or any(trial.constraints is not None for trial in study.trials)
-
-
 def _values_told(study: Study) -> _Values | None:
     trials = [trial for trial in study.trials if trial.constraints is not None]
     rows = [trial.constraints for trial in trials if trial.constraints is not None]

@@ -8,10 +8,10 @@ import numpy as np
 
 from ....storage.record import Trial
 from ....study.answer_delays import answer_delays
-from ....study.formatting import where
+from ....study.formatting import duration, where
 from ....study.study import Study
 from ...deadlines import Rule
-from .pictures import Picture, axis, dots, duration, empty, lines_picture, many, reward_text, short, table, thinned
+from .pictures import Picture, axis, dots, empty, lines_picture, many, reward_text, short, table, thinned
 from .status import short_context
 
 LISTED = 12  # trials in a table

@@ -18,14 +18,22 @@ COLUMNS = 800  # pixels that a series is thinned to
 ROWS = 12  # rows of the table of a picture
 MOST_DOTS = 600  # latest trials in a picture of the posterior
 
+COUNTS = ("trial", "play", "answers so far")  # labels of axes of whole numbers
 MINUS = "\N{MINUS SIGN}"
 BILLION = 1e9
+SMALL = 1e-4  # smaller sizes are written with a power of ten
+RAISED = str.maketrans(
+    "-0123456789",
+    "\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT ZERO}\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO}\N{SUPERSCRIPT THREE}"
+    "\N{SUPERSCRIPT FOUR}\N{SUPERSCRIPT FIVE}\N{SUPERSCRIPT SIX}\N{SUPERSCRIPT SEVEN}\N{SUPERSCRIPT EIGHT}"
+    "\N{SUPERSCRIPT NINE}",
+)
 SMALLEST = 1e-12  # relative width of a range, below which it does not limit the digits of the estimate
 ROUNDING = 1e-9  # slack before an end of a range is rounded outwards
 
 
 def short(value: object) -> str:
-    """Returns a value as text: four digits, thousands separators and a true minus sign."""
+    """Returns a value as text: four digits, thousands separators and a true minus sign. `pictures.js` does the same."""
     if value is None:
         return "-"
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
@@ -33,12 +41,19 @@ def short(value: object) -> str:
     if not math.isfinite(value):
         return "not known" if math.isnan(value) else "without end" if value > 0 else "minus without end"
     size = abs(float(value))
-    if BILLION <= size < 1e4 * BILLION:
-        text = f"{value / BILLION:,.4g} billion"
-    else:
-        whole = size < BILLION and (size >= 1e4 or isinstance(value, int))
-        text = f"{value:,.0f}" if whole else f"{value:,.4g}"
+    if size and not SMALL <= size < BILLION:
+        return _power(float(value))
+    whole = size >= 9999.5 or isinstance(value, int)  # four digits of it are 10,000
+    text = f"{value:,.0f}" if whole else f"{value:,.4g}"
     return text.replace("-", MINUS)
+
+
+def _power(value: float) -> str:
+    """Returns a number with a power of ten, such as 5 x 10^12 with a raised 12."""
+    mantissa, _, exponent = f"{value:.3e}".partition("e")
+    head = mantissa.rstrip("0").rstrip(".").replace("-", MINUS)
+    raised = str(int(exponent)).translate(RAISED)
+    return f"10{raised}" if head == "1" else f"{head} \N{MULTIPLICATION SIGN} 10{raised}"
 
 
 def measured(value: float, half: float) -> tuple[str, str]:
@@ -71,14 +86,6 @@ def _fixed(value: float, digits: int) -> str:
 def many(count: int, what: str) -> str:
     """Returns a count with its noun: "1 trial", "2 trials", "12,000 studies"."""
     return f"{short(count)} {counted(count, what)}"
-
-
-def duration(seconds: float) -> str:
-    """Returns a duration as text: "0.2 s", "3 min", "5 h", "12 days"."""
-    for size, name, most in ((1.0, "s", 120.0), (60.0, "min", 120.0), (3600.0, "h", 72.0)):
-        if seconds < most * size:
-            return f"{seconds / size:.2g} {name}" if seconds < 10 * size else f"{seconds / size:.0f} {name}"
-    return f"{seconds / 86_400.0:,.0f} days"
 
 
 def numbers(values: npt.ArrayLike) -> list[float | None]:
@@ -139,6 +146,25 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> dict[str, An
     return {"head": list(head), "rows": [[short(value) for value in row] for row in rows]}
 
 
+def interval_bars(rows: Sequence[tuple[str, str, float, float, float]]) -> list[dict[str, Any]]:
+    """Returns intervals as bars, in percent of their common range.
+
+    Args:
+        rows: name, words, lower end, middle and upper end of each. A middle may lie outside of its ends.
+    """
+    if not rows:
+        return []
+    low, high = min(min(row[2:]) for row in rows), max(max(row[2:]) for row in rows)
+    scale = 100.0 / (high - low) if high > low else 0.0
+    return [
+        {
+            "name": name, "from": round((lower - low) * scale, 2), "to": round((upper - low) * scale, 2),
+            "mean": round((middle - low) * scale, 2), "said": said,
+        }
+        for name, said, lower, middle, upper in rows
+    ]  # fmt: skip
+
+
 def reward_text(trial: Trial | Answer) -> str:
     """Returns the reward of a trial, its noise and the number of its plays as text, or "" if there is no reward."""
     if trial.reward is None:
@@ -157,7 +183,8 @@ def axis(label: str, *, log: bool = False, names: Sequence[object] | None = None
         log: True for a logarithmic axis.
         names: names of the places 0, 1, 2, ... if the axis has categories.
     """
-    return {"label": label, "log": log, "names": None if names is None else [str(name) for name in names]}
+    named = None if names is None else [str(name) for name in names]
+    return {"label": label, "log": log, "names": named, "whole": label in COUNTS}
 
 
 def line(name: str, values: npt.ArrayLike, color: str, *, style: str = "line") -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...._utils.checks import Array
+from ...._utils.checks import Array, IndexArray
 from ....storage.record import Trial
 from ....study.direction import best_label, on_average
 from ....study.study import Study
@@ -26,16 +26,16 @@ from .pictures import (
     short,
     spread_evenly,
     table,
-    thinned,
 )
 
 TITLE = "Progress"
 WINDOWS = 30  # A running mean takes this fraction of all rewards, which is smooth and still moves.
 SHORTEST = 5  # rewards in a running mean, at least
 MOST_TICKS = 500  # marked failures
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)  # quantiles of answers that share a place
 
 
-class _Answers(NamedTuple):
+class Answers(NamedTuple):
     """Answered trials in their order: reward, number and plays of each, `(n,)`.
 
     Attributes:
@@ -62,32 +62,78 @@ def reward_word(study: Study) -> str:
     return "reward" if study.goal == "maximize" else "loss"
 
 
-def progress(study: Study, *, columns: int = COLUMNS) -> Picture:
-    """Returns a picture of the rewards by trial, thinned to the lowest and the highest of each column of pixels.
+def progress(study: Study, *, columns: int = COLUMNS, between: tuple[float, float] | None = None) -> Picture:
+    """Returns a picture of the rewards by trial. Where they would overlap it shows their quantiles.
 
     If trials are runs of plays, a reward is the mean of a run. The axis then counts plays, and means are over plays.
 
     Args:
         study: a study with any policy.
         columns: number of columns of pixels.
+        between: places of the axis that are shown, or None for all.
     """
     trials = study.trials
-    answered = [trial for trial in trials if trial.reward is not None]
-    if not answered:
+    told = answers_of(study)
+    if told is None:
         return empty(TITLE, _nothing(trials))
-    word, told = reward_word(study), _answers(answered, by_round=not on_average(study.policy))
+    word = reward_word(study)
     mean = running_mean(told.rewards, told.window, told.plays)
     best = best_so_far(study, told.rewards, told.outside)
-    kept = thinned(told.rewards, columns)
+    shown = _between(told, between)
+    summary, numbers = _summary(study, len(trials), told, mean, best), _table(study, told, mean, best, shown)
+    if len(shown) > 2 * columns:
+        return _dense(study, told, mean, best, shown, columns) | {"summary": summary, "table": numbers}
     series = [
-        line(f"mean of the last {many(told.window, _unit(told))}", mean[kept], "main"),
-        line(_best_name(study, told), best[kept], "best", style="step"),
+        line(f"mean of the last {many(told.window, _unit(told))}", mean[shown], "main"),
+        line(_best_name(study, told), best[shown], "best", style="step"),
     ]
     return lines_picture(
-        TITLE, _summary(study, len(trials), told, mean, best), y=axis(word), marks=restart_marks(study),
-        x=runs_axis(told.places[kept], told.numbers[kept]) if told.in_runs else axis("trial"),
-        layers=[layer(told.places[kept], *series)], dots=_marked(word, trials, told, kept),
-        thinned=len(kept) < len(answered), table=_table(study, told, mean, best),
+        TITLE, summary, y=axis(word), marks=restart_marks(study), x=_axis(told, shown), thinned=False,
+        layers=[layer(told.places[shown], *series)], dots=_marked(word, trials, told, shown), table=numbers,
+    )  # fmt: skip
+
+
+def _between(told: Answers, between: tuple[float, float] | None) -> IndexArray:
+    """Returns the indices of the answers between two places of the axis, or of all."""
+    if between is None:
+        return np.arange(len(told.places))
+    found = np.flatnonzero((told.places >= between[0]) & (told.places <= between[1]))
+    return found if len(found) else np.arange(len(told.places))
+
+
+def _axis(told: Answers, shown: IndexArray) -> dict[str, Any]:
+    return runs_axis(told.places[shown], told.numbers[shown]) if told.in_runs else axis("trial")
+
+
+def _dense(
+    study: Study, told: Answers, mean: Array, best: Array, shown: IndexArray, columns: int
+) -> Picture:  # fmt: skip
+    """Returns the picture of more answers than fit: quantiles of as many answers as share a place, and their ends."""
+    parts = np.array_split(shown, columns // 2)
+    ends, middle = np.array([part[-1] for part in parts]), np.array([part[len(part) // 2] for part in parts])
+    spread = np.array([np.quantile(told.rewards[part], LEVELS) for part in parts]).T
+    least = np.array([part[told.rewards[part].argmin()] for part in parts])
+    most = np.array([part[told.rewards[part].argmax()] for part in parts])
+    outer = np.unique(np.concatenate([least, most]))
+    each = many(len(parts[0]), "answer")
+    low, quarter, half, three, high = (line("", values, "dot", style="hidden") for values in spread)
+    series = [
+        low,
+        high,
+        quarter,
+        three,
+        half | {"name": f"median of {each}", "style": "line", "color": "third"},
+        line(f"mean of the last {many(told.window, _unit(told))}", mean[ends], "main"),
+        line(_best_name(study, told), best[ends], "best", style="step"),
+    ]
+    bands = [
+        {"layer": 0, "low": 0, "high": 1, "color": "dot", "name": f"9 in 10 of {each}"},
+        {"layer": 0, "low": 2, "high": 3, "color": "dot", "name": "the middle half"},
+    ]
+    return lines_picture(
+        TITLE, "", y=axis(reward_word(study)), x=_axis(told, middle), marks=restart_marks(study), bands=bands,
+        layers=[layer(told.places[middle], *series)], thinned=True,
+        dots=_marked(reward_word(study), study.trials, told, outer, name=f"lowest and highest of {each}"),
     )  # fmt: skip
 
 
@@ -97,29 +143,36 @@ def runs_axis(places: Array, numbers: Array) -> dict[str, Any]:
     return axis("play") | {"said": named}
 
 
-def _answers(answered: Sequence[Trial], *, by_round: bool) -> _Answers:
+def answers_of(study: Study) -> Answers | None:
+    """Returns the answered trials of a study, or None before the first."""
+    answered = [trial for trial in study.trials if trial.reward is not None]
+    if not answered:
+        return None
+    by_round = not on_average(study.policy)
     plays = np.array([1.0 if trial.plays is None else trial.plays.times for trial in answered])
     numbers = np.array([trial.number for trial in answered], dtype=np.float64)
     outside = np.array([by_round and trial.constraints is not None and not trial.feasible for trial in answered])
     total = int(plays.sum())
-    return _Answers(
+    return Answers(
         np.array([trial.reward for trial in answered], dtype=np.float64), numbers, plays, outside,
         np.cumsum(plays) if total > len(answered) else numbers, max(SHORTEST, total // WINDOWS),
     )  # fmt: skip
 
 
-def _best_name(study: Study, told: _Answers) -> str:
+def _best_name(study: Study, told: Answers) -> str:
     """Returns the name of the best reward so far, which may differ from the reward of the recommended trial."""
     return best_label(study.goal) + " mean of a run" * told.in_runs + " without a violation" * bool(told.outside.any())
 
 
-def _unit(told: _Answers) -> str:
+def _unit(told: Answers) -> str:
     return "play" if told.in_runs else "answer"
 
 
-def _marked(word: str, trials: Sequence[Trial], told: _Answers, kept: Any) -> list[dict[str, Any]]:
+def _marked(
+    word: str, trials: Sequence[Trial], told: Answers, kept: Any, *, name: str = ""
+) -> list[dict[str, Any]]:  # fmt: skip
     shown, broken = kept[~told.outside[kept]], kept[told.outside[kept]]
-    name = f"mean {word} of each run of plays" if told.in_runs else f"{word} of each trial"
+    name = name or (f"mean {word} of each run of plays" if told.in_runs else f"{word} of each trial")
     marked = [dots(name, told.places[shown], told.rewards[shown], "dot")]
     if len(broken):
         marked.append(dots("constraint violated", told.places[broken], told.rewards[broken], "warn", shape="cross"))
@@ -153,7 +206,7 @@ def _nothing(trials: Sequence[Trial]) -> str:
     return f"{many(len(trials), 'trial')}, and none has been answered yet."
 
 
-def _summary(study: Study, asked: int, told: _Answers, mean: Array, best: Array) -> str:
+def _summary(study: Study, asked: int, told: Answers, mean: Array, best: Array) -> str:
     word, window, plays = reward_word(study), told.window, int(told.plays.sum())
     count = f"{many(len(told.rewards), 'answer')} of {many(asked, 'trial')}"
     if told.in_runs:
@@ -168,12 +221,12 @@ def _summary(study: Study, asked: int, told: _Answers, mean: Array, best: Array)
     return f"{count}: {change}{ever}."
 
 
-def _table(study: Study, told: _Answers, mean: Array, best: Array) -> dict[str, Any]:
+def _table(study: Study, told: Answers, mean: Array, best: Array, shown: IndexArray) -> dict[str, Any]:
     word, runs = reward_word(study), told.in_runs
     counted = ["plays so far", "plays"] if runs else []
     last = f"mean of the last {many(told.window, _unit(told))}"
     head = ["trial", *counted, f"mean {word}" if runs else word, last, _best_name(study, told)]
-    kept = spread_evenly(len(told.places), ROWS).tolist()
+    kept = shown[spread_evenly(len(shown), ROWS)].tolist()
 
     def row(i: int) -> list[object]:
         counts = [int(told.places[i]), int(told.plays[i])] if runs else []

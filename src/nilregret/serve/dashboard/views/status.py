@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...._utils.errors import TrialError
-from ...._utils.serialize import plain_loads
 from ....policy.policy import Policy
-from ....storage import StoredStudy, Summary
 from ....storage.record import Record, Trial
 from ....storage.trial import TrialState
-from ....study.formatting import where
+from ....study.direction import best_label, on_average
+from ....study.formatting import duration, where
 from ....study.study import Study
-from ...deadlines import FACT, Rule
-from .domains import domain_text
-from .pictures import duration, many, reward_text, short
-from .progress import reward_word
+from .columns import STATES, columns_of, latest
+from .pictures import many, reward_text, short
 
 RECENT = 20  # latest trials that decide whether a study is failing
-QUIET = 86_400.0  # seconds without an event after which a study with pending trials is called quiet
-FINISHED = 3600.0  # seconds without an event after which a study without pending trials is called quiet
-FRESH = ("running", "waiting")  # states that end with time if nothing happens
+SILENT = 86_400.0  # seconds without an event after which a study with pending trials is called silent
+FINISHED = 3600.0  # seconds without an event after which a study without pending trials is called silent
+FRESH = ("learning", "waiting")  # states that end with time if nothing happens
 LONGEST_NUMBER = 20
+UNITS = ((7200.0, 60.0), (259_200.0, 3600.0), (math.inf, 86_400.0))  # a silence below, and the steps it is said in
 
 
 def order_of(study: Study) -> int:
@@ -48,48 +47,43 @@ def is_unchanged(study: Study, known: str, *, now: float) -> bool:
 
 
 def status(study: Study, *, now: float) -> dict[str, Any]:
-    """Returns counts of trials, times of the last events, the best trial, and a state such as "running".
+    """Returns counts of trials, times of the last events, the best trial, and a state such as "learning".
 
     Args:
         study: a study with any policy.
         now: present time in Unix seconds.
     """
-    trials = study.trials
-    order = trials.order if isinstance(trials, Record) else len(trials)
-    trials = trials[: len(trials)]
-    states = Counter(trial.state for trial in trials)
-    last_told = max((trial.told_at for trial in trials if trial.told_at is not None), default=None)
-    last_asked = trials[-1].asked_at if trials else None
+    order, columns = order_of(study), columns_of(study)
+    trials, codes = columns.trials, columns.array("state")
+    states: dict[TrialState, int] = {state: int((codes == place).sum()) for place, state in enumerate(STATES)}
+    last_told, last_asked = latest(columns.array("told_at")), trials[-1].asked_at if trials else None
     last = max((time for time in (last_told, last_asked) if time is not None), default=None)
-    state, why = _state(trials, states, last, now)
+    state, why = state_of(trials, states, last, now)
     best, why_no_best = _best(study)
-    until = math.ceil(last + _seconds_until_quiet(states)) if last is not None and state in FRESH else ""
+    until: int | str = math.ceil(last + _seconds_until_silent(states)) if last is not None and state in FRESH else ""
+    if state == "silent" and last is not None:
+        until = math.ceil(now + _until_said_otherwise(now - last))
     return {
-        "goal": study.goal, "word": reward_word(study), "algorithm": study.policy.algorithm, "order": order,
         "trials": len(trials), "observed": states["observed"], "pending": states["pending"],
         "plays": sum(trial.times for trial in trials if trial.reward is not None), "failed": states["failed"],
+        "told": _told(study),
         "abandoned": states["abandoned"], "last_told_at": last_told, "last_asked_at": last_asked, "last_at": last,
-        "state": state, "state_why": why, "best": best, "why_no_best": why_no_best,
+        "state": state, "said": _said(state, last, now), "state_why": why, "best": best, "why_no_best": why_no_best,
         "known": f"{order}_{until}",
     }  # fmt: skip
 
 
-def status_of_summary(stored: StoredStudy, known: Summary, *, now: float) -> dict[str, Any]:
-    """Returns the status of a study that is not open, from its stored summary, with the best reward told."""
-    states: dict[TrialState, int] = {"observed": known.observed, "pending": known.pending, "failed": known.failed}
-    last = known.last_at
-    state, why = _state([], states, last, now)
-    best = None if known.best is None else {"reward": short(known.best), "where": None}
-    return {
-        "goal": stored.goal, "algorithm": plain_loads(stored.policy).get("algorithm", ""), "trials": known.trials,
-        "pending": known.pending, "last_told_at": last, "state": state, "state_why": why, "best": best, "known": "",
-    }  # fmt: skip
-
-
-def _state(
+def state_of(
     trials: Sequence[Trial], states: Mapping[TrialState, int], last: float | None, now: float
 ) -> tuple[str, str]:
-    """Returns "empty", "failing", "waiting", "quiet" or "running", and an explanation."""
+    """Returns "empty", "failing", "waiting", "silent" or "learning", and an explanation.
+
+    Args:
+        trials: of the study, or none if they are not known.
+        states: number of trials by state.
+        last: time of the last event, Unix seconds, or None.
+        now: present time in Unix seconds.
+    """
     if last is None:
         return "empty", "nothing has been asked yet"
     ended = [trial.state for trial in trials[-RECENT:] if trial.state in ("observed", "failed")]
@@ -102,17 +96,41 @@ def _state(
             else f"the last {many(len(ended), 'trial')}"
         )
         return "failing", f"{every} failed"
-    if now - last > _seconds_until_quiet(states):
+    if now - last > _seconds_until_silent(states):
         pending = states["pending"] > 0
-        return "quiet", "nothing has happened for a day" if pending else "no trial is open, and none has been asked for"
+        return "silent", "trials wait for answers" if pending else "no trial is open, and none has been asked for"
     if not states["observed"]:
         return "waiting", "no answer has come yet"
-    return "running", "active within the day" if states["pending"] else "active within the hour"
+    return "learning", "active within the day" if states["pending"] else "active within the hour"
 
 
-def _seconds_until_quiet(states: Mapping[TrialState, int]) -> float:
-    """Returns the seconds after the last event until a study is called quiet."""
-    return QUIET if states["pending"] else FINISHED
+def _seconds_until_silent(states: Mapping[TrialState, int]) -> float:
+    """Returns the seconds after the last event until a study is called silent."""
+    return SILENT if states["pending"] else FINISHED
+
+
+def _said(state: str, last: float | None, now: float) -> str:
+    """Returns the state in words."""
+    return f"silent for {duration(now - last)}" if state == "silent" and last is not None else state
+
+
+def _until_said_otherwise(seconds: float) -> float:
+    """Returns the seconds after which a duration is said in other words."""
+    return next(step for below, step in UNITS if seconds < below)
+
+
+def _told(study: Study) -> dict[str, Any] | None:
+    """Returns the best reward told and its trial, without trials that violate a constraint. None if there is none."""
+    columns = columns_of(study)
+    rewards = columns.array("reward")
+    if not on_average(study.policy):
+        limits = [columns.array(key) > 0.0 for key in columns.layout if key.startswith("constraints.")]
+        rewards = np.where(np.any(limits, axis=0), np.nan, rewards) if limits else rewards
+    if np.isnan(rewards).all():
+        return None
+    number = int(np.nanargmax(rewards) if study.goal == "maximize" else np.nanargmin(rewards))
+    trial = columns.trials[number]
+    return {"label": best_label(study.goal), "number": number, "reward": reward_text(trial), "where": where(trial)}
 
 
 def _best(study: Study) -> tuple[dict[str, Any] | None, str]:
@@ -138,31 +156,3 @@ def short_context(trial: Trial) -> str:
     if named is not None:
         return ", ".join(f"{name}={short(value)}" for name, value in named.items())
     return "" if trial.context is None else ", ".join(short(value) for value in trial.context.tolist())
-
-
-def description(study: Study) -> list[tuple[str, str]]:
-    """Returns the settings of a study as pairs of a name and a text."""
-    facts = [
-        ("policy", study.policy.algorithm), ("goal", f"{study.goal} the {reward_word(study)}"),
-        ("to choose from", domain_text(study.policy.domain)),
-    ]  # fmt: skip
-    if study.policy.context is not None:
-        facts.append(("contexts", domain_text(study.policy.context)))
-    if study.policy.constraint_count:
-        facts.append(("constraints", str(study.policy.constraint_count)))
-    facts.append(("seed", str(study.seed)))
-    return facts + [
-        ("answers", _deadline_text(Rule.of(dict(study.about)))) if name == FACT else (name, str(value))
-        for name, value in study.about.items()
-    ]
-
-
-def _deadline_text(rule: Rule) -> str:
-    """Returns a text on the deadline of a trial, and on the outcome that is set then."""
-    instead = "nothing" if rule.default_reward is None else short(rule.default_reward)
-    what = {
-        "abandon": "then the trial is given up", "fail": "then it is told to have failed",
-        "reward": f"then {instead} is told instead", "censor": f"and until they come they count as {instead}",
-        "silence": f"and as time goes by silence comes to count as {instead}",
-    }[rule.on_deadline]  # fmt: skip
-    return "are waited for " + ("for ever" if rule.deadline is None else duration(rule.deadline)) + f", {what}"

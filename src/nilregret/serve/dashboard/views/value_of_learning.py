@@ -20,6 +20,7 @@ from .progress import reward_word, runs_axis
 
 POINTS = 200  # points of a curve
 ROWS = 10  # rows of a table
+UNKNOWN = "not known yet"
 
 
 def value_view(study: Study, *, baseline: int | None = None) -> dict[str, Any]:
@@ -103,7 +104,10 @@ def _verdict(study: Study, found: Comparison) -> dict[str, str]:
     if gain < -half:
         lost = f"{value} lost {of}"
         return {"said": f"So far learning has cost more than it has brought: {lost}.{_pace(found)}", "tone": "bad"}
-    return {"said": f"Whether learning has paid cannot be told yet: {_plus(gain, half)} {of}.", "tone": "unsure"}
+    return {
+        "said": f"Whether learning has paid is not known yet ({between}), in {many(found.plays, 'answer')}.",
+        "tone": "unsure",
+    }
 
 
 def _since(found: Comparison) -> str:
@@ -135,7 +139,7 @@ def _facts(study: Study, found: Comparison) -> list[dict[str, str]]:
         gain, half = float(found.gained[-1]), float(found.gained_half[-1])
         name = "Gained" if study.goal == "maximize" else "Saved"
         between = measured(gain, half)[1]
-        facts.append(_fact(f"{name} against the first choice", _plus(gain, half), between, _tone(gain, half)))
+        facts.append(_fact(f"{name} against the first choice", _known(gain, half), between, _tone(gain, half)))
     if found.best is not None and found.cost is not None and found.recent_cost is not None:
         cost, between = _about(*found.cost)
         facts.append(_fact("What learning cost", cost, f"{between}, against the best choice of now"))
@@ -146,9 +150,14 @@ def _facts(study: Study, found: Comparison) -> list[dict[str, str]]:
 
 
 def _about(value: float, half: float) -> tuple[str, str]:
-    """Returns an estimate and its range as text. If the range contains 0, the estimate is "about 0"."""
+    """Returns an estimate and its range as text. If the range contains 0, the estimate is "not known yet"."""
     said, between = measured(value, half)
-    return ("about 0" if abs(value) <= half else said), between
+    return (UNKNOWN if abs(value) <= half else said), between
+
+
+def _known(value: float, half: float) -> str:
+    """Returns an estimate with its sign as text, or "not known yet" if its range contains 0."""
+    return UNKNOWN if abs(value) <= half else _plus(value, half)
 
 
 def _one(found: Comparison) -> str:
@@ -166,7 +175,8 @@ def _value_now(study: Study, found: Comparison, best: Alternative) -> dict[str, 
     then, spread = _each(found.first, found.plays)
     more, both = sign * (mean - then), half + spread
     between = f"{measured(more, both)[1]}, {'more' if study.goal == 'maximize' else 'less'} than the first choice"
-    return _fact("Worth from now on", f"{_plus(more, both)} a {one}", between, _tone(more, both))
+    worth = _known(more, both)
+    return _fact("Worth from now on", worth if worth == UNKNOWN else f"{worth} a {one}", between, _tone(more, both))
 
 
 def _each(alternative: Alternative, plays: int) -> tuple[float, float]:

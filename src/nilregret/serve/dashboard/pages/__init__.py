@@ -1,0 +1,14 @@
+"""Endpoints of the pages and their parts, a module for each page. Each reads a study in a thread."""
+
+from starlette.routing import Route
+
+from .. import files
+from . import actions, compare, explore, new, studies, study, trials, worth
+
+ROUTES = [
+    *studies.ROUTES, *study.ROUTES, *explore.ROUTES, *trials.ROUTES, *worth.ROUTES,
+    *compare.ROUTES, *actions.ROUTES, *new.ROUTES,
+    Route("/static/{file:path}", files.static), Route("/favicon.ico", files.favicon),
+]  # fmt: skip
+
+__all__ = ["ROUTES"]

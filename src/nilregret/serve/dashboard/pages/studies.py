@@ -1,0 +1,74 @@
+"""Endpoints of the list of studies. All of it comes from stored summaries, without opening a study."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from ...auth.tenants import own_among
+from ...study_notes import notes_of
+from ...workers import NotesStorage
+from ..rendering import caller_of, page
+from ..views.api import api_view
+from ..views.studies_list import DAYS, LATEST, SORTS, STATES, Wanted, digest, item_of, listed, row
+from .common import with_error_pages
+
+
+async def home(_: Request) -> Response:
+    """Redirects to the list of studies."""
+    return RedirectResponse("/studies", 303)
+
+
+@with_error_pages
+async def studies(request: Request) -> Response:
+    """Shows the studies of the caller that the query asks for."""
+    return page(request, "studies.html", **await _list(request))
+
+
+@with_error_pages
+async def studies_list(request: Request) -> Response:
+    """Shows the list again, or answers 204 if it is the same."""
+    found = await _list(request)
+    if request.query_params.get("known") == found["known"]:
+        return Response(status_code=204)
+    return page(request, "list.html", **found)
+
+
+async def _list(request: Request) -> dict[str, Any]:
+    query = {name: value for name, value in request.query_params.items() if name != "known"}
+    wanted = Wanted.of(query)
+    workers, tenant = request.app.state.workers, caller_of(request).tenant
+    rows, facts = await workers.lookup(_rows, workers.storage, tenant, wanted, tenant=tenant)
+    others = urlencode([(name, value) for name, value in query.items() if name != "page" and value])
+    return {
+        "rows": rows, "facts": facts, "known": digest(rows, facts), "wanted": wanted, "query": others,
+        "states": STATES, "ages": DAYS, "sorts": SORTS,
+    }  # fmt: skip
+
+
+def _rows(storage: NotesStorage, tenant: str, wanted: Wanted) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    now, studies = time.time(), {study.name: study for study in storage.listed()}
+    own = [(name, studies[stored]) for name, stored in own_among(storage, list(studies), tenant).items()]
+    notes = notes_of(storage, [study for _, study in own])
+    items = [item_of(name, study, each, now=now) for (name, study), each in zip(own, notes, strict=True)]
+    shown, facts = listed(items, wanted, now=now)
+    rewards = storage.latest_rewards([item.stored.id for item in shown], LATEST)
+    return [row(item, rewards.get(item.stored.id, [])) for item in shown], facts
+
+
+async def api(request: Request) -> Response:
+    """Shows the operations of the API, each with a form that sends it."""
+    return page(request, "api.html", api=api_view(request.app.state.openapi))
+
+
+ROUTES = [
+    Route("/", home),
+    Route("/studies", studies),
+    Route("/list", studies_list),
+    Route("/docs", api),
+]

@@ -1,0 +1,101 @@
+"""Endpoints of a study's tabs: Overview, Health and Settings. Other tabs have modules of their own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ....study.study import Study
+from ...signals import Signal
+from ..rendering import caller_of, page
+from ..views.health import health
+from ..views.progress import progress
+from ..views.settings import settings
+from ..views.standing import next_step, standing, standing_status
+from ..views.status import is_unchanged
+from .common import PART, STUDY, Endpoint, base_of, part, read, study_name, with_error_pages, worker_of
+
+LONGEST_NUMBER = 16  # digits of a place
+
+
+def tab(template: str, view: Callable[[Study, dict[str, str]], dict[str, Any]]) -> Endpoint:
+    """Returns an endpoint that shows a tab of a study: its status, and a view given the query of the address."""
+
+    @with_error_pages
+    async def endpoint(request: Request) -> Response:
+        query = dict(request.query_params)
+        worker = await worker_of(request)
+        found = await worker.read(lambda opened: frame(request, opened, now=time.time()) | view(opened, query))
+        return page(request, template, name=study_name(request), notes=worker.notes, **found)
+
+    return endpoint
+
+
+def _progress(study: Study, query: dict[str, str]) -> dict[str, Any]:
+    """Returns the picture of all trials, or of those between two places."""
+    ends = [query.get(name, "") for name in ("from", "to")]
+    if not all(end.isascii() and end.isdecimal() and len(end) < LONGEST_NUMBER for end in ends):
+        return progress(study)
+    return progress(study, between=(float(ends[0]), float(ends[1])))
+
+
+def frame(request: Request, study: Study, *, now: float) -> dict[str, Any]:
+    """Returns what each tab may show: the status of the study, the next step, and its signals."""
+    at = standing_status(study, now=now)
+    return {"at": at, "next": next_step(at), "signals": _signals(request, study)}
+
+
+def _signals(request: Request, study: Study) -> list[Signal]:
+    found: list[Signal] = request.app.state.service.signals.current(study, now=time.time())
+    return found
+
+
+@with_error_pages
+async def signals(request: Request) -> Response:
+    """Shows the signals of a study."""
+    found = await read(request, lambda opened: _signals(request, opened))
+    return page(request, "signals.html", name=study_name(request), signals=found)
+
+
+@with_error_pages
+async def head(request: Request) -> Response:
+    """Shows the state of a study again, which every tab has at its top, or answers 204 if nothing has changed."""
+    known = request.query_params.get("known", "")
+
+    def view(opened: Study) -> dict[str, Any] | None:
+        now = time.time()
+        return None if is_unchanged(opened, known, now=now) else {"at": standing_status(opened, now=now)}
+
+    found = await read(request, view)
+    if found is None:
+        return Response(status_code=204)
+    return page(request, "live.html", headers={"HX-Trigger": "study-changed"}, name=study_name(request), **found)
+
+
+@with_error_pages
+async def settings_tab(request: Request) -> Response:
+    """Shows the settings of a study, with code to go on with it. The place of the storage is for local callers."""
+    worker, caller = await worker_of(request), caller_of(request)
+    url = getattr(request.app.state.workers.storage, "url", None) if caller.token is None else None
+    base, name = base_of(request), study_name(request)
+    found = await worker.read(
+        lambda opened: frame(request, opened, now=time.time()) | settings(opened, name, worker.stored, base, url)
+    )
+    return page(request, "settings.html", name=name, notes=worker.notes, **found)
+
+
+ROUTES = [
+    Route(STUDY, tab("overview.html", lambda opened, _: {"picture": progress(opened)})),
+    Route(f"{STUDY}/health", tab("health.html", lambda opened, _: health(opened, now=time.time()))),
+    Route(f"{PART}/health", tab("health_parts.html", lambda opened, _: health(opened, now=time.time()))),
+    Route(f"{STUDY}/settings", settings_tab),
+    Route(f"{PART}/head", head),
+    Route(f"{PART}/signals", signals),
+    part("standing", "standing.html", lambda opened, _: standing(opened, now=time.time())),
+    part("progress", "figure.html", lambda opened, query: {"key": "progress", "picture": _progress(opened, query)}),
+]

@@ -1,0 +1,192 @@
+"""The columns of a study's trials as arrays, kept by study, so that trials are sorted and filtered without a loop.
+
+A column of categories has the position of its option, and an empty cell is NaN. Only trials that have changed are read
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...._utils.checks import Array
+from ....domains.domain import Arms, Domain
+from ....domains.parameters import Choice
+from ....storage.trial import Trial, TrialState
+from ....study.axes import space_of
+from ....study.study import Study
+from .pictures import short
+
+STATES: tuple[TrialState, ...] = ("observed", "pending", "failed", "abandoned")
+PARAMETERS = "parameters."  # before the name of a parameter that another column has too
+Kind = Literal["number", "category", "time", "text"]
+Read = Callable[[Trial], Any]
+
+
+class Column(NamedTuple):
+    """A column of the trials.
+
+    Attributes:
+        key: its name in addresses.
+        label: its name for people.
+        kind: of its values.
+        read: returns the value of a trial, or None.
+        options: the values of a column of categories.
+    """
+
+    key: str
+    label: str
+    kind: Kind
+    read: Read
+    options: tuple[Any, ...] = ()
+
+    def names(self) -> list[str]:
+        """Returns the options as text."""
+        return [short(option) for option in self.options]
+
+    def values(self, trials: Sequence[Trial]) -> Any:
+        """Returns the values of trials as an array, `(n,)`."""
+        if self.kind == "text":
+            return np.array([self.read(trial) or "" for trial in trials], dtype=object)
+        found = [self.read(trial) for trial in trials]
+        if self.kind == "category":  # True and 1 are two options.
+            places: dict[Any, float] = {(type(each), each): float(i) for i, each in enumerate(self.options)}
+            found = [places.get((type(each), each), np.nan) for each in found]
+        return np.array([np.nan if value is None else value for value in found], dtype=np.float64)
+
+
+@final
+class Columns(NamedTuple):
+    """The columns of a study at one moment.
+
+    Attributes:
+        trials: all trials by number.
+        layout: the columns by key.
+        values: an array by key, `(n,)`. A key that nobody has asked for is missing.
+    """
+
+    trials: Sequence[Trial]
+    layout: dict[str, Column]
+    values: dict[str, Any]
+
+    def array(self, key: str) -> Any:
+        """Returns the values of a column, `(n,)`."""
+        if key not in self.values:
+            self.values[key] = self.layout[key].values(self.trials)
+        return self.values[key]
+
+
+_known: WeakKeyDictionary[Study, Columns] = WeakKeyDictionary()
+
+
+def columns_of(study: Study) -> Columns:
+    """Returns the columns of a study. Cached values of trials that are the same objects as before are kept."""
+    trials, known = study.replica.snapshot(), _known.get(study)
+    before = () if known is None else known.trials
+    same = len(trials) >= len(before)
+    changed = [i for i, (old, new) in enumerate(zip(before, trials, strict=False)) if old is not new] if same else []
+    if known is not None and same and not changed and len(trials) == len(before):
+        return known
+    layout = {column.key: column for column in _layout(study, trials)}
+    values: dict[str, Any] = {}
+    if known is not None and same:
+        new = trials[len(before) :]
+        for key, array in list(known.values.items()):
+            if key in layout and layout[key].options == known.layout[key].options:
+                values[key] = np.append(array, layout[key].values(new))
+                values[key][changed] = layout[key].values([trials[i] for i in changed])
+    found = _known[study] = Columns(trials, layout, values)
+    return found
+
+
+def _layout(study: Study, trials: Sequence[Trial]) -> list[Column]:
+    policy = study.policy
+    columns = [Column("number", "trial", "number", lambda trial: trial.number)]
+    columns.append(Column("state", "state", "category", lambda trial: trial.state, STATES))
+    if isinstance(policy.domain, Arms):
+        columns.append(Column("arm", "arm", "number", lambda trial: trial.arm))
+    told, answer = _told(study, trials), _answer(study, trials)
+    columns += told
+    fixed = {column.key for column in (*columns, *answer)}
+    for column in _of_domain(policy.domain, "point", lambda trial: trial.settings, lambda trial: trial.point):
+        clash = column.key in fixed or column.key.startswith(("context.", "constraints.", PARAMETERS))
+        columns.append(column._replace(key=PARAMETERS + column.key) if clash else column)
+    if policy.context is not None:
+        under = _of_domain(policy.context, "", lambda trial: trial.context_settings, lambda trial: trial.context)
+        columns += [column._replace(key="context." + column.key.lstrip(".")) for column in under]
+    return [*columns, *answer]
+
+
+def _told(study: Study, trials: Sequence[Trial]) -> list[Column]:
+    """Returns the column of the reward, and that of its noise if some is known."""
+    word = "reward" if study.goal == "maximize" else "loss"
+    columns = [Column("reward", word, "number", lambda trial: trial.reward)]
+    if any(trial.std is not None for trial in trials):
+        columns.append(Column("std", "noise", "number", lambda trial: trial.std))
+    return columns
+
+
+def _answer(study: Study, trials: Sequence[Trial]) -> list[Column]:
+    """Returns the columns of constraints, times and reasons."""
+    widths = {len(trial.constraints) for trial in trials if trial.constraints is not None}
+    columns = [
+        Column(f"constraints.{j}", f"constraint {j + 1}", "number", _of_constraint(j))
+        for j in range(max([study.policy.constraint_count, *widths]))
+    ]
+    columns.append(Column("asked_at", "asked", "time", lambda trial: trial.asked_at))
+    columns.append(Column("told_at", "told", "time", lambda trial: trial.told_at))
+    return [*columns, Column("reason", "reason", "text", reason_of)]
+
+
+def reason_of(trial: Trial) -> str | None:
+    """Returns why a trial failed or was abandoned, or None."""
+    if trial.abandoned is not None and trial.state == "abandoned":
+        return trial.abandoned.reason
+    return trial.reason
+
+
+def _of_constraint(j: int) -> Read:
+    return lambda trial: None if trial.constraints is None or j >= len(trial.constraints) else trial.constraints[j]
+
+
+def _of_domain(domain: Domain, prefix: str, settings: Read, point: Read) -> list[Column]:
+    space = space_of(domain)
+    if space is None:
+        names = [f"{prefix}.{i}" for i in range(domain.dimension)]
+        return [
+            Column(name, name.lstrip(".") if prefix else f"context {i}", "number", _coordinate(point, i))
+            for i, name in enumerate(names)
+        ]
+    return [
+        Column(name, name, "category", _setting(settings, i, name), parameter.options)
+        if isinstance(parameter, Choice)
+        else Column(name, name, "number", _setting(settings, i, name))
+        for i, (name, parameter) in enumerate(space.parameters.items())
+    ]
+
+
+def _coordinate(point: Read, i: int) -> Read:
+    def read(trial: Trial) -> float | None:
+        found = point(trial)
+        return None if found is None else float(found[i])
+
+    return read
+
+
+def _setting(settings: Read, i: int, name: str) -> Read:
+    def read(trial: Trial) -> Any:
+        found = settings(trial) or ()
+        if i < len(found) and found[i][0] == name:  # Inactive parameters are left out, which moves later ones.
+            return found[i][1]
+        return next((value for other, value in found if other == name), None)
+
+    return read
+
+
+def latest(values: Array) -> float | None:
+    """Returns the largest value that is known, or None."""
+    known = values[~np.isnan(values)]
+    return float(known.max()) if len(known) else None

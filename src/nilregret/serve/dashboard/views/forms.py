@@ -1,0 +1,292 @@
+"""Forms of actions on a study: their fields, and the call of the API that a sent form stands for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ...._utils.errors import InvalidInput
+from ....domains.domain import Arms, Domain, Space
+from ....domains.parameters import Choice, Int
+from ....study.axes import space_of
+from ....study.study import Study
+from .pictures import reward_text, short
+from .typed import number, whole
+
+MOST_FIELDS, MOST_OPTIONS = 40, 500
+LONGEST = 10_000  # characters of a value
+
+
+class Action(NamedTuple):
+    """An action of the dashboard.
+
+    Attributes:
+        title: on the page.
+        verb: of the button.
+        about: explanation for people.
+        entries: entries of its form, besides the point and the context.
+        point: whether the form asks for a point.
+        context: whether the form asks for a context, if the study has contexts.
+        trial: whether the form asks for the number of a trial.
+    """
+
+    title: str
+    verb: str
+    about: str
+    entries: tuple[str, ...] = ()
+    point: bool = False
+    context: bool = False
+    trial: bool = False
+
+
+ACTIONS: dict[str, Action] = {
+    "tell": Action(
+        "Tell a reward", "Tell", "Records what came of a trial.", ("reward", "std", "constraints"), trial=True
+    ),
+    "correct": Action(
+        "Correct a reward", "Correct", "Replaces the answer of a trial. The earlier one stays on record.",
+        ("reward", "std", "constraints"), trial=True,
+    ),
+    "fail": Action(
+        "Say that a trial failed", "Record the failure",
+        "The point does not work. The policy avoids it, so after an accident give the trial up instead.", ("reason",),
+        trial=True,
+    ),
+    "abandon": Action(
+        "Give a trial up", "Give up", "Nobody works on the trial any more. It says nothing of its point.", ("reason",),
+        trial=True,
+    ),
+    "add": Action(
+        "Add a point", "Add", "Records a reward at a point that was not asked for.", ("reward", "std", "constraints"),
+        point=True, context=True,
+    ),
+    "ask": Action("Ask by hand", "Ask", "Lets the policy decide once.", context=True),
+    "note": Action("Write a note", "Save", "A note on the study. The policy does not see it.", ("note",)),
+    "trial-note": Action("Write a note on a trial", "Save", "The policy does not see it.", ("note",), trial=True),
+    "tags": Action("Set tags", "Save", "Words to find the study by, with commas.", ("tags",)),
+    "pause": Action("Pause", "Pause", "The service decides nothing more. Rewards are taken all the same."),
+    "resume": Action("Go on", "Go on", "The service decides again."),
+    "retire-arm": Action("Retire an arm", "Retire", "No later decision plays it. It keeps its number.", ("arm",)),
+    "archive": Action("Archive", "Archive", "Lists leave the study out. Nothing is removed."),
+    "unarchive": Action("Take out of the archive", "Take out", "Lists show the study again."),
+    "rename": Action("Rename", "Rename", "Programs must use the new name from now on.", ("name",)),
+}  # fmt: skip
+LABELS = {
+    "reward": "Reward", "std": "Standard deviation of its noise, if known", "reason": "Reason", "note": "Note",
+    "constraints": "Constraint values, with commas", "tags": "Tags, with commas", "arm": "Number of the arm",
+    "name": "New name", "trial": "Number of the trial",
+}  # fmt: skip
+NEEDED = ("reward", "reason", "arm", "name", "trial")
+
+
+class Call(NamedTuple):
+    """A call of the API.
+
+    Attributes:
+        method: of HTTP.
+        path: behind the address of the study. "{id}" stands for the id of the trial.
+        body: JSON.
+        said: the action in words, to be confirmed.
+        trial: number of the trial, or None.
+    """
+
+    method: str
+    path: str
+    body: dict[str, Any]
+    said: str
+    trial: int | None = None
+
+
+def seal(identity: tuple[Any, ...], action: str) -> str:
+    """Returns a text that binds a form to one study and one action, so that no other form is taken."""
+    return hashlib.sha256(repr((identity, action)).encode()).hexdigest()[:24]
+
+
+def fields(study: Study, action: str, given: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Returns the fields of a form: name, label, value, and options if there are some.
+
+    Args:
+        study: with any policy.
+        action: a key of `ACTIONS`.
+        given: values by name of the field.
+    """
+    which = ACTIONS[action]
+    names = ["trial"] * which.trial
+    found = [_plain(name, given) for name in names]
+    if which.context and study.policy.context is not None:
+        found += _of_domain(study.policy.context, "c", given)
+    if which.point:
+        found += _of_domain(study.policy.domain, "p", given)
+    entries = [name for name in which.entries if name != "constraints" or study.policy.constraint_count]
+    return found + [_plain(name, given) for name in entries]
+
+
+def _plain(name: str, given: Mapping[str, str]) -> dict[str, Any]:
+    number = name in ("reward", "std", "arm", "trial")
+    return {
+        "key": name, "label": LABELS[name], "value": given.get(name, ""), "options": None, "long": name == "note",
+        "needed": name in NEEDED, "mode": "decimal" if number else "text", "help": "",
+    }  # fmt: skip
+
+
+def _of_domain(domain: Domain, kind: str, given: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Returns a field for each parameter, each coordinate, or the number of an arm."""
+    space = space_of(domain)
+    if space is None and isinstance(domain, Arms):
+        named = {"key": f"{kind}-arm", "label": "Arm" if kind == "p" else "Context", "options": None}
+        return [_field(named, f"a number from 0 to {len(domain) - 1}", given)]
+    if space is None:
+        ends = zip(domain.lower.tolist(), domain.upper.tolist(), strict=True)  # type: ignore[union-attr]
+        return [
+            _field({"key": f"{kind}-{i}", "label": f"x[{i}]", "options": None}, f"{short(low)} to {short(high)}", given)
+            for i, (low, high) in enumerate(ends)
+        ]
+    listed = []
+    for i, (name, parameter) in enumerate(list(space.parameters.items())[:MOST_FIELDS]):
+        if isinstance(parameter, Choice):
+            options = [(str(j), short(option)) for j, option in enumerate(parameter.options[:MOST_OPTIONS])]
+            listed.append(_field({"key": f"{kind}-{i}", "label": name, "options": options}, "", given))
+        else:
+            between = f"{short(parameter.low)} to {short(parameter.high)}"
+            listed.append(_field({"key": f"{kind}-{i}", "label": name, "options": None}, between, given))
+    return listed
+
+
+def _field(made: dict[str, Any], help_: str, given: Mapping[str, str]) -> dict[str, Any]:
+    more = {"value": given.get(made["key"], ""), "help": help_, "long": False, "needed": False, "mode": "decimal"}
+    return made | more
+
+
+# -- what a form stands for --------------------------------------------------------------------------------------
+
+
+def call(study: Study, action: str, given: Mapping[str, str]) -> Call:
+    """Returns the call that a form stands for.
+
+    Args:
+        study: with any policy.
+        action: a key of `ACTIONS`.
+        given: values by name of the field.
+
+    Raises:
+        InvalidInput: a field cannot be used.
+    """
+    which = ACTIONS[action]
+    number = _whole("trial", given) if which.trial else None
+    if number is not None and number >= len(study.trials):
+        raise InvalidInput(f"There is no trial {number}: this study has {len(study.trials):,}, numbered from 0.")
+    if action in ("tell", "correct"):
+        body = _answer(given) | ({"revise": True} if action == "correct" else {})
+        return Call("PUT", "/decisions/{id}/reward", body, _telling(study, action, number or 0, body), number)
+    if action in ("fail", "abandon"):
+        body = {"reason": _text("reason", given)}
+        what = "failed" if action == "fail" else "is given up"
+        path = "/decisions/{id}/" + ("failure" if action == "fail" else "abandonment")
+        return Call("POST", path, body, f"Trial {number} {what}: {body['reason']}.", number)
+    if action == "add":
+        body = _answer(given) | _place(study, given) | _context(study, given)
+        return Call("POST", "/observations", body, f"The reward {body['reward']:g} is added at {_shown(body)}.")
+    if action == "ask":
+        return Call("POST", "/decisions", _context(study, given), "The policy decides once.")
+    if action == "trial-note":
+        note = given.get("note", "")[:LONGEST]
+        return Call("PUT", f"/trials/{number}/note", {"note": note}, f"Trial {number} gets this note.")
+    if action == "retire-arm":
+        arm = _whole("arm", given)
+        return Call("DELETE", f"/arms/{arm}", {}, f"Arm {arm} is not played any more.")
+    return Call("PATCH", "", *_of_study(action, given))
+
+
+def _of_study(action: str, given: Mapping[str, str]) -> tuple[dict[str, Any], str]:
+    """Returns the body and the sentence of an action on the study itself."""
+    if action == "note":
+        return {"note": given.get("note", "")[:LONGEST]}, "The study gets this note."
+    if action == "tags":
+        tags = [tag.strip() for tag in given.get("tags", "").split(",") if tag.strip()]
+        return {"tags": tags}, f"The tags become {', '.join(tags) or 'none'}."
+    if action == "rename":
+        name = _text("name", given)
+        return {"name": name}, f"The study is called {name} from now on. Programs that use the old name stop."
+    about = ACTIONS[action].about
+    entry, value = {"pause": ("paused", True), "resume": ("paused", False), "archive": ("archived", True)}.get(
+        action, ("archived", False)
+    )
+    return {entry: value}, about
+
+
+def _telling(study: Study, action: str, number: int, body: Mapping[str, Any]) -> str:
+    trial = study.trials[number]
+    old = reward_text(trial) or (f"failed: {trial.reason}" if trial.reason else "no answer")
+    said = f"{body['reward']:g}"
+    if action == "correct":
+        return f"The answer of trial {number} was {old} and becomes {said}."
+    return f"Trial {number} gets the reward {said}."
+
+
+def _answer(given: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {"reward": _number("reward", given)}
+    if given.get("std", "").strip():
+        found["std"] = _number("std", given)
+    if given.get("constraints", "").strip():
+        found["constraints"] = [number("constraints", part) for part in given["constraints"].split(",")]
+    return found
+
+
+def _place(study: Study, given: Mapping[str, str]) -> dict[str, Any]:
+    domain = study.policy.domain
+    if space_of(domain) is None and isinstance(domain, Arms):
+        return {"arm": _whole("p-arm", given)}
+    named = _values(domain, "p", given)
+    return {"parameters": named} if isinstance(named, dict) else {"point": named}
+
+
+def _context(study: Study, given: Mapping[str, str]) -> dict[str, Any]:
+    contexts = study.policy.context
+    if contexts is None:
+        return {}
+    if space_of(contexts) is None and isinstance(contexts, Arms):
+        index = _whole("c-arm", given)
+        if index >= len(contexts):
+            raise InvalidInput(f"There is no context {index}: there are {len(contexts)}, numbered from 0.")
+        return {"context": contexts.points[index].tolist()}
+    return {"context": _values(contexts, "c", given)}
+
+
+def _values(domain: Domain, kind: str, given: Mapping[str, str]) -> dict[str, Any] | list[float]:
+    """Returns named values of a space, or the coordinates of a box."""
+    space: Space | None = space_of(domain)
+    if space is None:
+        return [_number(f"{kind}-{i}", given) for i in range(domain.dimension)]
+    found: dict[str, Any] = {}
+    for i, (name, parameter) in enumerate(space.parameters.items()):
+        key = f"{kind}-{i}"
+        if space.conditions is not None and not space.conditions.is_active(name, found):
+            continue
+        if isinstance(parameter, Choice):
+            found[name] = parameter.options[min(_whole(key, given), len(parameter.options) - 1)]
+        else:
+            found[name] = _whole(key, given) if isinstance(parameter, Int) else _number(key, given)
+    return found
+
+
+def _shown(body: Mapping[str, Any]) -> str:
+    if "parameters" in body:
+        return ", ".join(f"{name} = {short(value)}" for name, value in body["parameters"].items())
+    return f"arm {body['arm']}" if "arm" in body else ", ".join(short(value) for value in body["point"])
+
+
+def _text(name: str, given: Mapping[str, str]) -> str:
+    text = given.get(name, "").strip()[:LONGEST]
+    if not text:
+        raise InvalidInput(f"{LABELS.get(name, name)} is missing.")
+    return text
+
+
+def _whole(name: str, given: Mapping[str, str]) -> int:
+    negative = name.startswith(("p-", "c-")) and not name.endswith("arm")
+    return whole(LABELS.get(name, "A field"), given.get(name, ""), negative=negative)
+
+
+def _number(name: str, given: Mapping[str, str]) -> float:
+    return number(LABELS.get(name, "A field"), given.get(name, ""))

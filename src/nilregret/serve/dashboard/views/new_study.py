@@ -1,0 +1,130 @@
+"""The form of a new study: what it stands for as a request of the API, and the same as code to paste."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ...._utils.errors import InvalidInput
+from ...addresses import segment
+from .settings import curl
+from .typed import number, whole
+
+PARAMETERS, CONTEXTS = 8, 4  # rows of the form
+TYPES = ("", "float", "int", "choice")
+ANSWERS = ("prompt", "late", "silent no", "unknown")
+WAITING = ("abandon", "fail", "reward", "censor", "silence")
+MOST_ARMS, LONGEST = 1000, 20_000  # lines of arms, and characters of a field
+
+
+def request_of(given: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the body of `PUT /v1/studies/NAME` that a form stands for. The operation itself checks its values.
+
+    Raises:
+        InvalidInput: a field cannot be read.
+    """
+    body: dict[str, Any] = {}
+    space = _space("p", PARAMETERS, given)
+    arms = _arms(given.get("arms", ""))
+    if space:
+        body["space"] = space
+        if given.get("grid", "").strip():
+            body["grid"] = _whole("The steps of the grid", given["grid"])
+    if arms:
+        body["arms"] = arms
+    context = _space("c", CONTEXTS, given)
+    if context:
+        body["context"] = context
+    policy = _policy(given)
+    if policy:
+        body["policy"] = policy
+    if given.get("constraints", "").strip() not in ("", "0"):
+        body["constraints"] = _whole("The number of constraints", given["constraints"])
+    if given.get("goal") == "minimize":
+        body["goal"] = "minimize"
+    if given.get("seed", "").strip() not in ("", "0"):
+        body["seed"] = _whole("The seed", given["seed"])
+    if given.get("propensities") == "1":
+        body["propensities"] = True
+    return body | _waiting(given)
+
+
+def _policy(given: Mapping[str, str]) -> dict[str, Any]:
+    text = given.get("policy", "").strip()[:LONGEST]
+    if text:
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise InvalidInput('The policy is no JSON object, such as {"algorithm": "gp_ucb", "noise": 0.1}.')
+        return found
+    policy: dict[str, Any] = {}
+    if given.get("answers", "prompt") not in ("", "prompt"):
+        policy["answers"] = given["answers"]
+    if given.get("noise", "").strip():
+        policy["noise"] = number("The noise", given["noise"])
+    return {"algorithm": "auto"} | policy if policy else {}
+
+
+def _waiting(given: Mapping[str, str]) -> dict[str, Any]:
+    if not given.get("deadline", "").strip():
+        return {}
+    found: dict[str, Any] = {"deadline": number("The deadline", given["deadline"])}
+    if given.get("on_deadline", "abandon") != "abandon":
+        found["on_deadline"] = given["on_deadline"]
+    if given.get("default_reward", "").strip():
+        found["default_reward"] = number("The reward in place of a missing one", given["default_reward"])
+    return found
+
+
+def _space(kind: str, rows: int, given: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for i in range(rows):
+        name, type_ = (given.get(f"{kind}-{part}-{i}", "").strip() for part in ("name", "type"))
+        if not (name or type_):
+            continue
+        if not name or not type_:
+            raise InvalidInput(f"Row {i + 1} has {'no name' if not name else 'no type'}: fill in both, or neither.")
+        if name in found:
+            raise InvalidInput(f"Two parameters are called {name[:40]!r}: give one another name.")
+        found[name] = _parameter(kind, i, name, type_, given)
+    return found
+
+
+def _parameter(kind: str, i: int, name: str, type_: str, given: Mapping[str, str]) -> dict[str, Any]:
+    if type_ == "choice":
+        options = [each.strip() for each in given.get(f"{kind}-options-{i}", "").split(",") if each.strip()]
+        return {"type": type_, "options": options}
+    ends = [given.get(f"{kind}-{end}-{i}", "") for end in ("low", "high")]
+    read = _whole if type_ == "int" else number
+    low, high = (read(f"An end of {name[:40]!r}", end) for end in ends)
+    return {"type": type_, "low": low, "high": high} | ({"log": True} if given.get(f"{kind}-log-{i}") == "1" else {})
+
+
+def _arms(text: str) -> list[list[float]]:
+    lines = [line for line in text[:LONGEST].splitlines() if line.strip()]
+    if len(lines) > MOST_ARMS:
+        raise InvalidInput(f"{len(lines)} arms are more than the form takes, {MOST_ARMS}: use the API.")
+    return [[number("A coordinate of an arm", part) for part in line.split(",")] for line in lines]
+
+
+def _whole(what: str, text: str) -> int:
+    return whole(what, text, digits=18)
+
+
+def code_of(name: str, body: Mapping[str, Any], base: str) -> list[dict[str, str]]:
+    """Returns the request as JSON, curl and Python.
+
+    Args:
+        name: of the study.
+        body: of the request.
+        base: address of the service.
+    """
+    address = f"{base}/v1/studies/{segment(name)}"
+    return [
+        {"title": "JSON", "code": json.dumps(body, indent=1)},
+        {"title": "curl", "code": curl("PUT", address, body)},
+        {"title": "Python", "code": f"import httpx\n\nhttpx.put({address!r}, json={dict(body)!r}).raise_for_status()"},
+    ]  # fmt: skip

@@ -1,0 +1,111 @@
+"""The settings of a study: in words, as JSON, and as code that goes on with it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from ....domains.domain import Arms, Domain
+from ....storage import StoredStudy
+from ....study.axes import space_of
+from ....study.formatting import duration
+from ....study.study import Study
+from ...addresses import segment
+from ...deadlines import FACT, Rule
+from .domains import domain_text
+from .pictures import short
+from .progress import reward_word
+
+
+def settings(study: Study, name: str, stored: StoredStudy, base: str, storage: str | None) -> dict[str, Any]:
+    """Returns the settings of a study.
+
+    Args:
+        study: a study with any policy.
+        name: of the study, as the caller knows it.
+        stored: the study as the storage knows it.
+        base: address of the service, such as "http://127.0.0.1:8000".
+        storage: address of the storage without a password, or None if the caller may not know it.
+    """
+    return {
+        "facts": description(study), "word": reward_word(study),
+        "policy": json.dumps(json.loads(study.policy.to_json()), indent=2),
+        "created_at": stored.created_at, "stored_as": stored.name,
+        "clients": _clients(study, name, base, stored.name, storage),
+        "api": f"/v1/studies/{segment(name)}",
+    }  # fmt: skip
+
+
+def curl(method: str, address: str, body: Mapping[str, Any]) -> str:
+    """Returns the line of a shell that sends a request with a body of JSON."""
+    sent = shlex.quote(json.dumps(body))
+    return f"curl -X {method} {shlex.quote(address)} -H 'Content-Type: application/json' -d {sent}"
+
+
+def _clients(study: Study, name: str, base: str, stored_as: str, storage: str | None) -> list[dict[str, str]]:
+    """Returns code that asks for a trial and tells its reward: with curl, from Python, and on the command line."""
+    policy, at = study.policy, f"{base}/v1/studies/{segment(name)}"
+    context = None if policy.context is None else _example(policy.context)
+    limits = [0.0] * policy.constraint_count
+    asked = {} if context is None else {"context": context}
+    told = {"reward": 1.0} | ({"constraints": limits} if limits else {})
+    under = "" if context is None else repr(context)
+    more = f", constraints={limits}" if limits else ""
+    where, known = "STORAGE" if storage is None else shlex.quote(storage), shlex.quote(stored_as)
+    opened = "STORAGE" if storage is None else storage
+    option = "" if context is None else f" --context {shlex.quote(json.dumps(context))}"
+    more_told = "" if not limits else "".join(f" --constraint {each}" for each in limits)
+    return [
+        {"title": "curl", "code": "\n".join(
+            [curl("POST", f"{at}/decisions", asked), curl("PUT", f"{at}/decisions/ID/reward", told)]
+        )},
+        {"title": "Python, over HTTP", "code": (
+            f"from nilregret.serve.client import Client\n\nstudy = Client({base!r}).study({name!r})\n"
+            f"decision = study.ask({under})\nstudy.tell(decision, 1.0{more})"
+        )},
+        {"title": "Python, on the same storage", "code": (
+            f"import nilregret as nr\n\nstudy = nr.Study.open(storage={opened!r}, name={stored_as!r})\n"
+            f"trial = study.ask({under})\nstudy.tell(trial, 1.0{more})"
+        )},
+        {"title": "Command line", "code": (
+            f"nilregret ask {where} {known}{option}\nnilregret tell {where} {known} NUMBER 1.0{more_told}"
+        )},
+    ]  # fmt: skip
+
+
+def _example(domain: Domain) -> Any:
+    """Returns a point of a domain: its parameters by name, or its coordinates."""
+    space = space_of(domain)
+    if space is None:
+        return domain.points[0].tolist() if isinstance(domain, Arms) else domain.lower.tolist()
+    return {name: parameter.values(1)[0] for name, parameter in space.parameters.items()}
+
+
+def description(study: Study) -> list[tuple[str, str]]:
+    """Returns the settings of a study as pairs of a name and a text."""
+    facts = [
+        ("policy", study.policy.algorithm), ("goal", f"{study.goal} the {reward_word(study)}"),
+        ("to choose from", domain_text(study.policy.domain)),
+    ]  # fmt: skip
+    if study.policy.context is not None:
+        facts.append(("contexts", domain_text(study.policy.context)))
+    if study.policy.constraint_count:
+        facts.append(("constraints", str(study.policy.constraint_count)))
+    facts.append(("seed", str(study.seed)))
+    return facts + [
+        ("answers", _deadline_text(Rule.of(dict(study.about)))) if name == FACT else (name, str(value))
+        for name, value in study.about.items()
+    ]
+
+
+def _deadline_text(rule: Rule) -> str:
+    """Returns a text on the deadline of a trial, and on the outcome that is set then."""
+    instead = "nothing" if rule.default_reward is None else short(rule.default_reward)
+    what = {
+        "abandon": "then the trial is given up", "fail": "then it is told to have failed",
+        "reward": f"then {instead} is told instead", "censor": f"and until they come they count as {instead}",
+        "silence": f"and as time goes by silence comes to count as {instead}",
+    }[rule.on_deadline]  # fmt: skip
+    return "are waited for " + ("for ever" if rule.deadline is None else duration(rule.deadline)) + f", {what}"

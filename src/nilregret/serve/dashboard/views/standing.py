@@ -1,0 +1,124 @@
+"""The verdict whether a study has settled, and the next step."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...._utils.errors import NoRegretError, TrialError
+from ....study.function import expected_gain
+from ....study.study import Study
+from .columns import columns_of
+from .pictures import many, short
+from .progress import reward_word
+from .status import order_of, status
+
+SMALL = 0.01  # share of the spread of the rewards, below which one more trial gains next to nothing
+SPREAD = (0.05, 0.95)  # quantiles of the rewards that the spread is taken from
+MORE = 1.05  # times as many trials, up to which a verdict is kept
+LEAST = 20  # rewards before a study is called settled
+
+
+class Verdict(NamedTuple):
+    """The verdict whether a study has settled.
+
+    Attributes:
+        order: of the last event that it knows.
+        trials: number of trials then.
+        settled: True if one more trial is expected to gain next to nothing.
+        sentence: why, with the figures.
+    """
+
+    order: int
+    trials: int
+    settled: bool
+    sentence: str
+
+
+_known: WeakKeyDictionary[Study, Verdict] = WeakKeyDictionary()
+
+
+def verdict(study: Study) -> Verdict:
+    """Returns whether a study has settled, computed again after each event. This may take a search of the policy."""
+    order, known = order_of(study), _known.get(study)
+    if known is None or known.order != order:
+        known = _known[study] = Verdict(order, len(columns_of(study).trials), *_judged(study))
+    return known
+
+
+def _judged(study: Study) -> tuple[bool, str]:
+    columns = columns_of(study)
+    rewards = columns.array("reward")
+    told = rewards[~np.isnan(rewards)]
+    if len(told) < LEAST:
+        return False, f"Whether it has settled is said from {LEAST} answers on."
+    try:
+        best = study.best()
+        gain = study.replica.query(partial(expected_gain, goal=study.goal, best=best))
+    except (TrialError, NoRegretError):
+        gain = None
+    if gain is None:
+        why = "contexts" if study.policy.context is not None else "this policy"
+        return False, f"Whether it has settled is not known: under {why} no gain of one more trial is computed."
+    low, high = np.quantile(told, SPREAD)
+    ends = columns.array("state") != 1.0
+    since, word = _since(study, rewards, ends), "losses" if reward_word(study) == "loss" else "rewards"
+    share = gain / (high - low) if high > low else 0.0 if gain == 0.0 else math.inf
+    said = (
+        f"One more trial is expected to gain {short(float(f'{gain:.2g}'))} beyond the recommended one. Nine in ten "
+        f"{word} told span {short(float(f'{high - low:.2g}'))}."
+    )
+    return share < SMALL, f"{said} {since}"
+
+
+def _since(study: Study, rewards: Any, ended: Any) -> str:
+    """Returns a sentence on when the best value told last improved."""
+    best = np.nanargmax(rewards) if study.goal == "maximize" else np.nanargmin(rewards)
+    count = int(ended[int(best) + 1 :].sum())
+    which = "highest" if study.goal == "maximize" else "lowest"
+    return f"The {which} told is that of trial {int(best)}, {many(count, 'trial')} ago."
+
+
+def standing(study: Study, *, now: float) -> dict[str, Any]:
+    """Returns the status of a study, the verdict whether it has settled, and what to do next."""
+    found = verdict(study)
+    at = standing_status(study, now=now)
+    return {"at": at, "settled": found, "next": next_step(at)}
+
+
+def standing_status(study: Study, *, now: float) -> dict[str, Any]:
+    """Returns the status, "settled" instead of "learning" if a verdict says so. Few trials more keep the verdict."""
+    at, known = status(study, now=now), _known.get(study)
+    if known is not None and known.settled and at["state"] == "learning" and at["trials"] <= MORE * known.trials + 1:
+        why = f"after {many(known.trials, 'trial')}, one more was expected to gain next to nothing"
+        at |= {"state": "settled", "said": "settled", "state_why": why}
+    return at
+
+
+def next_step(at: dict[str, Any]) -> dict[str, str]:
+    """Returns what to do next: a sentence, and the path of a tab with the text of its link."""
+    pending = many(at["pending"], "pending trial")
+    if at["state"] == "empty":
+        return _step("Ask for the first trial.", "/settings#clients", "Code to paste")
+    if at["state"] == "failing":
+        return _step("Find out why the last trials failed.", "/trials?state=failed", "Failed trials and their reasons")
+    if at["best"] is None and at["pending"]:
+        return _step(f"Tell what came of the {pending}.", "/trials?state=pending", "Pending trials")
+    if at["best"] is None:
+        return _step(at["why_no_best"], "/trials", "Trials")
+    best = f"/trials/{at['best']['number']}"
+    if at["state"] == "settled":
+        return _step("Use the recommended trial. Further trials are expected to gain next to nothing.", best, "See it")
+    if at["state"] == "silent" and at["pending"]:
+        return _step(f"Tell what came of the {pending}, or give up.", "/trials?state=pending", "Pending trials")
+    if at["state"] == "silent":
+        return _step("Ask for more trials, or use the recommended one.", best, "See it")
+    return _step("Go on asking and telling: the study still learns.", "/settings#clients", "Code to paste")
+
+
+def _step(said: str, path: str, link: str) -> dict[str, str]:
+    return {"said": said, "path": path, "link": link}

@@ -1,0 +1,95 @@
+"""The receiver of signals: its address, the signature of a message, and one attempt to send it.
+
+A message follows the Standard Webhooks specification 1.0.0: headers `webhook-id`, `webhook-timestamp` and
+`webhook-signature`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import http.client
+import ssl
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import final
+from urllib.parse import urlsplit
+
+from .._utils.checks import shown
+from .._utils.errors import InvalidInput
+from .auth.origin_checks import is_loopback
+
+TAKES = 10.0  # seconds that the receiver may take
+SHORTEST_SECRET = 16  # characters
+
+
+@final
+@dataclass(frozen=True)
+class Webhook:
+    """The receiver of signals.
+
+    Args:
+        url: https, or http on this machine.
+        secret: shared with the receiver, at least 16 characters.
+
+    Raises:
+        InvalidInput: the URL or the secret cannot be used.
+    """
+
+    url: str
+    secret: str
+
+    def __post_init__(self) -> None:
+        try:
+            parts = urlsplit(self.url)
+            host, _ = parts.hostname or "", parts.port
+        except ValueError:
+            parts, host = urlsplit(""), ""
+        plain = parts.scheme == "http" and is_loopback(host)
+        if (
+            not host
+            or parts.username is not None
+            or not (parts.scheme == "https" or plain)
+            or not self.url.isprintable()
+        ):
+            raise InvalidInput(
+                f"`--webhook` is {shown(self.url)}: write an address that begins with https://, without a user before "
+                "the host. On this machine http://127.0.0.1:PORT/ is taken too."
+            )
+        if len(self.secret) < SHORTEST_SECRET:
+            raise InvalidInput(
+                f"The secret of the webhook has {len(self.secret)} characters: at least {SHORTEST_SECRET} are needed. "
+                "Put it in a file and name the file with --webhook-secret-file."
+            )
+
+    def headers(self, message: str, body: bytes, at: int) -> dict[str, str]:
+        """Returns the headers of a message, with its signature.
+
+        Args:
+            message: id of the message.
+            body: of the request.
+            at: Unix seconds of this attempt.
+        """
+        signed = b".".join((message.encode(), str(at).encode(), body))
+        digest = hmac.new(self.secret.encode(), signed, hashlib.sha256).digest()
+        return {
+            "Content-Type": "application/json", "webhook-id": message, "webhook-timestamp": str(at),
+            "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
+        }  # fmt: skip
+
+    def send(self, message: str, body: bytes) -> int:
+        """Sends a message once and returns the status of the answer. A redirection is not followed."""
+        parts = urlsplit(self.url)
+        made: Callable[..., http.client.HTTPConnection] = http.client.HTTPConnection
+        if parts.scheme == "https":
+            made = partial(http.client.HTTPSConnection, context=ssl.create_default_context())
+        connection = made(parts.hostname, parts.port, timeout=TAKES)
+        try:
+            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            connection.request("POST", target, body, self.headers(message, body, int(time.time())))
+            return connection.getresponse().status
+        finally:
+            connection.close()

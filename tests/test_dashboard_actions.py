@@ -1,0 +1,316 @@
+"""Acting by hand: forms, confirmations, the audit log, pausing, and who is refused."""
+
+import re
+from html import unescape
+from urllib.parse import urlencode
+
+import pytest
+
+import nilregret as nr
+from nilregret.serve.audit import PREFIX
+from nilregret.serve.auth.caller import Caller
+from nilregret.serve.dashboard.views.forms import ACTIONS
+from nilregret.storage import MemoryStorage
+
+from .dashboard import KINDS, MARKUP, Pages, arms, studies
+from .service import AT, POLICY, Client, asked, plain
+from .test_dashboard_pages import Checker
+
+ADMIN = Caller("default", "admin", "tok")
+
+
+class Forms(Pages):
+    """Sends forms as a browser does: the hidden entries of the page, and what was typed."""
+
+    def __init__(self, storage=None, caller=ADMIN):
+        super().__init__(storage, caller)
+
+    def open(self, study, action, **query):
+        return self.get(f"/studies/{study}/actions/{action}?{urlencode(query)}")
+
+    def hidden(self, text):
+        found = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', text)
+        return {name: unescape(value) for name, value in found}
+
+    def send(self, study, action, entries):
+        return self.post(f"/studies/{study}/actions/{action}", urlencode(entries).encode())
+
+    def post(self, path, body, kind="application/x-www-form-urlencoded", method="POST"):
+        return self.get(path, method=method, body=body, content_type=kind)
+
+    def act(self, study, action, **typed):
+        """The page after the confirmation."""
+        first = self.send(study, action, self.hidden(self.open(study, action).text) | typed)
+        if first.status != 200:
+            return first
+        Checker(first.text)
+        return self.send(study, action, self.hidden(first.text))
+
+    def log(self, study):
+        stored = self.storage.find(study)
+        return [text for _, text in sorted(self.storage.notes(stored, PREFIX).items())]
+
+
+@pytest.fixture
+def forms():
+    found = Forms()
+    nr.Study(arms(), storage=found.storage, name="a").ask(count=3)
+    return found
+
+
+def trial(forms, number):
+    return nr.Study.open(storage=forms.storage, name="a").trials[number]
+
+
+def test_a_reward_is_told_after_a_confirmation_and_is_in_the_log(forms):
+    page = forms.open("a", "tell", trial=1)
+    Checker(page.text)
+    entries = forms.hidden(page.text) | {"trial": "1", "reward": "0.25"}
+    asked_for = forms.send("a", "tell", entries)
+    assert "Trial 1 gets the reward 0.25." in asked_for.text
+    assert trial(forms, 1).state == "pending"  # nothing happens before it is confirmed
+    done = forms.send("a", "tell", forms.hidden(asked_for.text))
+    assert "Done." in done.text
+    assert trial(forms, 1).reward == 0.25
+    (line,) = forms.log("a")
+    assert '"token":"tok","action":"tell"' in line
+    assert '"outcome":"done"' in line
+    again = forms.send("a", "tell", forms.hidden(asked_for.text))  # a double click
+    assert "Done." in again.text
+    assert trial(forms, 1).corrected == ()
+
+
+def test_a_correction_says_the_old_and_the_new_answer(forms):
+    forms.act("a", "tell", trial="0", reward="1")
+    page = forms.send("a", "correct", forms.hidden(forms.open("a", "correct").text) | {"trial": "0", "reward": "2"})
+    assert "The answer of trial 0 was 1 and becomes 2." in page.text
+    assert "Done." in forms.send("a", "correct", forms.hidden(page.text)).text
+    assert (trial(forms, 0).reward, len(trial(forms, 0).corrected)) == (2.0, 1)
+    refused = forms.act("a", "tell", trial="0", reward="3")
+    assert refused.status == 409
+    assert 'role="alert"' in refused.text
+    assert '"outcome":"done"' not in forms.log("a")[-1]
+
+
+def test_failing_giving_up_adding_asking_and_notes(forms):
+    assert "Done." in forms.act("a", "fail", trial="0", reason="<b>no disk").text
+    assert "Done." in forms.act("a", "abandon", trial="1", reason="power cut").text
+    assert "Done." in forms.act("a", "add", **{"p-arm": "3", "reward": "0.5"}).text
+    assert (trial(forms, 0).state, trial(forms, 1).state, trial(forms, 3).arm) == ("failed", "abandoned", 3)
+    first = forms.send("a", "ask", forms.hidden(forms.open("a", "ask").text))
+    for _ in range(2):  # a double click asks once
+        assert "Done." in forms.send("a", "ask", forms.hidden(first.text)).text
+    assert len(nr.Study.open(storage=forms.storage, name="a").trials) == 5
+    assert "Done." in forms.act("a", "trial-note", trial="2", note="odd <i>").text
+    assert "odd &lt;i&gt;" in forms.get("/studies/a/trials/2").text
+    assert "Done." in forms.act("a", "note", note="<b>of summer").text
+    assert "Done." in forms.act("a", "tags", tags="x, y").text
+    page = forms.get("/studies/a").text
+    Checker(page)
+    assert "&lt;b&gt;of summer" in page
+    assert '<bdi class="tag">x</bdi>' in page
+    audit = forms.get("/studies/a/audit").text
+    Checker(audit)
+    assert "&lt;b&gt;no disk" in audit
+    assert len(forms.log("a")) >= 8
+
+
+def test_a_paused_study_decides_nothing_until_it_goes_on(forms):
+    assert "Done." in forms.act("a", "pause").text
+    refused = forms.act("a", "ask")
+    assert refused.status == 409
+    assert "The study is paused" in refused.text
+    assert "Done." in forms.act("a", "tell", trial="0", reward="1").text
+    assert "Done." in forms.act("a", "resume").text
+    assert "Done." in forms.act("a", "ask").text
+
+
+def test_a_study_is_renamed_archived_and_an_arm_retired(forms):
+    assert "Done." in forms.act("a", "retire-arm", arm="4").text
+    assert [arm.number for arm in nr.Study.open(storage=forms.storage, name="a").arms if arm.retired] == [4]
+    assert "Done." in forms.act("a", "archive").text
+    done = forms.act("a", "rename", name="b c")
+    assert "Done." in forms.act("b%20c", "unarchive").text
+    assert 'href="/studies/b%20c"' in done.text
+    assert forms.get("/studies/b%20c").status == 200
+    assert forms.get("/studies/a").status == 404
+
+
+def test_a_point_is_typed_by_its_parameters():
+    forms = Forms()
+    space = nr.Space(rate=nr.Float(1e-4, 1, log=True), n=nr.Int(1, 9), kind=nr.Choice("a", "b"),
+                     share=nr.when("kind", "b", nr.Float(0, 1)))  # fmt: skip
+    contexts = nr.Space(load=nr.Float(0, 1))
+    nr.Study(nr.auto(space), storage=forms.storage, name="s")
+    typed = {"p-0": "0.01", "p-1": "3", "p-2": "1", "p-3": "0.5", "reward": "-2"}
+    assert "Done." in forms.act("s", "add", **typed).text
+    assert nr.Study.open(storage=forms.storage, name="s").trials[0].parameters == {
+        "rate": 0.01, "n": 3, "kind": "b", "share": 0.5,
+    }  # fmt: skip
+    nr.Study(arms(context=contexts), storage=forms.storage, name="c")
+    assert "Done." in forms.act("c", "ask", **{"c-0": "0.25"}).text
+    assert nr.Study.open(storage=forms.storage, name="c").trials[0].context_parameters == {"load": 0.25}
+
+
+@pytest.mark.parametrize("role", ["reader", "decider"])
+def test_only_admins_see_and_send_forms(role):
+    """Roles are the gate's: here the gate is asked what it lets in."""
+    from nilregret.serve.auth.roles import needed
+
+    for path in ("/studies/a/actions/tell", "/studies/a/audit", "/v1/studies/a/audit", "/new"):
+        assert needed("GET", path) == "admin"
+    for method, path in (("POST", "/studies/a/actions/tell"), ("PATCH", "/v1/studies/a"),
+                         ("PUT", "/v1/studies/a/trials/0/note")):  # fmt: skip
+        assert needed(method, path) == "admin"
+    found = Pages(caller=Caller("default", role, "t"))
+    nr.Study(arms(), storage=found.storage, name="a").ask()
+    assert "/actions/" not in found.get("/studies/a").text + found.get("/studies/a/trials/0").text
+
+
+def test_forms_of_another_study_action_or_tenant_are_refused(forms):
+    nr.Study(arms(), storage=forms.storage, name="b").ask()
+    entries = forms.hidden(forms.open("a", "tell").text) | {"trial": "0", "reward": "1", "confirmed": "yes"}
+    for study, action in (("b", "tell"), ("a", "correct")):
+        assert forms.send(study, action, entries).status == 409
+    stranger = Forms(forms.storage, Caller("other", "admin", "t"))
+    assert stranger.send("a", "tell", entries).status == 404
+    assert stranger.open("a", "tell").status == 404
+    forms.storage.delete("a")
+    nr.Study(arms(), storage=forms.storage, name="a").ask()
+    assert forms.send("a", "tell", entries).status in (404, 409, 503)  # another study of that name
+    assert trial(forms, 0).state == "pending"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/json", b"{}"), ("text/plain", b"a=b"), ("multipart/form-data; boundary=x", b"--x--"),
+        ("application/x-www-form-urlencoded", b"\xff=1"), ("application/x-www-form-urlencoded", b"a=%ff"),
+        ("application/x-www-form-urlencoded", b"seal=1&seal=2"), ("application/x-www-form-urlencoded", b"a&b&&="),
+        ("application/x-www-form-urlencoded", b"&".join(b"a%d=1" % i for i in range(500))),
+        ("application/x-www-form-urlencoded", b"a=" + b"x" * 70_000), ("application/x-www-form-urlencoded", b""),
+    ],
+)  # fmt: skip
+def test_bodies_that_are_no_form_are_refused(forms, kind, body):
+    assert forms.post("/studies/a/actions/tell", body, kind).status in (400, 409, 415)
+    assert forms.log("a") == []
+
+
+@pytest.mark.parametrize(
+    ("action", "typed", "said"),
+    [
+        ("tell", {"trial": "9", "reward": "1"}, "no trial 9"), ("tell", {"trial": "-1", "reward": "1"}, "whole number"),
+        ("tell", {"trial": "0", "reward": "12,5"}, "decimal point"),
+        ("tell", {"trial": "0", "reward": "nan"}, "number"),
+        ("tell", {"trial": "0", "reward": "1", "std": "-1"}, "std"), ("fail", {"trial": "0"}, "Reason is missing"),
+        ("add", {"p-arm": "99", "reward": "1"}, "arm"), ("add", {"p-arm": "x", "reward": "1"}, "whole number"),
+        ("rename", {"name": " "}, "missing"), ("retire-arm", {"arm": "77"}, "arm"),
+    ],
+)  # fmt: skip
+def test_nonsense_comes_back_with_a_sentence_and_what_was_typed(forms, action, typed, said):
+    page = forms.act("a", action, **typed)
+    assert page.status in (404, 422)
+    assert 'role="alert"' in page.text
+    assert said in unescape(page.text)
+    for value in typed.values():
+        assert f'value="{value}"' in page.text
+
+
+def test_an_action_cut_off_by_a_kill_is_told_as_such(forms, monkeypatch):
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    page = forms.send("a", "tell", forms.hidden(forms.open("a", "tell").text) | {"trial": "0", "reward": "1"})
+    monkeypatch.setattr("nilregret.serve.dashboard.pages.actions.called", killed)
+    with pytest.raises(KeyboardInterrupt):
+        forms.send("a", "tell", forms.hidden(page.text))
+    assert "not known: the server ended" in forms.get("/studies/a/audit").text
+    assert trial(forms, 0).state == "pending"
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_every_form_of_every_study_is_clean(action):
+    found = Forms()
+    for kind in studies(found.storage):
+        name = "%3Cscript%3Ealert(1)%3Cimg src=x onerror=alert(2)%3E" if kind == "of_markup" else kind
+        name = name.replace(" ", "%20")
+        page = found.open(name, action)
+        assert page.status == 200, (kind, page.text)
+        Checker(page.text)
+        assert MARKUP not in page.text
+    assert len(KINDS) > 10
+
+
+def test_the_api_changes_and_logs_the_same():
+    with Client(MemoryStorage()) as client:
+        client.put(AT, {"policy": plain(POLICY)})
+        status, said = client.run(client.send("PATCH", AT, {"paused": True, "tags": ["x"]}))
+        assert (status, said["paused"], said["tags"]) == (200, True, ["x"])
+        status, said = client.post(f"{AT}/decisions", {})
+        assert (status, said["error"]["kind"]) == (409, "paused")
+        assert client.run(client.send("PATCH", AT, {"paused": False}))[0] == 200
+        asked(client)
+        assert client.put(f"{AT}/trials/0/note", {"note": "odd"})[0] == 200
+        assert client.put(f"{AT}/trials/7/note", {"note": "odd"})[0] == 404
+        status, said = client.get(f"{AT}/audit")
+        assert [entry["action"] for entry in said["entries"]] == ["note on a trial", "update", "update"]
+        assert client.get(f"{AT}/audit", limit=1)[1]["more"] is True
+        assert client.run(client.send("PATCH", AT, {"tags": ["x" * 61]}))[0] == 422
+        assert client.run(client.send("PATCH", AT, {"name": " "}))[0] == 422
+        assert client.run(client.send("PATCH", AT, {"name": "new"}))[0] == 200
+        assert client.get("/v1/studies/new")[0] == 200
+
+
+def test_a_retry_of_a_decision_is_answered_while_the_study_is_paused():
+    with Client(MemoryStorage()) as client:
+        client.put(AT, {"policy": plain(POLICY)})
+        first = client.post(f"{AT}/decisions", {}, key="k")
+        client.run(client.send("PATCH", AT, {"paused": True}))
+        assert client.post(f"{AT}/decisions", {}, key="k")[1] == first[1]
+
+
+def made_by_form(forms, **typed):
+    first = forms.post("/new", urlencode(typed).encode())
+    Checker(first.text)
+    if first.status != 200:
+        return first
+    return forms.post("/new", urlencode(forms.hidden(first.text)).encode())
+
+
+def test_a_study_is_made_by_the_form_as_by_the_api():
+    forms = Forms()
+    Checker(forms.get("/new").text)
+    typed = {
+        "name": "oven & co", "goal": "minimize", "seed": "7", "p-name-0": "heat", "p-type-0": "float", "p-low-0": "1",
+        "p-high-0": "100", "p-log-0": "1", "p-name-1": "pan", "p-type-1": "choice", "p-options-1": "iron, glass",
+        "c-name-0": "load", "c-type-0": "int", "c-low-0": "0", "c-high-0": "9", "answers": "late", "deadline": "60",
+        "on_deadline": "reward", "default_reward": "5",
+    }  # fmt: skip
+    shown = forms.post("/new", urlencode(typed).encode()).text
+    assert "curl -X PUT" in shown
+    assert "httpx.put(" in shown
+    assert forms.storage.find("oven & co") is None  # until it is confirmed
+    done = made_by_form(forms, **typed)
+    assert (done.status, done.headers["location"]) == (303, "/studies/oven%20%26%20co/settings")
+    stored = forms.storage.find("oven & co")
+    space = nr.Space(heat=nr.Float(1, 100, log=True), pan=nr.Choice("iron", "glass"))
+    expected = nr.auto(space, context=nr.Space(load=nr.Int(0, 9)), answers="late")
+    assert (stored.policy, stored.goal, stored.seed) == (expected.to_json(), "minimize", 7)
+    assert made_by_form(forms, name="a", arms="0\n0.5\n1").status == 303
+    assert made_by_form(forms, name="b", arms="0", policy='{"algorithm": "auto", "noise": 0.1}').status == 303
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ({}, "needs a name"), ({"name": "x"}, "missing"), ({"name": "x", "p-name-0": "a"}, "no type"),
+        ({"name": "x", "p-name-0": "a", "p-type-0": "float", "p-low-0": "1"}, "must be a number"),
+        ({"name": "x", "arms": "1,x"}, "must be a number"), ({"name": "x", "policy": "["}, "no JSON object"),
+        ({"name": "x", "arms": "1", "seed": "-"}, "whole number"), ({"name": " ", "arms": "1"}, "needs a name"),
+        ({"name": "x", "body": "[", "confirmed": "yes"}, "cannot be read"),
+    ],
+)  # fmt: skip
+def test_nonsense_in_the_form_of_a_study_is_answered_by_a_sentence(typed, said):
+    answer = made_by_form(Forms(), **typed)
+    assert answer.status == 422
+    assert said in unescape(answer.text)

@@ -1,0 +1,151 @@
+"""Studies side by side: what differs, who is ahead, and what pairs of the same seed say."""
+
+import html
+import re
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+
+import nilregret as nr
+from nilregret.serve.auth.caller import Caller
+from nilregret.serve.dashboard.views.compared import compared_view, facts_of
+
+from .dashboard import KERNEL, KINDS, MARKUP, Pages, arms, play, studies
+from .test_dashboard_pages import Checker
+
+
+def at(*names):
+    return "/compare?" + urlencode([("study", name) for name in names])
+
+
+def words(text):
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", text)))
+
+
+def made(policy, name, *, seed=0, rounds=30, shift=0.0, storage=None):
+    rng = np.random.default_rng(seed)
+    study = nr.Study(policy, seed=seed, storage=storage, name=name)
+    return play(study, rounds, lambda _: shift + 0.1 * rng.normal())
+
+
+@pytest.fixture(scope="module")
+def pages():
+    found = Pages()
+    studies(found.storage)
+    return found
+
+
+def test_two_studies_of_any_kind_can_be_compared(pages):
+    kinds = [MARKUP if kind == "of_markup" else kind for kind in KINDS]
+    for one, other in zip(kinds, kinds[1:] + kinds[:1], strict=True):
+        answer = pages.get(at(one, other))
+        assert answer.status == 200, words(answer.text)
+        Checker(answer.text)
+        assert "<script>alert" not in answer.text
+
+
+def test_a_form_asks_for_studies_and_too_many_are_refused(pages):
+    assert "Name two to 6 studies" in words(pages.get("/compare").text)
+    assert "Name two to 6 studies" in words(pages.get(at("of_arms", "of_arms")).text)
+    refused = pages.get(at(*list(KINDS)[:7]))
+    assert refused.status == 422
+    assert "at most 6 are compared" in words(refused.text)
+    assert pages.get(at("of_arms", "nothing")).status == 404
+    stranger = Pages(pages.storage, Caller("other", "admin", "t"))
+    assert stranger.get(at("of_arms", "of_a_box")).status == 404
+    assert "of_arms" not in stranger.get("/compare").text
+
+
+def test_who_is_ahead_is_told_after_equally_many_answers():
+    first, second = made(arms(), "first", rounds=40, shift=1.0), made(arms(), "second", rounds=10, shift=-1.0)
+    found = compared_view([facts_of(study, study.name, now=0.0) for study in (first, second)])
+    best = max(trial.reward for trial in first.trials[:10])
+    assert found["picture"]["summary"].endswith(f"After 10 answers each, first is ahead with {best:.4g}.")
+    values = found["picture"]["layers"][0]["series"][1]["values"]
+    assert values[9] == pytest.approx(max(trial.reward for trial in second.trials), rel=1e-5)
+    assert values[10:] == [None] * 30
+
+
+def test_settings_that_differ_are_told_and_no_others():
+    first, second = made(arms(), "first"), made(arms(delta=0.05), "second", seed=1)
+    found = dict(compared_view([facts_of(study, study.name, now=0.0) for study in (first, second)])["settings"])
+    assert found["seed"] == ["0", "1"]
+    assert len(found) == 2  # and delta
+
+
+def test_pairs_of_the_same_seed_give_an_interval():
+    one = [made(arms(), f"one {seed}", seed=seed, shift=0.5) for seed in range(3)]
+    other = [made(arms(delta=0.05), f"other {seed}", seed=seed) for seed in range(3)]
+    facts = [facts_of(study, study.name, now=0.0) for study in (*one, *other)]
+    (said,) = compared_view(facts)["pairs"]
+    assert said.startswith("one 0 less other 0 and their like: 0.5 an answer (")
+    assert "3 pairs of the same seed" in said
+    (single,) = compared_view([facts[0], facts[3]])["pairs"]
+    assert "too few for an interval" in single
+    assert compared_view([facts[0], facts[4]])["pairs"] == []
+
+
+def test_goals_that_differ_are_a_caution():
+    one, other = made(arms(), "one"), made(arms(), "other")
+    facts = [facts_of(one, "one", now=0.0), facts_of(other, "other", now=0.0)._replace(goal="minimize")]
+    assert "maximise and others minimise" in compared_view(facts)["caution"]
+
+
+@pytest.fixture(scope="module")
+def clicks():
+    """The page of a study that records its probabilities: the third arm is the best."""
+    found, rng = Pages(), np.random.default_rng(5)
+    policy = nr.gp_ts(nr.Arms.grid(0, 1, 4), KERNEL, reward="bernoulli", v=0.6).using(explore=nr.slots.Uniform(0.4))
+    study = nr.Study(policy, propensities=True, storage=found.storage, name="shop")
+    play(study, 150, lambda trial: float(rng.random() < (0.1, 0.2, 0.3, 0.8)[trial.arm]))
+    nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 4), KERNEL, noise=0.5), storage=found.storage, name="other")
+    return found
+
+
+def evaluated(pages, name="shop", **query):
+    return pages.get(f"/studies/{name}/part/evaluation?{urlencode(query)}", hx_request="true")
+
+
+def test_the_old_rule_is_evaluated_on_the_log(clicks):
+    answer = evaluated(clicks, policy="0")
+    Checker(answer.text)
+    said = words(answer.text)
+    assert answer.status == 200
+    assert "The other policy would have been worse: the difference is" in said
+    with pytest.warns(nr.errors.NoRegretWarning, match="few decisions"):
+        expected = nr.evaluate(nr.Study.open(storage=clicks.storage, name="shop"), 0)
+    assert f"{expected.value:.4g} a decision" in said.replace("\N{MINUS SIGN}", "-")
+    assert f"{expected.overlap:.0%} of the other policy's choices" in said
+    assert "The other policy would have been better" in words(evaluated(clicks, policy="best").text)
+    own = [0.1, 0.15, 0.15, 0.6]  # near to what the study did
+    assert "Which of the two earns more is not known yet" in words(evaluated(clicks, policy=str(own)).text)
+
+
+def test_the_policy_of_another_study_is_replayed_on_the_log(clicks):
+    answer = evaluated(clicks, like="other")
+    assert answer.status == 200, words(answer.text)
+    assert "the difference is" in words(answer.text)
+    assert evaluated(clicks, like="nothing").status == 404
+    assert evaluated(Pages(clicks.storage, Caller("other", "admin", "t")), policy="0").status == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"policy": "9"}, "9"), ({"policy": "x"}, "write uniform or best"), ({"policy": "[1"}, "write uniform or best"),
+        ({"policy": "[" * 9000}, "write uniform or best"), ({"policy": "0", "low": "x"}, "must be a number"),
+        ({"policy": "0", "estimator": "x"}, "no estimator"), ({"policy": "0", "low": "nan"}, "reward"),
+        ({"policy": "0", "low": "1", "high": "0"}, "reward_range"), ({"policy": '{"type": "no"}'}, "policy"),
+        ({"policy": "[0.5, 0.5]"}, "policy"), ({"policy": '{"0": 2}'}, "policy"),
+    ],
+)  # fmt: skip
+def test_nonsense_in_the_form_is_answered_by_a_sentence(clicks, query, said):
+    answer = evaluated(clicks, **query)
+    assert answer.status == 422
+    assert 'role="alert"' in answer.text
+    assert said in words(answer.text)
+
+
+def test_a_study_without_probabilities_says_how_to_record_them(pages):
+    assert 'put with `"propensities": true`' in words(evaluated(pages, "of_arms").text)

@@ -1,0 +1,278 @@
+"""What an operator should look at, in /metrics, on the pages, and sent to a webhook."""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import http.server
+import json
+import threading
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+
+import nilregret as nr
+from nilregret.serve.app import create_app
+from nilregret.serve.audit import WriteNotes
+from nilregret.serve.dashboard.pages import ROUTES
+from nilregret.serve.settings import Settings
+from nilregret.serve.signals import KINDS, RULES, SignalCache, failing, overrun, silent
+from nilregret.serve.study_notes import StudyNotes, as_note, notes_of
+from nilregret.serve.webhook import Webhook
+from nilregret.storage import MemoryStorage, SqlStorage
+
+from .dashboard import KINDS as STUDIES
+from .dashboard import studies
+from .service import AT, POLICY, Client, Clock, asked, plain, told
+
+SECRET = "a secret of the receiver"
+
+
+def kinds(study, *, now):
+    return [signal.kind for signal in SignalCache().current(study, now=now)]
+
+
+def timed(**more):
+    clock = Clock()
+    return nr.Study(POLICY, clock=clock, **more), clock
+
+
+def answers(study, clock, count, *, every=10.0):
+    for _ in range(count):
+        clock.now += every
+        study.tell(study.ask(), 0.5)
+
+
+def test_each_kind_of_signal_has_a_rule_and_a_study_that_is_well_has_none():
+    assert tuple(RULES) == KINDS
+    study, clock = timed()
+    answers(study, clock, 30)
+    assert kinds(study, now=clock.now + 25.0) == []
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_signals_of_any_study_are_sentences(kind):
+    study = studies(MemoryStorage())[kind]
+    for signal in SignalCache().current(study, now=2e9):
+        assert signal.sentence.endswith(".")
+        assert signal.kind in KINDS
+
+
+def test_failures_in_a_row_are_a_signal_until_one_succeeds():
+    study, clock = timed()
+    answers(study, clock, 5)
+    for i in range(3):
+        assert kinds(study, now=clock.now) == []
+        study.fail(study.ask(), f"no disk {i}")
+    (signal,) = SignalCache().current(study, now=clock.now)
+    assert (signal.kind, signal.event) == ("failing", 5)
+    assert signal.sentence == "The last 3 trials with an outcome failed, the latest with: no disk 2."
+    study.ask()  # a pending trial ends nothing
+    assert kinds(study, now=clock.now) == ["failing"]
+    answers(study, clock, 1)
+    assert kinds(study, now=clock.now) == []
+
+
+def test_more_than_half_of_the_latest_trials_failing_is_a_signal():
+    study, _ = timed()
+    for i in range(22):
+        trial = study.ask()
+        study.fail(trial, "no disk") if i % 2 or 18 < i < 21 else study.tell(trial, 0.0)
+    ended = [trial.state for trial in study.trials][-20:]
+    assert (ended.count("failed") > 10) == bool(failing(study.trials[:]))
+
+
+def test_a_pause_longer_than_usual_is_a_signal_and_the_end_of_a_study_is_none():
+    study, clock = timed()
+    answers(study, clock, 10, every=100.0)
+    assert silent(study.trials[:], clock.now + 1e5) == []  # too few to know what is usual
+    answers(study, clock, 5, every=100.0)
+    at = clock.now
+    assert kinds(study, now=at + 300.0) == []
+    (signal,) = SignalCache().current(study, now=at + 301.0)
+    assert (signal.kind, signal.since) == ("silent", at)
+    assert signal.sentence == "Nothing has happened for 5 min; the longest of the last pauses was 100 s."
+    assert kinds(study, now=at + 31 * 86_400.0) == []
+
+
+def test_a_budget_is_overrun_only_while_the_mean_stays_above_it():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0.0, 0.2, 400)
+    assert overrun(0, noise - 0.01) is None or noise.sum() > 4.0
+    found = overrun(1, noise + 0.2)
+    assert found is not None
+    assert found.sentence.startswith("The budget of constraint 2 is overrun by ")
+    early = np.concatenate([np.full(200, 0.5), np.full(200, -0.1)])  # more than the budget is used, and it comes down
+    assert early.sum() > 0.0
+    assert overrun(0, early) is None
+    chance = [overrun(0, rng.normal(0.0, 1.0, 100)) is not None for _ in range(400)]
+    assert np.mean(chance) < 0.04  # of a mean that is exactly the budget
+
+
+def test_a_restart_is_a_signal_for_twenty_trials_or_a_day():
+    study = studies(MemoryStorage())["of_changes"]
+    last = study.restarts[-1]
+    assert len(study.trials) - last > 20
+    at = study.trials[last].asked_at
+    changed = [signal for signal in SignalCache().current(study, now=at + 86_000.0) if signal.kind == "change"]
+    assert [(signal.event, signal.since) for signal in changed] == [(last, at)]
+    assert changed[0].sentence == f"The policy started anew at trial {last}: {study.restart_reasons[-1]}."
+    assert "change" not in kinds(study, now=at + 86_500.0)
+
+
+def test_fits_that_fail_or_stay_behind_are_a_signal():
+    class Executor:
+        def __init__(self):
+            self.made = []
+
+        def submit(self, make):
+            self.made.append((make, future := Future()))
+            return future
+
+    fitter = Executor()
+    study = nr.Study(nr.auto(nr.Box([0], [1])), fits=fitter, seed=0)
+    study.quiet = True
+    while not fitter.made:
+        study.tell(study.ask(), 0.5)
+    for i in range(101):
+        assert "fit" not in kinds(study, now=0.0), i
+        study.add([i / 101], float(i % 7))
+    (signal,) = [each for each in SignalCache().current(study, now=0.0) if each.kind == "fit"]
+    assert "under way since 101 trials" in signal.sentence
+    fitter.made[0][1].set_exception(ArithmeticError("singular"))
+    (signal,) = [each for each in SignalCache().current(study, now=0.0) if each.kind == "fit"]
+    assert signal.sentence == "The last fit failed, and decisions go on with the one before: singular."
+
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    """Refuses the first request, and takes the others."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append((dict(self.headers), body))
+        self.send_response(self.server.answers.pop(0) if self.server.answers else 204)
+        self.send_header("Location", "http://127.0.0.1:1/")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def receiver():
+    server = http.server.HTTPServer(("127.0.0.1", 0), Receiver)
+    server.got, server.answers = [], []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def failing_study(client):
+    client.put(AT, {"policy": plain(POLICY)})
+    for _ in range(3):
+        client.post(f"{AT}/decisions/{asked(client)['id']}/failure", {"reason": "<b>no disk"})
+
+
+def test_a_signal_is_sent_once_signed_and_again_until_it_is_taken(receiver, monkeypatch):
+    monkeypatch.setattr("nilregret.serve.signal_sender.PAUSES", (0.01,))
+    receiver.answers = [500, 302]
+    storage = MemoryStorage()
+    hook = Webhook(f"http://127.0.0.1:{receiver.server_port}/hook?a=1", SECRET)
+    with Client(storage, settings=Settings(webhook=hook)) as client:
+        failing_study(client)
+        sender = client.service.sender(hook)
+
+        async def looked():
+            await sender.look()
+            await sender.drain()
+
+        for _ in range(2):
+            client.run(looked())
+        assert len(receiver.got) == 3  # refused, sent elsewhere, taken; and nothing after that
+        assert len({headers["webhook-id"] for headers, _ in receiver.got}) == 1
+        headers, body = receiver.got[-1]
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+        digest = hmac.new(SECRET.encode(), signed, hashlib.sha256).digest()
+        assert headers["webhook-signature"] == f"v1,{base64.b64encode(digest).decode()}"
+        data = json.loads(body)["data"]
+        assert (data["tenant"], data["study"], data["kind"]) == ("default", "shop", "failing")
+        told(client, asked(client), 1.0)
+        for _ in range(3):
+            client.post(f"{AT}/decisions/{asked(client)['id']}/failure", {"reason": "again"})
+        client.run(looked())
+        assert len(receiver.got) == 4  # another one, after it had been well
+        again = client.service.sender(hook)  # as of a server that begins anew
+
+        async def once():
+            await again.look()
+            await again.drain()
+
+        client.run(once())
+        assert len(receiver.got) == 4
+
+
+def test_a_service_looks_by_itself_and_ends_while_its_receiver_is_away(receiver, monkeypatch):
+    storage = MemoryStorage()
+    with Client(storage) as client:
+        failing_study(client)
+    hook = Webhook(f"http://127.0.0.1:{receiver.server_port}", SECRET)
+    app = create_app(storage, Settings(webhook=hook), routes=ROUTES)
+
+    async def lived():
+        async with app.router.lifespan_context(app):
+            for _ in range(1000):
+                if receiver.got:
+                    return
+                await asyncio.sleep(0.01)
+
+    asyncio.run(lived())
+    assert len(receiver.got) == 1  # the study was opened because something had happened in it
+
+
+@pytest.mark.parametrize(
+    ("url", "secret"),
+    [
+        ("http://example.org/", SECRET), ("ftp://127.0.0.1/", SECRET), ("https://", SECRET), ("", SECRET),
+        ("https://a:b@example.org/", SECRET), ("https://example.org:x/", SECRET), ("https://example.org/", "short"),
+        ("https://example.org/\r\nHost: a", SECRET),
+    ],
+)  # fmt: skip
+def test_a_webhook_needs_an_address_and_a_secret(url, secret):
+    with pytest.raises(nr.errors.InvalidInput, match="webhook"):
+        Webhook(url, secret)
+
+
+def test_signals_are_in_the_metrics():
+    with Client(MemoryStorage()) as client:
+        failing_study(client)
+        lines = client.get("/metrics")[1].decode().splitlines()
+    found = {line for line in lines if line.startswith("nilregret_signal{")}
+    assert len(found) == len(KINDS)
+    assert 'nilregret_signal{kind="failing",study="shop",tenant="default"} 1.0' in found
+
+
+def test_a_paused_study_sends_nothing(receiver):
+    hook = Webhook(f"http://127.0.0.1:{receiver.server_port}", SECRET)
+    with Client(MemoryStorage()) as client:
+        failing_study(client)
+        (worker,) = client.service.workers.open
+        worker.study.group_commit([WriteNotes(as_note(StudyNotes(paused=True))).prepare(worker)], seconds=1.0)
+        client.run(client.service.sender(hook).look())
+        assert receiver.got == []
+
+
+@pytest.mark.parametrize("where", ["memory", "sqlite"])
+def test_notes_of_several_studies_are_read_at_once(where, tmp_path):
+    storage = MemoryStorage() if where == "memory" else SqlStorage(f"sqlite:///{tmp_path}/studies.db")
+    storage.keep_notes()
+    made = [nr.Study(POLICY, storage=storage, name=name) for name in "abc"]
+    for study, notes in zip(made, (StudyNotes(archived=True), StudyNotes(note="<b>", tags=("x",))), strict=False):
+        study.group_commit([WriteNotes(as_note(notes)).prepare(None)], seconds=1.0)
+    stored = [storage.find(name) for name in "abc"]
+    assert notes_of(storage, stored) == [StudyNotes(archived=True), StudyNotes(note="<b>", tags=("x",)), StudyNotes()]
+    assert notes_of(storage, stored[1:2]) == [StudyNotes(note="<b>", tags=("x",))]
+    assert notes_of(storage, []) == []
+    storage.close()
