@@ -24,10 +24,14 @@ from nilregret.slots.envelope import ConstantWidth
 MINUTES = 60.0
 SHOTS = {  # picture: address, part of the page (or nothing for what is on the screen), width, height, light or dark
     "dashboard-studies": ("/studies", "", 900, 420, "light"),
-    "dashboard-worth": ("/studies/shop", "#worth", 1000, 800, "light"),
-    "dashboard-beliefs": ("/studies/oven", "#beliefs", 1000, 800, "light"),
-    "dashboard-changes": ("/studies/shop", "#changes", 1000, 800, "light"),
-    "dashboard-budget": ("/studies/router", "#budgets", 1000, 800, "light"),
+    "dashboard-explore": ("/studies/oven/explore", "", 1000, 1000, "light"),
+    "dashboard-trials": ("/studies/oven/trials", "", 1000, 640, "light"),
+    "dashboard-worth": ("/studies/shop/worth", "#worth", 1000, 800, "light"),
+    "dashboard-beliefs": ("/studies/oven/explore", "#beliefs", 1000, 800, "light"),
+    "dashboard-changes": ("/studies/shop/health", "#changes", 1000, 800, "light"),
+    "dashboard-budget": ("/studies/router/health", "#budgets", 1000, 800, "light"),
+    "dashboard-compare": ("/compare?study=oven&study=router", "", 1000, 800, "light"),
+    "dashboard-act": ("/studies/oven/actions/add", "", 1000, 700, "light"),
     "dashboard-why": ("/studies/router/trials/40", "", 1000, 800, "light"),
     "dashboard-dark": ("/studies/shop", "", 1000, 880, "dark"),
     "dashboard-phone": ("/studies/shop", "", 375, 760, "light"),
