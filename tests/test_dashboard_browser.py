@@ -432,7 +432,18 @@ def test_a_range_of_the_parallel_axes_selects_trials(browser, base):
         page.mouse.move(picture["x"] + picture["width"] * 60 / 960, picture["y"] + picture["height"] * 0.6, steps=4)
         page.mouse.up()
         until(page, "document.querySelectorAll('.brush').length === 1")
-        assert page.get_by_label("rate from", exact=True).input_value() != ""
+        assert page.get_by_label("rate from", exact=True).input_value() not in ("", "NaN")
+        page.locator("#brush").get_by_role("button", name="All").click()
+        page.locator("#parallel-picture").scroll_into_view_if_needed()
+        picture = page.locator("#parallel-picture").bounding_box()  # the click on the button has moved the page
+        x = page.locator("[data-axis='kind']").get_attribute("data-x")
+        page.mouse.move(picture["x"] + picture["width"] * float(x) / 960, picture["y"] + picture["height"] * 0.05)
+        page.mouse.down()
+        page.mouse.move(
+            picture["x"] + picture["width"] * float(x) / 960, picture["y"] + picture["height"] * 0.4, steps=4
+        )
+        page.mouse.up()
+        until(page, "document.getElementById('brush').elements['from.kind'].value > 0")  # the upper options
         assert page.wrong == []
 
 

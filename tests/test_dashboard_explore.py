@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.serve.dashboard.views.columns import columns_of
 from nilregret.serve.dashboard.views.explored import MOST_LINES, importance_view, parallel_view
 
 from .dashboard import KERNEL, Pages, play, studies
@@ -45,7 +46,7 @@ def test_lines_go_through_the_places_of_the_parameters():
     study.add({"rate": 1.0, "kind": "b", "n": 5, "share": 0.5}, 2.0)
     found = parallel_view(study)
     assert [side["key"] for side in found["sides"]] == ["rate", "kind", "n", "share", "reward"]
-    assert found["logs"] == {"rate": True}
+    assert [side["ends"][2] for side in found["sides"]] == [True, False, False, False, False]
     bottom, top = found["bottom"], found["top"]
     heights = [[(bottom - float(point.split(",")[1])) / (bottom - top) for point in line["points"].split()]
                for line in sorted(found["lines"], key=lambda each: each["number"])]  # fmt: skip
@@ -72,3 +73,27 @@ def test_the_tab_names_what_it_loads():
     text = pages.get("/studies/a/explore").text
     assert {"importance", "parallel", "beliefs"} <= set(re.findall(r"part/(\w+)", text))
     assert 'data-axis="point.0"' in pages.get("/studies/a/part/parallel").text
+
+
+@pytest.mark.parametrize("kind", sorted(studies()))
+def test_the_grid_takes_the_key_of_each_axis(kind):
+    study = studies()[kind]
+    assert {side["key"] for side in parallel_view(study)["sides"]} <= set(columns_of(study).layout)
+
+
+def test_a_range_on_the_axis_of_a_study_with_one_coordinate_selects():
+    pages = Pages()
+    play(nr.Study(nr.gp_ucb(nr.Box([0], [1]), KERNEL, noise=0.1), storage=pages.storage, name="a"), 6,
+         lambda trial: trial.point[0])  # fmt: skip
+    (key,) = set(re.findall(r'data-axis="([^"]+)"', pages.get("/studies/a/part/parallel").text)) - {"reward"}
+    answer = pages.get(f"/studies/a/part/grid?from.{key}=0&to.{key}=1")
+    assert (answer.status, "6 trials" in answer.text) == (200, True)
+
+
+def test_ends_of_axes_are_numbers_however_small():
+    space = nr.Space(rate=nr.Float(1e-7, 1e-2, log=True), kind=nr.Choice("a", "b", "c"))
+    study = nr.Study(nr.auto(space), seed=0)
+    study.quiet = True
+    play(study, 4, lambda trial: 1.0 * trial.number)
+    rate, kind, _ = parallel_view(study)["sides"]
+    assert (rate["ends"], kind["ends"], kind["high"]) == ([1e-7, 1e-2, True], [0.0, 2.0, False], "c")

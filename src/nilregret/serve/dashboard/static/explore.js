@@ -32,20 +32,19 @@
       line.classList.toggle("out", out);
     });
   }
-  function fill(form, picture, axis, range, frame) {
-    // Values at the two heights come from the lines drawn there, which have been written by the server.
-    var from = form.elements["from." + axis], to = form.elements["to." + axis];
-    if (!from) return;
-    function number(field) { return Number(field.placeholder.replace(/\u2212/g, "-").replace(/,/g, "")); }
-    var low = number(from), high = number(to), log = axis in logs(picture);
+  // Of categories a range is one of positions, which two hidden fields hold. The choice of one option gives way to it.
+  function fill(form, key, range, frame) {
+    var from = form.elements["from." + key], to = form.elements["to." + key], one = form.elements["is." + key];
+    var axis = frame.axes.find(function (each) { return each.dataset.axis === key; });
+    var ends = JSON.parse(axis.dataset.ends), low = ends[0], high = ends[1], log = ends[2];
     function value(y) {
       var share = Math.min(1, Math.max(0, (frame.bottom - y) / (frame.bottom - frame.top)));
       var found = log ? low * Math.pow(high / low, share) : low + share * (high - low);
       return String(Number(found.toPrecision(4)));
     }
     from.value = range ? value(range[1]) : ""; to.value = range ? value(range[0]) : "";
+    if (one) one.value = "";
   }
-  function logs(picture) { return JSON.parse(picture.getAttribute("data-logs") || "{}"); }
   var begun = null;
   document.addEventListener("pointerdown", function (event) {
     var picture = event.target.closest && event.target.closest("#parallel-picture");
@@ -70,13 +69,14 @@
     var form = document.getElementById("brush"), range = ranges[begun.axis];
     if (!range || range[1] - range[0] < 3) { delete ranges[begun.axis]; range = null; }
     show(begun.picture, begun.frame);
-    fill(form, begun.picture, begun.axis, range, begun.frame);
+    fill(form, begun.axis, range, begun.frame);
     form.dispatchEvent(new Event("change", { bubbles: true }));
     begun = null;
   });
   document.addEventListener("reset", function (event) {
     if (event.target.id !== "brush") return;
     ranges = {};
+    event.target.querySelectorAll("input[type=hidden]").forEach(function (each) { each.value = ""; });
     var picture = document.getElementById("parallel-picture");
     show(picture, heightsOf(picture));
     document.getElementById("selected").replaceChildren();

@@ -10,11 +10,12 @@ import numpy as np
 
 from ...._utils.checks import Array
 from ...._utils.errors import NoRegretError
-from ....domains.parameters import Choice
+from ....domains.parameters import Choice, Parameter
 from ....storage.trial import Trial
-from ....study.axes import Axis, axes, value_at
+from ....study.axes import Axis, axes, space_of, value_at
 from ....study.importance import Importance, Indices
 from ....study.study import Study
+from .columns import PARAMETERS, columns_of
 from .pictures import many, short, spread_evenly
 from .progress import reward_word
 from .status import order_of
@@ -82,10 +83,10 @@ class _Side(NamedTuple):
     """One of the parallel axes.
 
     Attributes:
-        name: shown to people, also the name of its entry in an address.
-        key: in an address.
-        low: what stands at the lower end.
-        high: what stands at the upper end.
+        name: shown to people.
+        key: of its column in the grid of trials.
+        low: number at the lower end, the position of the first option for a categorical parameter.
+        high: number at the upper end.
         options: of a categorical parameter.
         heights: of the drawn trials, from 0 to 1, NaN where the parameter does not count `(n,)`.
         log: whether the scale is logarithmic.
@@ -93,8 +94,8 @@ class _Side(NamedTuple):
 
     name: str
     key: str
-    low: str
-    high: str
+    low: float
+    high: float
     options: list[str]
     heights: Array
     log: bool = False
@@ -125,12 +126,13 @@ def parallel_view(study: Study) -> dict[str, Any]:
     ]  # fmt: skip
     left_out = len(listed) - len(sides) + 1
     return {
-        "why_not": "", "logs": {side.key: True for side in sides if side.log},
+        "why_not": "",
         "lines": sorted(lines, key=lambda each: each["fifth"]), "width": WIDTH, "height": HEIGHT,
         "top": TOP, "bottom": HEIGHT - TOP, "word": reward_word(study),
         "sides": [
-            {"x": round(float(x), 1), "name": side.name, "key": side.key, "low": side.low, "high": side.high,
-             "options": side.options}
+            {"x": round(float(x), 1), "ends": [side.low, side.high, side.log], "name": side.name, "key": side.key,
+             "low": side.options[0] if side.options else short(side.low),
+             "high": side.options[-1] if side.options else short(side.high), "options": side.options}
             for x, side in zip(places, sides, strict=True)
         ],
         "sentence": f"{many(len(trials), 'trial')} of {many(len(answered), 'answered trial')}"
@@ -150,26 +152,34 @@ def _line(places: Array, heights: Sequence[float]) -> str:
 def _side(study: Study, trials: Sequence[Trial], axis: Axis) -> _Side:
     domain, parameter = study.policy.domain, axis.parameter
     names = None if trials[0].settings is None else [dict(trial.settings or ()) for trial in trials]
-    if isinstance(parameter, Choice):
-        count, options = len(parameter.options), [short(option) for option in parameter.options]
-        found = [
-            np.nan if names is not None and axis.name not in names[i]
-            else parameter.options.index(value_at(domain, trial.point, axis)) / max(count - 1, 1)
-            for i, trial in enumerate(trials)
-        ]  # fmt: skip
-        return _Side(axis.name, axis.name, options[0], options[-1], options, np.array(found))
     found = [
         np.nan if names is not None and axis.name not in names[i]
-        else parameter.position(value_at(domain, trial.point, axis))
+        else _height(parameter, value_at(domain, trial.point, axis))
         for i, trial in enumerate(trials)
     ]  # fmt: skip
-    return _Side(
-        axis.name, axis.name.replace("[", ".").rstrip("]"), short(parameter.low), short(parameter.high), [],
-        np.array(found), bool(getattr(parameter, "log", False)),
-    )  # fmt: skip
+    key, heights = _key(study, axis), np.array(found)
+    if isinstance(parameter, Choice):
+        options = [short(option) for option in parameter.options]
+        return _Side(axis.name, key, 0.0, float(len(options) - 1), options, heights)
+    log = bool(getattr(parameter, "log", False))
+    return _Side(axis.name, key, float(parameter.low), float(parameter.high), [], heights, log)
+
+
+def _height(parameter: Parameter, value: Any) -> float:
+    if isinstance(parameter, Choice):
+        return parameter.options.index(value) / max(len(parameter.options) - 1, 1)
+    return float(parameter.position(value))
+
+
+def _key(study: Study, axis: Axis) -> str:
+    """Returns the key of the column with the values of a parameter or coordinate."""
+    if space_of(study.policy.domain) is None:
+        return f"point.{axis.columns.start}"
+    other = PARAMETERS + axis.name
+    return other if other in columns_of(study).layout else axis.name
 
 
 def _reward_side(study: Study, rewards: Array) -> _Side:
     low, high = (float(end) for end in np.percentile(rewards, CLIPPED))
     heights = np.clip((rewards - low) / (high - low), 0.0, 1.0) if high > low else np.full(len(rewards), 0.5)
-    return _Side(reward_word(study), "reward", short(low), short(high), [], heights)
+    return _Side(reward_word(study), "reward", low, high, [], heights)
