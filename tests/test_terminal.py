@@ -35,6 +35,7 @@ def on_a_terminal(code, *, width=80, interrupt=None, stdout=None, **variables):
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdin=follower, stdout=stdout or follower, stderr=follower, env=environment,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # A shell's job in the background ignores it.
     )  # fmt: skip
     os.close(follower)
     found, end = b"", time.monotonic() + LONG
