@@ -331,7 +331,7 @@ def test_the_ranges_hold_what_they_promise():
 def test_a_line_is_the_posterior_with_its_bounds(made):
     study = made["of_arms"]
     (picture,) = posterior_view(study)["slices"]
-    lower, upper, mean = (np.array(each["values"]) for each in picture["layers"][0]["series"])
+    lower, upper, mean, *_ = (np.array(each["values"]) for each in picture["layers"][0]["series"])
     assert np.allclose(mean, study.predict()[0], rtol=1e-4, atol=1e-9)
     assert np.allclose([lower, upper], study.bounds(), rtol=1e-4, atol=1e-9)
     assert picture["bands"][0]["name"] == "proved bounds"
@@ -353,7 +353,7 @@ def test_what_has_been_forgotten_is_not_drawn_as_what_is_known(made):
 def test_bounds_that_prove_nothing_are_not_called_proved(made):
     (picture, *_) = posterior_view(made["of_a_space"])["slices"]
     assert picture["bands"][0]["name"] == "the policy's bounds"  # quantiles, where rewards are warped
-    lower, upper, mean = (np.array(each["values"]) for each in picture["layers"][0]["series"])
+    lower, upper, mean, *_ = (np.array(each["values"]) for each in picture["layers"][0]["series"])
     best, rates = made["of_a_space"].best().parameters, picture["layers"][0]["x"]
     along = [best | {"rate": rate} for rate in rates]
     assert np.allclose([lower, upper], made["of_a_space"].bounds(along), rtol=1e-3)
@@ -363,9 +363,45 @@ def test_bounds_that_prove_nothing_are_not_called_proved(made):
     assert picture["bands"][0]["name"] == "two standard deviations to either side"
 
 
+def test_inner_bands_hold_their_share_of_the_posterior(made):
+    study = made["of_arms"]
+    (picture,) = posterior_view(study)["slices"]
+    mean, std = study.predict()
+    series = picture["layers"][0]["series"]
+    for band, far in zip(picture["bands"][1:], (1.2816, 0.6745), strict=True):  # 80% and 50% of a normal distribution
+        low, high = (np.array(series[band[end]]["values"]) for end in ("low", "high"))
+        assert np.allclose([low, high], [mean - far * std, mean + far * std], rtol=1e-3, atol=1e-6)
+    assert [band["name"] for band in picture["bands"]] == [
+        "proved bounds",
+        "80% of the posterior",
+        "50% of the posterior",
+    ]
+
+
+def test_trials_beside_a_line_are_paler_the_less_they_say_about_it(made):
+    study = made["of_a_box"]
+    for i, picture in enumerate(posterior_view(study)["slices"]):
+        (beside,) = (each for each in picture["dots"] if each["shape"] == "faded")
+        here, *_ = (each for each in picture["dots"] if each["name"] == "told here")
+        assert len(beside["x"]) + len(here["x"]) == sum(trial.reward is not None for trial in study.trials)
+        away = abs(np.array([trial.point[1 - i] for trial in study.trials]) - study.best().point[1 - i])
+        told = [trial.reward for trial in study.trials]
+        far = [away[np.isclose(told, reward, rtol=1e-5)][0] for reward in beside["y"]]
+        assert (np.diff(np.array(beside["shares"])[np.argsort(far)]) <= 0.0).all()
+
+
+def test_the_map_of_the_uncertainty_has_half_the_width_of_the_bounds(made):
+    study = made["of_a_box"]
+    mean, spread = posterior_view(study)["maps"]
+    assert spread["name"] != mean["name"]
+    at = [mean["x"]["values"][2], mean["y"]["values"][5]]
+    (std,) = study.predict([at])[1]
+    assert spread["mean"][5][2] == pytest.approx(2.0 * std, rel=1e-3)
+
+
 def test_a_map_is_the_posterior_at_its_cells(made):
     study = made["of_a_box"]
-    found = posterior_view(study, {"p0": "0.5"})["map"]
+    found = posterior_view(study, {"p0": "0.5"})["maps"][0]
     xs, ys = found["x"]["values"], found["y"]["values"]
     mean = study.predict([[xs[3], ys[7]]])[0][0]
     assert math.isclose(found["mean"][7][3], mean, rel_tol=1e-3, abs_tol=1e-6)
@@ -373,19 +409,19 @@ def test_a_map_is_the_posterior_at_its_cells(made):
 
 
 def test_the_better_the_brighter(made):
-    assert posterior_view(made["of_a_box"])["map"]["better"] == "high"
+    assert posterior_view(made["of_a_box"])["maps"][0]["better"] == "high"
     limits = lambda trial: [trial.point[0] - 0.5]  # noqa: E731
     policy = nr.gp_ucb(nr.Box([0, 0], [1, 1]), KERNEL, noise=0.1, constraints=nr.EveryRound(count=1))
     study = play(nr.Study(policy), 6, hill, constraints=limits)
-    found = posterior_view(study, {"channel": "1"})["map"]
+    found = posterior_view(study, {"channel": "1"})["maps"][0]
     assert found["better"] == "low"
     assert "lowest at" in found["summary"]
 
 
 def test_arms_on_a_grid_have_a_map_and_those_without_an_order_a_rank(made):
     grid = posterior_view(made["of_a_grid"])
-    assert grid["map"]["y"]["names"] == ["a", "b"]
-    assert len(grid["map"]["mean"]) == 2
+    assert grid["maps"][0]["y"]["names"] == ["a", "b"]
+    assert len(grid["maps"][0]["mean"]) == 2
     (ranked,) = posterior_view(made["of_unordered_arms"])["slices"]
     mean = ranked["layers"][0]["series"][2]["values"]
     assert mean == sorted(mean, reverse=True)

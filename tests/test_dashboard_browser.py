@@ -271,9 +271,9 @@ def test_a_map_is_read_from_the_keyboard(browser, base):
     with opened(browser, base) as page:
         page.goto(at(base, "of_a_box", "/explore"))
         settled(page)
-        page.locator("#picture-map .drawing").focus()
+        page.locator("#picture-map-0 .drawing").focus()
         page.keyboard.press("ArrowUp")
-        said = page.locator("#picture-map .readout").inner_text()
+        said = page.locator("#picture-map-0 .readout").inner_text()
         assert said.startswith("point[0] ")
         assert re.search(r"; posterior mean of the reward \S+, from \S+ to \S+$", said)
 

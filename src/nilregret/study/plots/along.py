@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 
@@ -56,9 +56,21 @@ def _cut(word: str) -> str:
     return word if len(word) <= MOST_LETTERS else f"{word[: MOST_LETTERS - 1]}…"
 
 
+class Place(Protocol):
+    """Where axes meet, such as a trial."""
+
+    @property
+    def point(self) -> Array:
+        """The point, `(d,)`."""
+
+    @property
+    def context(self) -> Array | None:
+        """The context, `(c,)`, or None."""
+
+
 @final
 class Seen(NamedTuple):
-    """Answered trials, seen along axes through a trial.
+    """Answered trials, seen along axes through a place.
 
     Attributes:
         trials: the trials in which all axes are active.
@@ -71,12 +83,18 @@ class Seen(NamedTuple):
     close: Array
 
 
-def seen_along(study: Study, function: Function, through: Trial, axes: Sequence[ParameterAxis]) -> Seen:
-    """Returns all answered trials along some axes through a trial."""
+def seen_along(
+    study: Study,
+    function: Function,
+    through: Place,
+    axes: Sequence[ParameterAxis],
+    trials: Sequence[Trial] | None = None,
+) -> Seen:
+    """Returns the answered trials along some axes through a place: of these trials, or of all."""
     domain = study.policy.domain
     trials = [
         trial
-        for trial in study.trials
+        for trial in (study.trials if trials is None else trials)
         if trial.reward is not None and all(is_active(domain, trial.point, axis) for axis in axes)
     ]
     values = [[value_at(domain, trial.point, axis) for trial in trials] for axis in axes]
@@ -105,8 +123,8 @@ def settled(domain: Domain, points: Array) -> Array:
     return domain.snap(points) if isinstance(domain, Space) else points
 
 
-def contexts_of(through: Trial, count: int) -> Array | None:
-    """Returns the context of a trial, n times, `(n, c)`, or None."""
+def contexts_of(through: Place, count: int) -> Array | None:
+    """Returns the context of a place, n times, `(n, c)`, or None."""
     return None if through.context is None else np.repeat(through.context[None], count, axis=0)
 
 

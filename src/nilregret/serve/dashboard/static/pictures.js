@@ -38,13 +38,14 @@
   }
 
   // -- legends ----------------------------------------------------------------------------------------------------
-  function key(kind, name, hue) {
+  function key(kind, name, hue, depth) {
     var item = element("li"), svg = element("svg", { viewBox: "0 0 22 12", "aria-hidden": "true" });
     var shapes = {
       line: ["path", { d: "M1 6H21", stroke: hue, "stroke-width": 2.5, fill: "none" }],
-      band: ["rect", { x: 1, y: 1, width: 20, height: 10, fill: hue, opacity: 0.25 }],
+      band: ["rect", { x: 1, y: 1, width: 20, height: 10, fill: hue, opacity: Math.min(0.75, 0.22 * (1 + (depth || 0))) }],
       dot: ["circle", { cx: 11, cy: 6, r: 3.5, fill: hue }],
       ring: ["circle", { cx: 11, cy: 6, r: 3.5, fill: "none", stroke: hue, "stroke-width": 1.5 }],
+      faded: ["circle", { cx: 11, cy: 6, r: 3.5, fill: hue, opacity: 0.4 }],
       bar: ["rect", { x: 7, y: 3, width: 8, height: 9, fill: hue, opacity: 0.4 }],
       cross: ["path", { d: "M7 2L15 10M15 2L7 10", stroke: hue, "stroke-width": 2 }],
       tick: ["path", { d: "M11 1V11", stroke: hue, "stroke-width": 2.5 }],
@@ -60,16 +61,16 @@
   }
   function legend(picture) {
     var list = element("ul", { "class": "legend", "aria-hidden": "true" }), seen = {};
-    function add(kind, name, hue) {
+    function add(kind, name, hue, depth) {
       if (!name || seen[kind + name]) return;
       seen[kind + name] = true;
-      list.appendChild(key(kind, name, hue));
+      list.appendChild(key(kind, name, hue, depth));
     }
     picture.dots.forEach(function (each) { if (each.x.length) add(each.shape, each.name, color(each.color)); });
     picture.layers.forEach(function (layer) {
       layer.series.forEach(function (each) { if (each.style !== "hidden") add(picture.discrete ? "dot" : "line", each.name, color(each.color)); });
     });
-    picture.bands.forEach(function (band) { add("band", band.name || picture.layers[band.layer].series[band.low].name, color(band.color)); });
+    picture.bands.forEach(function (band, i) { add("band", band.name || picture.layers[band.layer].series[band.low].name, color(band.color), picture.cropped ? i : 0); });
     if (picture.marks.length) add("mark", "started anew", color("third"));
     if (picture.zero) add("rule", picture.zero, color("dim"));
     if (picture.here !== null && picture.here !== undefined) add("mark", picture.here_name, color("best"));
@@ -85,20 +86,23 @@
     var layer = picture.layers[0];
     return [layer.x].concat(layer.series.map(function (each) { return each.values; }));
   }
+  function span(values) {
+    return values.reduce(function (ends, value) { return [Math.min(ends[0], value), Math.max(ends[1], value)]; }, [Infinity, -Infinity]);
+  }
   function extent(picture, low, high) {
     // Of everything within the view; of bands the inner part where they would dwarf the rest.
-    var values = [];
-    function take(x, y) { if (y !== null && x >= low && x <= high) values.push(y); }
+    var values = [], borders = [];
+    function take(x, y, into) { if (y !== null && x >= low && x <= high) into.push(y); }
     picture.layers.forEach(function (layer) {
-      layer.series.forEach(function (each) { for (var i = 0; i < layer.x.length; i++) take(layer.x[i], each.values[i]); });
+      layer.series.forEach(function (each) { for (var i = 0; i < layer.x.length; i++) take(layer.x[i], each.values[i], each.style === "hidden" ? borders : values); });
     });
     picture.dots.forEach(function (each) {
-      if (each.shape !== "tick" && each.shape !== "bar") for (var i = 0; i < each.x.length; i++) take(each.x[i], each.y[i]);
+      if (each.shape !== "tick" && each.shape !== "bar") for (var i = 0; i < each.x.length; i++) take(each.x[i], each.y[i], values);
     });
     if (picture.zero) values.push(0);
-    if (!values.length) return [0, 1];
-    var least = values[0], most = values[0];
-    for (var i = 1; i < values.length; i++) { if (values[i] < least) least = values[i]; if (values[i] > most) most = values[i]; }
+    var ends = span(values.length ? values : borders), wide = span(borders), room = picture.cropped && ends[1] - ends[0] || Infinity;
+    if (!values.length && !borders.length) return [0, 1];
+    var least = Math.min(ends[0], Math.max(wide[0], ends[0] - room)), most = Math.max(ends[1], Math.min(wide[1], ends[1] + room));
     var margin = (most - least) * 0.06 || Math.abs(most) * 0.1 || 1;
     return [least - margin, most + margin];
   }
@@ -113,6 +117,7 @@
         if (each.x[i] === null) continue;
         var x = u.valToPos(each.x[i], "x", true);
         if (x < box.left - 1 || x > box.left + box.width + 1) continue;
+        if (each.shares) ctx.fillStyle = faint(each.color, each.shares[i]);
         if (each.shape === "tick") {
           ctx.globalAlpha = 0.55;
           ctx.fillRect(x - 0.75 * ratio, box.top + box.height - 9 * ratio, 1.5 * ratio, 9 * ratio);
@@ -165,11 +170,13 @@
     // Where there is nothing between the places, bounds are whiskers and no band.
     var ctx = u.ctx, ratio = devicePixelRatio || 1, layer = picture.layers[0];
     ctx.strokeStyle = ctx.fillStyle = color("main");
-    ctx.lineWidth = 2 * ratio;
     for (var i = 0; i < layer.x.length; i++) {
-      var x = u.valToPos(layer.x[i], "x", true), ends = [0, 1, 2].map(function (j) { return u.valToPos(layer.series[j].values[i], "y", true); });
-      ctx.beginPath(); ctx.moveTo(x, ends[0]); ctx.lineTo(x, ends[1]); ctx.stroke();
-      ctx.fillRect(x - 4 * ratio, ends[2] - 4 * ratio, 8 * ratio, 8 * ratio);
+      var x = u.valToPos(layer.x[i], "x", true), up = layer.series.map(function (each) { return u.valToPos(each.values[i], "y", true); });
+      picture.bands.forEach(function (band, j) { // the narrower the band, the wider its line
+        ctx.lineWidth = 2 * (j + 1) * ratio;
+        ctx.beginPath(); ctx.moveTo(x, up[band.low]); ctx.lineTo(x, up[band.high]); ctx.stroke();
+      });
+      ctx.fillRect(x - 4 * ratio, up[2] - 4 * ratio, 8 * ratio, 8 * ratio);
     }
   }
   function place(picture, x) {

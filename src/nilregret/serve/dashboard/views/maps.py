@@ -1,4 +1,4 @@
-"""Maps of the posterior mean over two axes, with the other axes fixed."""
+"""Maps of the posterior mean and of its bounds' width over two axes, with the other axes fixed."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ MOST_SIDE, FEWEST_SIDE = 41, 11  # cells along an axis of a map
 MOST_ARM_SIDE = 120  # cells along an axis of a grid of arms
 FEWEST_SHARE = 0.5  # of the cells of a grid must be arms, or no map is drawn
 ROWS = 6  # rows and columns of the table
+SPREAD = "half the width of the bounds"
 WORK = 2e9  # multiplications for a map
 
 
@@ -67,6 +68,26 @@ def posterior_map(
         "dots": _tried_cells(study, pair, xs, ys),
         "here": _cell_of(domain, at.point, pair, xs, ys), "table": _figures(pair, xs, ys, mean),
     }  # fmt: skip
+
+
+def spread_map(drawn: Picture) -> Picture:
+    """Returns the map of half the width of the bounds, from the map of the mean with these bounds."""
+    lower, upper = (np.array(drawn[end], dtype=np.float64) for end in ("lower", "upper"))
+    half = (upper - lower) / 2.0
+    row, column = (int(i) for i in np.unravel_index(int(np.nanargmax(half)), half.shape))
+    across, up = drawn["x"], drawn["y"]
+    return drawn | {
+        "title": f"How uncertain: {drawn['title']}", "name": SPREAD, "better": "high", "table": None,
+        "summary": (
+            f"The {SPREAD}: from {short(float(np.nanmin(half)))} to {short(float(np.nanmax(half)))}, "
+            f"widest at {across['label']} {_named(across, column)} and {up['label']} {_named(up, row)}."
+        ),
+        "mean": [numbers(each) for each in half],
+    }  # fmt: skip
+
+
+def _named(side: dict[str, Any], i: int) -> str:
+    return str(side["names"][i]) if side["names"] else short(side["values"][i])
 
 
 def _side(along: Axis, values: list[Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,14 @@ from ....storage.record import Trial
 from ....study.axes import Axis, active_axes, agrees, line_through, settings_at, space_of, value_at
 from ....study.direction import has_channels
 from ....study.formatting import settings
+from ....study.function import Function
+from ....study.plots.along import contexts_of, faded, seen_along
+from ....study.plots.source import function_of
 from ....study.posterior_band import PosteriorBand
 from ....study.study import Study
 from .alternatives import counted_from
 from .chosen_point import ChosenPoint, chosen_point
-from .maps import is_expensive, posterior_map
+from .maps import is_expensive, posterior_map, spread_map
 from .pictures import (
     MOST_DOTS,
     Picture,
@@ -50,7 +53,27 @@ BANDS = {
     "proved": "proved bounds", "policy": "the policy's bounds", "deviations": "two standard deviations to either side",
 }  # fmt: skip
 
+INNER = (("80% of the posterior", 0.1, 0.9), ("50% of the posterior", 0.25, 0.75))  # bands within the widest one
+
 Predict = Callable[[Array], PosteriorBand]
+
+
+class _Section(NamedTuple):
+    """What is drawn: a study's posterior through a point.
+
+    Attributes:
+        study: the study.
+        at: the point and the context.
+        predict: returns mean and band at points `(n, d)`.
+        channel: 0 for the reward, or the number of a constraint.
+        function: model of the reward, or None for a constraint.
+    """
+
+    study: Study
+    at: ChosenPoint
+    predict: Predict
+    channel: int
+    function: Function | None
 
 
 def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -72,12 +95,13 @@ def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict
     at = chosen_point(study, query)
     channel = _number(query, "channel", policy.constraint_count if has_channels(policy) else 0)
     predict = partial(study.band, context=at.context, channel=channel)
+    section = _Section(study, at, predict, channel, None if channel else function_of(study))
     lines = active_axes(policy.domain, at.point)
     count = _points(study, len(lines))
-    made = [_slice(study, at, one, predict, channel, count) for one in lines[:MOST_SLICES]]
+    made = [_slice(section, one, count) for one in lines[:MOST_SLICES]]
     slices = [each for each in made if each is not None]
     if isinstance(policy.domain, Arms) and not any(len(each["layers"][0]["x"]) > 2 for each in slices):
-        slices = [_ranked(study, predict, channel)]  # Arms without an order are ranked by their posterior mean.
+        slices = [_ranked(section)]  # Arms without an order are ranked by their posterior mean.
     pair = _pair(query, lines, slices)
     drawn = (
         None
@@ -87,7 +111,8 @@ def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict
         )
     )
     return {
-        "slices": slices, "map": drawn, "fields": at.fields, "context_fields": at.context_fields,
+        "slices": slices, "maps": [] if drawn is None else [drawn, spread_map(drawn)],
+        "fields": at.fields, "context_fields": at.context_fields,
         "channels": _channels(study, channel), "axes": _axes_listed(lines, pair) if drawn is not None else [],
         "where": _place_text(study, at), "left_out": max(0, len(lines) - MOST_SLICES), "why": "",
     }  # fmt: skip
@@ -95,7 +120,7 @@ def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict
 
 def _nothing(why: str) -> dict[str, Any]:
     return {
-        "slices": [], "map": None, "fields": [], "context_fields": [], "channels": [], "axes": [], "where": "",
+        "slices": [], "maps": [], "fields": [], "context_fields": [], "channels": [], "axes": [], "where": "",
         "left_out": 0, "why": why,
     }  # fmt: skip
 
@@ -120,30 +145,31 @@ def _points(study: Study, lines: int) -> int:
     return int(min(MOST_POINTS, max(FEWEST_POINTS, WORK / max(1.0, float(answers) ** 2 * lines))))
 
 
-def _slice(study: Study, at: ChosenPoint, along: Axis, predict: Predict, channel: int, count: int) -> Picture | None:
+def _slice(section: _Section, along: Axis, count: int) -> Picture | None:
     """Returns the posterior along one axis, or None if the axis has a single point."""
-    domain = study.policy.domain
+    study, at, domain = section.study, section.at, section.study.policy.domain
     values, points = line_through(domain, at.point, along, count=count)
     if len(points) < 2:
         return None
     kept = spread_evenly(len(points), MOST_ARMS)
     values, points = [values[i] for i in kept.tolist()], points[kept]
-    found = predict(points)
+    found = section.predict(points)
     named = isinstance(along.parameter, Choice)
     xs = np.arange(len(values), dtype=np.float64) if named else np.array(values, dtype=np.float64)
     log = not named and along.parameter.log  # type: ignore[union-attr]
-    return _curve(study, f"Along {along.name}", along.name, xs, values, found, channel) | {
+    return _curve(section, f"Along {along.name}", along.name, xs, values, points, found) | {
         "x": axis(along.name, log=log, names=values if named else None),
-        "dots": _dots_along(study, at, along, values, channel), "discrete": named or len(values) <= 12,
+        "dots": _dots_along(section, along, values), "discrete": named or len(values) <= 12,
         "here": _marked_place(values, value_at(domain, at.point, along), named),
         "here_name": "recommended" if at.is_best else "the point chosen",
-        "table": _table(along.name, values, found, _mean_of(study, channel)),
+        "table": _table(along.name, values, found, _mean_of(study, section.channel)),
     }  # fmt: skip
 
 
 def _curve(
-    study: Study, title: str, label: str, xs: Array, values: list[Any], found: PosteriorBand, channel: int
+    section: _Section, title: str, label: str, xs: Array, values: list[Any], points: Array, found: PosteriorBand
 ) -> Picture:
+    study, channel = section.study, section.channel
     mean_of, band, mean = _mean_of(study, channel), BANDS[found.band], found.mean
     top = int(mean.argmax() if study.goal == "maximize" and not channel else mean.argmin())
     extreme = "highest" if study.goal == "maximize" and not channel else "lowest"
@@ -154,24 +180,43 @@ def _curve(
     )
     if not np.ptp(mean):
         summary = f"The {mean_of} is {short(float(mean[0]))} all along {label}: nothing tells it apart."
+    layers = band_layer(xs, found.lower, found.upper, line(mean_of, mean, "main"), band)
+    _add_inner_bands(section, points, layers)
     return lines_picture(
-        title, summary, x=axis(label), y=axis(_name(study, channel)), zero="the limit" if channel else None,
-        **band_layer(xs, found.lower, found.upper, line(mean_of, mean, "main"), band),
-    )  # fmt: skip
+        title,
+        summary,
+        x=axis(label),
+        y=axis(_name(study, channel)),
+        zero="the limit" if channel else None,
+        cropped=True,
+        **layers,
+    )
 
 
-def _ranked(study: Study, predict: Predict, channel: int) -> Picture:
+def _add_inner_bands(section: _Section, points: Array, layers: dict[str, Any]) -> None:
+    """Adds the middle 80% and 50% of the posterior of the reward, without noise, at points `(n, d)`."""
+    if section.function is None:
+        return
+    levels = [level for _, *ends in INNER for level in ends]
+    found = section.function.quantiles(levels, points, contexts_of(section.at, len(points)))
+    series = layers["layers"][0]["series"]
+    for i, (name, *_) in enumerate(INNER):
+        layers["bands"].append({"layer": 0, "low": len(series), "high": len(series) + 1, "color": "main", "name": name})
+        series += [line(name, each, "main", style="hidden") for each in found[2 * i : 2 * i + 2]]
+
+
+def _ranked(section: _Section) -> Picture:
     """Returns the posterior of the arms in the order of its mean."""
-    arms = study.policy.domain
+    study, channel, arms = section.study, section.channel, section.study.policy.domain
     if not isinstance(arms, Arms):
         return empty(TITLE, "")
-    found = predict(arms.points)
+    found = section.predict(arms.points)
     order = np.argsort(-found.mean if study.goal == "maximize" and not channel else found.mean, kind="stable")
     kept = order[spread_evenly(len(order), MOST_ARMS)]
     shown = PosteriorBand(found.mean[kept], found.lower[kept], found.upper[kept], found.band)
     xs = np.arange(1.0, len(kept) + 1.0)
     names = [f"arm {arm}" for arm in kept.tolist()]
-    picture = _curve(study, "Arms, the best first", "rank", xs, names, shown, channel)
+    picture = _curve(section, "Arms, the best first", "rank", xs, names, arms.points[kept], shown)
     best = int(kept[0])
     picture["summary"] = (
         f"{many(len(arms), 'arm')} in the order of the posterior mean. First is "
@@ -195,8 +240,9 @@ def _marked_place(values: list[Any], value: Any, named: bool) -> float | None:
     return float(value)
 
 
-def _dots_along(study: Study, at: ChosenPoint, along: Axis, values: list[Any], channel: int) -> list[dict[str, Any]]:
-    """Returns the values told on this line, and how often each place of the axis was chosen."""
+def _dots_along(section: _Section, along: Axis, values: list[Any]) -> list[dict[str, Any]]:
+    """Returns how often each place of the axis was chosen, and the values told on this line and beside it."""
+    study, at, channel = section.study, section.at, section.channel
     domain, trials = study.policy.domain, study.trials
     named = isinstance(along.parameter, Choice)
     places: dict[Any, float] = {value: float(i) for i, value in enumerate(values)} if named else {}
@@ -212,8 +258,11 @@ def _dots_along(study: Study, at: ChosenPoint, along: Axis, values: list[Any], c
     if not recent:
         return found
     there = agrees(domain, np.array([trial.point for trial in recent]), at.point, (along,))
-    on = [t for t, is_there in zip(recent, there, strict=True) if is_there and _same_context(t, at)][-MOST_DOTS:]
+    is_on = [bool(is_there) and _same_context(t, at) for t, is_there in zip(recent, there, strict=True)]
+    on = [trial for trial, is_there in zip(recent, is_on, strict=True) if is_there][-MOST_DOTS:]
+    beside = [trial for trial, is_there in zip(recent, is_on, strict=True) if not is_there]
     since = counted_from(study, len(trials))
+    found += _dots_beside(section, along, [trial for trial in beside if trial.number >= since][-MOST_DOTS:], places)
     for name, shape, those in (
         ("told here", "dot", [trial for trial in on if trial.number >= since]),
         ("told here before, forgotten by now", "ring", [trial for trial in on if trial.number < since]),
@@ -223,6 +272,18 @@ def _dots_along(study: Study, at: ChosenPoint, along: Axis, values: list[Any], c
         if those:
             found.append(dots(name, xs, [_value_told(trial, channel) or 0.0 for trial in those], "dot", shape=shape))
     return found
+
+
+def _dots_beside(section: _Section, along: Axis, trials: list[Trial], places: dict[Any, float]) -> list[dict[str, Any]]:
+    """Returns the rewards of trials that are not on this line, the paler the less they say about it."""
+    if section.function is None or not trials:
+        return []
+    seen = seen_along(section.study, section.function, section.at, [along], trials)
+    xs = np.array([places.get(x, np.nan) if places else float(x) for x in seen.values[0]], dtype=np.float64)
+    rewards = [trial.reward or 0.0 for trial in seen.trials]
+    shares = [round(share, 2) for share in faded(seen.close).tolist()]
+    name = "other trials, the paler the less they say here"
+    return [dots(name, xs, rewards, "dot", shape="faded") | {"shares": shares}] if len(xs) else []
 
 
 def _count_bars(xs: Array, *, named: bool, log: bool) -> dict[str, Any]:
