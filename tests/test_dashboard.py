@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from nilregret.serve.dashboard.views.pictures import (
 from nilregret.serve.dashboard.views.posterior import posterior_view
 from nilregret.serve.dashboard.views.progress import progress
 from nilregret.serve.dashboard.views.settings import description
+from nilregret.serve.dashboard.views.standing import standing, verdict
 from nilregret.serve.dashboard.views.status import is_unchanged, order_of, status
 from nilregret.serve.dashboard.views.studies_list import Wanted, item_of, listed, sparkline
 from nilregret.serve.dashboard.views.trials import explanation_view, trial_record
@@ -361,6 +363,21 @@ def test_bounds_that_prove_nothing_are_not_called_proved(made):
     assert picture["layers"][0]["series"][2]["name"] == "posterior mean of the reward"
     (picture, *_) = posterior_view(made["of_a_box"])["slices"]
     assert picture["bands"][0]["name"] == "two standard deviations to either side"
+
+
+def test_a_study_under_contexts_settles_once_its_arms_are_told_apart():
+    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 2), KERNEL, noise=0.1, context=nr.Box([0.0], [1.0]))
+    study = nr.Study(policy, seed=1)
+    rng = np.random.default_rng(0)
+    for number in range(150):
+        trial = study.ask(context=[rng.random()])
+        study.tell(trial, trial.point[0] + 0.1 * rng.normal())
+        if number == 4:
+            assert verdict(study).sentence == "Whether it has settled is said from 20 answers on."
+        if number == 149:
+            assert verdict(study).settled
+    assert verdict(study).sentence.startswith("Under 20 recent contexts, another arm is expected to gain ")
+    assert standing(study, now=time.time())["next"]["said"].startswith("Go on asking under each context.")
 
 
 def test_inner_bands_hold_their_share_of_the_posterior(made):

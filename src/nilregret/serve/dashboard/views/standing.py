@@ -10,6 +10,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ...._utils.errors import NoRegretError, TrialError
+from ....domains.domain import Arms
+from ....slots.envelope import Envelope
+from ....slots.scores import ExpectedImprovement
 from ....study.function import expected_gain
 from ....study.study import Study
 from .columns import columns_of
@@ -20,6 +23,8 @@ from .status import order_of, status
 SMALL = 0.01  # share of the spread of the rewards, below which one more trial gains next to nothing
 SPREAD = (0.05, 0.95)  # quantiles of the rewards that the spread is taken from
 MORE = 1.05  # times as many trials, up to which a verdict is kept
+MOST_ARMS = 4096  # arms of a table that a verdict under contexts looks at
+CONTEXTS = 20  # latest trials under whose contexts a verdict is taken
 LEAST = 20  # rewards before a study is called settled
 
 
@@ -39,6 +44,9 @@ class Verdict(NamedTuple):
     sentence: str
 
 
+TINY = 1e-12  # standard deviation where nothing is uncertain
+IMPROVEMENT = ExpectedImprovement()
+
 _known: WeakKeyDictionary[Study, Verdict] = WeakKeyDictionary()
 
 
@@ -56,23 +64,50 @@ def _judged(study: Study) -> tuple[bool, str]:
     told = rewards[~np.isnan(rewards)]
     if len(told) < LEAST:
         return False, f"Whether it has settled is said from {LEAST} answers on."
-    try:
-        best = study.best()
-        gain = study.replica.query(partial(expected_gain, goal=study.goal, best=best))
-    except (TrialError, NoRegretError):
-        gain = None
+    gain, what = _gain(study)
     if gain is None:
-        why = "contexts" if study.policy.context is not None else "this policy"
-        return False, f"Whether it has settled is not known: under {why} no gain of one more trial is computed."
+        return False, "Whether it has settled is not known: under this policy no gain of further trials is computed."
     low, high = np.quantile(told, SPREAD)
     ends = columns.array("state") != 1.0
     since, word = _since(study, rewards, ends), "losses" if reward_word(study) == "loss" else "rewards"
     share = gain / (high - low) if high > low else 0.0 if gain == 0.0 else math.inf
     said = (
-        f"One more trial is expected to gain {short(float(f'{gain:.2g}'))} beyond the recommended one. Nine in ten "
-        f"{word} told span {short(float(f'{high - low:.2g}'))}."
+        f"{what.format(short(float(f'{gain:.2g}')))} Nine in ten {word} told span {short(float(f'{high - low:.2g}'))}."
     )
-    return share < SMALL, f"{said} {since}"
+    return bool(share < SMALL), f"{said} {since}"
+
+
+def _gain(study: Study) -> tuple[float | None, str]:
+    """Returns what further trials are expected to gain, and a sentence with a place for it."""
+    try:
+        if study.policy.context is None:
+            gain = study.replica.query(partial(expected_gain, goal=study.goal, best=study.best()))
+            return gain, "One more trial is expected to gain {} beyond the recommended one."
+        gains = _gains_under_contexts(study)
+        place = f"Under {many(len(gains), 'recent context')}, another arm is expected to gain {{}} over the best one."
+        return float(np.mean(gains)) if gains else None, place
+    except (TrialError, NoRegretError):
+        return None, ""
+
+
+def _gains_under_contexts(study: Study) -> list[float]:
+    """Returns the largest expected improvement of an arm over the one with the best mean, under each recent context.
+
+    Both count with their uncertainties, as if these were independent. The list has no elements if the domain is no
+    table of 2 to `MOST_ARMS` arms, or if there are constraints.
+    """
+    arms = study.policy.domain
+    if not isinstance(arms, Arms) or not 1 < len(arms) <= MOST_ARMS or study.policy.constraint_count:
+        return []
+    sign, gains = 1.0 if study.goal == "maximize" else -1.0, []
+    seen = {trial.context.tobytes(): trial.context for trial in study.trials[-CONTEXTS:] if trial.context is not None}
+    for context in seen.values():
+        mean, std = study.predict(arms.points, context=context)
+        best = int((sign * mean).argmax())
+        others = np.arange(len(mean)) != best
+        envelope = Envelope(sign * mean[others], np.maximum(np.hypot(std[others], std[best]), TINY), 0.0)
+        gains.append(float(np.exp(IMPROVEMENT(envelope, sign * float(mean[best])).max())))
+    return gains
 
 
 def _since(study: Study, rewards: Any, ended: Any) -> str:
@@ -111,6 +146,9 @@ def next_step(at: dict[str, Any]) -> dict[str, str]:
     if at["best"] is None:
         return _step(at["why_no_best"], "/trials", "Trials")
     best = f"/trials/{at['best']['number']}"
+    if at["state"] == "settled" and at["best"]["context"] is not None:
+        said = "Go on asking under each context. Further trials are expected to gain next to nothing."
+        return _step(said, "/worth", "What it is worth")
     if at["state"] == "settled":
         return _step("Use the recommended trial. Further trials are expected to gain next to nothing.", best, "See it")
     if at["state"] == "silent" and at["pending"]:
