@@ -57,7 +57,7 @@ def _cut(word: str) -> str:
 
 
 class Place(Protocol):
-    """Where axes meet, such as a trial."""
+    """A point and its context where axes meet, such as a trial."""
 
     @property
     def point(self) -> Array:

@@ -59,7 +59,7 @@ Predict = Callable[[Array], PosteriorBand]
 
 
 class _Section(NamedTuple):
-    """What is drawn: a study's posterior through a point.
+    """A study's posterior through a point, as it is drawn.
 
     Attributes:
         study: the study.
