@@ -283,6 +283,8 @@ def test_a_study_is_made_by_the_form_as_by_the_api():
     typed = {
         "name": "oven & co", "goal": "minimize", "seed": "7", "p-name-0": "heat", "p-type-0": "float", "p-low-0": "1",
         "p-high-0": "100", "p-log-0": "1", "p-name-1": "pan", "p-type-1": "choice", "p-options-1": "iron, glass",
+        "p-name-2": "lid", "p-type-2": "int", "p-low-2": "0", "p-high-2": "1", "p-when-2": "pan = glass",
+        "p-name-3": "vent", "p-type-3": "float", "p-low-3": "0", "p-high-3": "1", "p-when-3": "lid=1",
         "c-name-0": "load", "c-type-0": "int", "c-low-0": "0", "c-high-0": "9", "answers": "late", "deadline": "60",
         "on_deadline": "reward", "default_reward": "5",
     }  # fmt: skip
@@ -293,11 +295,17 @@ def test_a_study_is_made_by_the_form_as_by_the_api():
     done = made_by_form(forms, **typed)
     assert (done.status, done.headers["location"]) == (303, "/studies/oven%20%26%20co/settings")
     stored = forms.storage.find("oven & co")
-    space = nr.Space(heat=nr.Float(1, 100, log=True), pan=nr.Choice("iron", "glass"))
+    space = nr.Space(
+        heat=nr.Float(1, 100, log=True), pan=nr.Choice("iron", "glass"), lid=nr.when("pan", "glass", nr.Int(0, 1)),
+        vent=nr.when("lid", 1, nr.Float(0, 1)),
+    )  # fmt: skip
     expected = nr.auto(space, context=nr.Space(load=nr.Int(0, 9)), answers="late")
     assert (stored.policy, stored.goal, stored.seed) == (expected.to_json(), "minimize", 7)
     assert made_by_form(forms, name="a", arms="0\n0.5\n1").status == 303
     assert made_by_form(forms, name="b", arms="0", policy='{"algorithm": "auto", "noise": 0.1}').status == 303
+
+
+FLOAT = {"p-name-0": "a", "p-type-0": "float", "p-low-0": "0", "p-high-0": "1"}
 
 
 @pytest.mark.parametrize(
@@ -307,6 +315,8 @@ def test_a_study_is_made_by_the_form_as_by_the_api():
         ({"name": "x", "p-name-0": "a", "p-type-0": "float", "p-low-0": "1"}, "must be a number"),
         ({"name": "x", "arms": "1,x"}, "must be a number"), ({"name": "x", "policy": "["}, "no JSON object"),
         ({"name": "x", "arms": "1", "seed": "-"}, "whole number"), ({"name": " ", "arms": "1"}, "needs a name"),
+        ({"name": "x", **FLOAT, "p-when-0": "b = 1"}, "a row above"),
+        ({"name": "x", **FLOAT, "p-when-0": "1"}, "a row above"),
         ({"name": "x", "body": "[", "confirmed": "yes"}, "cannot be read"),
     ],
 )  # fmt: skip

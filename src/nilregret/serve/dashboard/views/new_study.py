@@ -89,8 +89,26 @@ def _space(kind: str, rows: int, given: Mapping[str, str]) -> dict[str, dict[str
             raise InvalidInput(f"Row {i + 1} has {'no name' if not name else 'no type'}: fill in both, or neither.")
         if name in found:
             raise InvalidInput(f"Two parameters are called {name[:40]!r}: give one another name.")
-        found[name] = _parameter(kind, i, name, type_, given)
+        described = _parameter(kind, i, name, type_, given)
+        found[name] = described | _condition(given.get(f"{kind}-when-{i}", ""), name, found)
     return found
+
+
+def _condition(text: str, name: str, above: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Returns the entry "when" of a parameter, typed as in `kernel = rbf, poly`, or no entry if nothing was typed."""
+    if not text.strip():
+        return {}
+    on, equals, values = (part.strip() for part in text.partition("="))
+    if on not in above or not equals:
+        raise InvalidInput(
+            f"{name[:40]!r} counts only where {text.strip()[:40]!r}: name a parameter of a row above and its options, "
+            "such as kernel = rbf, poly."
+        )
+    typed = [value.strip() for value in values.split(",") if value.strip()]
+    if above[on]["type"] == "choice":
+        return {"when": {on: typed}}
+    read = _whole if above[on]["type"] == "int" else number
+    return {"when": {on: [read(f"A value of {on[:40]!r}", value) for value in typed]}}
 
 
 def _parameter(kind: str, i: int, name: str, type_: str, given: Mapping[str, str]) -> dict[str, Any]:
