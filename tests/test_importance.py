@@ -50,6 +50,15 @@ def test_a_constant_has_no_important_parameter():
         assert not each.any()
 
 
+def test_intervals_hold_the_indices_of_the_median_also_where_draws_differ_from_it():
+    shares = of._shares(2, 64, both=False)
+    found = of._indices(shares[None, :, :, 0], shares[None, :, :, 1])  # the median varies with a, each draw with b
+    for index, (low, high) in ((found.first, found.first_interval), (found.total, found.total_interval)):
+        assert (low <= index).all()
+        assert (index <= high).all()
+    assert found.leaders == [0, 1]  # by the draws it may be b
+
+
 def told(space, f, count, *, goal="minimize", policy=None, contexts=None):
     """A study that was told a function at points of a Sobol sequence."""
     from scipy.stats import qmc
