@@ -64,6 +64,14 @@ def test_a_quick_run_leaves_the_full_one_alone(tmp_path):
     )
 
 
+def test_a_picture_may_be_a_vector_graphic_equal_at_each_run(tmp_path):
+    for folder in ("a", "b"):
+        assert call("srinivas-1", "--quick", "--picture", "svg", "--out", tmp_path / folder).exit_code == 0
+    first, second = (tmp_path / folder / "srinivas-1-quick.svg" for folder in ("a", "b"))
+    assert first.read_text().count("<path") > 10
+    assert first.read_text() == second.read_text()
+
+
 def test_the_picture_says_how_large_it_is(tmp_path, monkeypatch):
     said = []
     monkeypatch.setattr(plots, "panels", lambda *_, note="", **__: said.append(note))

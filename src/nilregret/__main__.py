@@ -101,6 +101,9 @@ def tune(
     help="Folder of the data sets that the list names, instead of NILREGRET_DATA.",
 )
 @click.option("--tabulate", metavar="TABLE", help="Instead, make a table that figures are computed from; see docs.")
+@click.option(
+    "--picture", type=click.Choice(["png", "svg", "pdf"]), default="png", show_default=True, help="Format of pictures."
+)
 def papers(
     figures: tuple[str, ...],
     trials: int | None,
@@ -111,6 +114,7 @@ def papers(
     seed: int,
     data: Path | None,
     tabulate: str | None,
+    picture: str,
 ) -> None:
     """Make a figure of a paper again: FIGURE.csv, FIGURE.png and FIGURE.txt, and what holds of it.
 
@@ -135,7 +139,7 @@ def papers(
         with pool(1, cluster) as executor:
             for figure in chosen:
                 job = figure.job(trials=trials, quick=quick, seed=seed, jobs=jobs, executor=executor, data=data)
-                run.run(figure, job, out)
+                run.run(figure, job, out, picture)
     except KeyboardInterrupt:
         click.echo("Stopped; nothing was written for the figure that was being made.", err=True)
         raise SystemExit(130) from None

@@ -78,15 +78,15 @@ def _unwritable(folder: Path, error: OSError) -> InvalidInput:
     return InvalidInput(f"The figure cannot be written to {folder}: {error}. Choose another place with --out.")
 
 
-def write(figure: Figure, job: Job, result: Result, folder: Path) -> Written:
-    """Writes `NAME.csv`, `NAME.txt` and `NAME.png` into a folder, which is created if it is missing.
+def write(figure: Figure, job: Job, result: Result, folder: Path, kind: str = "png") -> Written:
+    """Writes `NAME.csv`, `NAME.txt` and a picture of this kind into a folder, which is created if it is missing.
 
     Files of a run smaller than the figure are called `NAME-quick`. The picture needs matplotlib and comes last. The
     other files are written without matplotlib, too.
     """
     from ..study import plots
 
-    table, words, picture = (folder / f"{figure.stem(job)}.{kind}" for kind in ("csv", "txt", "png"))
+    table, words, picture = (folder / f"{figure.stem(job)}.{ending}" for ending in ("csv", "txt", kind))
     writable(folder)
     try:
         write_csv(table, result.panels)

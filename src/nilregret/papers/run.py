@@ -77,13 +77,13 @@ def tabulate(name: str, folder: Path, data: Path | None) -> None:
     click.echo(f"Table: {file}")
 
 
-def run(figure: Figure, job: Job, folder: Path) -> None:
-    """Makes a figure, prints its verdicts, and writes its files."""
+def run(figure: Figure, job: Job, folder: Path, picture: str = "png") -> None:
+    """Makes a figure, prints its verdicts, and writes its files. `picture` is "png", "svg" or "pdf"."""
     writable(folder)
     with _bar() as bar:
         result = figure.make(replace(job, report=_shown_by(bar, figure.name)))
     click.echo(text(figure, job, result))
-    written = write(figure, job, result, folder)
+    written = write(figure, job, result, folder, picture)
     click.echo(f"Numbers: {written.csv}")
     click.echo(f"Picture: {written.picture}" if written.picture else f"No picture: {written.problem}")
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..._utils.checks import Array
 from ..curves import Boxes, Curves, Panel
 from .base import new_figure
+from .lines import save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +32,7 @@ def panels(shown: Sequence[Panel], path: str | Path, *, title: str = "", note: s
 
     Args:
         shown: from left to right, then from top to bottom.
-        path: of the PNG.
+        path: of the PNG, SVG or PDF.
         title: above all panels.
         note: a small line below them.
     """
@@ -59,7 +60,7 @@ def panels(shown: Sequence[Panel], path: str | Path, *, title: str = "", note: s
     figure.suptitle(title, fontsize=11, x=0.01, horizontalalignment="left")
     if note:
         figure.supxlabel(note, fontsize=8, color="0.35", x=0.01, horizontalalignment="left")
-    figure.savefig(path, dpi=90)
+    save(figure, path, dpi=90)
 
 
 def _legends(figure: Figure, axes: Any, shown: Sequence[Panel]) -> None:

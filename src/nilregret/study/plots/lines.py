@@ -67,7 +67,7 @@ def inches(width: str | float) -> float:
     return number("width", width, low=1.0, high=60.0, why="It is in inches.")
 
 
-def save(figure: Figure, path: str | Path | None) -> None:
+def save(figure: Figure, path: str | Path | None, *, dpi: float = 200) -> None:
     """Saves a picture in the format that the ending of the path names. The file holds no date."""
     if path is None:
         return
@@ -76,7 +76,7 @@ def save(figure: Figure, path: str | Path | None) -> None:
     if ending[1:] not in known:
         raise InvalidInput(f"`path` is {shown(str(path))}: its ending names the format, such as .pdf, .svg or .png.")
     with paper_style():
-        figure.savefig(path, dpi=200, metadata=DATES.get(ending))
+        figure.savefig(path, dpi=dpi, metadata=DATES.get(ending))
 
 
 def color_of(i: int) -> str:
