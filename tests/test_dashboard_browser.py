@@ -402,6 +402,8 @@ def test_a_drag_zooms_and_a_button_shows_all_again(browser, base):
     with opened(browser, base) as page:
         page.goto(at(base, "of_arms"))
         settled(page)
+        drawn = "document.querySelector('#picture-progress canvas').toDataURL()"
+        whole = page.evaluate(drawn)
         box = page.locator("#picture-progress .u-over").bounding_box()
         page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + box["height"] * 0.3)
         page.mouse.down()
@@ -409,8 +411,10 @@ def test_a_drag_zooms_and_a_button_shows_all_again(browser, base):
         page.mouse.up()
         button = page.get_by_role("button", name="Show all again")
         button.wait_for()
+        assert page.evaluate(drawn) != whole
         button.click()
         until(page, "!document.querySelector('#picture-progress .reset:not([hidden])')")
+        assert page.evaluate(drawn) == whole
         page.locator("#picture-progress .drawing").focus()
         page.keyboard.press("+")
         button.wait_for()

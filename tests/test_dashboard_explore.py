@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.serve.dashboard.rendering import middle, unbroken
 from nilregret.serve.dashboard.views.columns import columns_of
 from nilregret.serve.dashboard.views.explored import MOST_LINES, importance_view, parallel_view
 
@@ -50,8 +51,38 @@ def test_lines_go_through_the_places_of_the_parameters():
     bottom, top = found["bottom"], found["top"]
     heights = [[(bottom - float(point.split(",")[1])) / (bottom - top) for point in line["points"].split()]
                for line in sorted(found["lines"], key=lambda each: each["number"])]  # fmt: skip
-    np.testing.assert_allclose(heights, [[0.5, 0.0, 0.5, -0.06, 0.0], [1.0, 1.0, 1.0, 0.5, 1.0]], atol=2e-3)
-    assert [line["fifth"] for line in found["lines"]] == [0, 2]
+    off = (bottom - found["off"]) / (bottom - top)
+    np.testing.assert_allclose(heights, [[0.5, 0.0, 0.5, off, 0.0], [1.0, 1.0, 1.0, 0.5, 1.0]], atol=2e-3)
+    assert [side["off"] for side in found["sides"]] == [False, False, False, True, False]
+    assert [line["fifth"] for line in found["lines"]] == [1, 3]
+
+
+def test_equal_rewards_have_one_colour_and_contexts_an_axis():
+    study = nr.Study(nr.auto(nr.Arms.grid(0, 1, 3), context=nr.Space(device=nr.Choice("phone", "desktop"))), seed=0)
+    study.quiet = True
+    for i in range(20):
+        study.add(study.policy.domain.points[i % 3], float(i % 5 == 0), context={"device": ("phone", "desktop")[i % 2]})
+    found = parallel_view(study)
+    assert [side["key"] for side in found["sides"]] == ["context.device", "point.0", "reward"]
+    assert {line["fifth"] for line in found["lines"]} == {2, 4}  # 16 rewards of 0, four of 1
+    assert found["legend"] == [(2, "middle"), (4, "best fifth")]
+
+
+def test_the_axis_of_rewards_reaches_to_the_best_and_says_where_worse_ones_lie():
+    for goal, ends in (("maximize", ("\u2264 1", "99")), ("minimize", ("\u2212999", "\u2265 98"))):
+        study = nr.Study(nr.gp_ucb(nr.Box([0, 0], [1, 1]), KERNEL, noise=0.1), goal=goal)
+        study.quiet = True
+        for i, reward in enumerate([-999.0, *map(float, range(1, 100))]):
+            study.add([0.01 * i, 0.5], reward)
+        found = parallel_view(study)
+        assert (found["sides"][-1]["low"], found["sides"][-1]["high"]) == ends
+        assert len(found["lines"]) == 100
+
+
+def test_long_names_lose_their_middle_and_lines_break_between_parameters():
+    assert middle("learning_rate_of_group_3", 15) == "learnin\u2026group_3"
+    assert middle("rate", 15) == "rate"
+    assert unbroken("a=<1>, b=0.25") == '<span class="part">a=&lt;1&gt;,</span> <span class="part">b=0.25</span>'
 
 
 def test_many_trials_are_drawn_in_part_with_the_best():

@@ -7,9 +7,9 @@ With f the objective and all parameters independent and uniform over the space (
 
 Indices are correlations between values at points that share some parameters (Martinez 2011), on a scrambled Sobol
 sequence. Values come from the posterior median of f, which is the posterior mean unless rewards are warped. Intervals
-are those of the indices of functions drawn from the posterior, widened to the index of the median. Draws vary also where
-nothing was tried, so without that an index of the median may be outside. Values worse than the worst one told count as
-that one, since a warp knows nothing of their size.
+are those of the indices of functions drawn from the posterior, widened to the index of the median. Draws vary also
+where nothing was tried, so without that an index of the median may be outside. Values worse than the worst one told
+count as that one, since a warp knows nothing of their size.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -34,7 +35,7 @@ def _environment() -> Environment:
     made.filters |= {
         "short": short, "moment": moment, "iso": iso, "part": segment, "hexadecimal": hexadecimal,
         "reachable": reachable, "duration": duration, "as_json": as_json,
-        "many": many, "counted": counted,
+        "many": many, "counted": counted, "unbroken": unbroken, "middle": middle,
     }  # fmt: skip
     made.globals |= {"address": files.address}
     return made
@@ -53,6 +54,21 @@ def hexadecimal(name: str) -> str:
 def as_json(value: Any) -> str:
     """Returns a value as JSON for an attribute, which the template escapes like all text."""
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def unbroken(text: str) -> Markup:
+    """Returns a list such as "rate=0.01, depth=3" whose lines break between its parts only."""
+    return Markup(" ").join(Markup('<span class="part">{}</span>').format(part) for part in text.split(" "))
+
+
+def middle(text: str, most: int) -> str:
+    """Returns a text without its middle if it has more characters than `most`, since names often differ at the end."""
+    kept = most - 1
+    return (
+        text
+        if len(text) <= most
+        else f"{text[: kept - kept // 2]}\N{HORIZONTAL ELLIPSIS}{text[len(text) - kept // 2 :]}"
+    )
 
 
 def moment(seconds: float | None) -> str:

@@ -38,7 +38,8 @@
     var axis = frame.axes.find(function (each) { return each.dataset.axis === key; });
     var ends = JSON.parse(axis.dataset.ends), low = ends[0], high = ends[1], log = ends[2];
     function value(y) {
-      var share = Math.min(1, Math.max(0, (frame.bottom - y) / (frame.bottom - frame.top)));
+      var share = (frame.bottom - y) / (frame.bottom - frame.top);
+      if (share > 0.995 || share < 0.005) return ""; // an end of the axis is no limit: trials may lie beyond it
       var found = log ? low * Math.pow(high / low, share) : low + share * (high - low);
       return String(Number(found.toPrecision(4)));
     }

@@ -19,7 +19,7 @@
   function power(value) {
     var parts = value.toExponential(3).split("e"), head = parts[0].replace(/0+$/, "").replace(/\.$/, "").replace("-", MINUS);
     var raised = String(Number(parts[1])).split("").map(function (sign) { return RAISED[sign]; }).join("");
-    return head === "1" ? "10" + raised : head + " \u00d7 10" + raised;
+    return head === "1" ? "10" + raised : head + "\u00a0\u00d7\u00a010" + raised;
   }
   function said(value) { // as `short` of the server
     if (value === null || value === undefined) return "not known";
@@ -213,13 +213,17 @@
       }
       return found.length > 2;
     });
-    if (found.length < 2) {
-      var step = Math.pow(10, Math.floor(Math.log10(high - low)));
-      while ((high - low) / step < 3) step /= 2;
-      for (var at = Math.ceil(low / step) * step, found = []; at <= high; at += step) found.push(Number(at.toPrecision(6)));
-    }
+    if (found.length < 2) return rounded(low, high);
     var every = Math.max(1, Math.ceil(found.length / 8));
     return found.filter(function (_, i) { return i % every === 0; });
+  }
+  function rounded(low, high) {
+    // Three to seven places of a linear axis, in steps of 1, 2 or 5 times a power of ten.
+    if (!(high > low)) return [low];
+    var power = Math.pow(10, Math.floor(Math.log10((high - low) / 3))), found = [];
+    var step = [5, 2, 1].map(function (digit) { return digit * power; }).find(function (each) { return (high - low) / each >= 3; });
+    for (var i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) found.push(Number((i * step).toPrecision(12)));
+    return found;
   }
   function axes(picture) {
     var look = { stroke: color("dim"), grid: { stroke: color("grid"), width: 1 }, ticks: { stroke: color("grid"), width: 1 }, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", labelSize: 18 };
@@ -276,7 +280,7 @@
       legend: { show: false }, cursor: { y: false, drag: { x: !picture.x.names, y: true, uni: 24, setScale: false } },
       scales: {
         x: { time: false, distr: picture.x.log ? 3 : 1, range: function () { return zoom.x || range; } },
-        y: { range: function (u) { return zoom.y || extent(picture, u.scales.x.min === null ? range[0] : u.scales.x.min, u.scales.x.max === null ? range[1] : u.scales.x.max); } }
+        y: { range: function () { var across = zoom.x || range; return zoom.y || extent(picture, across[0], across[1]); } }
       },
       hooks: {
         draw: [function (u) {
@@ -373,10 +377,10 @@
     function words(ctx, x, y) {
       ctx.fillStyle = color("dim"); ctx.font = "12px system-ui, sans-serif";
       ctx.textAlign = "center"; ctx.textBaseline = "top";
-      some(columns, 5).forEach(function (i) { ctx.fillText(clipped(name(picture.x, i)), x(i + 0.5), frame.top + frame.height + 6); });
+      places(picture.x).forEach(function (tick) { ctx.fillText(clipped(tick[1]), x(tick[0] + 0.5), frame.top + frame.height + 6); });
       ctx.fillText(picture.x.label, frame.left + frame.width / 2, frame.top + frame.height + 26);
       ctx.textAlign = "right"; ctx.textBaseline = "middle";
-      some(rows, 5).forEach(function (j) { ctx.fillText(clipped(name(picture.y, j)), frame.left - 6, y(j + 0.5)); });
+      places(picture.y).forEach(function (tick) { ctx.fillText(clipped(tick[1]), frame.left - 6, y(tick[0] + 0.5)); });
       ctx.save(); ctx.translate(10, frame.top + frame.height / 2); ctx.rotate(-Math.PI / 2); ctx.textAlign = "center"; ctx.fillText(picture.y.label, 0, 0); ctx.restore();
     }
     function scale(ctx, width) {
@@ -385,13 +389,21 @@
         ctx.fillRect(width - 86, frame.top + i * frame.height / 60, 12, frame.height / 60 + 0.6);
       }
       ctx.fillStyle = color("dim"); ctx.textAlign = "left"; ctx.textBaseline = "middle";
-      [0, 0.5, 1].forEach(function (share) { ctx.fillText(said(least + (most - least) * share), width - 68, frame.top + 6 + (1 - share) * (frame.height - 12)); });
+      rounded(least, most).forEach(function (value) {
+        var share = most > least ? (value - least) / (most - least) : 0.5;
+        ctx.fillText(said(value), width - 68, frame.top + (1 - share) * frame.height);
+      });
     }
     function clipped(text) { return text.length > 9 ? text.slice(0, 8) + "\u2026" : text; }
-    function some(count, most) {
-      var found = [], step = Math.max(1, Math.ceil((count - 1) / (most - 1)));
-      for (var i = 0; i < count; i += step) found.push(i);
-      return found;
+    function places(side) { // [position among the cells, text] of each tick
+      var cells = side.values, last = cells.length - 1, step = Math.max(1, Math.ceil(last / 4));
+      if (side.names) return side.names.map(function (name, i) { return [i, name]; }).filter(function (_, i) { return i % step === 0; });
+      if (last < 5) return cells.map(function (value, i) { return [i, said(value)]; });
+      var scale = side.log ? Math.log : Number, i = 0;
+      return (side.log ? powers : rounded)(cells[0], cells[last]).map(function (value) {
+        while (i < last - 1 && cells[i + 1] < value) i++;
+        return [i + (scale(value) - scale(cells[i])) / (scale(cells[i + 1]) - scale(cells[i])), said(value)];
+      });
     }
     function tell() {
       if (!at) { readout.textContent = ""; return; }
@@ -432,7 +444,8 @@
     var button = node.parentNode.querySelector(".reset");
     if (button) button.remove();
     var resize = (is_map ? map : lines)(node, picture, readout), width = node.clientWidth;
-    node.after(is_map ? mapLegend(picture) : legend(picture));
+    var made = is_map ? mapLegend(picture) : legend(picture), group = node.closest(".pictures"), first = group && group.querySelector(".legend");
+    if (!first || first.textContent !== made.textContent || first.parentNode === node.parentNode) node.after(made); // pictures side by side share one
     if (node.watch) node.watch.disconnect();
     node.watch = new ResizeObserver(function () {
       if (node.clientWidth && node.clientWidth !== width) { width = node.clientWidth; resize(width); }

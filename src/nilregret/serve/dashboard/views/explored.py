@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ...._utils.checks import Array
 from ...._utils.errors import NoRegretError
+from ....domains.domain import Domain
 from ....domains.parameters import Choice, Parameter
 from ....storage.trial import Trial
 from ....study.axes import Axis, axes, space_of, value_at
 from ....study.importance import Importance, Indices
 from ....study.study import Study
-from .columns import PARAMETERS, columns_of
+from .columns import PARAMETERS, Read, columns_of
 from .pictures import many, short, spread_evenly
 from .progress import reward_word
 from .status import order_of
 
 MOST_LINES, MOST_BEST, MOST_AXES = 300, 40, 14  # drawn trials, of these the best, and axes
-WIDTH, HEIGHT, TOP, SIDE = 960, 300, 34, 60  # of the picture of parallel axes
-CLASSES = 5  # colours, from the worst fifth of the drawn trials to the best
-CLIPPED = (2.0, 98.0)  # percentiles of the rewards at the ends of their axis
+WIDTH, SIDE = 960, 60  # of the picture of parallel axes
+TOP, BOTTOM, OFF = 52, 286, 318  # ends of an axis, and the place of trials for which it does not count
+UNDER = 22  # of the words below
+CROWDED, LETTERS = 8, 15  # axes from which their names take two rows, and letters of a name
+CLASSES = {0: "worst fifth", 1: "", 2: "middle", 3: "", 4: "best fifth"}  # colours of the drawn trials
+CLIPPED = 2.0  # percentile of the rewards at the worse end of their axis
 
 _known: WeakKeyDictionary[Study, tuple[int, dict[str, Any]]] = WeakKeyDictionary()
 
@@ -72,7 +76,7 @@ def _bar(indices: Indices, i: int) -> dict[str, Any]:
     return {
         "alone": round(100 * max(alone, 0.0), 1), "total": round(100 * min(max(total, 0.0), 1.0), 1),
         "low": round(100 * max(low, 0.0), 1), "high": round(100 * min(high, 1.0), 1),
-        "said": f"{total:.0%} in all, {max(alone, 0.0):.0%} alone (90% interval {max(low, 0.0):.0%} to {high:.0%})",
+        "said": f"{total:.0%} in all ({max(low, 0.0):.0%} to {high:.0%}), {max(alone, 0.0):.0%} alone",
     }  # fmt: skip
 
 
@@ -90,6 +94,7 @@ class _Side(NamedTuple):
         options: of a categorical parameter.
         heights: of the drawn trials, from 0 to 1, NaN where the parameter does not count `(n,)`.
         log: whether the scale is logarithmic.
+        beyond: "low" or "high" if trials lie beyond that end.
     """
 
     name: str
@@ -99,41 +104,47 @@ class _Side(NamedTuple):
     options: list[str]
     heights: Array
     log: bool = False
+    beyond: str = ""
+
+    def end(self, which: Literal["low", "high"]) -> str:
+        """Returns the text at an end."""
+        if self.options:
+            return self.options[0 if which == "low" else -1]
+        sign = {"low": "\N{LESS-THAN OR EQUAL TO} ", "high": "\N{GREATER-THAN OR EQUAL TO} "}[which]
+        return (sign if self.beyond == which else "") + short(self.low if which == "low" else self.high)
 
 
 def parallel_view(study: Study) -> dict[str, Any]:
     """Returns the answered trials as lines through an axis for each parameter and one for the reward."""
     answered = [trial for trial in study.trials if trial.reward is not None]
-    listed = axes(study.policy.domain)
+    listed = _axes(study)
     if len(answered) < 2 or not listed:
         why = "Two answered trials are needed, and a parameter that varies."
         return {"why_not": why, "lines": [], "sides": [], "sentence": ""}
     sign = 1.0 if study.goal == "maximize" else -1.0
-    rewards = sign * np.array([trial.reward for trial in answered], dtype=np.float64)
-    best = np.argsort(-rewards, kind="stable")[: min(MOST_BEST, max(1, len(answered) // 10))]
-    drawn = np.unique(np.concatenate([best, spread_evenly(len(answered), MOST_LINES - len(best))]))
-    trials = [answered[i] for i in drawn.tolist()]
-    sides = [_side(study, trials, axis) for axis in listed[: MOST_AXES - 1]]
-    sides.append(_reward_side(study, np.array([trial.reward for trial in trials], dtype=np.float64)))
-    ranks = np.argsort(np.argsort(rewards[drawn], kind="stable"), kind="stable")
+    trials = _drawn(answered, sign)
+    rewards = np.array([trial.reward for trial in trials], dtype=np.float64)
+    sides = [_side(axis, key, [read(trial) for trial in trials]) for axis, key, read in listed[: MOST_AXES - 1]]
+    sides.append(_reward_side(study, rewards))
+    fifths = _fifths(sign * rewards)
     places = np.linspace(SIDE, WIDTH - SIDE, len(sides))
     lines = [
-        {
-            "number": trial.number, "fifth": int(CLASSES * rank // len(trials)),
-            "points": _line(places, [side.heights[i] for side in sides]),
-        }
-        for i, (trial, rank) in enumerate(zip(trials, ranks.tolist(), strict=True))
-    ]  # fmt: skip
+        {"number": trial.number, "fifth": fifth, "points": _line(places, [side.heights[i] for side in sides])}
+        for i, (trial, fifth) in enumerate(zip(trials, fifths, strict=True))
+    ]
     left_out = len(listed) - len(sides) + 1
     return {
         "why_not": "",
-        "lines": sorted(lines, key=lambda each: each["fifth"]), "width": WIDTH, "height": HEIGHT,
-        "top": TOP, "bottom": HEIGHT - TOP, "word": reward_word(study),
+        "lines": sorted(lines, key=lambda each: each["fifth"]), "width": WIDTH,
+        "height": UNDER + (OFF if any(np.isnan(side.heights).any() for side in sides) else BOTTOM),
+        "top": TOP, "bottom": BOTTOM, "off": OFF, "word": reward_word(study),
+        "legend": [(fifth, name) for fifth, name in CLASSES.items() if name and fifth in fifths],
         "sides": [
             {"x": round(float(x), 1), "ends": [side.low, side.high, side.log], "name": side.name, "key": side.key,
-             "low": side.options[0] if side.options else short(side.low),
-             "high": side.options[-1] if side.options else short(side.high), "options": side.options}
-            for x, side in zip(places, sides, strict=True)
+             "low": side.end("low"), "high": side.end("high"), "options": side.options,
+             "letters": LETTERS, "up": 32 if len(sides) <= CROWDED or i % 2 else 14,
+             "off": bool(np.isnan(side.heights).any())}
+            for i, (x, side) in enumerate(zip(places, sides, strict=True))
         ],
         "sentence": f"{many(len(trials), 'trial')} of {many(len(answered), 'answered trial')}"
         + (", the best and others evenly spread" if len(trials) < len(answered) else "")
@@ -141,23 +152,62 @@ def parallel_view(study: Study) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _axes(study: Study) -> list[tuple[Axis, str, Read]]:
+    """Returns the axes of the contexts, then those of the points, with their columns of the grid and their readers."""
+    policy, found = study.policy, list[tuple[Axis, str, Read]]()
+    if policy.context is not None:
+        named = space_of(policy.context) is not None
+        for axis in axes(policy.context):
+            name = axis.name if named else str(axis.columns.start)
+            reader = _reader(policy.context, axis, lambda trial: (trial.context, trial.context_settings))
+            found.append((axis if named else axis._replace(name=f"context {name}"), f"context.{name}", reader))
+    for axis in axes(policy.domain):
+        found.append(
+            (axis, _key(study, axis), _reader(policy.domain, axis, lambda trial: (trial.point, trial.settings)))
+        )
+    return found
+
+
+def _reader(domain: Domain, axis: Axis, part: Callable[[Trial], tuple[Array | None, Any]]) -> Read:
+    """Returns a function that reads the value of a trial along an axis, or None where the axis does not count."""
+
+    def read(trial: Trial) -> Any:
+        point, settings = part(trial)
+        if point is None or (settings is not None and axis.name not in dict(settings)):
+            return None
+        return value_at(domain, point, axis)
+
+    return read
+
+
+def _drawn(answered: Sequence[Trial], sign: float) -> list[Trial]:
+    """Returns the trials to draw: all, or the best and others evenly spread."""
+    if len(answered) <= MOST_LINES:
+        return list(answered)
+    rewards = sign * np.array([trial.reward for trial in answered], dtype=np.float64)
+    best = np.argsort(-rewards, kind="stable")[:MOST_BEST]
+    found = np.unique(np.concatenate([best, spread_evenly(len(answered), MOST_LINES - MOST_BEST)]))
+    return [answered[i] for i in found.tolist()]
+
+
+def _fifths(rewards: Array) -> list[int]:
+    """Returns the class of each reward by its rank, 0 for the worst fifth. Equal ones share a mean rank."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(rewards) - 0.5  # between 0 and n
+    return [int(fifth) for fifth in len(CLASSES) * ranks // len(rewards)]
+
+
 def _line(places: Array, heights: Sequence[float]) -> str:
     """Returns the points of a line. At an axis that does not count for a trial the line is below it."""
-    ends = [-0.06 if np.isnan(height) else height for height in heights]
-    return " ".join(
-        f"{x:.1f},{HEIGHT - TOP - y * (HEIGHT - 2 * TOP):.1f}" for x, y in zip(places.tolist(), ends, strict=True)
-    )
+    ys = [OFF if np.isnan(height) else BOTTOM - height * (BOTTOM - TOP) for height in heights]
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(places.tolist(), ys, strict=True))
 
 
-def _side(study: Study, trials: Sequence[Trial], axis: Axis) -> _Side:
-    domain, parameter = study.policy.domain, axis.parameter
-    names = None if trials[0].settings is None else [dict(trial.settings or ()) for trial in trials]
-    found = [
-        np.nan if names is not None and axis.name not in names[i]
-        else _height(parameter, value_at(domain, trial.point, axis))
-        for i, trial in enumerate(trials)
-    ]  # fmt: skip
-    key, heights = _key(study, axis), np.array(found)
+def _side(axis: Axis, key: str, values: Sequence[Any]) -> _Side:
+    """Returns the side of an axis, given the value of each trial, or None where the axis does not count."""
+    parameter = axis.parameter
+    heights = np.array([np.nan if value is None else _height(parameter, value) for value in values])
     if isinstance(parameter, Choice):
         options = [short(option) for option in parameter.options]
         return _Side(axis.name, key, 0.0, float(len(options) - 1), options, heights)
@@ -180,6 +230,13 @@ def _key(study: Study, axis: Axis) -> str:
 
 
 def _reward_side(study: Study, rewards: Array) -> _Side:
-    low, high = (float(end) for end in np.percentile(rewards, CLIPPED))
+    """Returns the side of the rewards, to the best one. Few far worse ones lie at its end, which says so."""
+    low, high, beyond = float(rewards.min()), float(rewards.max()), ""
+    if study.goal == "maximize":
+        low, worst = float(np.percentile(rewards, CLIPPED, method="lower")), low
+        beyond = "low" if worst < low else ""
+    else:
+        high, worst = float(np.percentile(rewards, 100.0 - CLIPPED, method="higher")), high
+        beyond = "high" if worst > high else ""
     heights = np.clip((rewards - low) / (high - low), 0.0, 1.0) if high > low else np.full(len(rewards), 0.5)
-    return _Side(reward_word(study), "reward", low, high, [], heights)
+    return _Side(reward_word(study), "reward", low, high, [], heights, beyond=beyond)

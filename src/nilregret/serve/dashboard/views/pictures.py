@@ -53,7 +53,9 @@ def _power(value: float) -> str:
     mantissa, _, exponent = f"{value:.3e}".partition("e")
     head = mantissa.rstrip("0").rstrip(".").replace("-", MINUS)
     raised = str(int(exponent)).translate(RAISED)
-    return f"10{raised}" if head == "1" else f"{head} \N{MULTIPLICATION SIGN} 10{raised}"
+    return (
+        f"10{raised}" if head == "1" else f"{head}\N{NO-BREAK SPACE}\N{MULTIPLICATION SIGN}\N{NO-BREAK SPACE}10{raised}"
+    )
 
 
 def measured(value: float, half: float) -> tuple[str, str]:
