@@ -453,8 +453,15 @@ def test_a_time_limit_holds_in_the_processes_of_an_executor():
 def test_what_cannot_be_sent_to_processes_is_refused_before_a_trial_is_spent_on_it(tmp_path):
     storage = f"sqlite:///{tmp_path}/s.db"
     with ProcessPoolExecutor(1) as pool, pytest.raises(nr.errors.InvalidInput, match="cannot be sent to the processes"):
-        quiet(lambda x: x, executor=pool, storage=storage)
+        quiet(lambda x: x, executor=pool, storage=storage, name="maximize")
     assert not nr.Study.open(storage=storage, name="maximize").trials
+
+
+def test_two_lambdas_do_not_share_a_study_without_a_word(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    with pytest.raises(nr.errors.InvalidInput, match="has no name, so its study in `storage` needs one"):
+        quiet(lambda x: x, storage=storage)
+    assert quiet(lambda x: x, storage=storage, name="mine").study.name == "mine"
 
 
 def test_an_executor_that_was_shut_down_is_an_error_in_words():

@@ -6,7 +6,7 @@ You have a model with a handful of parameters: some numbers, a choice, and some 
 evaluation takes a moment, so you can afford a few dozen. This page finds good ones, stops and resumes the search,
 sees which parameter matters, and checks the result on images that the search never saw.
 
-It runs in a few seconds: ``pip install "nilregret[plot]" scikit-learn``.
+It runs in a few seconds: ``pip install ".[plot]" scikit-learn`` in a copy of the source tree.
 """
 
 # %%

@@ -26,7 +26,8 @@ ADVICE = {
     "failed": "`nilregret tell --constraint` comes before `nilregret fail`; `--revise` corrects what was told.",
     "together": "A study of a file with `constraints`, and without [policy], takes them in any order.",
     "unusable": (
-        "A trial without a usable reward is told by `nilregret fail`: it stays on record and does not reach the model."
+        "If the point does not work, `nilregret fail` says so. After an accident that says nothing of the point, "
+        "`nilregret abandon` gives it up. Both stay on record."
     ),
     "plays": "Give their average, with --plays and --scatter.",
     "std": "Leave --std out. Studies of `auto`, `gp_ucb` and `expected_improvement` take it.",

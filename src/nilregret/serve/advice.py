@@ -12,8 +12,8 @@ ADVICE = {
     "answered": f"{REVISE} Another reward of the same point is told by `POST .../observations`.",
     "failed": f"Constraint values are told before `POST .../failure`. {REVISE}",
     "together": "A study put with `constraints`, and without a whole policy in `policy`, takes them in any order.",
-    "unusable": "A decision without a usable reward is told by `POST .../decisions/ID/failure`: it stays on record and "
-    "does not reach the model.",
+    "unusable": "If the point does not work, `POST .../decisions/ID/failure` says so. After an accident that says "
+    "nothing of the point, `POST .../decisions/ID/abandonment` gives it up. Both stay on record.",
     "plays": 'It is a list of numbers, or {"count": n, "sum": s, "squares": q}.',
     "std": "Leave `std` out. Studies of `auto`, `gp_ucb` and `expected_improvement` take it.",
     "more_plays": "More plays of it are told by `POST .../observations`.",

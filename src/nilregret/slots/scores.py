@@ -126,7 +126,10 @@ class PointwiseScore(Score):
         return None
 
     def incumbent_in(self, view: AcquisitionContext) -> float | None:  # noqa: ARG002
-        """Returns the value that candidates are compared with, reward units, or None."""
+        """Returns the value that candidates are compared with, reward units, or None.
+
+        A score of improvement overrides this, for example by `return view.best_mean()`.
+        """
         return None
 
     @final

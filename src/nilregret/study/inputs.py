@@ -17,8 +17,8 @@ from .direction import AnyPolicy, Goal, reward_check
 from .play_rewards import PlayRewards, is_several, refuse_several_rewards, sum_up
 
 NO_REWARD = (
-    "A trial without a usable reward is told by `study.fail(trial, reason)`: it stays in the record and does not reach "
-    "the model."
+    "If the point does not work, `study.fail(trial, reason)` says so. After an accident that says nothing of the "
+    "point, `study.abandon(trial)` gives it up. Both stay in the record."
 )
 
 

@@ -125,8 +125,8 @@ def _constraint(constraints: Any) -> Rule | Callable[..., Any]:
         f"`constraints` has {shown(constraints)}: it must be a number of constraint values, a text such as "
         "'latency <= 50', a function of the parameters whose value is at most 0 where it is satisfied, or several of "
         "the last two.",
-        advice="A part such as `nr.Safe(...)` is for a policy, and a loop that asks and tells: "
-        "`nr.Study(nr.auto(space, constraints=...))`.",
+        advice="A part such as `nr.Safe(...)` is for the policy: `policy=nr.auto(space, constraints=...)`. The text or "
+        "function then still says how its value is computed.",
     )
 
 

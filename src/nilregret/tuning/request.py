@@ -51,18 +51,30 @@ def optimize(
         check_alone(like, policy)
     study = open_study(
         space, policy, goal=goal, seed=seed, storage=storage,
-        name=_name_of(options.objective, goal) if name is None else name, budget=options.trials,
+        name=_name_of(options.objective, goal, stored=storage is not None) if name is None else name,
+        budget=options.trials,
         parallel=options.parallel, reader=options.reader, about=options.reader.facts, like=like,
     )  # fmt: skip
     return options.result(study, storage)
 
 
-def _name_of(objective: Objective, goal: str) -> str:
-    """Returns the name of a function, also inside `partial`, or the goal if there is no name."""
+def _name_of(objective: Objective, goal: str, *, stored: bool) -> str:
+    """Returns the name of a function, also inside `partial`, or the goal if there is no name.
+
+    Raises:
+        InvalidInput: there is no name, and another function without one may have a study in the same storage.
+    """
     while isinstance(objective, partial):
         objective = objective.func
     name = getattr(objective, "__name__", type(objective).__name__)
-    return name if name.isidentifier() else goal
+    if name.isidentifier():
+        return name
+    if stored:
+        raise InvalidInput(
+            f"The objective {shown(objective)} has no name, so its study in `storage` needs one.",
+            advice="Usually it is a lambda. Another lambda would go on with its study. Give `name=`, or use `def`.",
+        )
+    return goal
 
 
 def _check_fits(policy: AnyPolicy, space: Domain, reader: ConstraintReader) -> None:
