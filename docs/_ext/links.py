@@ -103,7 +103,7 @@ class LinkNames(SphinxPostTransform):
         known, objects = public(str(self.app.srcdir)), self.env.domaindata["py"]["objects"]
         here = self.env.docname
         for literal in list(self.document.findall(nodes.literal)):
-            if self._linked(literal):
+            if self._linked(literal) or (here.startswith("from-") and self._of_another_library(literal)):
                 continue
             name = full(literal.astext(), self._within(literal), known, objects)
             if name is None:
@@ -121,6 +121,13 @@ class LinkNames(SphinxPostTransform):
         while node is not None and not isinstance(node, nodes.title | nodes.reference | addnodes.pending_xref):
             node = node.parent
         return node is not None
+
+    @staticmethod
+    def _of_another_library(node: nodes.Node) -> bool:
+        """Returns whether a node is in the first column of a table, which has the names of the other library."""
+        while node is not None and not isinstance(node, nodes.entry):
+            node = node.parent
+        return node is not None and node.parent.index(node) == 0
 
     @staticmethod
     def _within(node: nodes.Node) -> str | None:
