@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import shlex
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
 import numpy as np
 import pytest
@@ -157,6 +157,22 @@ def test_a_parameter_may_have_the_name_of_a_column():
     study = mixed(0, 5)
     assert {"reward", "parameters.reward"} <= set(columns_of(study).layout)
     assert quote("parameters.reward") in grid_view(study, [("sort", "parameters.reward")])["query"]
+
+
+def test_what_says_least_is_left_out_first_and_one_click_shows_it():
+    space = nr.Space(**{f"rate_of_group_{i}": nr.Float(0, 1) for i in range(8)})
+    pages = Pages()
+    study = nr.Study(nr.auto(space), storage=pages.storage, name="many")
+    study.tell(study.ask(), 0.5)
+    shown = grid_view(study, [])
+    keys = [head["key"] for head in shown["heads"]]
+    assert "asked_at" not in keys
+    assert {"reward", "told_at"} < set(keys)
+    text = pages.get("/studies/many/trials").text
+    assert "rate_<wbr>of_<wbr>group_<wbr>0" in text
+    assert "/studies/many/trials?show=number&amp;" in text
+    every = grid_view(study, parse_qsl(shown["every"]))
+    assert ["asked_at" in [head["key"] for head in every["heads"]], every["left_out"]] == [True, 0]
 
 
 def test_a_study_settles_when_one_more_trial_gains_next_to_nothing():

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -34,7 +35,7 @@ def _environment() -> Environment:
     made.filters |= {
         "short": short, "moment": moment, "iso": iso, "part": segment, "hexadecimal": hexadecimal,
         "reachable": reachable, "duration": duration, "as_json": as_json,
-        "many": many, "counted": counted,
+        "many": many, "counted": counted, "breakable": breakable,
     }  # fmt: skip
     made.globals |= {"address": files.address}
     return made
@@ -53,6 +54,11 @@ def hexadecimal(name: str) -> str:
 def as_json(value: Any) -> str:
     """Returns a value as JSON for an attribute, which the template escapes like all text."""
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def breakable(name: str) -> Markup:
+    """Returns a name that a line may break in: behind an underscore."""
+    return escape(name).replace("_", Markup("_<wbr>"))
 
 
 def moment(seconds: float | None) -> str:
