@@ -120,6 +120,18 @@ def test_what_is_not_there_is_a_page_that_says_so(pages):
     assert "<html" not in refused.text
 
 
+def test_a_browser_gets_a_page_where_there_is_nothing_and_a_program_json(pages):
+    for path in ("/nowhere", "/studies/of_arms/nothing"):
+        answer = pages.get(path, accept="text/html,*/*")
+        assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        Checker(answer.text)
+        assert 'href="/studies"' in answer.text
+        assert "openapi" not in answer.text
+        assert json.loads(pages.get(path, accept="application/json").text)["error"]["kind"] == "not_found"
+    assert json.loads(pages.get("/v1/nowhere", accept="text/html").text)["error"]["kind"] == "not_found"
+    assert "/v1" not in pages.get("/studies/nothing").text
+
+
 def test_a_tenant_sees_its_own_studies_alone():
     found = Pages()
     made = studies(found.storage)
