@@ -208,9 +208,7 @@ class Pages:
 
     def __init__(self, storage=None, caller=None):
         self.storage = MemoryStorage() if storage is None else storage
-        self.app = create_app(
-            self.storage, access=Middleware(lambda app: app), routes=ROUTES, error_page=error_page
-        )
+        self.app = create_app(self.storage, access=Middleware(lambda app: app), routes=ROUTES, error_page=error_page)
         self.caller = Caller("default", "reader", None) if caller is None else caller
 
     def get(self, path, *, method="GET", body=b"", **headers):

@@ -290,7 +290,7 @@ def test_a_study_is_made_by_the_form_as_by_the_api():
     }  # fmt: skip
     shown = forms.post("/new", urlencode(typed).encode()).text
     assert "curl -X PUT" in shown
-    assert "httpx.put(" in shown
+    assert "from nilregret.serve.client import Client" in shown
     assert forms.storage.find("oven & co") is None  # until it is confirmed
     done = made_by_form(forms, **typed)
     assert (done.status, done.headers["location"]) == (303, "/studies/oven%20%26%20co/settings")
@@ -303,6 +303,52 @@ def test_a_study_is_made_by_the_form_as_by_the_api():
     assert (stored.policy, stored.goal, stored.seed) == (expected.to_json(), "minimize", 7)
     assert made_by_form(forms, name="a", arms="0\n0.5\n1").status == 303
     assert made_by_form(forms, name="b", arms="0", policy='{"algorithm": "auto", "noise": 0.1}').status == 303
+
+
+@pytest.mark.parametrize(
+    ("typed", "policy"),
+    [
+        ({"p-name-0": "a b", "p-type-0": "int", "p-low-0": "0", "p-high-0": "64", "p-step-0": "16", "seed": "3"},
+         lambda: nr.auto(nr.Space(**{"a b": nr.Int(0, 64, step=16)}))),
+        ({"arms": "0\n1", "reward": "bernoulli", "propensities": "1", "c-name-0": "os", "c-type-0": "choice",
+          "c-options-0": "a, b"},
+         lambda: nr.auto(nr.Arms([[0.0], [1.0]]), reward="bernoulli", context=nr.Space(os=nr.Choice("a", "b")))),
+        ({"p-name-23": "x", "p-type-23": "float", "p-low-23": "0", "p-high-23": "1", "grid": "9", "constraints": "2",
+          "sense": "on_average", "noise": "0.5", "goal": "minimize"},
+         lambda: nr.auto(nr.Space(x=nr.Float(0, 1)).grid(9), noise=0.5, constraints=nr.OnAverage(count=2))),
+        ({"arms": "0\n1", "on_deadline": "silence", "constraints": "1"}, None),
+        ({"arms": "0", "policy": arms(3).to_json()}, None), ({"policy": arms(3).to_json()}, lambda: arms(3)),
+    ],
+)  # fmt: skip
+def test_the_program_that_the_form_shows_makes_the_same_study(typed, policy, monkeypatch):
+    """Where the form does not fit the service refuses it in a sentence."""
+    forms, asked_for = Forms(), []
+    answer = made_by_form(forms, name="it's", **typed)
+    assert answer.status == (422 if "type" in typed.get("policy", "") and "arms" in typed else 303), answer.text
+    if policy is None:
+        return
+    shown = forms.post("/new", urlencode({"name": "it's", **typed}).encode()).text
+    program = unescape(re.findall(r'aria-label="Python">(.*?)</pre>', shown, re.S)[0])
+
+    class Client:
+        def __init__(self, base):
+            assert base == "http://test"
+
+        def create(self, name, policy, *, goal="maximize", seed=0, propensities=False):
+            asked_for.append((name, policy.to_json(), goal, seed, propensities))
+
+    monkeypatch.setattr("nilregret.serve.client.Client", Client)
+    exec(program, {})
+    stored = forms.storage.find("it's")
+    about = "propensities" in stored.about
+    assert asked_for == [("it's", stored.policy, stored.goal, stored.seed, about)]
+    assert stored.policy == policy().to_json()
+
+
+def test_parts_of_the_form_that_are_filled_are_open():
+    text = Forms().post("/new", urlencode({"name": "x", "seed": "4", "c-name-0": "os"}).encode()).text
+    Checker(text)
+    assert re.findall(r'id="(n-fold-\w+)" open', text) == ["n-fold-contexts", "n-fold-more"]
 
 
 FLOAT = {"p-name-0": "a", "p-type-0": "float", "p-low-0": "0", "p-high-0": "1"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -36,6 +37,7 @@ def _environment() -> Environment:
         "short": short, "moment": moment, "iso": iso, "part": segment, "hexadecimal": hexadecimal,
         "reachable": reachable, "duration": duration, "as_json": as_json,
         "many": many, "counted": counted, "breakable": breakable,
+        "filled": filled,
     }  # fmt: skip
     made.globals |= {"address": files.address}
     return made
@@ -59,6 +61,11 @@ def as_json(value: Any) -> str:
 def breakable(name: str) -> Markup:
     """Returns a name that a line may break in: behind an underscore."""
     return escape(name).replace("_", Markup("_<wbr>"))
+
+
+def filled(given: Mapping[str, str]) -> set[str]:
+    """Returns the names of the entries of a form in which something was typed."""
+    return {name for name, text in given.items() if text.strip() not in ("", "0")}
 
 
 def moment(seconds: float | None) -> str:

@@ -24,7 +24,7 @@ from ..views.forms import ACTIONS, Call, call, fields, seal
 from .common import STUDY, study_name, with_error_pages, worker_of
 
 FORM = "application/x-www-form-urlencoded"
-MOST_ENTRIES, FORM_BYTES, KEY_BYTES = 140, 65_536, 16
+MOST_ENTRIES, FORM_BYTES, KEY_BYTES = 300, 65_536, 16
 AUDITED = ("PATCH",)  # operations that keep the log themselves
 AUDIT_ROWS = 200
 
