@@ -9,6 +9,8 @@ import pytest
 import nilregret as nr
 from nilregret.serve.audit import PREFIX
 from nilregret.serve.auth.caller import Caller
+from nilregret.serve.auth.tokens import Tokens
+from nilregret.serve.dashboard.rendering import coded
 from nilregret.serve.dashboard.views.forms import ACTIONS
 from nilregret.storage import MemoryStorage
 
@@ -113,6 +115,22 @@ def test_failing_giving_up_adding_asking_and_notes(forms):
     Checker(audit)
     assert "&lt;b&gt;no disk" in audit
     assert len(forms.log("a")) >= 8
+
+
+def test_the_log_says_what_a_token_is_for_to_its_own_tenant_alone(forms):
+    store = Tokens(forms.storage)
+    about = {tenant: store.made("admin", tenant, about=f"laptop of {tenant}")[1].id for tenant in ("default", "other")}
+    for id_ in about.values():  # The second could be there only by a mistake elsewhere.
+        Forms(forms.storage, Caller("default", "admin", id_)).act("a", "tags", tags="x, y")
+    page = forms.get("/studies/a/audit").text
+    Checker(page)
+    assert '<bdi class="dim">laptop of default</bdi>' in page
+    assert "laptop of other" not in page
+    assert "tags: x, y" in page
+
+
+def test_what_stands_between_backticks_is_shown_as_code():
+    assert coded("`<b>` and `x`, a ` alone") == "<code>&lt;b&gt;</code> and <code>x</code>, a ` alone"
 
 
 def test_a_paused_study_decides_nothing_until_it_goes_on(forms):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from functools import cache
@@ -25,6 +26,7 @@ from . import files
 from .views.pictures import many, short
 
 VERSION = version("nilregret")
+CODE = re.compile(r"`([^`]+)`")
 
 
 @cache
@@ -37,7 +39,7 @@ def _environment() -> Environment:
         "short": short, "moment": moment, "iso": iso, "part": segment, "hexadecimal": hexadecimal,
         "reachable": reachable, "duration": duration, "as_json": as_json,
         "many": many, "counted": counted, "breakable": breakable,
-        "filled": filled,
+        "filled": filled, "coded": coded,
     }  # fmt: skip
     made.globals |= {"address": files.address}
     return made
@@ -61,6 +63,11 @@ def as_json(value: Any) -> str:
 def breakable(name: str) -> Markup:
     """Returns a name that a line may break in: behind an underscore."""
     return escape(name).replace("_", Markup("_<wbr>"))
+
+
+def coded(sentence: str) -> Markup:
+    """Returns a sentence, escaped, with what stands between backticks as code."""
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(sentence))))
 
 
 def filled(given: Mapping[str, str]) -> set[str]:
