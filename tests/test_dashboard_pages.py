@@ -193,6 +193,7 @@ def test_the_page_of_the_api_has_every_operation_and_schema_of_the_document(page
     answer = pages.get("/docs")
     assert answer.status == 200
     text = answer.body.decode()
+    assert "<code>Idempotency-Key</code>" in text
     checked = Checker(text)
     document = json.loads(pages.get("/openapi.json").body)
     operations = [each for methods in document["paths"].values() for each in methods.values()]
