@@ -14,7 +14,7 @@ import nilregret as nr
 from nilregret.algorithms.baselines import bandit_oco
 from nilregret.serve.app import create_app
 from nilregret.serve.auth.caller import Caller
-from nilregret.serve.dashboard import ROUTES
+from nilregret.serve.dashboard import ROUTES, error_page
 from nilregret.storage import MemoryStorage
 from nilregret.storage.base import Change
 
@@ -208,7 +208,7 @@ class Pages:
 
     def __init__(self, storage=None, caller=None):
         self.storage = MemoryStorage() if storage is None else storage
-        self.app = create_app(self.storage, access=Middleware(lambda app: app), routes=ROUTES)
+        self.app = create_app(self.storage, access=Middleware(lambda app: app), routes=ROUTES, error_page=error_page)
         self.caller = Caller("default", "reader", None) if caller is None else caller
 
     def get(self, path, *, method="GET", body=b"", **headers):

@@ -9,6 +9,8 @@ import pytest
 import nilregret as nr
 from nilregret.serve.audit import PREFIX
 from nilregret.serve.auth.caller import Caller
+from nilregret.serve.auth.tokens import Tokens
+from nilregret.serve.dashboard.rendering import coded
 from nilregret.serve.dashboard.views.forms import ACTIONS
 from nilregret.storage import MemoryStorage
 
@@ -113,6 +115,22 @@ def test_failing_giving_up_adding_asking_and_notes(forms):
     Checker(audit)
     assert "&lt;b&gt;no disk" in audit
     assert len(forms.log("a")) >= 8
+
+
+def test_the_log_says_what_a_token_is_for_to_its_own_tenant_alone(forms):
+    store = Tokens(forms.storage)
+    about = {tenant: store.made("admin", tenant, about=f"laptop of {tenant}")[1].id for tenant in ("default", "other")}
+    for id_ in about.values():  # The second could be there only by a mistake elsewhere.
+        Forms(forms.storage, Caller("default", "admin", id_)).act("a", "tags", tags="x, y")
+    page = forms.get("/studies/a/audit").text
+    Checker(page)
+    assert '<bdi class="dim">laptop of default</bdi>' in page
+    assert "laptop of other" not in page
+    assert "tags: x, y" in page
+
+
+def test_what_stands_between_backticks_is_shown_as_code():
+    assert coded("`<b>` and `x`, a ` alone") == "<code>&lt;b&gt;</code> and <code>x</code>, a ` alone"
 
 
 def test_a_paused_study_decides_nothing_until_it_goes_on(forms):
@@ -290,7 +308,7 @@ def test_a_study_is_made_by_the_form_as_by_the_api():
     }  # fmt: skip
     shown = forms.post("/new", urlencode(typed).encode()).text
     assert "curl -X PUT" in shown
-    assert "httpx.put(" in shown
+    assert "from nilregret.serve.client import Client" in shown
     assert forms.storage.find("oven & co") is None  # until it is confirmed
     done = made_by_form(forms, **typed)
     assert (done.status, done.headers["location"]) == (303, "/studies/oven%20%26%20co/settings")
@@ -303,6 +321,52 @@ def test_a_study_is_made_by_the_form_as_by_the_api():
     assert (stored.policy, stored.goal, stored.seed) == (expected.to_json(), "minimize", 7)
     assert made_by_form(forms, name="a", arms="0\n0.5\n1").status == 303
     assert made_by_form(forms, name="b", arms="0", policy='{"algorithm": "auto", "noise": 0.1}').status == 303
+
+
+@pytest.mark.parametrize(
+    ("typed", "policy"),
+    [
+        ({"p-name-0": "a b", "p-type-0": "int", "p-low-0": "0", "p-high-0": "64", "p-step-0": "16", "seed": "3"},
+         lambda: nr.auto(nr.Space(**{"a b": nr.Int(0, 64, step=16)}))),
+        ({"arms": "0\n1", "reward": "bernoulli", "propensities": "1", "c-name-0": "os", "c-type-0": "choice",
+          "c-options-0": "a, b"},
+         lambda: nr.auto(nr.Arms([[0.0], [1.0]]), reward="bernoulli", context=nr.Space(os=nr.Choice("a", "b")))),
+        ({"p-name-23": "x", "p-type-23": "float", "p-low-23": "0", "p-high-23": "1", "grid": "9", "constraints": "2",
+          "sense": "on_average", "noise": "0.5", "goal": "minimize"},
+         lambda: nr.auto(nr.Space(x=nr.Float(0, 1)).grid(9), noise=0.5, constraints=nr.OnAverage(count=2))),
+        ({"arms": "0\n1", "on_deadline": "silence", "constraints": "1"}, None),
+        ({"arms": "0", "policy": arms(3).to_json()}, None), ({"policy": arms(3).to_json()}, lambda: arms(3)),
+    ],
+)  # fmt: skip
+def test_the_program_that_the_form_shows_makes_the_same_study(typed, policy, monkeypatch):
+    """Where the form does not fit the service refuses it in a sentence."""
+    forms, asked_for = Forms(), []
+    answer = made_by_form(forms, name="it's", **typed)
+    assert answer.status == (422 if "type" in typed.get("policy", "") and "arms" in typed else 303), answer.text
+    if policy is None:
+        return
+    shown = forms.post("/new", urlencode({"name": "it's", **typed}).encode()).text
+    program = unescape(re.findall(r'aria-label="Python">(.*?)</pre>', shown, re.S)[0])
+
+    class Client:
+        def __init__(self, base):
+            assert base == "http://test"
+
+        def create(self, name, policy, *, goal="maximize", seed=0, propensities=False):
+            asked_for.append((name, policy.to_json(), goal, seed, propensities))
+
+    monkeypatch.setattr("nilregret.serve.client.Client", Client)
+    exec(program, {})
+    stored = forms.storage.find("it's")
+    about = "propensities" in stored.about
+    assert asked_for == [("it's", stored.policy, stored.goal, stored.seed, about)]
+    assert stored.policy == policy().to_json()
+
+
+def test_parts_of_the_form_that_are_filled_are_open():
+    text = Forms().post("/new", urlencode({"name": "x", "seed": "4", "c-name-0": "os"}).encode()).text
+    Checker(text)
+    assert re.findall(r'id="(n-fold-\w+)" open', text) == ["n-fold-contexts", "n-fold-more"]
 
 
 FLOAT = {"p-name-0": "a", "p-type-0": "float", "p-low-0": "0", "p-high-0": "1"}

@@ -451,6 +451,33 @@ def test_a_range_of_the_parallel_axes_selects_trials(browser, base):
         assert page.wrong == []
 
 
+def test_times_are_typed_and_shown_in_the_zone_of_the_reader_and_sent_in_utc(browser, base):
+    with opened(browser, base, timezone_id="Asia/Tokyo") as page:  # 9 h ahead
+        page.goto(at(base, "of_arms", "/trials?to.asked_at=2025-06-15T15:10:00Z"))
+        until(page, "document.querySelector('[name=\"to.asked_at\"]').value === '2025-06-16 00:10'")
+        page.locator("[name='to.asked_at']").fill("2025-06-16 00:08")
+        page.locator("[name='to.asked_at']").press("Enter")
+        page.wait_for_url("**/trials?to.asked_at=2025-06-15T15%3A08%3A00.999Z")
+        assert page.locator("time[data-at]").first.text_content().startswith("2025-06-16 00:0")
+        page.goto(f"{base}/studies")
+        until(page, "/\\(Asia.Tokyo\\)$/.test(document.querySelector('time[data-ago]').title)")
+        assert page.wrong == []
+
+
+def test_rows_and_fields_of_a_new_study_appear_as_they_are_needed(browser, base):
+    shown = "[...document.querySelectorAll('.row')].filter(row => row.checkVisibility()).length"
+    with opened(browser, base) as page:
+        page.goto(f"{base}/new")
+        assert page.evaluate(shown) == 1  # contexts are folded away
+        page.locator("#n-p-name-0").fill("depth")
+        assert page.evaluate(shown) == 2
+        assert not page.locator("#n-p-step-0").is_visible()
+        page.locator("#n-p-type-0").select_option("int")
+        assert page.locator("#n-p-step-0").is_visible()
+        assert not page.locator("#n-p-options-0").is_visible()
+        assert page.wrong == []
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_and_no_page_is_wider_than_a_phone(browser, base, scheme):

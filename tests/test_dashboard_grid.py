@@ -4,16 +4,19 @@ import csv
 import io
 import json
 import shlex
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
 import numpy as np
 import pytest
 
 import nilregret as nr
 from nilregret._utils.errors import InvalidInput
+from nilregret.serve.auth.caller import Caller
 from nilregret.serve.dashboard.views.columns import columns_of
+from nilregret.serve.dashboard.views.delays import delays
 from nilregret.serve.dashboard.views.download import as_csv, as_json
 from nilregret.serve.dashboard.views.grid import grid_view, selected, wanted
+from nilregret.serve.dashboard.views.health import health
 from nilregret.serve.dashboard.views.settings import settings
 from nilregret.serve.dashboard.views.standing import standing
 
@@ -159,6 +162,22 @@ def test_a_parameter_may_have_the_name_of_a_column():
     assert quote("parameters.reward") in grid_view(study, [("sort", "parameters.reward")])["query"]
 
 
+def test_what_says_least_is_left_out_first_and_one_click_shows_it():
+    space = nr.Space(**{f"rate_of_group_{i}": nr.Float(0, 1) for i in range(8)})
+    pages = Pages()
+    study = nr.Study(nr.auto(space), storage=pages.storage, name="many")
+    study.tell(study.ask(), 0.5)
+    shown = grid_view(study, [])
+    keys = [head["key"] for head in shown["heads"]]
+    assert "asked_at" not in keys
+    assert {"reward", "told_at"} < set(keys)
+    text = pages.get("/studies/many/trials").text
+    assert "rate_<wbr>of_<wbr>group_<wbr>0" in text
+    assert "/studies/many/trials?show=number&amp;" in text
+    every = grid_view(study, parse_qsl(shown["every"]))
+    assert ["asked_at" in [head["key"] for head in every["heads"]], every["left_out"]] == [True, 0]
+
+
 def test_a_study_settles_when_one_more_trial_gains_next_to_nothing():
     rng, study = np.random.default_rng(0), nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 4), KERNEL, noise=0.1))
     said = []
@@ -176,8 +195,50 @@ def test_health_says_that_all_is_well_only_where_it_is():
     studies(pages.storage)
     said = {kind: pages.get(f"/studies/{kind}/health").text for kind in ("of_arms", "of_failures", "of_late_answers")}
     assert ["All is well" in text for text in said.values()] == [True, False, False]
-    assert "Something needs a look" in said["of_failures"]
-    assert "Waiting and late answers" in said["of_late_answers"]
+    assert "4 of 4 trials failed, 4 of the latest 4." in said["of_failures"]
+    assert "4 times: <bdi>no disk" in said["of_failures"]
+    assert "Waiting for answers" in said["of_late_answers"]
+
+
+def test_health_counts_failures_among_answers():
+    study = nr.Study(arms(), name="some failed")
+    for i in range(30):
+        trial = study.ask()
+        study.fail(trial, "disk full" if i else "no reason") if i % 5 == 0 else study.tell(trial, 0.5)
+    failures = health(study, now=study.trials[-1].told_at)["failures"]
+    assert failures["sentence"] == "6 of 30 trials failed, 4 of the latest 20."
+    assert failures["reasons"] == [("disk full", 5), ("no reason", 1)]
+
+
+@pytest.mark.parametrize(("seconds", "unit", "value"), [(30.0, "s", 90.0), (3600.0, "h", 3.0), (86_400.0, "days", 3.0)])
+def test_delays_are_drawn_in_the_unit_in_which_they_are_said(seconds, unit, value):
+    now = [0.0]
+    study = nr.Study(arms(), clock=lambda: now[0])
+    for trial in study.ask(count=4):
+        study.tell(trial, 0.5)
+        now[0] += seconds
+    picture = delays(study, now=now[0])["picture"]
+    assert picture["y"]["label"] == f"time to the answer, {unit}"
+    assert picture["dots"][0]["y"][-1] == value
+
+
+def test_settings_list_the_arms_and_only_arms_can_be_retired():
+    pages = Pages(caller=Caller("default", "admin", None))
+    study = nr.Study(arms(3), storage=pages.storage, name="goods")
+    study.add_arms([[0.25]], names=["scarf"])
+    study.retire_arm(0)
+    study.tell(study.ask(among=[[0.25]]), 0.5)
+    text = pages.get("/studies/goods/settings").text
+    assert "<bdi>scarf</bdi></td><td>(0.25)</td><td>active</td>" in text
+    assert text.count("<td>retired</td>") == 1
+    assert 'from.arm=3&amp;to.arm=3">1</a>' in text
+    assert "gp_ucb (score: Upper confidence bound, kernel: Squared exponential, confidence: Finite bayes)" in text
+    assert "/actions/retire-arm" in text
+    nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1))), storage=pages.storage, name="space")
+    text = pages.get("/studies/space/settings").text
+    assert "/actions/ask" in text
+    assert "/actions/retire-arm" not in text
+    assert 'id="arms"' not in text
 
 
 def test_settings_have_code_that_runs(tmp_path):

@@ -98,6 +98,11 @@ def test_reasons_are_shown(pages, kind):
     assert "chosen" in text
 
 
+def test_a_score_is_named_in_words(pages):
+    assert "Score (Upper confidence bound)" in pages.get(at("of_arms") + "/trials/3/why").text
+    assert "Score (Expected improvement, its logarithm)" in pages.get(at("of_a_space") + "/trials/11/why").text
+
+
 def test_the_list_has_the_studies_and_the_first_address_leads_there(pages):
     text = pages.get("/studies").text
     Checker(text)
@@ -118,6 +123,18 @@ def test_what_is_not_there_is_a_page_that_says_so(pages):
     assert refused.status == 422
     assert 'role="alert"' in refused.text
     assert "<html" not in refused.text
+
+
+def test_a_browser_gets_a_page_where_there_is_nothing_and_a_program_json(pages):
+    for path in ("/nowhere", "/studies/of_arms/nothing"):
+        answer = pages.get(path, accept="text/html,*/*")
+        assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        Checker(answer.text)
+        assert 'href="/studies"' in answer.text
+        assert "openapi" not in answer.text
+        assert json.loads(pages.get(path, accept="application/json").text)["error"]["kind"] == "not_found"
+    assert json.loads(pages.get("/v1/nowhere", accept="text/html").text)["error"]["kind"] == "not_found"
+    assert "/v1" not in pages.get("/studies/nothing").text
 
 
 def test_a_tenant_sees_its_own_studies_alone():
@@ -176,6 +193,7 @@ def test_the_page_of_the_api_has_every_operation_and_schema_of_the_document(page
     answer = pages.get("/docs")
     assert answer.status == 200
     text = answer.body.decode()
+    assert "<code>Idempotency-Key</code>" in text
     checked = Checker(text)
     document = json.loads(pages.get("/openapi.json").body)
     operations = [each for methods in document["paths"].values() for each in methods.values()]

@@ -15,6 +15,7 @@ from nilregret.serve.auth import roles
 from nilregret.serve.auth.middleware import AccessMiddleware
 from nilregret.serve.auth.origin_checks import Names, bound_to, is_loopback
 from nilregret.serve.auth.tokens import Tokens
+from nilregret.serve.dashboard import error_page
 from nilregret.serve.limits import Limits
 from nilregret.serve.problems import HANDLERS, Problem, problem_of
 from nilregret.serve.rate_limits import ConcurrencyLimit, TokenBuckets
@@ -156,6 +157,22 @@ def test_a_token_in_the_address_opens_nothing():
     app, _, secrets = gate()
     for name in ("token", "access_token", "api_key"):
         assert ask(app, path="/v1/studies", query=f"{name}={secrets['admin']}".encode()).status == 401
+
+
+def test_a_browser_is_refused_by_a_page_which_says_no_more_than_the_json():
+    _, store, secrets = gate()
+    app = AccessMiddleware(application(), store, local=True, error_page=error_page)
+    html = ("Accept", "text/html,*/*")
+    for path in ("/new", "/studies/a/audit", "/studies/nothere/audit"):
+        heard = ask(app, path=path, headers=[*bearer(secrets["reader"]), html])
+        assert (heard.status, heard.headers["content-type"]) == (403, "text/html; charset=utf-8")
+        assert b"role &#39;admin&#39;" in heard.body
+        assert heard.headers["content-security-policy"].startswith("default-src")
+        assert heard.headers["cache-control"] == "no-store"
+        assert ask(app, path=path, headers=bearer(secrets["reader"])).kind == "role"
+    assert ask(app, path="/v1/studies/a/audit", headers=[*bearer(secrets["reader"]), html]).kind == "role"
+    assert ask(app, "POST", "/new", headers=[*bearer(secrets["reader"]), html]).kind == "role"
+    assert ask(app, path="/new", headers=[*bearer("nr_x"), html]).headers["location"].startswith("/login")
 
 
 def test_roles():

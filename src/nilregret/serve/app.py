@@ -17,13 +17,14 @@ from starlette.routing import BaseRoute, Route
 from .._utils.errors import InvalidInput
 from ..storage import MemoryStorage, SqlStorage, Storage
 from .arm_routes import ARM_OPERATIONS
-from .auth.middleware import AccessMiddleware
+from .auth.login import wants_page
+from .auth.middleware import AccessMiddleware, ErrorPage
 from .auth.tokens import Tokens
 from .evaluations import EVALUATION_OPERATIONS
 from .note_routes import NOTE_OPERATIONS
 from .openapi import document
 from .operations import DirectCalls, Endpoint, Operation
-from .problems import HANDLERS
+from .problems import HANDLERS, problem_of, response_of
 from .read_routes import HEALTH_OPERATIONS, READ_OPERATIONS
 from .service import Service
 from .settings import LEAVING, Settings
@@ -38,7 +39,8 @@ OPERATIONS: tuple[Operation, ...] = (
 
 def create_app(
     storage: Storage, settings: Settings | None = None, *, access: Middleware | None = None,
-    routes: Sequence[BaseRoute] = (), clock: Callable[[], float] = time.time, siblings: Siblings | None = None,
+    routes: Sequence[BaseRoute] = (), error_page: ErrorPage | None = None, clock: Callable[[], float] = time.time,
+    siblings: Siblings | None = None,
 ) -> Starlette:  # fmt: skip
     """Returns the service as an ASGI application, behind a middleware that checks access.
 
@@ -48,6 +50,7 @@ def create_app(
         access: the middleware. The default fits a service that only its own machine can reach: requests of that machine
             need no token until the first token is made.
         routes: further routes, of the dashboard.
+        error_page: returns a problem as a page, for browsers that ask for a page.
         clock: Unix seconds.
         siblings: other processes of the service.
     """
@@ -67,9 +70,15 @@ def create_app(
     async def openapi(_: Request) -> Response:
         return Response(written, media_type="application/json")
 
+    async def tell(request: Request, error: Exception) -> Response:
+        problem = problem_of(error)
+        if error_page is None or not wants_page(request.headers, request.method, request.url.path):
+            return response_of(problem)
+        return error_page(request, problem)
+
     app = Starlette(
         routes=[*(each.route for each in endpoints), Route("/openapi.json", openapi), *routes],
-        exception_handlers=HANDLERS, lifespan=_lifespan(service, calls, siblings),
+        exception_handlers=dict.fromkeys(HANDLERS, tell), lifespan=_lifespan(service, calls, siblings),
         middleware=[access, Middleware(calls.before)],
     )  # fmt: skip
     app.router.redirect_slashes = False  # a redirection names scheme and host, which a proxy may have changed

@@ -21,7 +21,7 @@ from .auth.middleware import AccessMiddleware
 from .auth.origin_checks import bound_to, is_own
 from .auth.tokens import Tokens
 from .connections import LimitedConnections
-from .dashboard import ROUTES
+from .dashboard import ROUTES, error_page
 from .dashboard.files import address
 from .settings import Settings
 from .siblings import Siblings
@@ -66,8 +66,11 @@ class Service:
         access = Middleware(
             AccessMiddleware, tokens=Tokens(storage), names=bound_to(self.host, *self.settings.public_hosts),
             local=is_own(self.host), limits=self.settings.limits, style=address("dashboard.css"),
+            error_page=error_page,
         )  # fmt: skip
-        return create_app(storage, self.settings, access=access, routes=ROUTES, siblings=self.siblings)
+        return create_app(
+            storage, self.settings, access=access, routes=ROUTES, error_page=error_page, siblings=self.siblings
+        )
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -13,6 +13,7 @@ from ..storage.record import Trial
 
 DIGITS, MOST_DIGITS = 4, 6  # Significant digits of a number, and of numbers that differ only further behind.
 POSITIONAL = range(-6, 10)  # Exponents of ten that are written without "e".
+UNITS = ((1.0, "s", 120.0), (60.0, "min", 120.0), (3600.0, "h", 72.0))  # Seconds, name, and how many are said.
 MOST_CHARACTERS = 60  # Most characters of a cell.
 BARS = "▁▂▃▄▅▆▇█"
 ASCII_BARS = "_.:-=+*#"
@@ -149,9 +150,13 @@ def as_json(value: Any) -> str:
     return json.dumps(value, indent=1, allow_nan=False)
 
 
+def unit(seconds: float) -> tuple[float, str]:
+    """Returns the unit in which people say a duration: its seconds, and its name."""
+    return next(((size, name) for size, name, most in UNITS if seconds < most * size), (86_400.0, "days"))
+
+
 def duration(seconds: float) -> str:
     """Returns a duration as text: "0.2 s", "3 min", "5 h", "12 days"."""
-    for size, name, most in ((1.0, "s", 120.0), (60.0, "min", 120.0), (3600.0, "h", 72.0)):
-        if seconds < most * size:
-            return f"{seconds / size:.2g} {name}" if seconds < 10 * size else f"{seconds / size:.0f} {name}"
-    return f"{seconds / 86_400.0:,.0f} days"
+    size, name = unit(seconds)
+    few = seconds < 10 * size and name != "days"
+    return f"{seconds / size:.2g} {name}" if few else f"{seconds / size:,.0f} {name}"

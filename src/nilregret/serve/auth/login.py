@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from ..problems import Problem
+from .roles import of_api
 from .tokens import SESSION_SECONDS
 
 IN, OUT, HOME = "/login", "/logout", "/"
@@ -56,9 +57,9 @@ def cookie_of(headers: Mapping[str, str], *, tls: bool = False) -> str | None:
     return next((found[name] for name in names if found.get(name)), None)
 
 
-def wants_page(headers: Mapping[str, str], method: str) -> bool:
-    """Returns whether a browser asks for a page, so that a login form helps."""
-    return method in ("GET", "HEAD") and "text/html" in headers.get("accept", "")
+def wants_page(headers: Mapping[str, str], method: str, path: str) -> bool:
+    """Returns whether a browser asks for a page and not for an address of the API, so that words and links help."""
+    return method in ("GET", "HEAD") and "text/html" in headers.get("accept", "") and not of_api(path)
 
 
 def redirect_to_form(path: str, query: str) -> Response:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from itertools import chain
 from typing import final
 
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -28,6 +29,7 @@ BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]{1,512})", re.I)
 ENCODED_SLASH = re.compile(rb"%(?:2f|5c)", re.I)
 STATIC = re.compile(r"/static/.*|/favicon\.ico")  # files of the package, which the login form needs
 StillValid = Callable[[], Awaitable[bool]]
+ErrorPage = Callable[[Request, Problem], Response]
 
 
 @final
@@ -42,14 +44,15 @@ class AccessMiddleware:
             token is made.
         limits: of requests.
         style: URL of the style sheet of the login form.
+        error_page: returns a problem as a page, for known callers whose browser asks for one.
     """
 
     def __init__(
         self, app: ASGIApp, tokens: Tokens, *, names: origin_checks.Names | None = None, local: bool = False,
-        limits: Limits | None = None, style: str | None = None,
+        limits: Limits | None = None, style: str | None = None, error_page: ErrorPage | None = None,
     ) -> None:  # fmt: skip
         self._app, self._tokens, self._local, self._style = app, tokens, local, style
-        self._names = names or origin_checks.Names()
+        self._names, self._error_page = names or origin_checks.Names(), error_page
         self._limits = limits or Limits()
         self._callers = TokenBuckets(self._limits.per_second, self._limits.burst)
         self._strangers = TokenBuckets(self._limits.strangers_per_second, self._limits.strangers_burst)
@@ -102,7 +105,9 @@ class AccessMiddleware:
         self._callers.take(name)
         need = roles.needed(method, path)
         if not caller.may(need):
-            raise Problem(403, "role", f"This needs a token of the role {need!r}; this one is of a {caller.role!r}.")
+            sentence = f"This needs a token of the role {need!r}; this one is of a {caller.role!r}."
+            await self._refuse_role(scope, receive, response, headers, caller, Problem(403, "role", sentence))
+            return
         _check_path(scope)
         self._concurrency.enter(name)
         try:
@@ -120,7 +125,7 @@ class AccessMiddleware:
         self, scope: Scope, receive: Receive, response: SecuredResponse, headers: Mapping[str, str]
     ) -> None:
         self._strangers.take(_address(scope))
-        if login.wants_page(headers, scope["method"]) and not roles.of_api(scope["path"]):
+        if login.wants_page(headers, scope["method"], scope["path"]):
             await login.redirect_to_form(scope["path"], _query(scope))(scope, receive, response)
             return
         how = {"WWW-Authenticate": 'Bearer realm="nilregret"'}
@@ -128,11 +133,19 @@ class AccessMiddleware:
             how["HX-Redirect"] = login.IN
         raise Problem(401, "token", "This needs a valid token: `Authorization: Bearer TOKEN`.", headers=how)
 
+    async def _refuse_role(
+        self, scope: Scope, receive: Receive, response: SecuredResponse, headers: Mapping[str, str], caller: Caller,
+        problem: Problem,
+    ) -> None:  # fmt: skip
+        if self._error_page is None or not login.wants_page(headers, scope["method"], scope["path"]):
+            raise problem
+        await self._error_page(Request(_with_caller(scope, caller)), problem)(scope, receive, response)
+
     async def _forward(
         self, scope: Scope, caller: Caller, body: bytes, receive: Receive, response: SecuredResponse
     ) -> None:
         """Passes the request to the application, which must begin to answer within the time limit."""
-        known = {**scope, "state": {**scope.get("state", {}), "caller": caller}}
+        known = _with_caller(scope, caller)
         try:
             async with asyncio.timeout(self._limits.request_seconds) as clock:
                 response.on_start = lambda: clock.reschedule(None)
@@ -235,6 +248,10 @@ class AccessMiddleware:
             return login.form(_query(scope), wrong=True, style=self._style)
         secure = _tls(scope) or headers.get("origin", "").startswith("https://")
         return login.logged_in(cookie, _query(scope), secure=secure)
+
+
+def _with_caller(scope: Scope, caller: Caller) -> Scope:
+    return {**scope, "state": {**scope.get("state", {}), "caller": caller}}
 
 
 def _check_own_page(headers: Mapping[str, str]) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import time
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -24,6 +26,7 @@ from . import files
 from .views.pictures import many, short
 
 VERSION = version("nilregret")
+CODE = re.compile(r"`([^`]+)`")
 
 
 @cache
@@ -35,7 +38,8 @@ def _environment() -> Environment:
     made.filters |= {
         "short": short, "moment": moment, "iso": iso, "part": segment, "hexadecimal": hexadecimal,
         "reachable": reachable, "duration": duration, "as_json": as_json,
-        "many": many, "counted": counted, "unbroken": unbroken, "middle": middle,
+        "many": many, "counted": counted, "unbroken": unbroken, "middle": middle, "breakable": breakable,
+        "filled": filled, "coded": coded,
     }  # fmt: skip
     made.globals |= {"address": files.address}
     return made
@@ -69,6 +73,21 @@ def middle(text: str, most: int) -> str:
         if len(text) <= most
         else f"{text[: kept - kept // 2]}\N{HORIZONTAL ELLIPSIS}{text[len(text) - kept // 2 :]}"
     )
+
+
+def breakable(name: str) -> Markup:
+    """Returns a name that a line may break in: behind an underscore."""
+    return escape(name).replace("_", Markup("_<wbr>"))
+
+
+def coded(sentence: str) -> Markup:
+    """Returns a sentence, escaped, with what stands between backticks as code."""
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(sentence))))
+
+
+def filled(given: Mapping[str, str]) -> set[str]:
+    """Returns the names of the entries of a form in which something was typed."""
+    return {name for name, text in given.items() if text.strip() not in ("", "0")}
 
 
 def moment(seconds: float | None) -> str:

@@ -14,17 +14,20 @@ from starlette.routing import Route
 from starlette.types import Message
 
 from ...._utils.errors import InvalidInput, NoRegretError
+from ....storage import Storage
 from ...addresses import segment
 from ...audit import audited, entries
+from ...auth.token_store import token_store
 from ...note_messages import AuditEntry
 from ...problems import Problem, problem_of
 from ...worker import StudyWorker
 from ..rendering import caller_of, page
 from ..views.forms import ACTIONS, Call, call, fields, seal
+from ..views.pictures import short
 from .common import STUDY, study_name, with_error_pages, worker_of
 
 FORM = "application/x-www-form-urlencoded"
-MOST_ENTRIES, FORM_BYTES, KEY_BYTES = 140, 65_536, 16
+MOST_ENTRIES, FORM_BYTES, KEY_BYTES = 300, 65_536, 16
 AUDITED = ("PATCH",)  # operations that keep the log themselves
 AUDIT_ROWS = 200
 
@@ -179,11 +182,23 @@ async def audit(request: Request) -> Response:
     worker, storage = await worker_of(request), request.app.state.workers.storage
     found, more = await worker.read(lambda _: entries(storage, worker, limit=AUDIT_ROWS, before=None))
     rows = [(entry, _arguments(entry)) for entry in found]
-    return page(request, "audit.html", name=study_name(request), rows=rows, more=more)
+    abouts = await request.app.state.workers.lookup(_abouts, storage, caller_of(request).tenant)
+    return page(request, "audit.html", name=study_name(request), rows=rows, more=more, abouts=abouts)
+
+
+def _abouts(storage: Storage, tenant: str) -> dict[str, str]:
+    """Returns what the tokens of a tenant are for, by their ids."""
+    return {each.id: each.about for each in token_store(storage).records()[0] if each.tenant == tenant and each.about}
 
 
 def _arguments(entry: AuditEntry) -> str:
-    return "; ".join(f"{name}: {value}" for name, value in entry.arguments.items())[:400]
+    return "; ".join(f"{name}: {_said(value)}" for name, value in entry.arguments.items())[:400]
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(_said, value)) or "none" if isinstance(value, list) else short(value)
 
 
 ROUTES = [

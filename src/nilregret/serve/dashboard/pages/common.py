@@ -21,6 +21,11 @@ R = TypeVar("R")
 STUDY = "/studies/{name}"
 PART = STUDY + "/part"  # parts of pages, which htmx loads
 
+FOR_PEOPLE = {  # sentences by kind of problem, in place of those that name addresses of the API
+    "not_found": "There is no page at this address.",
+    "no_study": "There is no study of this name that you may see. It may have been renamed or deleted.",
+}
+
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -32,11 +37,16 @@ def with_error_pages(endpoint: Endpoint) -> Endpoint:
         try:
             return await endpoint(request)
         except (Problem, NoRegretError) as error:
-            problem = problem_of(error)
-            template = "refused.html" if request.headers.get("hx-request") else "error.html"
-            return page(request, template, status=problem.status, sentence=problem.sentence, code=problem.status)
+            return error_page(request, problem_of(error))
 
     return answer
+
+
+def error_page(request: Request, problem: Problem) -> Response:
+    """Returns a problem as a page, or as a part of a page if htmx asks."""
+    template = "refused.html" if request.headers.get("hx-request") else "error.html"
+    sentence = FOR_PEOPLE.get(problem.kind, problem.sentence)
+    return page(request, template, status=problem.status, sentence=sentence, code=problem.status)
 
 
 def study_name(request: Request) -> str:

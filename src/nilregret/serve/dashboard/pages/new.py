@@ -13,7 +13,17 @@ from ...._utils.errors import InvalidInput, NoRegretError
 from ...addresses import segment
 from ...problems import Problem, problem_of
 from ..rendering import page
-from ..views.new_study import ANSWERS, CONTEXTS, PARAMETERS, TYPES, WAITING, code_of, request_of
+from ..views.new_study import (
+    ANSWERS,
+    CONTEXTS,
+    PARAMETERS,
+    REWARDS,
+    SENSES,
+    TYPES,
+    WAITING,
+    code_of,
+    request_of,
+)
 from .actions import called, given_of
 from .common import base_of, with_error_pages
 
@@ -50,8 +60,7 @@ def _page(request: Request, given: dict[str, str], *, status: int = 200, **more:
     base: dict[str, Any] = {"refused": "", "code": [], "body": ""}
     return page(
         request, "new.html", status=status, given=given, types=TYPES, answers=ANSWERS, waiting=WAITING,
-        rows=[("p", "Parameters to choose", PARAMETERS), ("c", "Contexts, known before each decision", CONTEXTS)],
-        **(base | more),
+        rewards=REWARDS, senses=SENSES, parameters=PARAMETERS, contexts=CONTEXTS, **(base | more),
     )  # fmt: skip
 
 

@@ -10,6 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ....domains.domain import Arms
+from ....policy.policy import Policy
 from ....study.study import Study
 from ...signals import Signal
 from ..rendering import caller_of, page
@@ -47,7 +49,10 @@ def _progress(study: Study, query: dict[str, str]) -> dict[str, Any]:
 def frame(request: Request, study: Study, *, now: float) -> dict[str, Any]:
     """Returns what each tab may show: the status of the study, the next step, and its signals."""
     at = standing_status(study, now=now)
-    return {"at": at, "next": next_step(at), "signals": _signals(request, study)}
+    return {
+        "at": at, "next": next_step(at), "signals": _signals(request, study),
+        "of_arms": isinstance(study.policy, Policy) and isinstance(study.policy.domain, Arms),
+    }  # fmt: skip
 
 
 def _signals(request: Request, study: Study) -> list[Signal]:

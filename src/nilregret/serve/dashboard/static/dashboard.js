@@ -25,7 +25,7 @@
     document.dispatchEvent(new Event("theme-changed"));
   });
 
-  // -- times: the date stays as the title -------------------------------------------------------------------------
+  // -- times, in the reader's own zone: the date stays as the title -------------------------------------------------------------------------
   var UNITS = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
   function ago(time) {
     var words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
@@ -36,13 +36,34 @@
     }
     return "just now";
   }
+  var zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+  var words = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium", timeZone: zone });
+  function say(each, said) { if (each.textContent !== said) each.textContent = said; }
   function times(root) {
-    root.querySelectorAll("time[data-ago]").forEach(function (each) {
-      var said = ago(Number(each.getAttribute("data-ago")));
-      if (!each.title) each.title = each.textContent;
-      if (said !== null && each.textContent !== said) each.textContent = said;
+    root.querySelectorAll("time[data-ago], time[data-at]").forEach(function (each) {
+      var since = each.getAttribute("data-ago"), seconds = Number(since || each.getAttribute("data-at"));
+      var date = new Date(seconds * 1000);
+      if (isNaN(date)) return;
+      if (!each.title) each.title = since ? words.format(date) + " (" + zone + ")" : each.textContent + " UTC";
+      say(each, since && ago(seconds) || words.format(date));
+    });
+    root.querySelectorAll("[data-zone]").forEach(function (each) { say(each, zone); });
+    root.querySelectorAll("input[data-time]:not([data-local])").forEach(function (each) { // shown once, then typed into
+      each.setAttribute("data-local", "");
+      var text = each.value.trim(), date = new Date(/^\d{4}-\d\d-\d\d$/.test(text) || /(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : text + "Z");
+      if (/^\d{4}-/.test(text) && !isNaN(date)) each.value = words.format(date).replace(/:00$/, "");
     });
   }
+  // A typed time without a zone is the reader's, and is sent in UTC. What is no such time goes as it is.
+  document.addEventListener("htmx:configRequest", function (event) {
+    document.querySelectorAll("input[data-time]").forEach(function (each) {
+      var typed = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?$/.exec(each.value.trim());
+      var date = typed && new Date(typed[1] + "T" + (typed[2] || "00:00"));
+      if (date && each.name.indexOf("to.") === 0 && !date.getMilliseconds()) date.setMilliseconds(999); // all of that second
+      if (date && !isNaN(date) && event.detail.parameters[each.name] === each.value)
+        event.detail.parameters[each.name] = date.toISOString();
+    });
+  });
   times(document);
   window.setInterval(function () { if (!document.hidden) times(document); }, 10000);
 

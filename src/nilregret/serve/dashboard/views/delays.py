@@ -8,7 +8,7 @@ import numpy as np
 
 from ....storage.record import Trial
 from ....study.answer_delays import answer_delays
-from ....study.formatting import duration, where
+from ....study.formatting import duration, unit, where
 from ....study.study import Study
 from ...deadlines import Rule
 from .pictures import Picture, axis, dots, empty, lines_picture, many, reward_text, short, table, thinned
@@ -93,9 +93,11 @@ def _picture(came: list[Trial], seconds: Any) -> Picture:
         return empty(TITLE, "No answer has come yet." if not came else "All answers took the same time.")
     kept = thinned(seconds, COLUMNS)
     places = np.array([float(trial.number) for trial in came])
-    marked = [dots("time to the answer", places[kept], seconds[kept], "dot")]
+    size, name = unit(float(seconds.max()))
+    marked = [dots("time to the answer", places[kept], seconds[kept] / size, "dot")]
     shares = [(f"{share:.0%}", duration(float(np.quantile(seconds, share)))) for share in (0.1, 0.5, 0.9, 0.99, 1.0)]
     return lines_picture(
-        TITLE, f"{many(len(came), 'answer')}, half of them within {shares[1][1]}.", x=axis("trial"), y=axis("seconds"),
-        dots=marked, table=table(["this share of the answers", "came within"], shares),
+        TITLE, f"{many(len(came), 'answer')}, half of them within {shares[1][1]}.", dots=marked,
+        x=axis("trial"), y=axis(f"time to the answer, {name}"),
+        table=table(["this share of the answers", "came within"], shares),
     )  # fmt: skip

@@ -198,6 +198,7 @@ def grid_view(study: Study, query: Query) -> dict[str, Any]:
         "later": urlencode(want.pairs(columns, page=str(page - 1))),
         "earlier": urlencode(want.pairs(columns, page=str(page + 1))),
         "hidden": _hidden(want), "left_out": len(columns.layout) - len(layout),
+        "every": urlencode(want._replace(show=list(columns.layout)).pairs(columns)),
         "state": want.state, "ranged": bool(want.ranges or want.options), "states": STATES,
         "fields": _fields(columns, want),
         "choose": [
@@ -210,8 +211,10 @@ def grid_view(study: Study, query: Query) -> dict[str, Any]:
 
 def _usual(columns: Columns, study: Study) -> list[str]:
     """Returns the columns that are shown by default: the first parameters and constraints, and those that say most."""
-    fixed = {"number", "state", "arm", "reward", "std", "asked_at", "told_at"}
-    inputs = [key for key in columns.layout if key not in fixed and key != "reason" and "constraints." not in key]
+    fixed = {"number", "state", "arm", "reward", "std", "told_at"}
+    others = {*fixed, "asked_at", "reason"}
+    inputs = [key for key in columns.layout if key not in others and "constraints." not in key]
+    fixed |= {"asked_at"} if len(inputs) < MOST_SHOWN else set()  # beside many parameters the first to be left out
     coordinates = isinstance(columns.layout.get("arm"), Column) and any(key.startswith("point.") for key in inputs)
     most = 2 if coordinates and study.replica.roster.names else MOST_SHOWN
     limits = [key for key in columns.layout if key.startswith("constraints.")][: MOST_SHOWN // 2]

@@ -1,13 +1,18 @@
-"""The health of a study: what waits, comes late, has changed or overruns a budget, and nothing where all is well."""
+"""The health of a study: what fails, waits, comes late, has changed or overruns a budget."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from ....study.study import Study
 from .changes import changes
+from .columns import STATES, columns_of
 from .constraints import constraints_view
 from .delays import delays
+from .pictures import many
+
+REASONS, LATEST = 5, 20  # reasons that are listed, and trials that are counted as the latest
 
 
 def health(study: Study, *, now: float) -> dict[str, Any]:
@@ -18,13 +23,28 @@ def health(study: Study, *, now: float) -> dict[str, Any]:
         now: present time in Unix seconds.
     """
     waits, changed, limits = delays(study, now=now), changes(study), constraints_view(study)
+    failed = _failures(study)
     waiting = waits["pending_count"] or waits["late_count"] or waits["abandoned_count"]
     moved = bool(changed["restarts"])
     weighed = moved or changed["picture"]["kind"] != "none"
     quiet = [
-        name for name, shown in (("late answers", waiting), ("changes", weighed), ("constraints", limits)) if not shown
+        name
+        for name, shown in (("failures", failed), ("waiting", waiting), ("changes", weighed), ("constraints", limits))
+        if not shown
     ]
     return {
         "waits": waits if waiting else None, "changes": changed if weighed else None, "budgets": limits,
-        "said": bool(waiting or weighed or limits), "quiet": " and ".join(quiet),
+        "failures": failed, "said": bool(failed or waiting or weighed or limits), "quiet": ", ".join(quiet),
     }  # fmt: skip
+
+
+def _failures(study: Study) -> dict[str, Any] | None:
+    """Returns how many trials have failed, of all and of the latest, and their most frequent reasons."""
+    columns = columns_of(study)
+    failed = columns.array("state") == STATES.index("failed")
+    count, recent = int(failed.sum()), int(failed[-LATEST:].sum())
+    if not count:
+        return None
+    sentence = f"{count:,} of {many(len(failed), 'trial')} failed, {recent} of the latest {min(LATEST, len(failed))}."
+    reasons = Counter(columns.array("reason")[failed].tolist()).most_common()
+    return {"sentence": sentence, "reasons": reasons[:REASONS], "others": len(reasons) - REASONS}

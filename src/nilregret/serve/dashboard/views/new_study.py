@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from keyword import iskeyword
 from typing import Any
 
 from ...._utils.errors import InvalidInput
@@ -11,10 +12,25 @@ from ...addresses import segment
 from .settings import curl
 from .typed import number, whole
 
-PARAMETERS, CONTEXTS = 8, 4  # rows of the form
-TYPES = ("", "float", "int", "choice")
-ANSWERS = ("prompt", "late", "silent no", "unknown")
-WAITING = ("abandon", "fail", "reward", "censor", "silence")
+PARAMETERS, CONTEXTS = 24, 8  # rows of the form
+# Options of the form by value, in words.
+TYPES = {"": "-", "float": "a number", "int": "a whole number", "choice": "an option"}
+REWARDS = {"": "numbers", "bernoulli": "clicks: 0 or 1", "poisson": "counts: 0, 1, 2, ..."}
+SENSES = {"": "in each round", "on_average": "on average over all rounds"}
+ANSWERS = {
+    "prompt": "at once", "late": "late: more is asked before they come",
+    "silent no": "silent no: a bad trial is never answered",
+    "unknown": "unknown: late, until silence turns out to mean no",
+}  # fmt: skip
+WAITING = {
+    "abandon": "abandon: the trial is given up, and says nothing of its point",
+    "fail": "fail: the trial counts as failed, so its point is avoided",
+    "reward": "reward: the given reward is told in its place",
+    "censor": "censor: until it is answered, and without an answer, it counts as the given reward",
+    "silence": "silence: no deadline, but the longer it is silent, the more it counts as the given reward",
+}
+AROUND = ("goal", "seed", "propensities", "deadline", "on_deadline", "default_reward")  # entries beside the policy
+OF_FORM = ("noise", "answers", "reward", "constraints")  # entries of a policy that the form has fields for
 MOST_ARMS, LONGEST = 1000, 20_000  # lines of arms, and characters of a field
 
 
@@ -61,18 +77,21 @@ def _policy(given: Mapping[str, str]) -> dict[str, Any]:
             raise InvalidInput('The policy is no JSON object, such as {"algorithm": "gp_ucb", "noise": 0.1}.')
         return found
     policy: dict[str, Any] = {}
-    if given.get("answers", "prompt") not in ("", "prompt"):
-        policy["answers"] = given["answers"]
+    for entry, usual in (("answers", "prompt"), ("reward", "")):
+        if given.get(entry, usual) not in ("", usual):
+            policy[entry] = given[entry]
+    if given.get("sense") and given.get("constraints", "").strip() not in ("", "0"):
+        policy["constraints"] = given["sense"]
     if given.get("noise", "").strip():
         policy["noise"] = number("The noise", given["noise"])
     return {"algorithm": "auto"} | policy if policy else {}
 
 
 def _waiting(given: Mapping[str, str]) -> dict[str, Any]:
-    if not given.get("deadline", "").strip():
-        return {}
-    found: dict[str, Any] = {"deadline": number("The deadline", given["deadline"])}
-    if given.get("on_deadline", "abandon") != "abandon":
+    found: dict[str, Any] = {}
+    if given.get("deadline", "").strip():
+        found["deadline"] = number("The deadline", given["deadline"])
+    if given.get("on_deadline", "abandon") not in ("", "abandon"):
         found["on_deadline"] = given["on_deadline"]
     if given.get("default_reward", "").strip():
         found["default_reward"] = number("The reward in place of a missing one", given["default_reward"])
@@ -118,7 +137,11 @@ def _parameter(kind: str, i: int, name: str, type_: str, given: Mapping[str, str
     ends = [given.get(f"{kind}-{end}-{i}", "") for end in ("low", "high")]
     read = _whole if type_ == "int" else number
     low, high = (read(f"An end of {name[:40]!r}", end) for end in ends)
-    return {"type": type_, "low": low, "high": high} | ({"log": True} if given.get(f"{kind}-log-{i}") == "1" else {})
+    described = {"type": type_, "low": low, "high": high}
+    step = given.get(f"{kind}-step-{i}", "").strip()
+    if type_ == "int" and step not in ("", "1"):
+        described["step"] = _whole(f"The step of {name[:40]!r}", step)
+    return described | ({"log": True} if given.get(f"{kind}-log-{i}") == "1" else {})
 
 
 def _arms(text: str) -> list[list[float]]:
@@ -133,7 +156,7 @@ def _whole(what: str, text: str) -> int:
 
 
 def code_of(name: str, body: Mapping[str, Any], base: str) -> list[dict[str, str]]:
-    """Returns the request as JSON, curl and Python.
+    """Returns the request as JSON and curl, and as Python unless its policy was typed as a recipe.
 
     Args:
         name: of the study.
@@ -141,8 +164,51 @@ def code_of(name: str, body: Mapping[str, Any], base: str) -> list[dict[str, str
         base: address of the service.
     """
     address = f"{base}/v1/studies/{segment(name)}"
-    return [
-        {"title": "JSON", "code": json.dumps(body, indent=1)},
-        {"title": "curl", "code": curl("PUT", address, body)},
-        {"title": "Python", "code": f"import httpx\n\nhttpx.put({address!r}, json={dict(body)!r}).raise_for_status()"},
-    ]  # fmt: skip
+    code = {"JSON": json.dumps(body, indent=1), "curl": curl("PUT", address, body), "Python": _python(name, body, base)}
+    return [{"title": title, "code": text} for title, text in code.items() if text]
+
+
+def _python(name: str, body: Mapping[str, Any], base: str) -> str:
+    """Returns a program that makes the same study with the client, or nothing."""
+    policy = body.get("policy", {})
+    more = {entry: value for entry, value in body.items() if entry in AROUND}
+    lines = ["import nilregret as nr", "from nilregret.serve.client import Client", ""]
+    if "type" in policy:
+        made = f"nr.Policy.from_json({json.dumps(policy)!r})"
+    elif policy.get("algorithm", "auto") == "auto" and set(policy) <= {"algorithm", *OF_FORM}:
+        domain = f"nr.Arms({body['arms']!r})" if "arms" in body else _space_code(body.get("space", {}))
+        steps = f".grid({body['grid']})" if "grid" in body else ""
+        lines.append(f"domain = {domain}{steps}")
+        made = f"nr.auto(domain{_arguments(body, policy)})"
+    else:
+        return ""
+    around = "".join(f", {entry}={value!r}" for entry, value in more.items())
+    return "\n".join([*lines, f"study = Client({base!r}).create({name!r}, {made}{around})"])
+
+
+def _arguments(body: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
+    said = {entry: repr(policy[entry]) for entry in ("noise", "answers", "reward") if entry in policy}
+    if "context" in body:
+        said["context"] = _space_code(body["context"])
+    if "constraints" in body:
+        average = policy.get("constraints") == "on_average"
+        said["constraints"] = f"nr.OnAverage(count={body['constraints']})" if average else str(body["constraints"])
+    return "".join(f", {entry}={text}" for entry, text in said.items())
+
+
+def _space_code(space: Mapping[str, Mapping[str, Any]]) -> str:
+    said = {name: _parameter_code(described) for name, described in space.items()}
+    if all(name.isidentifier() and not iskeyword(name) for name in said):
+        return f"nr.Space({', '.join(f'{name}={text}' for name, text in said.items())})"
+    return f"nr.Space(**{{{', '.join(f'{name!r}: {text}' for name, text in said.items())}}})"
+
+
+def _parameter_code(described: Mapping[str, Any]) -> str:
+    if described["type"] == "choice":
+        text = f"nr.Choice({', '.join(map(repr, described['options']))})"
+    else:
+        more = "".join(f", {entry}={described[entry]}" for entry in ("log", "step") if entry in described)
+        text = f"nr.{described['type'].capitalize()}({described['low']}, {described['high']}{more})"
+    for on, values in described.get("when", {}).items():
+        text = f"nr.when({on!r}, {values!r}, {text})"
+    return text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -88,6 +89,11 @@ def _fixed(value: float, digits: int) -> str:
 def many(count: int, what: str) -> str:
     """Returns a count with its noun: "1 trial", "2 trials", "12,000 studies"."""
     return f"{short(count)} {counted(count, what)}"
+
+
+def in_words(name: str) -> str:
+    """Returns the name of a class as words: "ThompsonSample" as "Thompson sample"."""
+    return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda found: f" {found[0].lower()}", name)
 
 
 def numbers(values: npt.ArrayLike) -> list[float | None]:

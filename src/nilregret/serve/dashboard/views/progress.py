@@ -214,7 +214,7 @@ def _summary(study: Study, asked: int, told: Answers, mean: Array, best: Array) 
     if plays >= 2 * window:
         then = float(mean[np.searchsorted(np.cumsum(told.plays), window)])
         which = f"plays, to {short(mean[-1])} in the last" if told.in_runs else f"to {short(mean[-1])} in the last"
-        change = f"the mean {word} answers from {short(then)} in the first {window:,} {which}"
+        change = f"the mean {word} went from {short(then)} in the first {window:,} {which}"
     else:
         change = f"the mean {word} is {short(float(told.rewards @ told.plays) / plays)}"
     ever = f"; the {_best_name(study, told)} is {short(float(best[-1]))}" if np.isfinite(best[-1]) else ""

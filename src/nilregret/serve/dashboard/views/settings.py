@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from ....domains.domain import Arms, Domain
+from ....policy.policy import Policy
 from ....storage import StoredStudy
 from ....study.axes import space_of
+from ....study.direction import AnyPolicy
 from ....study.formatting import duration
+from ....study.formatting import settings as settings_text
 from ....study.study import Study
 from ...addresses import segment
 from ...deadlines import FACT, Rule
 from .domains import domain_text
-from .pictures import short
+from .pictures import in_words, short
 from .progress import reward_word
+
+MOST_ARMS = 200  # listed
+PARTS = (
+    "score", "kernel", "confidence", "explore", "memory", "pending", "objective", "refit", "sketch", "switching",
+)  # fmt: skip
+IDLE = ("Forever", "NoExploration", "Ignored", "RewardAlone")  # parts that do nothing
 
 
 def settings(study: Study, name: str, stored: StoredStudy, base: str, storage: str | None) -> dict[str, Any]:
@@ -30,12 +40,28 @@ def settings(study: Study, name: str, stored: StoredStudy, base: str, storage: s
         storage: address of the storage without a password, or None if the caller may not know it.
     """
     return {
-        "facts": description(study), "word": reward_word(study),
+        "facts": description(study), "word": reward_word(study), "arms": _arms(study),
         "policy": json.dumps(json.loads(study.policy.to_json()), indent=2),
         "created_at": stored.created_at, "stored_as": stored.name,
         "clients": _clients(study, name, base, stored.name, storage),
         "api": f"/v1/studies/{segment(name)}",
     }  # fmt: skip
+
+
+def _arms(study: Study) -> dict[str, Any] | None:
+    """Returns the first arms with their trials, and how many there are, or None if the study has none."""
+    policy = study.policy
+    if not isinstance(policy, Policy) or not isinstance(policy.domain, Arms):
+        return None
+    arms, played = study.arms, Counter(trial.arm for trial in study.trials)
+    rows = [
+        {
+            "number": arm.number, "name": arm.name or "", "retired": arm.retired, "trials": played[arm.number],
+            "where": settings_text(arm.parameters, arm.point.tolist(), None),
+        }
+        for arm in arms[:MOST_ARMS]
+    ]  # fmt: skip
+    return {"rows": rows, "count": len(arms), "named": any(row["name"] for row in rows)}
 
 
 def curl(method: str, address: str, body: Mapping[str, Any]) -> str:
@@ -86,7 +112,7 @@ def _example(domain: Domain) -> Any:
 def description(study: Study) -> list[tuple[str, str]]:
     """Returns the settings of a study as pairs of a name and a text."""
     facts = [
-        ("policy", study.policy.algorithm), ("goal", f"{study.goal} the {reward_word(study)}"),
+        ("policy", _policy_text(study.policy)), ("goal", f"{study.goal} the {reward_word(study)}"),
         ("to choose from", domain_text(study.policy.domain)),
     ]  # fmt: skip
     if study.policy.context is not None:
@@ -98,6 +124,15 @@ def description(study: Study) -> list[tuple[str, str]]:
         ("answers", _deadline_text(Rule.of(dict(study.about)))) if name == FACT else (name, str(value))
         for name, value in study.about.items()
     ]
+
+
+def _policy_text(policy: AnyPolicy) -> str:
+    """Returns the algorithm and the names of its parts, but for parts that do nothing."""
+    if not isinstance(policy, Policy):
+        return policy.algorithm
+    parts = ((slot, type(getattr(policy, slot)).__name__) for slot in PARTS if getattr(policy, slot) is not None)
+    said = [slot if name.lower() == slot else f"{slot}: {in_words(name)}" for slot, name in parts if name not in IDLE]
+    return f"{policy.algorithm} ({', '.join(said)})"
 
 
 def _deadline_text(rule: Rule) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....slots.scores import ExpectedImprovement
 from ....study.direction import on_average
 from ....study.explanation import Candidate, Explanation
 from ....study.formatting import where
 from ....study.study import Study
 from ....study.trial_json import trial_json
 from .grid import marks
-from .pictures import interval_bars, reward_text, short
+from .pictures import in_words, interval_bars, reward_text, short
 from .status import short_context
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
@@ -48,7 +49,7 @@ def explanation_view(found: Explanation) -> dict[str, Any]:
         "why": found.why,
         "facts": [(name, said.replace("+-", PLUS_MINUS)) for name, said in found.facts if said and name != "context"],
         "candidates": [_candidate(name, each) for name, each in shown], "bars": _bars(shown),
-        "rule": found.rule,
+        "rule": found.rule and in_words(found.rule) + ", its logarithm" * (found.rule == ExpectedImprovement.__name__),
     }  # fmt: skip
 
 
