@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import http.server
 import json
+import re
 import threading
 from concurrent.futures import Future
 
@@ -20,6 +21,7 @@ from nilregret.serve.settings import Settings
 from nilregret.serve.signals import KINDS, RULES, SignalCache, failing, overrun, silent
 from nilregret.serve.study_notes import StudyNotes, as_note, notes_of
 from nilregret.serve.webhook import Webhook
+from nilregret.serve.workers import StudyWorkers
 from nilregret.storage import MemoryStorage, SqlStorage
 
 from .dashboard import KINDS as STUDIES
@@ -252,6 +254,55 @@ def test_signals_are_in_the_metrics():
     found = {line for line in lines if line.startswith("nilregret_signal{")}
     assert len(found) == len(KINDS)
     assert 'nilregret_signal{kind="failing",study="shop",tenant="default"} 1.0' in found
+
+
+def test_an_error_in_one_study_stops_no_other(receiver, monkeypatch, caplog):
+    def broken(*_):
+        raise ZeroDivisionError("float division by zero")
+
+    hook = Webhook(f"http://127.0.0.1:{receiver.server_port}", SECRET)
+    with Client(MemoryStorage()) as client:
+        client.put("/v1/studies/ill", {"policy": plain(POLICY)})
+        client.get("/v1/studies/ill")
+        failing_study(client)
+        ill, _ = client.service.workers.open
+        monkeypatch.setattr(ill.study.replica, "sync", broken)
+        status, said = client.get("/metrics")
+        assert status == 200
+        assert b'nilregret_signal{kind="failing",study="shop",tenant="default"} 1.0' in said
+        assert b'nilregret_signal{kind="failing",study="ill"' not in said
+        sender = client.service.sender(hook)
+
+        async def looked():
+            await sender.look()
+            await sender.drain()
+
+        client.run(looked())
+        assert len(receiver.got) == 1
+        said = client.get("/metrics")[1].decode()
+        assert re.search(r'nilregret_process_study_errors_total{study="ill",tenant="default"} [1-9]', said)
+    assert caplog.text.count("Traceback") == 1
+    assert "Study 'ill' of tenant 'default' was left out" in caplog.text
+
+
+def test_a_study_that_cannot_be_opened_does_not_keep_others_closed(monkeypatch):
+    storage = MemoryStorage()
+    with Client(storage) as client:
+        for name in ("ill", "shop"):
+            client.put(f"/v1/studies/{name}", {"policy": plain(POLICY)})
+            client.post(f"/v1/studies/{name}/decisions", {})
+    get = StudyWorkers.get
+
+    async def opened(self, tenant, name):
+        if name == "ill":
+            raise ZeroDivisionError
+        return await get(self, tenant, name)
+
+    monkeypatch.setattr(StudyWorkers, "get", opened)
+    with Client(storage) as client:
+        client.run(client.service.workers.open_recent(since=0.0))
+        assert [worker.name for worker in client.service.workers.open] == ["shop"]
+        assert client.service.workers.errors == {("default", "ill"): 1}
 
 
 def test_a_paused_study_sends_nothing(receiver):

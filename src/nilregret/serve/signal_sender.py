@@ -13,9 +13,10 @@ import json
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, final
 
-from .._utils.errors import NoRegretError
+from .._utils.errors import StorageError
 from ..storage import StoredStudy
 from .signals import Signal, SignalCache
 from .study_notes import notes_of
@@ -49,7 +50,8 @@ class SignalSender:
     async def run(self) -> None:
         """Looks at the studies until it is cancelled."""
         try:
-            await self._workers.open_recent(since=self._clock() - WATCHED)
+            with suppress(StorageError):  # it is away, and studies are opened by their requests
+                await self._workers.open_recent(since=self._clock() - WATCHED)
             while True:
                 await self.look()
                 await asyncio.sleep(EVERY)
@@ -60,11 +62,9 @@ class SignalSender:
     async def look(self) -> None:
         """Looks at each open study once, and begins to send what is new."""
         for worker in self._workers.open:
-            try:
+            found: list[tuple[str, bytes]] = []
+            with self._workers.isolated(worker.tenant, worker.name):
                 found = await self._workers.in_thread(self._new, worker, tenant=worker.tenant)
-            except NoRegretError as error:  # the study was deleted, or the storage is away
-                LOG.warning("The signals of a study were not looked at: %s", error)
-                continue
             for message, body in found:
                 if message not in self._sending:
                     task = self._sending[message] = asyncio.create_task(self._deliver(message, body))
