@@ -125,6 +125,16 @@ def test_a_paused_study_decides_nothing_until_it_goes_on(forms):
     assert "Done." in forms.act("a", "ask").text
 
 
+def test_a_form_of_older_notes_is_refused(forms):
+    stale = forms.hidden(forms.open("a", "note").text)
+    assert "Done." in forms.act("a", "note", note="by another").text
+    refused = forms.send("a", "note", stale | {"note": "mine", "confirmed": "yes"})
+    assert refused.status == 409
+    assert "changed meanwhile" in refused.text
+    odd = forms.hidden(forms.open("a", "note").text) | {"seal": "\N{SNOWMAN}"}
+    assert forms.send("a", "note", odd).status == 409
+
+
 def test_a_study_is_renamed_archived_and_an_arm_retired(forms):
     assert "Done." in forms.act("a", "retire-arm", arm="4").text
     assert [arm.number for arm in nr.Study.open(storage=forms.storage, name="a").arms if arm.retired] == [4]

@@ -27,6 +27,7 @@ FORM = "application/x-www-form-urlencoded"
 MOST_ENTRIES, FORM_BYTES, KEY_BYTES = 140, 65_536, 16
 AUDITED = ("PATCH",)  # operations that keep the log themselves
 AUDIT_ROWS = 200
+STALE = "This form is of another study or action, or of notes that changed meanwhile. Open it again, and send that."
 
 
 def _action(request: Request) -> str:
@@ -59,9 +60,13 @@ def _page(
     base: dict[str, Any] = {"fields": [], "refused": "", "said": "", "done": "", "hidden": {}, "next": None}
     return page(
         request, "action.html", status=status, name=study_name(request), action=action, which=ACTIONS[action],
-        seal=seal(worker.stored.identity, action), key=given.get("key") or secrets.token_hex(KEY_BYTES),
+        seal=_seal(worker, action), key=given.get("key") or secrets.token_hex(KEY_BYTES),
         **(base | more),
     )  # fmt: skip
+
+
+def _seal(worker: StudyWorker, action: str) -> str:
+    return seal(worker.stored.identity, action, worker.notes if action in ("note", "tags") else None)
 
 
 @with_error_pages
@@ -69,8 +74,8 @@ async def act(request: Request) -> Response:
     """Asks for a confirmation of an action, or does it if it is confirmed."""
     action, worker = _action(request), await worker_of(request)
     given = await given_of(request)
-    if not secrets.compare_digest(given.get("seal", ""), seal(worker.stored.identity, action)):
-        raise Problem(409, "conflict", "This form is of another study or action. Open the form again, and send that.")
+    if not secrets.compare_digest(given.get("seal", "").encode(), _seal(worker, action).encode()):
+        raise Problem(409, "conflict", STALE)
     try:
         wanted = await worker.read(lambda study: call(study, action, given))
     except InvalidInput as error:

@@ -98,9 +98,9 @@ class Call(NamedTuple):
     trial: int | None = None
 
 
-def seal(identity: tuple[Any, ...], action: str) -> str:
-    """Returns a text that binds a form to one study and one action, so that no other form is taken."""
-    return hashlib.sha256(repr((identity, action)).encode()).hexdigest()[:24]
+def seal(identity: tuple[Any, ...], action: str, shown: object) -> str:
+    """Returns a text that binds a form to one study, one action and what it shows, so that no other form is taken."""
+    return hashlib.sha256(repr((identity, action, shown)).encode("utf-8", "replace")).hexdigest()[:24]
 
 
 def fields(study: Study, action: str, given: Mapping[str, str]) -> list[dict[str, Any]]:
