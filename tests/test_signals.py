@@ -4,11 +4,15 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import http.client
 import http.server
 import json
 import re
+import socket
 import threading
+import time
 from concurrent.futures import Future
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -216,6 +220,77 @@ def test_a_signal_is_sent_once_signed_and_again_until_it_is_taken(receiver, monk
         assert len(receiver.got) == 4
 
 
+def test_a_message_that_nobody_takes_is_dropped_for_good(receiver, monkeypatch, caplog):
+    for name, value in (("PAUSES", (0.01,)), ("GIVEN_UP", -1.0)):
+        monkeypatch.setattr(f"nilregret.serve.signal_sender.{name}", value)
+    receiver.answers = [500] * 9
+    hook = Webhook(f"http://127.0.0.1:{receiver.server_port}", SECRET)
+    with Client(MemoryStorage()) as client:
+        failing_study(client)
+
+        async def looked(sender):
+            await sender.look()
+            await sender.drain()
+
+        for _ in range(2):
+            client.run(looked(client.service.sender(hook)))
+    assert len(receiver.got) == 1
+    assert caplog.text.count("which is dropped") == 1
+
+
+def test_an_error_of_any_class_is_an_attempt(receiver, monkeypatch):
+    monkeypatch.setattr("nilregret.serve.signal_sender.PAUSES", (0.01,))
+    send, errors = Webhook.send, [UnicodeError("odd")]
+
+    def first(self, message, body):
+        if errors:
+            raise errors.pop()
+        return send(self, message, body)
+
+    monkeypatch.setattr(Webhook, "send", first)
+    hook = Webhook(f"http://127.0.0.1:{receiver.server_port}", SECRET)
+    with Client(MemoryStorage()) as client:
+        failing_study(client)
+        sender = client.service.sender(hook)
+
+        async def looked():
+            await sender.look()
+            await sender.drain()
+
+        client.run(looked())
+    assert len(receiver.got) == 1
+
+
+def test_a_secret_of_standard_webhooks_is_decoded():
+    """The key, message and signature are those of the specification's reference libraries."""
+    hook = Webhook("https://example.org/", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    headers = hook.headers("msg_p5jXN8AQM9LWM0D4loKWxJek", b'{"test": 2432232314}', 1614265330)
+    assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_a_receiver_that_answers_letter_by_letter_is_cut_off(monkeypatch):
+    monkeypatch.setattr("nilregret.serve.webhook.TAKES", 0.2)
+    sent = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip():
+            line, _ = server.accept()
+            with line, suppress(OSError):
+                line.sendall(b"HTTP/1.1 204 No Content\r\n")
+                for i in range(90):
+                    line.sendall(b"x%d: y\r\n" % i)
+                    sent.append(i)
+                    time.sleep(0.02)
+                line.sendall(b"\r\n")
+
+        dripping = threading.Thread(target=drip, daemon=True)
+        dripping.start()
+        with suppress(OSError, http.client.HTTPException):
+            Webhook(f"http://127.0.0.1:{server.getsockname()[1]}/", SECRET).send("msg_a", b"{}")
+        dripping.join()
+    assert len(sent) < 90
+
+
 def test_a_service_looks_by_itself_and_ends_while_its_receiver_is_away(receiver, monkeypatch):
     storage = MemoryStorage()
     with Client(storage) as client:
@@ -239,7 +314,9 @@ def test_a_service_looks_by_itself_and_ends_while_its_receiver_is_away(receiver,
     [
         ("http://example.org/", SECRET), ("ftp://127.0.0.1/", SECRET), ("https://", SECRET), ("", SECRET),
         ("https://a:b@example.org/", SECRET), ("https://example.org:x/", SECRET), ("https://example.org/", "short"),
-        ("https://example.org/\r\nHost: a", SECRET),
+        ("https://example.org/\r\nHost: a", SECRET), ("https://example.org/\u00e4", SECRET),
+        ("https://ex\u00e4mple.org/", SECRET), ("https://example.org/a b", SECRET),
+        ("https://example.org/", "whsec_" + "!" * 32),
     ],
 )  # fmt: skip
 def test_a_webhook_needs_an_address_and_a_secret(url, secret):
