@@ -22,7 +22,7 @@ from nilregret.serve.app import create_app
 from nilregret.serve.audit import WriteNotes
 from nilregret.serve.dashboard.pages import ROUTES
 from nilregret.serve.settings import Settings
-from nilregret.serve.signals import KINDS, RULES, SignalCache, failing, overrun, silent
+from nilregret.serve.signals import KINDS, RULES, SignalCache, failing, overrun, pauses, silent
 from nilregret.serve.study_notes import StudyNotes, as_note, notes_of
 from nilregret.serve.webhook import Webhook
 from nilregret.serve.workers import StudyWorkers
@@ -72,7 +72,7 @@ def test_failures_in_a_row_are_a_signal_until_one_succeeds():
         assert kinds(study, now=clock.now) == []
         study.fail(study.ask(), f"no disk {i}")
     (signal,) = SignalCache().current(study, now=clock.now)
-    assert (signal.kind, signal.event) == ("failing", 5)
+    assert (signal.kind, signal.event) == ("failing", 7)
     assert signal.sentence == "The last 3 trials with an outcome failed, the latest with: no disk 2."
     study.ask()  # a pending trial ends nothing
     assert kinds(study, now=clock.now) == ["failing"]
@@ -92,7 +92,7 @@ def test_more_than_half_of_the_latest_trials_failing_is_a_signal():
 def test_a_pause_longer_than_usual_is_a_signal_and_the_end_of_a_study_is_none():
     study, clock = timed()
     answers(study, clock, 10, every=100.0)
-    assert silent(study.trials[:], clock.now + 1e5) == []  # too few to know what is usual
+    assert silent(pauses(study.trials[:]), clock.now + 1e5) == []  # too few to know what is usual
     answers(study, clock, 5, every=100.0)
     at = clock.now
     assert kinds(study, now=at + 300.0) == []
@@ -100,6 +100,27 @@ def test_a_pause_longer_than_usual_is_a_signal_and_the_end_of_a_study_is_none():
     assert (signal.kind, signal.since) == ("silent", at)
     assert signal.sentence == "Nothing has happened for 5 min; the longest of the last pauses was 100 s."
     assert kinds(study, now=at + 31 * 86_400.0) == []
+    answers(study, clock, 2, every=20 * 86_400.0)  # such pauses are usual, and nothing is known of longer ones
+    assert kinds(study, now=clock.now + 70 * 86_400.0) == []
+
+
+def test_one_outage_is_one_signal_and_no_number_of_pending_trials_hides_it():
+    study, clock = timed()
+    asked_first = [study.ask() for _ in range(260)]
+    events = []
+    for i, trial in enumerate(asked_first[:120]):
+        clock.now += 10.0
+        study.fail(trial, "no disk") if i < 25 or i % 5 < 3 else study.tell(trial, 0.5)
+        events += [signal.event for signal in SignalCache().current(study, now=clock.now) if signal.kind == "failing"]
+    assert len(events) > 60
+    assert set(events) == {2}
+    assert "silent" in kinds(study, now=clock.now + 100.0)
+    for trial in asked_first[120:150]:
+        study.tell(trial, 0.5)
+    for trial in reversed(asked_first[150:153]):  # the latest answers, whatever their numbers
+        study.fail(trial, "again")
+    (signal,) = failing(study.trials[:])
+    assert signal.event == 150
 
 
 def test_a_budget_is_overrun_only_while_the_mean_stays_above_it():
@@ -112,8 +133,25 @@ def test_a_budget_is_overrun_only_while_the_mean_stays_above_it():
     early = np.concatenate([np.full(200, 0.5), np.full(200, -0.1)])  # more than the budget is used, and it comes down
     assert early.sum() > 0.0
     assert overrun(0, early) is None
-    chance = [overrun(0, rng.normal(0.0, 1.0, 100)) is not None for _ in range(400)]
-    assert np.mean(chance) < 0.04  # of a mean that is exactly the budget
+
+
+def test_a_kept_budget_is_rarely_ever_a_signal():
+    """Of 400 runs of 1,000 answers whose mean is the budget, looked at after each answer that may change it."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0.0, 1.0, (400, 1200))
+    dependent = noise.copy()
+    for i in range(1, 1200):
+        dependent[:, i] += 0.8 * dependent[:, i - 1]
+    early = noise[:, :1000] + 0.5 * (np.arange(1000) < 40)
+
+    def ever(runs, counts):
+        return np.mean([any(overrun(0, run[:count]) for count in counts) for run in runs])
+
+    looks = [40, 79, 80, 160, 320, 500, 640, 1000]
+    assert ever(noise[:, 200:], looks) <= 0.05  # 5% at most are promised
+    assert ever(dependent[:, 200:], looks) <= 0.15  # autocorrelation 0.8, of which nothing is promised
+    assert ever(early, looks[3:]) <= 0.05  # an overrun that ended at answer 40
+    assert ever(noise[:, 200:] + 0.2, looks) >= 0.3
 
 
 def test_a_restart_is_a_signal_for_twenty_trials_or_a_day():
@@ -205,7 +243,8 @@ def test_a_signal_is_sent_once_signed_and_again_until_it_is_taken(receiver, monk
         assert headers["webhook-signature"] == f"v1,{base64.b64encode(digest).decode()}"
         data = json.loads(body)["data"]
         assert (data["tenant"], data["study"], data["kind"]) == ("default", "shop", "failing")
-        told(client, asked(client), 1.0)
+        for _ in range(20):
+            told(client, asked(client), 1.0)
         for _ in range(3):
             client.post(f"{AT}/decisions/{asked(client)['id']}/failure", {"reason": "again"})
         client.run(looked())

@@ -78,7 +78,9 @@ class Webhook:
         try:
             return base64.b64decode(self.secret.removeprefix(ENCODED), validate=True)
         except ValueError as error:
-            raise InvalidInput(f"The secret of the webhook begins with {ENCODED}, but goes on with no Base64.") from error
+            raise InvalidInput(
+                f"The secret of the webhook begins with {ENCODED}, but goes on with no Base64."
+            ) from error
 
     def headers(self, message: str, body: bytes, at: int) -> dict[str, str]:
         """Returns the headers of a message, with its signature.
