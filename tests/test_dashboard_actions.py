@@ -162,6 +162,53 @@ def test_a_point_is_typed_by_its_parameters():
     assert nr.Study.open(storage=forms.storage, name="c").trials[0].context_parameters == {"load": 0.25}
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ({"p-0": "2"}, "way has no option 2"), ({"p-0": "-1"}, "way is '-1'"), ({"p-0": "-5"}, "way is '-5'"),
+        ({"p-0": ""}, "way is ''"), ({"p-0": "0", "c-0": "7"}, "day has no option 7"),
+        ({"p-0": "0", "c-0": "-3"}, "day is '-3'"),
+    ],
+)  # fmt: skip
+def test_an_option_that_there_is_not_is_refused(typed, said):
+    forms = Forms()
+    policy = nr.auto(nr.Space(way=nr.Choice("a", "b")), context=nr.Space(day=nr.Choice("mon", "tue", "wed")))
+    nr.Study(policy, storage=forms.storage, name="s")
+    page = forms.act("s", "add", **({"c-0": "0", "reward": "1"} | typed))
+    assert page.status == 422
+    assert said in unescape(page.text)
+    assert len(nr.Study.open(storage=forms.storage, name="s").trials) == 0
+
+
+def test_a_point_of_many_parameters_and_options_is_added():
+    forms = Forms()
+    space = nr.Space(**{f"x{i}": nr.Float(0, 1) for i in range(45)}, way=nr.Choice(*range(600)))
+    nr.Study(nr.auto(space), storage=forms.storage, name="s")
+    typed = {f"p-{i}": "0.5" for i in range(45)} | {"p-45": "599", "reward": "1"}
+    assert "Done." in forms.act("s", "add", **typed).text
+    assert nr.Study.open(storage=forms.storage, name="s").trials[0].parameters["way"] == 599
+
+
+def test_long_notes_are_refused_and_tags_with_commas_are_kept(forms):
+    refused = forms.act("a", "note", note="x" * 10_001)
+    assert refused.status == 422
+    assert "at most 10,000 are kept" in refused.text
+    with Client(forms.storage) as client:
+        tags = ["a,b", 'the "best"', "plain"]
+        client.run(client.send("PATCH", "/v1/studies/a", {"tags": tags}))
+        shown = re.search(r'name="tags"[^>]*value="([^"]*)"', forms.open("a", "tags").text)
+        assert "Done." in forms.act("a", "tags", tags=unescape(shown[1])).text
+        assert client.run(client.send("PATCH", "/v1/studies/a", {}))[1]["tags"] == tags
+    assert "Done." in forms.act("a", "tags", tags='x\ny, "z').text
+
+
+def test_keys_of_other_alphabets_are_kept_apart(forms):
+    entries = forms.hidden(forms.open("a", "ask").text) | {"confirmed": "yes"}
+    for letter in ("\u00e9", "\u00fc"):
+        assert "Done." in forms.send("a", "ask", entries | {"key": letter * 10}).text
+    assert len(nr.Study.open(storage=forms.storage, name="a").trials) == 5
+
+
 @pytest.mark.parametrize("role", ["reader", "decider"])
 def test_only_admins_see_and_send_forms(role):
     """Roles are the gate's: here the gate is asked what it lets in."""
@@ -234,7 +281,7 @@ def test_an_action_cut_off_by_a_kill_is_told_as_such(forms, monkeypatch):
     monkeypatch.setattr("nilregret.serve.dashboard.pages.actions.called", killed)
     with pytest.raises(KeyboardInterrupt):
         forms.send("a", "tell", forms.hidden(page.text))
-    assert "not known: the server ended" in forms.get("/studies/a/audit").text
+    assert "not known: the server ended or stopped waiting" in forms.get("/studies/a/audit").text
     assert trial(forms, 0).state == "pending"
 
 

@@ -1,7 +1,7 @@
 """The audit log: who did what to a study by hand, and what came of it.
 
-An entry is on disk before its action begins, and is completed afterwards. If the server ends between the two, the entry
-says that the outcome is not known.
+An entry is on disk before its action begins, and is completed afterwards. If the server ends or stops waiting between
+the two, the entry says that the outcome is not known.
 """
 
 from __future__ import annotations

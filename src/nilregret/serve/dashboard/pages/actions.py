@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 from typing import Any
@@ -20,11 +21,11 @@ from ...note_messages import AuditEntry
 from ...problems import Problem, problem_of
 from ...worker import StudyWorker
 from ..rendering import caller_of, page
-from ..views.forms import ACTIONS, Call, call, fields, seal
+from ..views.forms import ACTIONS, Call, call, fields, seal, tags_text
 from .common import STUDY, study_name, with_error_pages, worker_of
 
 FORM = "application/x-www-form-urlencoded"
-MOST_ENTRIES, FORM_BYTES, KEY_BYTES = 140, 65_536, 16
+MOST_ENTRIES, FORM_BYTES, KEY_BYTES = 400, 131_072, 16
 AUDITED = ("PATCH",)  # operations that keep the log themselves
 AUDIT_ROWS = 200
 STALE = "This form is of another study or action, or of notes that changed meanwhile. Open it again, and send that."
@@ -40,7 +41,7 @@ def _action(request: Request) -> str:
 @with_error_pages
 async def form(request: Request) -> Response:
     """Shows the form of an action."""
-    action, worker = _action(request), await worker_of(request)
+    action, worker = _action(request), await worker_of(request, fresh=True)
     given = {name: value[:200] for name, value in request.query_params.items()}
     return await _form(request, worker, action, given)
 
@@ -49,7 +50,7 @@ async def _form(
     request: Request, worker: StudyWorker, action: str, given: dict[str, str], *, refused: str = "", status: int = 200
 ) -> Response:
     if action in ("note", "tags") and action not in given:
-        given = given | {"note": worker.notes.note, "tags": ", ".join(worker.notes.tags)}
+        given = given | {"note": worker.notes.note, "tags": tags_text(worker.notes.tags)}
     shown = await worker.read(lambda study: fields(study, action, given))
     return _page(request, worker, action, given, status=status, fields=shown, refused=refused)
 
@@ -72,7 +73,7 @@ def _seal(worker: StudyWorker, action: str) -> str:
 @with_error_pages
 async def act(request: Request) -> Response:
     """Asks for a confirmation of an action, or does it if it is confirmed."""
-    action, worker = _action(request), await worker_of(request)
+    action, worker = _action(request), await worker_of(request, fresh=True)
     given = await given_of(request)
     if not secrets.compare_digest(given.get("seal", "").encode(), _seal(worker, action).encode()):
         raise Problem(409, "conflict", STALE)
@@ -146,7 +147,7 @@ async def called(request: Request, method: str, path: str, body: dict[str, Any],
     sent, received = json.dumps(body).encode(), list[Message]()
     headers = [(b"content-type", b"application/json")]
     if key:
-        headers.append((b"idempotency-key", key[:100].encode("ascii", "replace")))
+        headers.append((b"idempotency-key", hashlib.sha256(key.encode()).hexdigest().encode()))
     scope = {
         **{name: request.scope[name] for name in request.scope if name not in ("path_params", "endpoint", "route")},
         "method": method, "path": unquote(path), "raw_path": path.encode(), "query_string": b"", "headers": headers,
