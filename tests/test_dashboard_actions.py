@@ -310,7 +310,7 @@ def test_the_api_changes_and_logs_the_same():
         assert client.put(f"{AT}/trials/0/note", {"note": "odd"})[0] == 200
         assert client.put(f"{AT}/trials/7/note", {"note": "odd"})[0] == 404
         status, said = client.get(f"{AT}/audit")
-        assert [entry["action"] for entry in said["entries"]] == ["note on a trial", "update", "update"]
+        assert [entry["action"] for entry in said["entries"]] == ["note on a trial", "update", "update", "make"]
         assert client.get(f"{AT}/audit", limit=1)[1]["more"] is True
         assert client.run(client.send("PATCH", AT, {"tags": ["x" * 61]}))[0] == 422
         assert client.run(client.send("PATCH", AT, {"name": " "}))[0] == 422

@@ -55,6 +55,21 @@ def test_a_refused_name_changes_nothing_and_names_no_storage(storage):
         assert client.get("/v1/studies/kiosk")[1]["trials"]["all"] == 1
 
 
+def test_making_a_study_and_changing_its_arms_is_in_the_audit_log(storage):
+    with Client(storage) as client:
+        for _ in range(2):
+            client.put(AT, {"policy": plain(POLICY), "seed": 3})
+        client.post(f"{AT}/arms", {"arms": [{"point": [1.5]}]})
+        client.put(f"{AT}/arms/2", {"name": "<b>"})
+        client.run(client.send("DELETE", f"{AT}/arms/3"))
+        assert client.run(client.send("DELETE", f"{AT}/arms/77"))[0] >= 400
+        entries = client.get(f"{AT}/audit")[1]["entries"][::-1]
+    assert [each["action"] for each in entries] == ["make", "add arms", "change an arm", "retire-arm", "retire-arm"]
+    assert entries[0]["arguments"] == {"seed": 3, "goal": "maximize"}
+    assert [each["outcome"] for each in entries[:4]] == ["done"] * 4
+    assert entries[4]["outcome"].startswith("There is no arm 77")
+
+
 def test_a_stale_process_changes_the_study_that_has_the_name(storage):
     with Client(storage) as first, Client(storage, settings=Settings(recheck_seconds=1e9)) as second:
         first.put(AT, {"policy": plain(POLICY)})

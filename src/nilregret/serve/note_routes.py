@@ -100,7 +100,7 @@ NOTE_OPERATIONS = [
     ),
     Operation(
         method="GET", path=STUDY + "/audit", name="audit", summary="What was done to the study by hand, by whom.",
-        text="Actions on the dashboard, and changes by `PATCH` and of notes. For admins.",
+        text="Making it, actions on the dashboard, and changes of its name, notes and arms. For admins.",
         handler=audit, query=m.AuditQuery, answers={200: ResponseInfo("The latest first.", m.AuditLog)},
     ),
 ]  # fmt: skip

@@ -26,7 +26,7 @@ from .common import STUDY, study_name, with_error_pages, worker_of
 
 FORM = "application/x-www-form-urlencoded"
 MOST_ENTRIES, FORM_BYTES, KEY_BYTES = 400, 131_072, 16
-AUDITED = ("PATCH",)  # operations that keep the log themselves
+AUDITED = ("trial-note", "retire-arm")  # actions whose operations keep the log themselves, as those by PATCH do
 AUDIT_ROWS = 200
 STALE = "This form is of another study or action, or of notes that changed meanwhile. Open it again, and send that."
 
@@ -125,7 +125,7 @@ async def _done(request: Request, worker: StudyWorker, action: str, wanted: Call
     async def send() -> dict[str, Any]:
         return await called(request, wanted.method, f"/v1/studies/{segment(worker.name)}{path}", wanted.body, key)
 
-    if wanted.method in AUDITED or action == "trial-note":
+    if action in AUDITED or wanted.method == "PATCH":
         return await send()
     what = (action, wanted.body | ({} if wanted.trial is None else {"trial": wanted.trial}))
     return await audited(worker, caller, service.clock(), what, send)
