@@ -217,7 +217,8 @@ class Pages:
     async def _get(self, path, method, body, headers):
         parts, said = urlsplit(path), []
         scope = {
-            "type": "http", "method": method, "path": unquote(parts.path), "raw_path": parts.path.encode(),
+            "type": "http", "asgi": {"spec_version": "2.4"},
+            "method": method, "path": unquote(parts.path), "raw_path": parts.path.encode(),
             "query_string": parts.query.encode(),
             "root_path": "", "scheme": "http", "server": ("test", 80),
             "headers": [(name.replace("_", "-").lower().encode(), value.encode()) for name, value in headers.items()],
@@ -236,4 +237,5 @@ class Pages:
         await self.app(scope, receive, send)
         start = next(message for message in said if message["type"] == "http.response.start")
         body = b"".join(message.get("body", b"") for message in said if message["type"] == "http.response.body")
+        self.parts = [len(message["body"]) for message in said if message["type"] == "http.response.body"]
         return Answer(start["status"], {name.decode(): value.decode() for name, value in start["headers"]}, body)

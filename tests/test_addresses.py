@@ -88,7 +88,7 @@ def test_the_command_that_lists_studies_cuts_no_name(tmp_path):
     assert name in CliRunner().invoke(main, ["studies", url]).output
 
 
-OLD = ["two\nlines", "x" * 1000]
+OLD = ["two\nlines", "x" * 1000, "a\u202eb", "a\u200bb"]
 
 
 @pytest.mark.parametrize("name", OLD)

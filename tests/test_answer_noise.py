@@ -310,6 +310,16 @@ def test_answers_of_known_noise_are_believed_beside_worse_ones():
     assert (mean[0], std[0]) == (pytest.approx(0.9754, abs=0.001), pytest.approx(0.003, rel=0.1))
 
 
+@pytest.mark.parametrize("name", ["box", "space", "arms"])
+def test_exact_answers_alone_are_weighed(name):
+    made = {"box": nr.Box([0, 0], [1, 1]), "space": nr.Space(price=nr.Float(1, 9)), "arms": ARMS}
+    study = nr.Study(nr.auto(made[name]), seed=0)
+    for i in range(6):
+        study.tell(study.ask(), float(i % 4), std=0.0 if i in (2, 3) else None)
+        study.fail(study.ask(), "no disk") if i == 4 else None
+    assert study.best() is not None
+
+
 @pytest.mark.parametrize("std", [-0.1, float("nan"), float("inf"), True, "much", [0.1], 1e200])
 def test_a_standard_deviation_that_is_none(std):
     study = nr.Study(policies()["arms"])

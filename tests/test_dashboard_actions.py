@@ -143,6 +143,16 @@ def test_a_paused_study_decides_nothing_until_it_goes_on(forms):
     assert "Done." in forms.act("a", "ask").text
 
 
+def test_a_form_of_older_notes_is_refused(forms):
+    stale = forms.hidden(forms.open("a", "note").text)
+    assert "Done." in forms.act("a", "note", note="by another").text
+    refused = forms.send("a", "note", stale | {"note": "mine", "confirmed": "yes"})
+    assert refused.status == 409
+    assert "changed meanwhile" in refused.text
+    odd = forms.hidden(forms.open("a", "note").text) | {"seal": "\N{SNOWMAN}"}
+    assert forms.send("a", "note", odd).status == 409
+
+
 def test_a_study_is_renamed_archived_and_an_arm_retired(forms):
     assert "Done." in forms.act("a", "retire-arm", arm="4").text
     assert [arm.number for arm in nr.Study.open(storage=forms.storage, name="a").arms if arm.retired] == [4]
@@ -168,6 +178,53 @@ def test_a_point_is_typed_by_its_parameters():
     nr.Study(arms(context=contexts), storage=forms.storage, name="c")
     assert "Done." in forms.act("c", "ask", **{"c-0": "0.25"}).text
     assert nr.Study.open(storage=forms.storage, name="c").trials[0].context_parameters == {"load": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ({"p-0": "2"}, "way has no option 2"), ({"p-0": "-1"}, "way is '-1'"), ({"p-0": "-5"}, "way is '-5'"),
+        ({"p-0": ""}, "way is ''"), ({"p-0": "0", "c-0": "7"}, "day has no option 7"),
+        ({"p-0": "0", "c-0": "-3"}, "day is '-3'"),
+    ],
+)  # fmt: skip
+def test_an_option_that_there_is_not_is_refused(typed, said):
+    forms = Forms()
+    policy = nr.auto(nr.Space(way=nr.Choice("a", "b")), context=nr.Space(day=nr.Choice("mon", "tue", "wed")))
+    nr.Study(policy, storage=forms.storage, name="s")
+    page = forms.act("s", "add", **({"c-0": "0", "reward": "1"} | typed))
+    assert page.status == 422
+    assert said in unescape(page.text)
+    assert len(nr.Study.open(storage=forms.storage, name="s").trials) == 0
+
+
+def test_a_point_of_many_parameters_and_options_is_added():
+    forms = Forms()
+    space = nr.Space(**{f"x{i}": nr.Float(0, 1) for i in range(45)}, way=nr.Choice(*range(600)))
+    nr.Study(nr.auto(space), storage=forms.storage, name="s")
+    typed = {f"p-{i}": "0.5" for i in range(45)} | {"p-45": "599", "reward": "1"}
+    assert "Done." in forms.act("s", "add", **typed).text
+    assert nr.Study.open(storage=forms.storage, name="s").trials[0].parameters["way"] == 599
+
+
+def test_long_notes_are_refused_and_tags_with_commas_are_kept(forms):
+    refused = forms.act("a", "note", note="x" * 10_001)
+    assert refused.status == 422
+    assert "at most 10,000 are kept" in refused.text
+    with Client(forms.storage) as client:
+        tags = ["a,b", 'the "best"', "plain"]
+        client.run(client.send("PATCH", "/v1/studies/a", {"tags": tags}))
+        shown = re.search(r'name="tags"[^>]*value="([^"]*)"', forms.open("a", "tags").text)
+        assert "Done." in forms.act("a", "tags", tags=unescape(shown[1])).text
+        assert client.run(client.send("PATCH", "/v1/studies/a", {}))[1]["tags"] == tags
+    assert "Done." in forms.act("a", "tags", tags='x\ny, "z').text
+
+
+def test_keys_of_other_alphabets_are_kept_apart(forms):
+    entries = forms.hidden(forms.open("a", "ask").text) | {"confirmed": "yes"}
+    for letter in ("\u00e9", "\u00fc"):
+        assert "Done." in forms.send("a", "ask", entries | {"key": letter * 10}).text
+    assert len(nr.Study.open(storage=forms.storage, name="a").trials) == 5
 
 
 @pytest.mark.parametrize("role", ["reader", "decider"])
@@ -242,7 +299,7 @@ def test_an_action_cut_off_by_a_kill_is_told_as_such(forms, monkeypatch):
     monkeypatch.setattr("nilregret.serve.dashboard.pages.actions.called", killed)
     with pytest.raises(KeyboardInterrupt):
         forms.send("a", "tell", forms.hidden(page.text))
-    assert "not known: the server ended" in forms.get("/studies/a/audit").text
+    assert "not known: the server ended or stopped waiting" in forms.get("/studies/a/audit").text
     assert trial(forms, 0).state == "pending"
 
 
@@ -271,7 +328,7 @@ def test_the_api_changes_and_logs_the_same():
         assert client.put(f"{AT}/trials/0/note", {"note": "odd"})[0] == 200
         assert client.put(f"{AT}/trials/7/note", {"note": "odd"})[0] == 404
         status, said = client.get(f"{AT}/audit")
-        assert [entry["action"] for entry in said["entries"]] == ["note on a trial", "update", "update"]
+        assert [entry["action"] for entry in said["entries"]] == ["note on a trial", "update", "update", "make"]
         assert client.get(f"{AT}/audit", limit=1)[1]["more"] is True
         assert client.run(client.send("PATCH", AT, {"tags": ["x" * 61]}))[0] == 422
         assert client.run(client.send("PATCH", AT, {"name": " "}))[0] == 422

@@ -108,20 +108,37 @@ def test_columns_kept_from_before_are_those_of_a_fresh_look():
             np.testing.assert_array_equal(found.array(key), column.values(study.trials[:]))
 
 
-def test_a_download_has_what_is_shown_and_no_formula():
-    study = mixed(3)
+def test_a_download_has_what_is_shown_and_no_formula(tmp_path):
+    study, path = mixed(3), tmp_path / "trials"
+
+    def written(write, study, query):
+        write(study, query, path)
+        return path.read_text()
+
     query = [("state", "failed"), ("sort", "rate")]
-    table = list(csv.DictReader(io.StringIO(as_csv(study, query))))
+    table = list(csv.DictReader(io.StringIO(written(as_csv, study, query))))
     assert [int(row["number"]) for row in table] == numbers(study, *query)
     assert {row["reason"][:5] for row in table} == {"'=cmd"}
-    assert [each["number"] for each in json.loads(as_json(study, query))] == numbers(study, *query)
-    assert as_csv(nr.Study(arms()), []).strip() == "number"
+    assert [each["number"] for each in json.loads(written(as_json, study, query))] == numbers(study, *query)
+    assert written(as_csv, nr.Study(arms()), []).strip() == "number"
+    assert json.loads(written(as_json, nr.Study(arms()), [])) == []
     pages = Pages()
     mixed(3, 8, pages.storage)
     assert pages.get("/studies/mixed/trials.csv?sort=rate").headers["content-disposition"].startswith("attachment")
     assert pages.get("/studies/mixed/trials.json").status == 200
     assert pages.get("/studies/mixed/trials.xml").status == 404
     assert pages.get("/studies/mixed/trials.csv?sort=nothing").status == 422
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_a_download_is_sent_in_parts(ending):
+    pages = Pages()
+    study = nr.Study(arms(), storage=pages.storage, name="a")
+    for _ in range(3):
+        study.fail(study.ask(), "no disk " * 5000)
+    body = pages.get(f"/studies/a/trials.{ending}").body
+    assert len(body) > 120_000
+    assert max(pages.parts) <= 1 << 16
 
 
 @pytest.mark.parametrize("query", NONSENSE)

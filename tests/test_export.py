@@ -88,7 +88,7 @@ def test_a_file_read_again_tells_the_same(name, kind, tmp_path):
 
 def test_every_row_has_every_column():
     study = mixed_study()
-    found = rows(study.policy, study.trials)
+    found = list(rows(study.policy, study.trials))
     assert len({tuple(row) for row in found}) == 1
     assert list(found[0]) == [
         "number", "state", "reward", "reason", "parameters.rate", "parameters.layers", "parameters.odd",
@@ -97,7 +97,7 @@ def test_every_row_has_every_column():
     ]  # fmt: skip
     assert found[4]["reason"] == 'out of, memory\n"now"'
     assert found[7]["state"] == "pending"
-    assert rows(study.policy, []) == []
+    assert list(rows(study.policy, [])) == []
 
 
 def test_what_became_of_abandoned_trials(tmp_path):

@@ -4,10 +4,15 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import http.client
 import http.server
 import json
+import re
+import socket
 import threading
+import time
 from concurrent.futures import Future
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -17,9 +22,10 @@ from nilregret.serve.app import create_app
 from nilregret.serve.audit import WriteNotes
 from nilregret.serve.dashboard.pages import ROUTES
 from nilregret.serve.settings import Settings
-from nilregret.serve.signals import KINDS, RULES, SignalCache, failing, overrun, silent
+from nilregret.serve.signals import KINDS, RULES, SignalCache, failing, overrun, pauses, silent
 from nilregret.serve.study_notes import StudyNotes, as_note, notes_of
 from nilregret.serve.webhook import Webhook
+from nilregret.serve.workers import StudyWorkers
 from nilregret.storage import MemoryStorage, SqlStorage
 
 from .dashboard import KINDS as STUDIES
@@ -66,7 +72,7 @@ def test_failures_in_a_row_are_a_signal_until_one_succeeds():
         assert kinds(study, now=clock.now) == []
         study.fail(study.ask(), f"no disk {i}")
     (signal,) = SignalCache().current(study, now=clock.now)
-    assert (signal.kind, signal.event) == ("failing", 5)
+    assert (signal.kind, signal.event) == ("failing", 7)
     assert signal.sentence == "The last 3 trials with an outcome failed, the latest with: no disk 2."
     study.ask()  # a pending trial ends nothing
     assert kinds(study, now=clock.now) == ["failing"]
@@ -86,7 +92,7 @@ def test_more_than_half_of_the_latest_trials_failing_is_a_signal():
 def test_a_pause_longer_than_usual_is_a_signal_and_the_end_of_a_study_is_none():
     study, clock = timed()
     answers(study, clock, 10, every=100.0)
-    assert silent(study.trials[:], clock.now + 1e5) == []  # too few to know what is usual
+    assert silent(pauses(study.trials[:]), clock.now + 1e5) == []  # too few to know what is usual
     answers(study, clock, 5, every=100.0)
     at = clock.now
     assert kinds(study, now=at + 300.0) == []
@@ -94,6 +100,27 @@ def test_a_pause_longer_than_usual_is_a_signal_and_the_end_of_a_study_is_none():
     assert (signal.kind, signal.since) == ("silent", at)
     assert signal.sentence == "Nothing has happened for 5 min; the longest of the last pauses was 100 s."
     assert kinds(study, now=at + 31 * 86_400.0) == []
+    answers(study, clock, 2, every=20 * 86_400.0)  # such pauses are usual, and nothing is known of longer ones
+    assert kinds(study, now=clock.now + 70 * 86_400.0) == []
+
+
+def test_one_outage_is_one_signal_and_no_number_of_pending_trials_hides_it():
+    study, clock = timed()
+    asked_first = [study.ask() for _ in range(260)]
+    events = []
+    for i, trial in enumerate(asked_first[:120]):
+        clock.now += 10.0
+        study.fail(trial, "no disk") if i < 25 or i % 5 < 3 else study.tell(trial, 0.5)
+        events += [signal.event for signal in SignalCache().current(study, now=clock.now) if signal.kind == "failing"]
+    assert len(events) > 60
+    assert set(events) == {2}
+    assert "silent" in kinds(study, now=clock.now + 100.0)
+    for trial in asked_first[120:150]:
+        study.tell(trial, 0.5)
+    for trial in reversed(asked_first[150:153]):  # the latest answers, whatever their numbers
+        study.fail(trial, "again")
+    (signal,) = failing(study.trials[:])
+    assert signal.event == 150
 
 
 def test_a_budget_is_overrun_only_while_the_mean_stays_above_it():
@@ -106,8 +133,25 @@ def test_a_budget_is_overrun_only_while_the_mean_stays_above_it():
     early = np.concatenate([np.full(200, 0.5), np.full(200, -0.1)])  # more than the budget is used, and it comes down
     assert early.sum() > 0.0
     assert overrun(0, early) is None
-    chance = [overrun(0, rng.normal(0.0, 1.0, 100)) is not None for _ in range(400)]
-    assert np.mean(chance) < 0.04  # of a mean that is exactly the budget
+
+
+def test_a_kept_budget_is_rarely_ever_a_signal():
+    """Of 400 runs of 1,000 answers whose mean is the budget, looked at after each answer that may change it."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0.0, 1.0, (400, 1200))
+    dependent = noise.copy()
+    for i in range(1, 1200):
+        dependent[:, i] += 0.8 * dependent[:, i - 1]
+    early = noise[:, :1000] + 0.5 * (np.arange(1000) < 40)
+
+    def ever(runs, counts):
+        return np.mean([any(overrun(0, run[:count]) for count in counts) for run in runs])
+
+    looks = [40, 79, 80, 160, 320, 500, 640, 1000]
+    assert ever(noise[:, 200:], looks) <= 0.05  # 5% at most are promised
+    assert ever(dependent[:, 200:], looks) <= 0.15  # autocorrelation 0.8, of which nothing is promised
+    assert ever(early, looks[3:]) <= 0.05  # an overrun that ended at answer 40
+    assert ever(noise[:, 200:] + 0.2, looks) >= 0.3
 
 
 def test_a_restart_is_a_signal_for_twenty_trials_or_a_day():
@@ -199,7 +243,8 @@ def test_a_signal_is_sent_once_signed_and_again_until_it_is_taken(receiver, monk
         assert headers["webhook-signature"] == f"v1,{base64.b64encode(digest).decode()}"
         data = json.loads(body)["data"]
         assert (data["tenant"], data["study"], data["kind"]) == ("default", "shop", "failing")
-        told(client, asked(client), 1.0)
+        for _ in range(20):
+            told(client, asked(client), 1.0)
         for _ in range(3):
             client.post(f"{AT}/decisions/{asked(client)['id']}/failure", {"reason": "again"})
         client.run(looked())
@@ -212,6 +257,77 @@ def test_a_signal_is_sent_once_signed_and_again_until_it_is_taken(receiver, monk
 
         client.run(once())
         assert len(receiver.got) == 4
+
+
+def test_a_message_that_nobody_takes_is_dropped_for_good(receiver, monkeypatch, caplog):
+    for name, value in (("PAUSES", (0.01,)), ("GIVEN_UP", -1.0)):
+        monkeypatch.setattr(f"nilregret.serve.signal_sender.{name}", value)
+    receiver.answers = [500] * 9
+    hook = Webhook(f"http://127.0.0.1:{receiver.server_port}", SECRET)
+    with Client(MemoryStorage()) as client:
+        failing_study(client)
+
+        async def looked(sender):
+            await sender.look()
+            await sender.drain()
+
+        for _ in range(2):
+            client.run(looked(client.service.sender(hook)))
+    assert len(receiver.got) == 1
+    assert caplog.text.count("which is dropped") == 1
+
+
+def test_an_error_of_any_class_is_an_attempt(receiver, monkeypatch):
+    monkeypatch.setattr("nilregret.serve.signal_sender.PAUSES", (0.01,))
+    send, errors = Webhook.send, [UnicodeError("odd")]
+
+    def first(self, message, body):
+        if errors:
+            raise errors.pop()
+        return send(self, message, body)
+
+    monkeypatch.setattr(Webhook, "send", first)
+    hook = Webhook(f"http://127.0.0.1:{receiver.server_port}", SECRET)
+    with Client(MemoryStorage()) as client:
+        failing_study(client)
+        sender = client.service.sender(hook)
+
+        async def looked():
+            await sender.look()
+            await sender.drain()
+
+        client.run(looked())
+    assert len(receiver.got) == 1
+
+
+def test_a_secret_of_standard_webhooks_is_decoded():
+    """The key, message and signature are those of the specification's reference libraries."""
+    hook = Webhook("https://example.org/", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    headers = hook.headers("msg_p5jXN8AQM9LWM0D4loKWxJek", b'{"test": 2432232314}', 1614265330)
+    assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_a_receiver_that_answers_letter_by_letter_is_cut_off(monkeypatch):
+    monkeypatch.setattr("nilregret.serve.webhook.TAKES", 0.2)
+    sent = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip():
+            line, _ = server.accept()
+            with line, suppress(OSError):
+                line.sendall(b"HTTP/1.1 204 No Content\r\n")
+                for i in range(90):
+                    line.sendall(b"x%d: y\r\n" % i)
+                    sent.append(i)
+                    time.sleep(0.02)
+                line.sendall(b"\r\n")
+
+        dripping = threading.Thread(target=drip, daemon=True)
+        dripping.start()
+        with suppress(OSError, http.client.HTTPException):
+            Webhook(f"http://127.0.0.1:{server.getsockname()[1]}/", SECRET).send("msg_a", b"{}")
+        dripping.join()
+    assert len(sent) < 90
 
 
 def test_a_service_looks_by_itself_and_ends_while_its_receiver_is_away(receiver, monkeypatch):
@@ -237,7 +353,9 @@ def test_a_service_looks_by_itself_and_ends_while_its_receiver_is_away(receiver,
     [
         ("http://example.org/", SECRET), ("ftp://127.0.0.1/", SECRET), ("https://", SECRET), ("", SECRET),
         ("https://a:b@example.org/", SECRET), ("https://example.org:x/", SECRET), ("https://example.org/", "short"),
-        ("https://example.org/\r\nHost: a", SECRET),
+        ("https://example.org/\r\nHost: a", SECRET), ("https://example.org/\u00e4", SECRET),
+        ("https://ex\u00e4mple.org/", SECRET), ("https://example.org/a b", SECRET),
+        ("https://example.org/", "whsec_" + "!" * 32),
     ],
 )  # fmt: skip
 def test_a_webhook_needs_an_address_and_a_secret(url, secret):
@@ -252,6 +370,55 @@ def test_signals_are_in_the_metrics():
     found = {line for line in lines if line.startswith("nilregret_signal{")}
     assert len(found) == len(KINDS)
     assert 'nilregret_signal{kind="failing",study="shop",tenant="default"} 1.0' in found
+
+
+def test_an_error_in_one_study_stops_no_other(receiver, monkeypatch, caplog):
+    def broken(*_):
+        raise ZeroDivisionError("float division by zero")
+
+    hook = Webhook(f"http://127.0.0.1:{receiver.server_port}", SECRET)
+    with Client(MemoryStorage()) as client:
+        client.put("/v1/studies/ill", {"policy": plain(POLICY)})
+        client.get("/v1/studies/ill")
+        failing_study(client)
+        ill, _ = client.service.workers.open
+        monkeypatch.setattr(ill.study.replica, "sync", broken)
+        status, said = client.get("/metrics")
+        assert status == 200
+        assert b'nilregret_signal{kind="failing",study="shop",tenant="default"} 1.0' in said
+        assert b'nilregret_signal{kind="failing",study="ill"' not in said
+        sender = client.service.sender(hook)
+
+        async def looked():
+            await sender.look()
+            await sender.drain()
+
+        client.run(looked())
+        assert len(receiver.got) == 1
+        said = client.get("/metrics")[1].decode()
+        assert re.search(r'nilregret_process_study_errors_total{study="ill",tenant="default"} [1-9]', said)
+    assert caplog.text.count("Traceback") == 1
+    assert "Study 'ill' of tenant 'default' was left out" in caplog.text
+
+
+def test_a_study_that_cannot_be_opened_does_not_keep_others_closed(monkeypatch):
+    storage = MemoryStorage()
+    with Client(storage) as client:
+        for name in ("ill", "shop"):
+            client.put(f"/v1/studies/{name}", {"policy": plain(POLICY)})
+            client.post(f"/v1/studies/{name}/decisions", {})
+    get = StudyWorkers.get
+
+    async def opened(self, tenant, name):
+        if name == "ill":
+            raise ZeroDivisionError
+        return await get(self, tenant, name)
+
+    monkeypatch.setattr(StudyWorkers, "get", opened)
+    with Client(storage) as client:
+        client.run(client.service.workers.open_recent(since=0.0))
+        assert [worker.name for worker in client.service.workers.open] == ["shop"]
+        assert client.service.workers.errors == {("default", "ill"): 1}
 
 
 def test_a_paused_study_sends_nothing(receiver):

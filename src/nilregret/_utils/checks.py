@@ -36,7 +36,9 @@ NO_NUMBERS = {
     "V": "records",
 }
 
-UNWRITTEN = ("Cc", "Zl", "Zp")  # categories of Unicode: control characters, ends of lines and of paragraphs
+# Categories of Unicode: control characters, unseen ones and those that turn text around, ends of lines and paragraphs.
+UNWRITTEN = ("Cc", "Cf", "Zl", "Zp")
+JOINERS = "\u200c\u200d"  # not seen either, but words of Persian and many emoji need them
 
 Array = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
@@ -89,10 +91,11 @@ def new_study_name(called: str, value: str) -> str:
             f"`{called}` has {len(value)} characters, and the name of a study has at most {LONGEST_NAME}. Keep what is "
             "longer in `about`."
         )
-    if not value.isprintable() and any(unicodedata.category(each) in UNWRITTEN for each in value):
+    unusual = "" if value.isprintable() else value
+    if any(unicodedata.category(each) in UNWRITTEN and each not in JOINERS for each in unusual):
         raise InvalidInput(
-            f"`{called}` is {shown(value)}: the name of a study is one line, without control characters. It often "
-            "comes from a file that was read with the end of its line."
+            f"`{called}` is {shown(value)}: the name of a study is one line, without control characters and "
+            "without those that are not seen. It often comes from a file that was read with the end of its line."
         )
     return value
 

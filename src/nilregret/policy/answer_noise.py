@@ -103,7 +103,8 @@ class AnswerNoise:
         if not noisy:
             return 1.0
         told = [self.variance(cast(float, trial.reward), cast(float, trial.std)) for trial in noisy]
-        return min(max(self._common / math.sqrt(float(np.median(told)) * self._size()), LEAST), 1.0)
+        between = math.sqrt(float(np.median(told)) * self._size())  # Exact answers make it 0.
+        return 1.0 if between <= self._common else max(self._common / between, LEAST)
 
     def is_lighter(self, trial: Trial) -> bool:
         """Returns whether a trial stands for an imputed value whose weight is less than 1."""

@@ -12,6 +12,7 @@ from ..policy.policy import Policy
 from ..study.arms import Arm
 from ..study.transaction import Transaction
 from . import messages as m
+from .audit import audited
 from .idempotency import IdempotentRequest
 from .limits import Limits
 from .memory_limits import check_posterior
@@ -122,20 +123,27 @@ async def add_arms(service: Service, request: ParsedRequest) -> ASGIApp:
     """Adds arms to a study."""
     worker = await request.worker(service)
     idempotent = IdempotentRequest.of("arms", request.key, request.body)
-    done: AddArmsResult = await worker.run(AddArms(request.body, idempotent, service.settings.limits))
+    added = AddArms(request.body, idempotent, service.settings.limits)
+    what = ("add arms", {"arms": len(request.body.arms)})
+    done: AddArmsResult = await audited(worker, request.caller, service.clock(), what, lambda: worker.run(added))
     return json_of(m.ArmsSaid([arm_said(arm) for arm in done.arms]), 201, AGAIN if done.again else ())
 
 
 async def put_arm(service: Service, request: ParsedRequest) -> ASGIApp:
     """Describes an arm, and retires it or brings it back."""
-    worker = await request.worker(service)
-    return json_of(arm_said(await worker.run(ChangeArm(request.path["arm"], request.body))))
+    return await _changed(service, request, "change an arm", request.body)
 
 
 async def retire_arm(service: Service, request: ParsedRequest) -> ASGIApp:
     """Retires an arm."""
-    worker = await request.worker(service)
-    return json_of(arm_said(await worker.run(ChangeArm(request.path["arm"], m.ArmRequest(retired=True)))))
+    return await _changed(service, request, "retire-arm", m.ArmRequest(retired=True))
+
+
+async def _changed(service: Service, request: ParsedRequest, action: str, body: m.ArmRequest) -> ASGIApp:
+    worker, change = await request.worker(service), ChangeArm(request.path["arm"], body)
+    what = (action, {"arm": change.arm, "name": body.name, "retired": body.retired})
+    arm: Arm = await audited(worker, request.caller, service.clock(), what, lambda: worker.run(change))
+    return json_of(arm_said(arm))
 
 
 ARM_OPERATIONS = [

@@ -1,7 +1,7 @@
 """The audit log: who did what to a study by hand, and what came of it.
 
-An entry is on disk before its action begins, and is completed afterwards. If the server ends between the two, the entry
-says that the outcome is not known.
+An entry is on disk before its action begins, and is completed afterwards. If the server ends or stops waiting between
+the two, the entry says that the outcome is not known.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar, final
 
 import msgspec
 
+from ..storage import StoredStudy
 from .auth.caller import Caller
 from .note_messages import AuditEntry
 from .problems import problem_of
@@ -58,8 +59,7 @@ async def audited(
         what: name of the action, and its arguments.
         act: the action.
     """
-    key = f"{PREFIX}{round(now * 1e6):017d}{secrets.token_hex(3)}"
-    entry = AuditEntry(now, caller.token, what[0], {name: _short(value) for name, value in what[1].items()}, None)
+    key, entry = _entry(caller, now, what)
     await worker.run(WriteNotes({key: _text(entry)}))
     try:
         result = await act()
@@ -68,6 +68,14 @@ async def audited(
         raise
     await worker.run(WriteNotes({key: _text(entry, DONE)}))
     return result
+
+
+def note_making(storage: NotesStorage, study: StoredStudy, caller: Caller) -> None:
+    """Writes the first entry of a study that was just made, which no worker has open."""
+    key, entry = _entry(caller, study.created_at, ("make", {"seed": study.seed, "goal": study.goal}))
+    storage.keep_notes()
+    with storage.writing(study) as writer:
+        writer.write_notes({key: _text(entry, DONE)})
 
 
 def entries(
@@ -85,6 +93,11 @@ def entries(
     latest = (msgspec.json.decode(found[key], type=AuditEntry) for key in sorted(found, reverse=True))
     listed = [entry for entry in latest if before is None or entry.at < before]
     return listed[:limit], len(listed) > limit
+
+
+def _entry(caller: Caller, now: float, what: tuple[str, Mapping[str, Any]]) -> tuple[str, AuditEntry]:
+    key = f"{PREFIX}{round(now * 1e6):017d}{secrets.token_hex(3)}"
+    return key, AuditEntry(now, caller.token, what[0], {name: _short(value) for name, value in what[1].items()}, None)
 
 
 def _text(entry: AuditEntry, outcome: str | None = None) -> str:

@@ -17,6 +17,7 @@ from ..study.direction import AnyPolicy, check_policy
 from ..study.study import Study
 from . import messages
 from . import size_limits as sizes
+from .audit import note_making
 from .auth.caller import OPERATOR, Caller
 from .auth.tenants import of_others, stored_name
 from .deadlines import FACT, Rule
@@ -60,6 +61,7 @@ def put(
         Study(policy, goal=body.goal, seed=body.seed, about=facts)  # raises an error before a row is written
         text = json.dumps(facts, sort_keys=True)
         known = storage.find_or_make(stored_as, policy=policy.to_json(), goal=body.goal, seed=body.seed, about=text)
+        note_making(storage, known, caller)
     where = f"The study {name!r}"
     differing = differences(known, policy.to_json(), body.goal, body.seed, json.dumps(facts), where)
     if differing:

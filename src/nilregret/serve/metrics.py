@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -16,7 +17,7 @@ from .deadlines import DEFAULTED
 from .regret import regret_bound
 from .signals import KINDS, SignalCache
 from .worker import StudyWorker
-from .workers import NotesStorage, StudyWorkers
+from .workers import StudyWorkers
 
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 OF_STUDY = ("tenant", "study")
@@ -54,7 +55,7 @@ class Metrics:
         self._observations = counter("observations", "Observations taken by this process.")
         self._late = counter("late_answers", "Answers after their deadline, by whether they counted.", "counted")
         self._open = Gauge("nilregret_open_studies", "Studies held in memory by this process.", registry=registry)
-        registry.register(_FitMetrics(workers))
+        registry.register(_OwnMetrics(workers))
 
     def seconds(self, operation: str) -> Histogram:
         """Returns the latencies of an operation. `observe` adds one."""
@@ -85,15 +86,15 @@ class Metrics:
         workers = [worker for worker in self._workers.open if tenant is None or worker.tenant == tenant]
         self._open.set(len(self._workers.open))
         of_record = CollectorRegistry()
-        of_record.register(_RecordMetrics(workers, self._workers.storage))
-        of_record.register(_SignalMetrics(workers, self._signals, self._clock()))
+        of_record.register(_RecordMetrics(workers, self._workers))
+        of_record.register(_SignalMetrics(workers, self._workers, self._signals, self._clock()))
         own = generate_latest(self._own) if tenant is None else b""
         return own + generate_latest(of_record)
 
 
 @final
-class _FitMetrics:
-    """Metrics of the fits that this process makes apart from decisions."""
+class _OwnMetrics:
+    """Metrics of what this process does apart from requests: its fits, and its errors."""
 
     def __init__(self, workers: StudyWorkers) -> None:
         self._workers = workers
@@ -112,15 +113,20 @@ class _FitMetrics:
                 running.add_metric(of, fits.under_way)
                 made.add_metric(of, fits.made)
                 late.add_metric(of, fits.late)
-        return [running, made, late]
+        errors = CounterMetricFamily(
+            f"{of_process}_study_errors", "Errors of studies outside of requests.", labels=OF_STUDY
+        )
+        for key, count in list(self._workers.errors.items()):
+            errors.add_metric(key, count)
+        return [running, made, late, errors]
 
 
 @final
 class _SignalMetrics:
     """The signals of the open studies, by kind."""
 
-    def __init__(self, workers: Iterable[StudyWorker], signals: SignalCache, now: float) -> None:
-        self._workers, self._signals, self._now = list(workers), signals, now
+    def __init__(self, open_: list[StudyWorker], workers: StudyWorkers, signals: SignalCache, now: float) -> None:
+        self._open, self._workers, self._signals, self._now = open_, workers, signals, now
 
     def collect(self) -> Iterable[Metric]:
         """Returns the metric (see `prometheus_client.registry.Collector`)."""
@@ -129,10 +135,11 @@ class _SignalMetrics:
             "1 while the study needs a look, by kind.",
             labels=(*OF_STUDY, "kind"),
         )
-        for worker in self._workers:
-            kinds = {signal.kind for signal in self._signals.current(worker.study, now=self._now)}
-            for kind in KINDS:
-                found.add_metric((worker.tenant, worker.name, kind), float(kind in kinds))
+        for worker in self._open:
+            with self._workers.isolated(worker.tenant, worker.name):
+                kinds = {signal.kind for signal in self._signals.current(worker.study, now=self._now)}
+                for kind in KINDS:
+                    found.add_metric((worker.tenant, worker.name, kind), float(kind in kinds))
         return [found]
 
 
@@ -140,8 +147,8 @@ class _SignalMetrics:
 class _RecordMetrics:
     """Metrics of studies, computed from their records."""
 
-    def __init__(self, workers: Iterable[StudyWorker], storage: NotesStorage) -> None:
-        self._workers, self._storage = list(workers), storage
+    def __init__(self, open_: list[StudyWorker], workers: StudyWorkers) -> None:
+        self._open, self._workers = open_, workers
 
     def collect(self) -> Iterable[Metric]:
         """Returns the metrics (see `prometheus_client.registry.Collector`)."""
@@ -152,36 +159,37 @@ class _RecordMetrics:
         late = CounterMetricFamily("nilregret_late_answers", "Of these, after the deadline.", labels=OF_STUDY)
         violations = CounterMetricFamily("nilregret_violations", "Trials that violated a constraint.", labels=OF_STUDY)
         restarts = CounterMetricFamily("nilregret_restarts", "Cuts of the memory.", labels=OF_STUDY)
-        for worker in self._workers:
-            of, counts = (worker.tenant, worker.name), worker.counts.current(worker.study, worker.deadlines)
-            unanswered = self._unanswered(worker)
-            for state, count in counts.states.items():
-                trials.add_metric((*of, state), count)
-            decisions.add_metric(of, counts.decisions)
-            observed.add_metric(of, counts.observations)
-            answers.add_metric(of, counts.answers - unanswered)
-            late.add_metric(of, counts.late - unanswered)
-            violations.add_metric(of, counts.violations)
-            restarts.add_metric(of, len(worker.study.restarts))
+        for worker in self._open:
+            of = worker.tenant, worker.name
+            with self._workers.isolated(*of):
+                counts = worker.counts.current(worker.study, worker.deadlines)
+                unanswered = self._unanswered(worker)
+                for state, count in counts.states.items():
+                    trials.add_metric((*of, state), count)
+                decisions.add_metric(of, counts.decisions)
+                observed.add_metric(of, counts.observations)
+                answers.add_metric(of, counts.answers - unanswered)
+                late.add_metric(of, counts.late - unanswered)
+                violations.add_metric(of, counts.violations)
+                restarts.add_metric(of, len(worker.study.restarts))
         return [trials, decisions, observed, answers, late, violations, restarts, *self._learned()]
 
     def _unanswered(self, worker: StudyWorker) -> int:
         """Returns how many decisions have an answer of the deadline rule and none of a caller."""
         if not worker.deadlines.active:
             return 0
-        defaulted = self._storage.count_notes(worker.stored, f"{DEFAULTED}:")
-        return defaulted - self._storage.count_notes(worker.stored, f"{LATE}:", unlike="[null%")
+        defaulted = self._workers.storage.count_notes(worker.stored, f"{DEFAULTED}:")
+        return defaulted - self._workers.storage.count_notes(worker.stored, f"{LATE}:", unlike="[null%")
 
     def _learned(self) -> list[Metric]:
         found: list[Metric] = []
         for name, about, read in LEARNED:
             family = GaugeMetricFamily(f"nilregret_{name}", about, labels=OF_STUDY)
-            for worker in self._workers:
-                try:
+            for worker in self._open:
+                of = worker.tenant, worker.name
+                with self._workers.isolated(*of), suppress(NoRegretError):  # a policy without a posterior
                     value = read(worker.study)
-                except NoRegretError:  # the policy has no posterior
-                    continue
-                if value is not None and not math.isnan(value):
-                    family.add_metric((worker.tenant, worker.name), value)
+                    if value is not None and not math.isnan(value):
+                        family.add_metric(of, value)
             found.append(family)
         return found

@@ -52,7 +52,7 @@ class AuditEntry(Reply, frozen=True):
     token: Annotated[str | None, Meta(description="Id of the caller's token; null before there was one.")]
     action: str
     arguments: dict[str, Any]
-    outcome: Annotated[str | None, Meta(description="null: it is not known, since the server ended meanwhile.")]
+    outcome: Annotated[str | None, Meta(description="null: not known, since the server ended or stopped waiting.")]
 
 
 class AuditLog(Reply, frozen=True):

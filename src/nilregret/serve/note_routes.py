@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from starlette.types import ASGIApp
 
+from .._utils.checks import new_study_name, shown
+from .._utils.errors import InvalidInput
 from . import note_messages as m
 from .audit import WriteNotes, audited, entries
 from .auth.caller import OPERATOR
 from .auth.tenants import of_others, stored_name
 from .operations import Operation, ParsedRequest, ResponseInfo, json_of
-from .problems import Problem
+from .problems import Problem, about
 from .service import Service
-from .study_notes import StudyNotes, as_note, as_trial_note, notes_of
+from .study_notes import StudyNotes, as_trial_note, change_study
 from .worker import StudyWorker
 from .write_routes import STUDY
 
 
 async def update_study(service: Service, request: ParsedRequest) -> ASGIApp:
     """Updates the name and the notes of a study."""
-    worker, body = await request.worker(service), request.body
+    body = request.body
+    worker = await service.workers.get(request.caller.tenant, request.path["name"], fresh=True)
     wanted: dict[str, Any] = {
         name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not None
     }
@@ -33,24 +35,29 @@ async def update_study(service: Service, request: ParsedRequest) -> ASGIApp:
 
 
 async def _updated(service: Service, worker: StudyWorker, wanted: dict[str, Any]) -> m.StudyChanged:
-    changes = {name: tuple(value) if name == "tags" else value for name, value in wanted.items() if name != "name"}
     name = wanted.get("name", worker.name)
-    (known,) = await service.workers.lookup(notes_of, service.storage, [worker.stored], tenant=worker.tenant)
-    notes = msgspec.structs.replace(known, **changes)
-    if notes != known:
-        await worker.run(WriteNotes(as_note(notes)))
-        worker.notes = notes
+    notes = await service.workers.in_thread(_change, service, worker, wanted, name, tenant=worker.tenant)
+    worker.notes = notes
     if name != worker.name:
-        await service.workers.in_thread(_rename, service, worker, name, tenant=worker.tenant)
         service.workers.forget(worker)
     return _said(name, notes)
 
 
-def _rename(service: Service, worker: StudyWorker, new: str) -> None:
-    if not new.strip() or (worker.tenant == OPERATOR and of_others(service.storage, [new])):
+def _change(service: Service, worker: StudyWorker, wanted: dict[str, Any], new: str) -> StudyNotes:
+    storage, tenant = service.storage, worker.tenant
+    if not new.strip() or (tenant == OPERATOR and of_others(storage, [new])):
         raise Problem(422, "invalid", "The name begins like those of another tenant, or is blank.", field="name")
-    stored_as = stored_name(service.storage, worker.tenant, new)
-    service.storage.rename(stored_name(service.storage, worker.tenant, worker.name), stored_as)
+    changes = {name: tuple(value) if name == "tags" else value for name, value in wanted.items() if name != "name"}
+    before, after = (stored_name(storage, tenant, name) for name in (worker.name, new))
+    if new != worker.name:
+        about("name", new_study_name, "name", after)
+    try:
+        return change_study(storage, worker.stored, changes, name=before, new=after)
+    except InvalidInput as error:
+        if error.topic != "taken":
+            raise
+        said = f"There is a study {shown(new)} already, or this one was renamed meanwhile; nothing was changed."
+        raise Problem(409, "conflict", said, field="name") from None
 
 
 def _said(name: str, notes: StudyNotes) -> m.StudyChanged:
@@ -93,7 +100,7 @@ NOTE_OPERATIONS = [
     ),
     Operation(
         method="GET", path=STUDY + "/audit", name="audit", summary="What was done to the study by hand, by whom.",
-        text="Actions on the dashboard, and changes by `PATCH` and of notes. For admins.",
+        text="Making it, actions on the dashboard, and changes of its name, notes and arms. For admins.",
         handler=audit, query=m.AuditQuery, answers={200: ResponseInfo("The latest first.", m.AuditLog)},
     ),
 ]  # fmt: skip

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from .._utils.errors import InvalidInput, MissingExtra, NoRegretError
@@ -23,6 +22,7 @@ from . import queries as q
 from .auth.tenants import own_among
 from .commands import LATE, OBSERVED, WOULD, tell_result
 from .deadlines import DEFAULTED
+from .downloads import download
 from .events import Stream, events
 from .operations import Operation, ParsedRequest, ResponseInfo, json_of
 from .problems import Problem, about
@@ -37,7 +37,6 @@ UNARROWED = (
     "Parquet and Arrow files need pyarrow, which this server has not installed; `csv` and `jsonl` need nothing. "
     "Whoever runs the server installs it by `pip install pyarrow`."
 )
-PART = 1 << 16  # bytes in one part of a file
 MEDIA = {
     "jsonl": "application/x-ndjson", "csv": "text/csv", "arrow": "application/vnd.apache.arrow.file",
     "parquet": "application/vnd.apache.parquet",
@@ -171,23 +170,13 @@ async def export(service: Service, request: ParsedRequest) -> ASGIApp:
     """Returns all trials as a file."""
     worker, kind = await request.worker(service), request.query.format
 
-    def written(study: Study) -> Path:
-        with tempfile.NamedTemporaryFile(prefix="nilregret-", suffix=f".{kind}", delete=False) as file:
-            path = Path(file.name)
+    def written(study: Study, path: Path) -> None:
         try:
-            return write(study.policy, study.replica.snapshot(), path, extra=_more_columns(service, worker))
+            write(study.policy, study.replica.snapshot(), path, extra=_more_columns(service, worker))
         except MissingExtra:
-            path.unlink()
             raise Problem(501, "missing", UNARROWED, field="format") from None
-        except BaseException:
-            path.unlink()
-            raise
 
-    path = await worker.read(written)
-    file = path.open("rb")
-    path.unlink()  # the file is gone when it is closed, also if the client leaves
-    named = {"Content-Disposition": f'attachment; filename="trials.{kind}"'}
-    return StreamingResponse(_parts(file), media_type=MEDIA[kind], headers=named)
+    return await download(worker, f"trials.{kind}", MEDIA[kind], written)
 
 
 def _more_columns(service: Service, worker: StudyWorker) -> Callable[[Trial], dict[str, Any]]:
@@ -203,12 +192,6 @@ def _more_columns(service: Service, worker: StudyWorker) -> Callable[[Trial], di
         }
 
     return said
-
-
-def _parts(file: BinaryIO) -> Iterator[bytes]:
-    with file:
-        while part := file.read(PART):
-            yield part
 
 
 async def apprentice(service: Service, request: ParsedRequest) -> ASGIApp:

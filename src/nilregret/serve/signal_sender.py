@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import http.client
 import json
 import logging
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, final
 
-from .._utils.errors import NoRegretError
+from .._utils.errors import StorageError
 from ..storage import StoredStudy
 from .signals import Signal, SignalCache
 from .study_notes import notes_of
@@ -28,7 +27,7 @@ EVERY = 10.0  # seconds between two looks at the studies
 PAUSES = (1.0, 10.0, 60.0, 600.0, 3600.0)  # seconds before each further attempt; the last one repeats
 GIVEN_UP = 86_400.0  # seconds after which a message is dropped
 WATCHED = 30 * 86_400.0  # seconds: studies with an event since then are opened when the service begins
-NOTE = "signal:"
+NOTE, FIRST = "signal:", "signal-first:"  # keys of the notes that a message is done with, and was first sent
 
 
 @final
@@ -49,7 +48,8 @@ class SignalSender:
     async def run(self) -> None:
         """Looks at the studies until it is cancelled."""
         try:
-            await self._workers.open_recent(since=self._clock() - WATCHED)
+            with suppress(StorageError):  # it is away, and studies are opened by their requests
+                await self._workers.open_recent(since=self._clock() - WATCHED)
             while True:
                 await self.look()
                 await asyncio.sleep(EVERY)
@@ -60,11 +60,9 @@ class SignalSender:
     async def look(self) -> None:
         """Looks at each open study once, and begins to send what is new."""
         for worker in self._workers.open:
-            try:
+            found: list[tuple[str, bytes]] = []
+            with self._workers.isolated(worker.tenant, worker.name):
                 found = await self._workers.in_thread(self._new, worker, tenant=worker.tenant)
-            except NoRegretError as error:  # the study was deleted, or the storage is away
-                LOG.warning("The signals of a study were not looked at: %s", error)
-                continue
             for message, body in found:
                 if message not in self._sending:
                     task = self._sending[message] = asyncio.create_task(self._deliver(message, body))
@@ -88,19 +86,21 @@ class SignalSender:
         ]  # fmt: skip
 
     async def _deliver(self, message: str, body: bytes) -> None:
-        begun, pauses = time.monotonic(), iter(PAUSES)
+        storage, pauses = self._workers.storage, iter(PAUSES)
+        kept = await self._workers.in_thread(storage.note_once, FIRST + message, repr(self._clock()))
+        over = float(kept) + GIVEN_UP
         while True:
             try:
                 status = await asyncio.to_thread(self._webhook.send, message, body)
                 said = f"it answered {status}"
-            except (OSError, http.client.HTTPException) as error:
+            except Exception as error:  # of any class: the message is sent again all the same
                 status, said = 0, str(error) or type(error).__name__
-            if 200 <= status < 300:
-                await self._workers.in_thread(self._workers.storage.note_once, NOTE + message, repr(self._clock()))
-                return
             pause = next(pauses, PAUSES[-1])
-            if time.monotonic() + pause - begun > GIVEN_UP:
-                LOG.error("The webhook did not take a signal within a day (%s), which is dropped.", said)
+            taken, late = 200 <= status < 300, self._clock() + pause > over
+            if taken or late:
+                if not taken:
+                    LOG.error("The webhook did not take a signal within a day (%s), which is dropped.", said)
+                await self._workers.in_thread(storage.note_once, NOTE + message, repr(self._clock()))
                 return
             LOG.warning("The webhook did not take a signal (%s); it is sent again in %g s.", said, pause)
             await asyncio.sleep(pause)

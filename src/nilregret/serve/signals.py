@@ -1,6 +1,6 @@
 """Signals: what an operator should look at in a study, such as trials that fail one after the other.
 
-Each signal is a sentence with its figures. None is a guess: the rules are in `RULES`, and docs/dashboard.md lists them.
+Each signal is a sentence with its figures. The rules are in `RULES`, and docs/deployment.md lists them.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
-from typing import Literal, NamedTuple, final, get_args
+from typing import Any, Literal, NamedTuple, final, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,17 +23,17 @@ SignalKind = Literal["failing", "budget", "change", "silent", "fit"]
 KINDS: tuple[SignalKind, ...] = get_args(SignalKind)
 RULES: dict[SignalKind, str] = {
     "failing": "The last 3 trials with an outcome failed, or more than half of the last 20 did.",
-    "budget": "More than the budget is used, and the second half of the answers used more than it allows.",
+    "budget": "More than the budget is used, and the later half of 40, 80, 160, ... answers used more than it allows.",
     "change": "The policy started anew within the last 20 trials, or within a day.",
     "silent": "Nothing has happened for three times the longest pause between the last 100 answers.",
     "fit": "A fit is under way for more than 100 trials, or the last one failed.",
 }
-LOOKED_AT = 200  # latest trials
 IN_A_ROW, RECENT = 3, 20  # failed trials, and trials with an outcome that are looked at
 PAUSES, LEAST_PAUSES, LONGER = 100, 10, 3.0  # pauses between answers, and how many times the longest is unusual
 LEAST_SILENCE, AT_REST = 60.0, 30 * 86_400.0  # seconds: less is no silence, and more is the end of a study
 DAY = 86_400.0
-LEAST_ANSWERS, ERRORS = 40, 2.0  # answers in halves, and standard errors beyond which a mean is not chance
+LEAST_ANSWERS, BATCHES = 40, 5  # answers, and parts whose means are compared, since answers may depend on others
+FALSE = 0.05  # probability that a budget that is kept is ever a signal, for independent answers
 BEHIND = 100  # trials
 
 
@@ -56,6 +56,7 @@ class Signal(NamedTuple):
 class _Known(NamedTuple):
     order: int
     signals: list[Signal]  # all that do not depend on the time of day
+    pauses: Pauses | None
 
 
 @final
@@ -75,30 +76,45 @@ class SignalCache:
         with study.replica.lock:
             study.replica.sync()
             record = study.replica.record
-            order, latest = record.order, record[-LOOKED_AT:]
-        known = self._known.get(study)
+            known = self._known.get(study)
+            trials = () if known is not None and known.order == record.order else record[:]
+            order = record.order
         if known is None or known.order != order:
-            known = self._known[study] = _Known(order, [*failing(latest), *_budgets(study)])
-        return [*known.signals, *_changes(study, now), *silent(latest, now), *_fits(study)]
+            known = _Known(order, [*failing(trials), *_budgets(study)], pauses(trials))
+            self._known[study] = known
+        return [*known.signals, *_changes(study, now), *silent(known.pauses, now), *_fits(study)]
 
 
-def failing(latest: Sequence[Trial]) -> list[Signal]:
-    """Returns a signal if the last trials failed.
+def failing(trials: Sequence[Trial]) -> list[Signal]:
+    """Returns a signal if the last trials with an outcome failed.
+
+    A signal keeps its event until the rule has not held for 20 such trials, so that it is one for one outage.
 
     Args:
-        latest: trials in the order of their numbers.
+        trials: by number.
     """
-    ended = [trial for trial in latest if trial.state in ("observed", "failed")][-RECENT:]
-    failed = [trial for trial in ended if trial.state == "failed"]
-    row = list(takewhile(lambda trial: trial.state == "failed", reversed(ended)))
-    if len(row) >= IN_A_ROW:
-        said, first = f"The last {many(len(row), 'trial')} with an outcome failed", row[-1]
-    elif len(ended) == RECENT and 2 * len(failed) > RECENT:
-        said, first = f"{len(failed)} of the last {RECENT} trials with an outcome failed", failed[0]
-    else:
+    ended = [trial for trial in trials if trial.state in ("observed", "failed")]
+    ended.sort(key=lambda trial: trial.as_corrected().told_order or 0)
+    held = np.flatnonzero(_fails(np.array([trial.state == "failed" for trial in ended], dtype=bool)))
+    if not len(held) or held[-1] < len(ended) - 1:
         return []
+    first = ended[held[np.diff(held, prepend=-RECENT - 1) > RECENT][-1]]
+    latest = ended[-RECENT:]
+    row = len(list(takewhile(lambda trial: trial.state == "failed", reversed(latest))))
+    failed = [trial for trial in latest if trial.state == "failed"]
+    if row >= IN_A_ROW:
+        said = f"The last {many(row, 'trial')} with an outcome failed"
+    else:
+        said = f"{len(failed)} of the last {RECENT} trials with an outcome failed"
     reason = failed[-1].reason or "no reason was told"
     return [Signal("failing", f"{said}, the latest with: {reason}.", first.told_at, first.number)]
+
+
+def _fails(failed: Any) -> Any:
+    """Returns after which trials the rule of "failing" holds, `(n,)`, given which of them failed."""
+    counts, places = np.concatenate([[0], np.cumsum(failed)]), np.arange(1, len(failed) + 1)
+    last, recent = (counts[places] - counts[np.maximum(places - most, 0)] for most in (IN_A_ROW, RECENT))
+    return (last == IN_A_ROW) | ((places >= RECENT) & (2 * recent > RECENT))
 
 
 def _budgets(study: Study) -> list[Signal]:
@@ -110,7 +126,7 @@ def _budgets(study: Study) -> list[Signal]:
         return []
     values = np.stack([trial.constraints for trial in told if trial.constraints is not None])
     found = [overrun(j, values[:, j]) for j in range(values.shape[1])]
-    return [signal._replace(since=told[len(told) // 2].told_at) for signal in found if signal is not None]
+    return [signal._replace(since=told[_looked_at(len(told)) // 2].told_at) for signal in found if signal is not None]
 
 
 def overrun(index: int, values: Array) -> Signal | None:
@@ -119,21 +135,34 @@ def overrun(index: int, values: Array) -> Signal | None:
     Every bound of a budget grows more slowly than the number of rounds. So a mean above 0 that stays breaks each of
     them in the end, and a mean that has come down to 0 breaks none.
 
+    The later half is tested each time that the answers have doubled, by Student's t of the means of five parts. The
+    levels of the tests sum to 0.05, so that looking often finds no more chance than that.
+
     Args:
         index: of the constraint, from 0.
         values: constraint values in the order of their trials, at most 0 on average where the budget holds `(n,)`.
     """
-    later = values[len(values) // 2 :]
-    total, mean = float(values.sum()), float(later.mean())
-    error = float(later.std(ddof=1)) / math.sqrt(len(later))
-    if total <= 0.0 or mean <= ERRORS * error:
+    from scipy.special import stdtrit
+
+    count = _looked_at(len(values))
+    size, doublings = count // 2 // BATCHES, round(math.log2(count / LEAST_ANSWERS))
+    means = values[count - size * BATCHES : count].reshape(BATCHES, size).mean(axis=1)
+    total, mean = min(float(values.sum()), float(values[:count].sum())), float(means.mean())
+    error = float(means.std(ddof=1)) / math.sqrt(BATCHES)
+    level = FALSE / ((doublings + 1) * (doublings + 2))
+    if total <= 0.0 or mean <= float(stdtrit(BATCHES - 1, 1.0 - level)) * error:
         return None
     said = (
-        f"The budget of constraint {index + 1} is overrun by {number(total)}, and the last "
-        f"{many(len(later), 'answer')} went on with {number(mean)} each (standard error {number(error)}): no bound "
-        "allows a mean that stays above 0."
+        f"The budget of constraint {index + 1} is overrun by {number(float(values.sum()))}, and the later half of "
+        f"the first {many(count, 'answer')} went on with {number(mean)} each (standard error {number(error)}): no "
+        "bound allows a mean that stays above 0."
     )
-    return Signal("budget", said, None, 64 * int(math.log2(len(values))) + index)  # once for each doubling
+    return Signal("budget", said, None, 64 * doublings + index)  # once for each doubling
+
+
+def _looked_at(count: int) -> int:
+    """Returns how many of the first answers are looked at: 40, 80, 160, and so on."""
+    return LEAST_ANSWERS << int(math.log2(count / LEAST_ANSWERS))
 
 
 def _changes(study: Study, now: float) -> list[Signal]:
@@ -147,23 +176,47 @@ def _changes(study: Study, now: float) -> list[Signal]:
     return [Signal("change", f"The policy started anew at trial {last}: {study.restart_reasons[-1]}.", at, last)]
 
 
-def silent(latest: Sequence[Trial], now: float) -> list[Signal]:
+class Pauses(NamedTuple):
+    """The latest pauses between answers of a study.
+
+    Attributes:
+        longest: seconds.
+        last: Unix seconds at which something happened last.
+        number: of the last trial.
+    """
+
+    longest: float
+    last: float
+    number: int
+
+
+def pauses(trials: Sequence[Trial]) -> Pauses | None:
+    """Returns the latest pauses, or None if there are too few to know what is usual.
+
+    Args:
+        trials: by number.
+    """
+    answers = sorted(trial.told_at for trial in trials if trial.told_at is not None)[-PAUSES - 1 :]
+    if len(answers) <= LEAST_PAUSES:
+        return None
+    longest = max(later - earlier for earlier, later in pairwise(answers))
+    return Pauses(longest, max(answers[-1], trials[-1].asked_at), trials[-1].number)
+
+
+def silent(usual: Pauses | None, now: float) -> list[Signal]:
     """Returns a signal if nothing has happened for longer than usual.
 
     Args:
-        latest: trials in the order of their numbers.
+        usual: pauses.
         now: present time in Unix seconds.
     """
-    answers = sorted(trial.told_at for trial in latest if trial.told_at is not None)[-PAUSES - 1 :]
-    if len(answers) <= LEAST_PAUSES:
+    if usual is None or not max(LONGER * usual.longest, LEAST_SILENCE) < now - usual.last < AT_REST:
         return []
-    longest = max(later - earlier for earlier, later in pairwise(answers))
-    last = max(answers[-1], max(trial.asked_at for trial in latest))
-    enough = max(LONGER * longest, LEAST_SILENCE)
-    if not enough < now - last < max(AT_REST, 2.0 * enough):
-        return []
-    said = f"Nothing has happened for {duration(now - last)}; the longest of the last pauses was {duration(longest)}."
-    return [Signal("silent", said, last, latest[-1].number)]
+    said = (
+        f"Nothing has happened for {duration(now - usual.last)}; the longest of the last pauses was "
+        f"{duration(usual.longest)}."
+    )
+    return [Signal("silent", said, usual.last, usual.number)]
 
 
 def _fits(study: Study) -> list[Signal]:

@@ -5,7 +5,8 @@ They are notes of the storage, so a policy learns nothing from them and older ve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -42,6 +43,28 @@ def notes_of(storage: SqlStorage | MemoryStorage, studies: Sequence[StoredStudy 
     """
     found = storage.notes_named(KEY, studies)
     return [_read(found.get(study.id)) for study in studies]
+
+
+def change_study(
+    storage: SqlStorage | MemoryStorage, study: StoredStudy, changes: Mapping[str, Any], *, name: str, new: str
+) -> StudyNotes:
+    """Updates the notes on a study and its name in one transaction, and returns the notes.
+
+    Args:
+        storage: of the study.
+        study: as the storage knows it.
+        changes: entries of `StudyNotes`. The others stay as they are.
+        name: that the study must still have in the storage.
+        new: name that it gets, which may be the same.
+
+    Raises:
+        InvalidInput: of the topic "taken", if the study is called otherwise or another one has the new name.
+    """
+    with storage.writing(study) as writer:
+        notes = msgspec.structs.replace(_read(writer.read_notes([KEY]).get(KEY)), **changes)
+        writer.rename(name, new)
+        writer.write_notes(as_note(notes))
+        return notes
 
 
 def notes_on_trials(storage: SqlStorage | MemoryStorage, study: StoredStudy, numbers: Iterable[int]) -> dict[int, str]:

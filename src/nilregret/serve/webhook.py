@@ -10,7 +10,9 @@ import base64
 import hashlib
 import hmac
 import http.client
+import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,8 +24,9 @@ from .._utils.checks import shown
 from .._utils.errors import InvalidInput
 from .auth.origin_checks import is_loopback
 
-TAKES = 10.0  # seconds that the receiver may take
+TAKES = 10.0  # seconds that the receiver may take, to connect and then in all
 SHORTEST_SECRET = 16  # characters
+ENCODED = "whsec_"  # begins a secret as libraries of Standard Webhooks write it
 
 
 @final
@@ -33,7 +36,7 @@ class Webhook:
 
     Args:
         url: https, or http on this machine.
-        secret: shared with the receiver, at least 16 characters.
+        secret: shared with the receiver, at least 16 characters. After "whsec_" it is Base64.
 
     Raises:
         InvalidInput: the URL or the secret cannot be used.
@@ -53,17 +56,31 @@ class Webhook:
             not host
             or parts.username is not None
             or not (parts.scheme == "https" or plain)
-            or not self.url.isprintable()
+            or not (self.url.isascii() and self.url.isprintable() and " " not in self.url)
         ):
             raise InvalidInput(
                 f"`--webhook` is {shown(self.url)}: write an address that begins with https://, without a user before "
-                "the host. On this machine http://127.0.0.1:PORT/ is taken too."
+                "the host. Other letters than those of ASCII are written as %XX, or xn-- in the host. On this machine "
+                "http://127.0.0.1:PORT/ is taken too."
             )
         if len(self.secret) < SHORTEST_SECRET:
             raise InvalidInput(
                 f"The secret of the webhook has {len(self.secret)} characters: at least {SHORTEST_SECRET} are needed. "
                 "Put it in a file and name the file with --webhook-secret-file."
             )
+
+        self._key()
+
+    def _key(self) -> bytes:
+        """Returns the key of signatures: the bytes of a secret "whsec_BASE64", or the characters of any other."""
+        if not self.secret.startswith(ENCODED):
+            return self.secret.encode()
+        try:
+            return base64.b64decode(self.secret.removeprefix(ENCODED), validate=True)
+        except ValueError as error:
+            raise InvalidInput(
+                f"The secret of the webhook begins with {ENCODED}, but goes on with no Base64."
+            ) from error
 
     def headers(self, message: str, body: bytes, at: int) -> dict[str, str]:
         """Returns the headers of a message, with its signature.
@@ -74,7 +91,7 @@ class Webhook:
             at: Unix seconds of this attempt.
         """
         signed = b".".join((message.encode(), str(at).encode(), body))
-        digest = hmac.new(self.secret.encode(), signed, hashlib.sha256).digest()
+        digest = hmac.new(self._key(), signed, hashlib.sha256).digest()
         return {
             "Content-Type": "application/json", "webhook-id": message, "webhook-timestamp": str(at),
             "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
@@ -87,9 +104,14 @@ class Webhook:
         if parts.scheme == "https":
             made = partial(http.client.HTTPSConnection, context=ssl.create_default_context())
         connection = made(parts.hostname, parts.port, timeout=TAKES)
+        # A receiver that sends its answer letter by letter would never be silent for long enough.
+        cut = threading.Timer(TAKES, lambda: connection.sock and connection.sock.shutdown(socket.SHUT_RDWR))
+        cut.daemon = True
+        cut.start()
         try:
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
             connection.request("POST", target, body, self.headers(message, body, int(time.time())))
             return connection.getresponse().status
         finally:
+            cut.cancel()
             connection.close()

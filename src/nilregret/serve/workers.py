@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager
 from typing import Any, TypeVar, final
 
 from .._utils.errors import InvalidInput, NoRegretError, StorageError
@@ -23,6 +24,7 @@ from .study_notes import NONE, notes_of
 from .threads import TenantExecutor, TenantThreads
 from .worker import StudyWorker
 
+LOG = logging.getLogger("nilregret.serve")
 R = TypeVar("R")
 NotesStorage = SqlStorage | MemoryStorage  # storages that keep notes
 LOOKUP_THREADS = 2
@@ -36,6 +38,9 @@ class StudyWorkers:
         storage: of all studies.
         settings: of the service.
         clock: Unix seconds.
+
+    Attributes:
+        errors: of studies, outside of requests, by tenant and name.
     """
 
     def __init__(self, storage: NotesStorage, settings: Settings, clock: Callable[[], float] = time.time) -> None:
@@ -48,15 +53,21 @@ class StudyWorkers:
         self._workers: OrderedDict[str, StudyWorker] = OrderedDict()  # by name in the storage, longest unused first
         self._opening: dict[str, Future[StudyWorker]] = {}
         self._ready = False  # whether the storage can keep notes by now
+        self.errors: Counter[tuple[str, str]] = Counter()
 
-    async def get(self, tenant: str, name: str) -> StudyWorker:
+    async def get(self, tenant: str, name: str, *, fresh: bool = False) -> StudyWorker:
         """Returns the worker of a study, and opens the study if necessary.
+
+        Args:
+            tenant: owner of the study.
+            name: of the study, as the tenant knows it.
+            fresh: whether the storage is asked anew which study has the name.
 
         Raises:
             Problem: 404, the tenant has no such study.
         """
         stored_as = await self._stored_as(tenant, name)
-        worker = self._recent(stored_as, tenant)
+        worker = None if fresh else self._recent(stored_as, tenant)
         if worker is None and stored_as in self._workers:
             worker = await self.lookup(self._recheck, stored_as, tenant, tenant=tenant)
         if worker is not None:
@@ -100,8 +111,20 @@ class StudyWorkers:
             return owners(self.storage, [name for _, name in recent])
 
         for tenant, name in await self.lookup(names):
-            with suppress(NoRegretError, Problem):  # it was deleted, or is damaged
+            with self.isolated(tenant, name):
                 await self.get(tenant, name)
+
+    @contextmanager
+    def isolated(self, tenant: str, name: str) -> Iterator[None]:
+        """Logs and counts an error of a study in this block, so that work for other studies goes on."""
+        try:
+            yield
+        except Exception as error:
+            known = isinstance(error, NoRegretError | Problem)  # it was deleted or damaged, or the storage is away
+            trace = None if known or self.errors[tenant, name] else error
+            self.errors[tenant, name] += 1
+            said = f"{type(error).__name__}: {error}"
+            LOG.error("Study %r of tenant %r was left out: %s", name, tenant, said, exc_info=trace)
 
     def forget(self, worker: StudyWorker) -> None:
         """Drops the worker of a study that has another name now."""

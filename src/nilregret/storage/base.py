@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Self
 
+from .._utils.checks import shown
+from .._utils.errors import InvalidInput
 from .arms import ArmChange
 from .trial import Trial
 
@@ -189,6 +191,29 @@ class Notes(ABC):
     @abstractmethod
     def write_notes(self, notes: Mapping[str, str]) -> None:
         """Writes notes in place of those under the same keys."""
+
+
+class Renames(ABC):
+    """A writer that renames its study in the transaction that writes notes."""
+
+    @abstractmethod
+    def rename(self, name: str, new: str) -> None:
+        """Gives the study a new name and a new stamp. The new name may be the one it has.
+
+        Args:
+            name: that the study must still have.
+            new: that no other study may have.
+
+        Raises:
+            InvalidInput: of the topic "taken", if one of these is not so.
+        """
+
+
+def taken(name: str, new: str, *, there: bool = True) -> InvalidInput:
+    """Returns the error that a study cannot get a new name. It may not even be there."""
+    what = f"there is a study {shown(new)} already, or {shown(name)} has another name by now"
+    what = what if there else f"there is no study {shown(name)}"
+    return InvalidInput(f"{shown(name)} cannot become {shown(new)}: {what}.", topic="taken")
 
 
 class KeepsNotes(ABC):

@@ -12,7 +12,7 @@ from typing import final
 from .._utils.checks import new_study_name, shown
 from .._utils.errors import InvalidInput, StorageError
 from .arms import ArmChange
-from .base import Change, KeepsArms, KeepsNotes, ListedStudy, News, Notes, Storage, StoredStudy, Writer
+from .base import Change, KeepsArms, KeepsNotes, ListedStudy, News, Notes, Renames, Storage, StoredStudy, Writer, taken
 from .trial import Trial
 
 
@@ -62,15 +62,12 @@ class MemoryStorage(Storage, KeepsNotes):
 
     def rename(self, name: str, new: str) -> None:
         """Gives a study a new name, which no other study may have. Open studies go on under the new name."""
-        new_study_name("new", new)
         with self._lock:
-            if name not in self._studies or new in self._studies:
-                there = name in self._studies
-                what = f"there is a study {shown(new)} already" if there else f"there is no study {shown(name)}"
-                raise InvalidInput(f"{shown(name)} in memory cannot become {shown(new)}: {what}.")
-            stored = self._studies.pop(name)
-            stored.study = stored.study._replace(name=new)
-            self._studies[new] = stored
+            study = self.find(name)
+            if study is None:
+                raise taken(name, new, there=False)
+            with self.writing(study) as writer:
+                writer.rename(name, new)
 
     def delete(self, name: str) -> None:
         """Removes a study and its trials. A program that has it open gets an error at its next call."""
@@ -81,13 +78,13 @@ class MemoryStorage(Storage, KeepsNotes):
     def news(self, study: StoredStudy, *, since: int, stamp: str) -> News:
         """Returns the changes since an event."""
         with self._lock:
-            return _Writer(self._found(study)).news(since=since, stamp=stamp)
+            return self._writer(study).news(since=since, stamp=stamp)
 
     @contextmanager
-    def writing(self, study: StoredStudy) -> Iterator[Writer]:
+    def writing(self, study: StoredStudy) -> Iterator[_Writer]:
         """Opens a write transaction on a study. An error inside it rolls the transaction back."""
         with self._lock:
-            writer = _Writer(self._found(study))
+            writer = self._writer(study)
             try:
                 yield writer
             except BaseException:
@@ -100,7 +97,7 @@ class MemoryStorage(Storage, KeepsNotes):
     def read_notes(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
         """Returns the notes on record under these keys."""
         with self._lock:
-            return _Writer(self._found(study)).read_notes(keys)
+            return self._writer(study).read_notes(keys)
 
     def notes_named(self, key: str, studies: Sequence[StoredStudy | ListedStudy]) -> dict[int, str]:
         """Returns the notes of several studies under one key, by the id of the study."""
@@ -131,6 +128,9 @@ class MemoryStorage(Storage, KeepsNotes):
         with self._lock:
             return self._notes.setdefault(key, value)
 
+    def _writer(self, study: StoredStudy) -> _Writer:
+        return _Writer(self._found(study), self._studies)
+
     def _found(self, study: StoredStudy) -> _StoredRecord:
         for stored in self._studies.values():
             if stored.study.id == study.id:
@@ -142,9 +142,9 @@ class MemoryStorage(Storage, KeepsNotes):
 
 
 @final
-class _Writer(Writer, Notes, KeepsArms):
-    def __init__(self, stored: _StoredRecord) -> None:
-        self._stored = stored
+class _Writer(Writer, Notes, KeepsArms, Renames):
+    def __init__(self, stored: _StoredRecord, studies: dict[str, _StoredRecord]) -> None:
+        self._stored, self._studies, self._name = stored, studies, stored.study.name
         self._before: list[tuple[int, list[Trial]]] = []  # Trials before their changes, none if they are new.
         self._known = stored.order, stored.saved, stored.notes, stored.arms
 
@@ -153,6 +153,19 @@ class _Writer(Writer, Notes, KeepsArms):
 
     def write_notes(self, notes: Mapping[str, str]) -> None:
         self._stored.notes = {**self._stored.notes, **notes}
+
+    def rename(self, name: str, new: str) -> None:
+        if new != name:  # Old studies may have names that no new one gets.
+            new_study_name("new", new)
+        if name != self._name or self._studies.get(new, self._stored) is not self._stored:
+            raise taken(name, new)
+        self._call(new)
+        self._stored.saved += 1
+
+    def _call(self, name: str) -> None:
+        stored = self._studies.pop(self._stored.study.name)
+        stored.study = stored.study._replace(name=name)
+        self._studies[name] = stored
 
     def news(self, *, since: int, stamp: str) -> News:
         stored = self._stored
@@ -181,3 +194,5 @@ class _Writer(Writer, Notes, KeepsArms):
         for number, trials in reversed(self._before):
             stored.trials[number : number + 1] = trials
         stored.order, stored.saved, stored.notes, stored.arms = self._known
+        if stored.study.name != self._name:
+            self._call(self._name)

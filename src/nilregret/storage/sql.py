@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, final
 import sqlalchemy as sql
 from sqlalchemy import exc
 
-from .._utils.checks import new_study_name, shown, storable
+from .._utils.checks import shown, storable
 from .._utils.errors import InvalidInput, StorageError
 from .auth_tables import AuthTables, auth_tables
-from .base import Identity, KeepsNotes, ListedStudy, News, Storage, StoredStudy, Summary, Writer
+from .base import Identity, KeepsNotes, ListedStudy, News, Storage, StoredStudy, Summary, taken
 from .database import Database
 from .notes import NOBODY, NoteStatements, owner
 from .sql_writer import SqlWriter, new_stamp, summary_of
@@ -192,14 +192,11 @@ class SqlStorage(Storage, KeepsNotes):
 
     def rename(self, name: str, new: str) -> None:
         """Gives a study a new name, which no other study may have. Open studies go on under the new name."""
-        new_study_name("new", new)
-        studies = self._database.tables.studies
-        with self._database.transaction(write=True) as connection:
-            study = self._find(connection, name)
-            if study is None or self._find(connection, new) is not None:
-                what = f"there is no study {shown(name)}" if study is None else f"there is a study {shown(new)} already"
-                raise InvalidInput(f"{shown(name)} in {self.url} cannot become {shown(new)}: {what}.")
-            connection.execute(sql.update(studies).where(studies.c.id == study.id).values(name=new))
+        study = self.find(name)
+        if study is None:
+            raise taken(name, new, there=False)
+        with self.writing(study) as writer:
+            writer.rename(name, new)
 
     def delete(self, name: str) -> None:
         """Removes a study and its trials. A program that has it open gets an error at its next call."""
@@ -334,7 +331,7 @@ class SqlStorage(Storage, KeepsNotes):
         with self._database.transaction(write=False) as connection:
             return self._writer(connection, study, lock=False).news(since=since, stamp=stamp)
 
-    def writing(self, study: StoredStudy) -> AbstractContextManager[Writer]:
+    def writing(self, study: StoredStudy) -> AbstractContextManager[SqlWriter]:
         """Opens a write transaction on a study. An error inside it rolls the transaction back."""
         return _Writing(self, self._database.transaction(write=True), study)
 

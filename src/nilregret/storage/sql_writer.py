@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
+from .._utils.checks import new_study_name
 from .._utils.errors import StorageError
 from .arms import ArmChange, arm_change, arms_text
-from .base import Change, KeepsArms, News, Notes, StoredStudy, Summary, Writer
+from .base import Change, KeepsArms, News, Notes, Renames, StoredStudy, Summary, Writer, taken
 from .notes import NoteStatements, note_rows, owner
 from .rows import RowReader, outcome, question
 from .statements import Statements
@@ -17,7 +18,7 @@ from .trial import Trial
 
 
 @final
-class SqlWriter(Writer, Notes, KeepsArms):
+class SqlWriter(Writer, Notes, KeepsArms, Renames):
     """A study inside a transaction.
 
     Args:
@@ -46,6 +47,18 @@ class SqlWriter(Writer, Notes, KeepsArms):
         """Writes notes in place of those under the same keys."""
         if notes:
             self._many(self._notes.write, note_rows(owner(self._study), notes))
+
+    def rename(self, name: str, new: str) -> None:
+        """Gives the study a new name and a new stamp."""
+        if new != name:  # Old studies may have names that no new one gets.
+            new_study_name("new", new)
+        study, self.stamp = self._study.id, new_stamp()
+        self._cursor.execute(self._statements.named, (new,))
+        free = all(row[0] == study for row in self._cursor.fetchall())
+        if free:
+            self._cursor.execute(self._statements.rename, (new, self.stamp, study, name))
+        if not free or self._cursor.rowcount != 1:
+            raise taken(name, new)
 
     def news(self, *, since: int, stamp: str) -> News:
         """Returns the changes since an event."""

@@ -67,4 +67,6 @@ class Statements:
         self.arms = database.text(changes.where(arms.c.event >= since).order_by(arms.c.event))
         self.insert_arms = f"INSERT INTO {arms.name} (study, event, at, kind, arms) VALUES ({', '.join([mark] * 5)})"
         self.last_arms = f"UPDATE {studies.name} SET arms = {mark} WHERE id = {mark}"
+        self.named = f"SELECT id FROM {studies.name} WHERE name = {mark}"
+        self.rename = f"UPDATE {studies.name} SET name = {mark}, stamp = {mark} WHERE id = {mark} AND name = {mark}"
         self.count = f"UPDATE {studies.name} SET {events}, {', '.join(counted)} WHERE id = {mark}"

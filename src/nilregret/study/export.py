@@ -31,8 +31,8 @@ Row = dict[str, Any]
 Columns = Callable[[Trial], Row]
 
 
-def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = None) -> list[Row]:
-    """Returns a row for each trial, all with the same columns. An empty cell is None.
+def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = None) -> Iterator[Row]:
+    """Yields a row for each trial, all with the same columns. An empty cell is None.
 
     The column `propensity` is there if some decision is recorded with its probability, and `std` if the noise of some
     reward is known.
@@ -42,14 +42,13 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
         trials: of the study.
         extra: further columns of a trial, the same for all.
     """
-    trials = list(trials)
-    records = [trial_json(trial) for trial in trials]
-    widest = max([policy.constraint_count, *(len(each["constraints"] or ()) for each in records)])
-    told = [_row(record, policy, widest) for record in records]
-    for name in ("propensity", "std"):
-        if any(name in record for record in records):
-            told = [row | {name: record.get(name)} for row, record in zip(told, records, strict=True)]
-    return told if extra is None else [row | extra(trial) for row, trial in zip(told, trials, strict=True)]
+    trials, more = list(trials), extra or _nothing
+    limits = (len(trial.constraints) for trial in trials if trial.constraints is not None)
+    widest = max([policy.constraint_count, *limits])
+    known = [name for name in ("propensity", "std") if any(getattr(trial, name) is not None for trial in trials)]
+    for trial in trials:
+        record = trial_json(trial)
+        yield _row(record, policy, widest) | {name: record.get(name) for name in known} | more(trial)
 
 
 def _row(record: Row, policy: AnyPolicy, constraints: int) -> Row:
@@ -92,7 +91,7 @@ def to_pandas(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None 
             "`to_pandas` needs pandas, which is not installed: pip install 'nilregret[export]'. "
             "`study.export('trials.csv')` writes the same table and needs nothing."
         ) from error
-    return pd.DataFrame(rows(policy, trials, extra))
+    return pd.DataFrame(list(rows(policy, trials, extra)))
 
 
 def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path, *, extra: Columns | None = None) -> Path:
@@ -112,16 +111,40 @@ def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path, *, extra
         with path.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)
         return path
-    texts = {column: _texts(parameter) for column, parameter in _choices(policy)}
-    table = [_told_in_text(row, texts) for row in rows(policy, trials, extra)]
-    if ending in (".parquet", ".arrow"):
-        _write_columns(table, path)
-        return path
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(table[0]) if table else ["number"])
-        writer.writeheader()
-        writer.writerows(table)
+    if ending == ".csv":
+        return write_csv(policy, trials, path, extra=extra)
+    _write_columns(list(_in_text(policy, trials, extra)), path)
     return path
+
+
+def write_csv(
+    policy: AnyPolicy, trials: Iterable[Trial], path: Path, *, extra: Columns | None = None,
+    cell: Callable[[Any], Any] = lambda value: value,
+) -> Path:  # fmt: skip
+    """Writes trials to a CSV file, row by row, and returns its path.
+
+    Args:
+        policy: of the study.
+        trials: of the study.
+        path: of the file.
+        extra: further columns of a trial, the same for all.
+        cell: returns what stands for a value or a name of a column.
+    """
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer, row = csv.writer(file), None
+        for number, row in enumerate(_in_text(policy, trials, extra)):
+            if number == 0:
+                writer.writerow(map(cell, row))
+            writer.writerow(map(cell, row.values()))
+        if row is None:
+            writer.writerow(["number"])
+    return path
+
+
+def _in_text(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None) -> Iterator[Row]:
+    """Yields the rows with their options as text."""
+    texts = {column: _texts(parameter) for column, parameter in _choices(policy)}
+    return (_told_in_text(row, texts) for row in rows(policy, trials, extra))
 
 
 def _nothing(_: Trial) -> Row:

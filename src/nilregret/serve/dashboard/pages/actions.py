@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 from typing import Any
@@ -22,14 +23,15 @@ from ...note_messages import AuditEntry
 from ...problems import Problem, problem_of
 from ...worker import StudyWorker
 from ..rendering import caller_of, page
-from ..views.forms import ACTIONS, Call, call, fields, seal
+from ..views.forms import ACTIONS, Call, call, fields, seal, tags_text
 from ..views.pictures import short
 from .common import STUDY, study_name, with_error_pages, worker_of
 
 FORM = "application/x-www-form-urlencoded"
-MOST_ENTRIES, FORM_BYTES, KEY_BYTES = 300, 65_536, 16
-AUDITED = ("PATCH",)  # operations that keep the log themselves
+MOST_ENTRIES, FORM_BYTES, KEY_BYTES = 400, 131_072, 16
+AUDITED = ("trial-note", "retire-arm")  # actions whose operations keep the log themselves, as those by PATCH do
 AUDIT_ROWS = 200
+STALE = "This form is of another study or action, or of notes that changed meanwhile. Open it again, and send that."
 
 
 def _action(request: Request) -> str:
@@ -42,7 +44,7 @@ def _action(request: Request) -> str:
 @with_error_pages
 async def form(request: Request) -> Response:
     """Shows the form of an action."""
-    action, worker = _action(request), await worker_of(request)
+    action, worker = _action(request), await worker_of(request, fresh=True)
     given = {name: value[:200] for name, value in request.query_params.items()}
     return await _form(request, worker, action, given)
 
@@ -51,7 +53,7 @@ async def _form(
     request: Request, worker: StudyWorker, action: str, given: dict[str, str], *, refused: str = "", status: int = 200
 ) -> Response:
     if action in ("note", "tags") and action not in given:
-        given = given | {"note": worker.notes.note, "tags": ", ".join(worker.notes.tags)}
+        given = given | {"note": worker.notes.note, "tags": tags_text(worker.notes.tags)}
     shown = await worker.read(lambda study: fields(study, action, given))
     return _page(request, worker, action, given, status=status, fields=shown, refused=refused)
 
@@ -62,18 +64,22 @@ def _page(
     base: dict[str, Any] = {"fields": [], "refused": "", "said": "", "done": "", "hidden": {}, "next": None}
     return page(
         request, "action.html", status=status, name=study_name(request), action=action, which=ACTIONS[action],
-        seal=seal(worker.stored.identity, action), key=given.get("key") or secrets.token_hex(KEY_BYTES),
+        seal=_seal(worker, action), key=given.get("key") or secrets.token_hex(KEY_BYTES),
         **(base | more),
     )  # fmt: skip
+
+
+def _seal(worker: StudyWorker, action: str) -> str:
+    return seal(worker.stored.identity, action, worker.notes if action in ("note", "tags") else None)
 
 
 @with_error_pages
 async def act(request: Request) -> Response:
     """Asks for a confirmation of an action, or does it if it is confirmed."""
-    action, worker = _action(request), await worker_of(request)
+    action, worker = _action(request), await worker_of(request, fresh=True)
     given = await given_of(request)
-    if not secrets.compare_digest(given.get("seal", ""), seal(worker.stored.identity, action)):
-        raise Problem(409, "conflict", "This form is of another study or action. Open the form again, and send that.")
+    if not secrets.compare_digest(given.get("seal", "").encode(), _seal(worker, action).encode()):
+        raise Problem(409, "conflict", STALE)
     try:
         wanted = await worker.read(lambda study: call(study, action, given))
     except InvalidInput as error:
@@ -122,7 +128,7 @@ async def _done(request: Request, worker: StudyWorker, action: str, wanted: Call
     async def send() -> dict[str, Any]:
         return await called(request, wanted.method, f"/v1/studies/{segment(worker.name)}{path}", wanted.body, key)
 
-    if wanted.method in AUDITED or action == "trial-note":
+    if action in AUDITED or wanted.method == "PATCH":
         return await send()
     what = (action, wanted.body | ({} if wanted.trial is None else {"trial": wanted.trial}))
     return await audited(worker, caller, service.clock(), what, send)
@@ -144,7 +150,7 @@ async def called(request: Request, method: str, path: str, body: dict[str, Any],
     sent, received = json.dumps(body).encode(), list[Message]()
     headers = [(b"content-type", b"application/json")]
     if key:
-        headers.append((b"idempotency-key", key[:100].encode("ascii", "replace")))
+        headers.append((b"idempotency-key", hashlib.sha256(key.encode()).hexdigest().encode()))
     scope = {
         **{name: request.scope[name] for name in request.scope if name not in ("path_params", "endpoint", "route")},
         "method": method, "path": unquote(path), "raw_path": path.encode(), "query_string": b"", "headers": headers,

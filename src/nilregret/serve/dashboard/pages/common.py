@@ -15,6 +15,7 @@ from ....study.study import Study
 from ...addresses import name_in
 from ...problems import Problem, problem_of
 from ...worker import StudyWorker
+from ...workers import StudyWorkers
 from ..rendering import caller_of, page
 
 R = TypeVar("R")
@@ -54,10 +55,10 @@ def study_name(request: Request) -> str:
     return name_in(request.path_params["name"])
 
 
-async def worker_of(request: Request) -> StudyWorker:
-    """Returns the worker of the study that the address names."""
-    worker: StudyWorker = await request.app.state.workers.get(caller_of(request).tenant, study_name(request))
-    return worker
+async def worker_of(request: Request, *, fresh: bool = False) -> StudyWorker:
+    """Returns the worker of the study that the address names (see `StudyWorkers.get`)."""
+    workers: StudyWorkers = request.app.state.workers
+    return await workers.get(caller_of(request).tenant, study_name(request), fresh=fresh)
 
 
 async def read(request: Request, function: Callable[[Study], R]) -> R:

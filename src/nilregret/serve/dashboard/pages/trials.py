@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from ...._utils.errors import InvalidInput
 from ....study.study import Study
+from ...downloads import download
 from ...problems import Problem
 from ...study_notes import notes_on_trials
 from ..rendering import page
@@ -85,8 +86,8 @@ async def as_file(request: Request) -> Response:
     if ending not in FILES:
         raise Problem(404, "no_page", "Trials are here as `trials.csv` and `trials.json`.")
     write, media = FILES[ending]
-    text = await read(request, lambda opened: write(opened, query))
-    return Response(text, media_type=media, headers={"Content-Disposition": f'attachment; filename="trials.{ending}"'})
+    worker = await worker_of(request)
+    return await download(worker, f"trials.{ending}", media, lambda opened, path: write(opened, query, path))
 
 
 @with_error_pages

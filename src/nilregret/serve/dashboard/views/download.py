@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
+from pathlib import Path
 
-from ....study.export import rows
+from ....storage.trial import Trial
+from ....study.export import write_csv
 from ....study.study import Study
 from ....study.trial_json import with_history
 from .columns import columns_of
@@ -15,26 +15,24 @@ from .grid import Query, selected, wanted
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet computes a text that begins so
 
 
-def as_csv(study: Study, query: Query) -> str:
-    """Returns a table with the columns of `Study.export`. A text that a spreadsheet would compute begins with `'`."""
-    columns = columns_of(study)
-    trials = [columns.trials[number] for number in selected(columns, wanted(columns, query)).tolist()]
-    table = rows(study.policy, trials, study.replica.roster.columns)
-    file = io.StringIO(newline="")
-    writer = csv.writer(file)
-    writer.writerow(_harmless(name) for name in (table[0] if table else ["number"]))
-    writer.writerows([_harmless(value) for value in row.values()] for row in table)
-    return file.getvalue()
+def as_csv(study: Study, query: Query, path: Path) -> None:
+    """Writes a table with the columns of `Study.export`. A text that a spreadsheet would compute begins with `'`."""
+    write_csv(study.policy, _trials(study, query), path, extra=study.replica.roster.columns, cell=_harmless)
 
 
-def as_json(study: Study, query: Query) -> str:
-    """Returns a list of the trials as JSON, with what was told before corrections."""
+def as_json(study: Study, query: Query, path: Path) -> None:
+    """Writes a list of the trials as JSON, with what was told before corrections."""
+    more, trials = study.replica.roster.columns, _trials(study, query)
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write("[")
+        for place, trial in enumerate(trials):  # One by one: a long text of JSON would stop all other threads.
+            file.write(",\n" * (place > 0) + json.dumps(with_history(trial) | more(trial), ensure_ascii=False))
+        file.write("]")
+
+
+def _trials(study: Study, query: Query) -> list[Trial]:
     columns = columns_of(study)
-    numbers = selected(columns, wanted(columns, query)).tolist()
-    more = study.replica.roster.columns
-    return json.dumps(
-        [with_history(columns.trials[number]) | more(columns.trials[number]) for number in numbers], ensure_ascii=False
-    )
+    return [columns.trials[number] for number in selected(columns, wanted(columns, query)).tolist()]
 
 
 def _harmless(value: object) -> object:

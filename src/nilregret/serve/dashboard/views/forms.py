@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...._utils.errors import InvalidInput
@@ -14,7 +15,6 @@ from ....study.study import Study
 from .pictures import reward_text, short
 from .typed import number, whole
 
-MOST_FIELDS, MOST_OPTIONS = 40, 500
 LONGEST = 10_000  # characters of a value
 
 
@@ -98,9 +98,9 @@ class Call(NamedTuple):
     trial: int | None = None
 
 
-def seal(identity: tuple[Any, ...], action: str) -> str:
-    """Returns a text that binds a form to one study and one action, so that no other form is taken."""
-    return hashlib.sha256(repr((identity, action)).encode()).hexdigest()[:24]
+def seal(identity: tuple[Any, ...], action: str, shown: object) -> str:
+    """Returns a text that binds a form to one study, one action and what it shows, so that no other form is taken."""
+    return hashlib.sha256(repr((identity, action, shown)).encode("utf-8", "replace")).hexdigest()[:24]
 
 
 def fields(study: Study, action: str, given: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -143,9 +143,9 @@ def _of_domain(domain: Domain, kind: str, given: Mapping[str, str]) -> list[dict
             for i, (low, high) in enumerate(ends)
         ]
     listed = []
-    for i, (name, parameter) in enumerate(list(space.parameters.items())[:MOST_FIELDS]):
+    for i, (name, parameter) in enumerate(space.parameters.items()):
         if isinstance(parameter, Choice):
-            options = [(str(j), short(option)) for j, option in enumerate(parameter.options[:MOST_OPTIONS])]
+            options = [(str(j), short(option)) for j, option in enumerate(parameter.options)]
             listed.append(_field({"key": f"{kind}-{i}", "label": name, "options": options}, "", given))
         else:
             between = f"{short(parameter.low)} to {short(parameter.high)}"
@@ -190,8 +190,7 @@ def call(study: Study, action: str, given: Mapping[str, str]) -> Call:
     if action == "ask":
         return Call("POST", "/decisions", _context(study, given), "The policy decides once.")
     if action == "trial-note":
-        note = given.get("note", "")[:LONGEST]
-        return Call("PUT", f"/trials/{number}/note", {"note": note}, f"Trial {number} gets this note.")
+        return Call("PUT", f"/trials/{number}/note", {"note": _short("note", given)}, f"Trial {number} gets this note.")
     if action == "retire-arm":
         arm = _whole("arm", given)
         return Call("DELETE", f"/arms/{arm}", {}, f"Arm {arm} is not played any more.")
@@ -201,9 +200,11 @@ def call(study: Study, action: str, given: Mapping[str, str]) -> Call:
 def _of_study(action: str, given: Mapping[str, str]) -> tuple[dict[str, Any], str]:
     """Returns the body and the sentence of an action on the study itself."""
     if action == "note":
-        return {"note": given.get("note", "")[:LONGEST]}, "The study gets this note."
+        return {"note": _short("note", given)}, "The study gets this note."
     if action == "tags":
-        tags = [tag.strip() for tag in given.get("tags", "").split(",") if tag.strip()]
+        line = " ".join(given.get("tags", "").splitlines())
+        row = next(csv.reader([line], skipinitialspace=True), [])
+        tags = [tag.strip() for tag in row if tag.strip()]
         return {"tags": tags}, f"The tags become {', '.join(tags) or 'none'}."
     if action == "rename":
         name = _text("name", given)
@@ -257,16 +258,19 @@ def _values(domain: Domain, kind: str, given: Mapping[str, str]) -> dict[str, An
     """Returns named values of a space, or the coordinates of a box."""
     space: Space | None = space_of(domain)
     if space is None:
-        return [_number(f"{kind}-{i}", given) for i in range(domain.dimension)]
+        return [number(f"x[{i}]", given.get(f"{kind}-{i}", "")) for i in range(domain.dimension)]
     found: dict[str, Any] = {}
     for i, (name, parameter) in enumerate(space.parameters.items()):
-        key = f"{kind}-{i}"
+        text = given.get(f"{kind}-{i}", "")
         if space.conditions is not None and not space.conditions.is_active(name, found):
             continue
         if isinstance(parameter, Choice):
-            found[name] = parameter.options[min(_whole(key, given), len(parameter.options) - 1)]
+            place = whole(name, text, negative=False)
+            if place >= len(parameter.options):
+                raise InvalidInput(f"{name} has no option {place}: there are {len(parameter.options)}, from 0.")
+            found[name] = parameter.options[place]
         else:
-            found[name] = _whole(key, given) if isinstance(parameter, Int) else _number(key, given)
+            found[name] = whole(name, text) if isinstance(parameter, Int) else number(name, text)
     return found
 
 
@@ -277,15 +281,27 @@ def _shown(body: Mapping[str, Any]) -> str:
 
 
 def _text(name: str, given: Mapping[str, str]) -> str:
-    text = given.get(name, "").strip()[:LONGEST]
+    text = _short(name, given).strip()
     if not text:
         raise InvalidInput(f"{LABELS.get(name, name)} is missing.")
     return text
 
 
+def _short(name: str, given: Mapping[str, str]) -> str:
+    text = given.get(name, "")
+    if len(text) > LONGEST:
+        raise InvalidInput(f"{LABELS[name]} has {len(text):,} characters: at most {LONGEST:,} are kept.")
+    return text
+
+
+def tags_text(tags: Sequence[str]) -> str:
+    """Returns tags as the form takes them: with commas, and in quotes where a tag has one."""
+    quoted = ['"' + tag.replace('"', '""') + '"' if {",", '"'} & set(tag) else tag for tag in tags]
+    return ", ".join(quoted)
+
+
 def _whole(name: str, given: Mapping[str, str]) -> int:
-    negative = name.startswith(("p-", "c-")) and not name.endswith("arm")
-    return whole(LABELS.get(name, "A field"), given.get(name, ""), negative=negative)
+    return whole(LABELS.get(name, "Arm"), given.get(name, ""), negative=False)
 
 
 def _number(name: str, given: Mapping[str, str]) -> float:
