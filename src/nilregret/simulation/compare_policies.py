@@ -11,7 +11,7 @@ from typing import Any, Literal, final
 import numpy as np
 
 from .._utils.checks import integer, one_of, shown
-from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning
+from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning, warn
 from ..domains.domain import Arms
 from ..study.direction import AnyPolicy, check_policy
 from .comparison import Comparison
@@ -87,7 +87,7 @@ def compare(
             )
             seconds[name][policy] = (time.perf_counter() - began) / (rounds * len(listed_seeds))
             for sentence in unsaid.values():
-                warnings.warn(NoRegretWarning(f"{policy}: {sentence}"), stacklevel=2)
+                warn(f"{policy}: {sentence}")
         world.forget()
     return Comparison(runs=runs, seeds=tuple(listed_seeds), rounds=rounds, seconds=seconds, baseline=baseline, by=by)
 

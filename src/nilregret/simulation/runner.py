@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
@@ -14,7 +13,7 @@ import numpy as np
 
 from .._utils.blas import one_thread
 from .._utils.checks import LARGEST_SEED, integer, listed, many, shown
-from .._utils.errors import InvalidInput, NoRegretWarning
+from .._utils.errors import InvalidInput, warn
 from .._utils.executors import check_executor, results_of
 from ..policy.policy import Policy
 from ..slots.switching import Switching
@@ -71,7 +70,7 @@ def _warn(unsaid: dict[str, str]) -> None:
     """Warns of each kind once, at the line that called `simulate` or `replicate`."""
     for kind, sentence in unsaid.items():
         if kind != "multipliers" or "saturated" not in unsaid:  # The warning about saturation includes the other one.
-            warnings.warn(NoRegretWarning(sentence), stacklevel=3)
+            warn(sentence)
 
 
 def simulated(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) -> tuple[Run, dict[str, str]]:
