@@ -77,13 +77,14 @@ def gp_ucb_cpd_regret_bound(
     noise: float,
     norm_bound: float,
     pairs: float,
+    constant: float,
     exploration: float = 3**0.5,
-    constant: float = 1.0,
     largest_regret: float | None = None,
 ) -> float:
-    """Returns the bound (A.7) on R_T, with probability at least 1 - 7/T.
+    """Returns the right side of (A.7), which bounds R_T with probability at least 1 - 7/T if `constant` is large enough.
 
-    (The paper's 6 comes from the slip described in `PeriodRkhs`.) The bound is sqrt(8 D log^3 T / log(1 + sigma^{-2}))
+    The paper gives no value that is, and nothing is proved for D = 1. (Its 6/T comes from the slip described in
+    `PeriodRkhs`.) The number is sqrt(8 D log^3 T / log(1 + sigma^{-2}))
     sum_i T_i^e + l (xi + 2 n* (2/xi + 1/xi^2)) sum_i sqrt(T_i). It has sigma^2 of eq. 3.4, e = `regret_exponent` and l
     the largest regret of a round. k(x, x) <= 1 is assumed. It is given as printed, although line 6 of Algorithm 2 may
     play one more uniform round in a period than xi sqrt(T_i). That is another l for each.
@@ -96,8 +97,9 @@ def gp_ucb_cpd_regret_bound(
         noise: g, the sub-Gaussian constant of the noise, reward units.
         norm_bound: F.
         pairs: n*, from `pairs_to_detect`.
+        constant: D, such that beta_t eta_t <= D t^{2 d(d+1) / (2 alpha + d(d+1))} log^3 T for all t. It is not the D of
+            (A.3), since (A.13) drops the 300 of (A.3) and the constant of Lemma B.7.
         exploration: xi.
-        constant: D.
         largest_regret: l, reward units, by default 2 F. The paper has F (A.8), which bounds abs(f), and so the regret
             of a round if rewards are never negative.
 
