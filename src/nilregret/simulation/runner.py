@@ -76,6 +76,19 @@ def _warn(unsaid: dict[str, str]) -> None:
 def simulated(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) -> tuple[Run, dict[str, str]]:
     """Returns the run, and the warnings of its study by kind."""
     rounds = integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+    check_fit(policy, env)
+    # With one BLAS thread sums do not depend on the number of processors, and small matrices are faster.
+    if isinstance(policy, Policy) and policy.switching is not None:
+        with one_thread:
+            return simulate_lazily(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
+    with one_thread:
+        simulation = Simulation(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
+        run, unsaid = simulation.run(), simulation.player.held_warnings
+    return run, unintended(env, unsaid)
+
+
+def check_fit(policy: AnyPolicy, env: Environment) -> None:
+    """Raises `InvalidInput` if the policy cannot play in the environment."""
     check_policy(policy)
     if not isinstance(env, Environment):
         raise InvalidInput(f"`simulate` takes a policy and an environment, not {shown(env)}.")
@@ -88,14 +101,6 @@ def simulated(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) ->
             f"The policy has {many(policy.constraint_count, 'constraint')} and the environment {env.constraint_count}: "
             "without their values nothing would be learned. Give the environment `constraints=`."
         )
-    # With one BLAS thread sums do not depend on the number of processors, and small matrices are faster.
-    if isinstance(policy, Policy) and policy.switching is not None:
-        with one_thread:
-            return simulate_lazily(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
-    with one_thread:
-        simulation = Simulation(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
-        run, unsaid = simulation.run(), simulation.player.held_warnings
-    return run, unintended(env, unsaid)
 
 
 def replicate(

@@ -81,7 +81,7 @@ def gp_ucb_cpd_regret_bound(
     exploration: float = 3**0.5,
     largest_regret: float | None = None,
 ) -> float:
-    """Returns the right side of (A.7), which bounds R_T with probability at least 1 - 7/T if `constant` is large enough.
+    """Returns the right side of (A.7): a bound on R_T with probability at least 1 - 7/T, if `constant` is large enough.
 
     The paper gives no value that is, and nothing is proved for D = 1. (Its 6/T comes from the slip described in
     `PeriodRkhs`.) The number is sqrt(8 D log^3 T / log(1 + sigma^{-2}))
