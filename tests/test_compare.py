@@ -207,6 +207,13 @@ def test_a_warning_names_the_policy_at_the_line_of_the_call():
     assert found[0].filename == __file__
 
 
+def test_a_difference_that_is_the_same_with_each_seed_has_no_interval():
+    env = nr.Environment(lambda x: 0.0 * x[:, 0], domain=ARMS)
+    found = nr.compare({name: POLICIES[name] for name in ("EI", "greedy")}, env, rounds=2, seeds=range(3))
+    assert "+0 with each seed" in str(found)
+    assert "[0, 0]" not in str(found)
+
+
 def test_html_escapes_names(compared):
     runs = {"<script>": dict(zip(["<b>", "x", "y"], compared.runs["environment"].values(), strict=True))}
     seconds = {"<script>": dict.fromkeys(["<b>", "x", "y"], 0.1)}

@@ -58,6 +58,7 @@ def compare(
         jobs: number of processes, as in `replicate`.
         baseline: name of the policy to which the others are compared. The default is the best in each environment.
         by: regret that says which policy is best and which one wins with a seed: "cumulative" or "simple".
+            Under noise "simple" ranks who played a good point, and not who knows it.
 
     Raises:
         InvalidInput: a policy and an environment do not fit, a name or a seed is there twice, or nothing is given. The

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 
-from .._utils.checks import integer, number
+from .._utils.checks import LARGEST_REWARD, integer, number
 from .regret_bounds import ANTI_CONCENTRATION, gp_ucb_regret_bound, sum_of_deviations_bound
 
 
@@ -88,9 +88,11 @@ def gp_ts_sdf_regret_bound(
 
     k(x, x) <= 1 is assumed. As in `gp_ts_regret_bound`, the proof divides by p - 1/t^2, which is negative for t <= 4.
     """
-    rho, B = _probability(answer_probability), number("norm_bound", norm_bound, low=0.0)
+    rho, B = _probability(answer_probability), number("norm_bound", norm_bound, low=0.0, high=LARGEST_REWARD)
     delta = number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    largest = number("log_size", log_size, low=0.0, why="It is the logarithm of a number of points.")
+    largest = number(
+        "log_size", log_size, low=0.0, high=LARGEST_REWARD, why="It is the logarithm of a number of points."
+    )
     summed = _widths_by_deviations(rounds, beta, information_gain, window, reward_bound, regularization)
     spread = 1.0 + math.sqrt(2.0 * (largest + 2.0 * math.log(rounds)))  # c_t / nu_t
     c = spread * (window * reward_bound / min(_ridge(regularization, rounds), 1.0) + beta)
@@ -157,9 +159,9 @@ def _widths_by_deviations(
     regularization: float | None,
 ) -> float:
     """Returns an upper bound of sum_{t <= T} nu_t sigma_{t-1}(x_t) (proof of Theorem 2, eq. 12 and 13)."""
-    beta = number("beta", beta, low=0.0, why="It multiplies the standard deviation.")
+    beta = number("beta", beta, low=0.0, high=LARGEST_REWARD, why="It multiplies the standard deviation.")
     m = number("window", window, low=0.0, why="It is how many further questions an answer is waited for.")
-    reward_bound = number("reward_bound", reward_bound, low=0.0)
+    reward_bound = number("reward_bound", reward_bound, low=0.0, high=LARGEST_REWARD)
     ridge = _ridge(regularization, rounds)
     deviations = sum_of_deviations_bound(rounds, information_gain=information_gain, regularization=ridge)
     squares = deviations**2 / rounds  # C1^2 gamma_T, a bound of the sum of variances: eq. 12 squared

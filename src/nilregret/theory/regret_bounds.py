@@ -121,7 +121,9 @@ def gp_ts_regret_bound(
     """
     T, B = _rounds(rounds), number("norm_bound", norm_bound, low=0.0, high=LARGEST_REWARD)
     delta = number("delta", delta, low=LEAST_DELTA, high=1.0, open_high=True)
-    largest = number("log_size", log_size, low=0.0, why="It is the logarithm of a number of points.")
+    largest = number(
+        "log_size", log_size, low=0.0, high=LARGEST_REWARD, why="It is the logarithm of a number of points."
+    )
     size = math.sqrt(max(_prior_variance(prior_variance), 1.0))
     B *= size  # |f(x)| <= ||f||_k k(x, x)^{1/2}
     c = _width(width) * (1.0 + math.sqrt(2.0 * (largest + 2.0 * math.log(T))))  # Definition 1
