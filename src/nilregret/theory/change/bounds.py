@@ -25,6 +25,10 @@ def regret_exponent(alpha: float, dimension: int) -> float:
     """Returns (2 alpha + 3 d(d+1)) / (4 alpha + 2 d(d+1)), the power of each period's length in the regret.
 
     It is 1/2 for infinite alpha.
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.regret_exponent(2.5, 1), 3)
+    0.786
     """
     detection_exponent(alpha, dimension)  # checks both
     pairs = dimension * (dimension + 1)
@@ -41,6 +45,10 @@ def pairs_to_detect(distance: float, *, alpha: float, dimension: int, level: flo
         alpha: smoothness of the kernel, possibly infinite.
         dimension: d.
         level: C (F^2 + x^2 g^2), the constant of the threshold (`threshold_level`, or a calibrated one).
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.pairs_to_detect(0.5, alpha=2.5, dimension=1, level=2.6), 1)
+    13.7
     """
     squared = number("distance", distance, low=0.0, open_low=True, why="Equal functions cannot be told apart.")
     ratio = number("level", level, low=0.0, open_low=True) / squared
@@ -61,6 +69,12 @@ def gp_ucb_cpd_regret_rate(
         dimension: d.
         distance: Delta^2, reward units squared.
         constant: multiplier of the order.
+
+    >>> import nilregret as nr
+    >>> given = {"alpha": 2.5, "dimension": 1, "distance": 0.5}
+    >>> short = nr.theory.gp_ucb_cpd_regret_rate([1000, 1000], **given)
+    >>> round(nr.theory.gp_ucb_cpd_regret_rate([2000, 2000], **given) / short, 2)
+    2.24
     """
     lengths, exponent = _lengths(periods), regret_exponent(alpha, dimension)
     squared = number("distance", distance, low=0.0, open_low=True, why="Equal functions cannot be told apart.")
@@ -105,6 +119,13 @@ def gp_ucb_cpd_regret_bound(
 
     Raises:
         InvalidInput: if the periods break (A.6).
+
+    >>> import nilregret as nr
+    >>> given = {"alpha": 2.5, "dimension": 1, "noise": 0.05, "norm_bound": 1.0, "pairs": 14.0}
+    >>> short = nr.theory.gp_ucb_cpd_regret_bound([50_000, 50_000], constant=1.0, **given)
+    >>> long = nr.theory.gp_ucb_cpd_regret_bound([100_000, 100_000], constant=1.0, **given)
+    >>> round(long / short, 2)
+    1.88
     """
     lengths, exponent = _lengths(periods), regret_exponent(alpha, dimension)
     T, F = sum(lengths), number("norm_bound", norm_bound, low=0.0)
