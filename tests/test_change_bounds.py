@@ -84,9 +84,15 @@ def test_the_bound_is_a_7(alpha, d):
     assert bound(largest_regret=0.0) == pytest.approx(learned)
 
 
+def test_the_bound_has_no_constant_of_its_own():
+    """The paper gives no D for which (A.7) is proved."""
+    with pytest.raises(TypeError, match="constant"):
+        nr.theory.gp_ucb_cpd_regret_bound([60_000], alpha=2.5, dimension=1, noise=0.1, norm_bound=1.0, pairs=5.0)
+
+
 def test_periods_too_short_for_a_detection_are_refused():
     """(A.6) with xi = 1: 3 n* sqrt(2 max T_i) <= min T_i."""
-    arguments = {"alpha": 2.5, "dimension": 1, "noise": 0.1, "norm_bound": 1.0, "exploration": 1.0}
+    arguments = {"alpha": 2.5, "dimension": 1, "noise": 0.1, "norm_bound": 1.0, "exploration": 1.0, "constant": 1.0}
     least = 3 * 5.0 * math.sqrt(2 * 10_000)
     enough = [10_000, math.ceil(least)]
     assert nr.theory.gp_ucb_cpd_regret_bound(enough, pairs=5.0, **arguments) > 0

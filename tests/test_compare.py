@@ -153,7 +153,7 @@ OTHER = nr.gp_ucb(nr.Arms.grid(0, 2, 20), KERNEL, noise=0.1)
         ({"policies": {}}, "nothing to compare"),
         ({"policies": {3: POLICIES["EI"]}}, "has the name 3"),
         ({"policies": {"a": "EI"}}, r"\[a\] `policy` must be made by an algorithm"),
-        ({"policies": {"a": lambda: 3}}, r"\[a\] `policy` must be made by an algorithm"),
+        ({"policies": {"a": lambda: 3}}, r"\[a\] \[environment\] \[seed 0\] `policy` must be made by an algorithm"),
         ({"environments": 3}, "must be an `Environment`"),
         ({"environments": {"a": 3}}, "has 3 under 'a'"),
         ({"environments": []}, "nothing to play in"),
@@ -178,11 +178,40 @@ def test_a_world_that_does_not_follow_the_seed_is_refused():
         nr.compare(POLICIES, lambda seed: world(seed + rng.integers(10**6)), rounds=2, seeds=[1, 2])
 
 
+def test_so_is_one_on_a_box():
+    rng, box = np.random.default_rng(0), nr.Box(0, 1)
+    policies = {"EI": nr.expected_improvement(box, nr.Matern(2.5, 0.2), noise=0.1)}
+
+    def fresh(_):
+        slope = rng.normal()
+        return nr.Environment(lambda x: slope * x[:, 0], domain=box)
+
+    with pytest.raises(InvalidInput, match="two different environments for seed 1"):
+        nr.compare(policies, fresh, rounds=2, seeds=[1])
+
+
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.nightly)])
+def test_errors_of_later_seeds_name_policy_environment_and_seed(jobs):
+    other = nr.gp_ucb(nr.Arms.grid(0, 2, 5), KERNEL, noise=0.1)
+    with pytest.raises(InvalidInput, match=r"^\[odd\] \[environment\] \[seed 3\] The policy and the environment have"):
+        nr.compare({"odd": lambda seed: [POLICIES["EI"], other][seed // 3]}, world, rounds=2, seeds=[1, 3], jobs=jobs)
+    with pytest.raises(IndexError) as found:
+        nr.compare({"bad": lambda seed: [POLICIES["EI"]][seed // 3]}, world, rounds=2, seeds=[1, 3], jobs=jobs)
+    assert found.value.__notes__ == ["[seed 3]", "[bad][environment]"]
+
+
 def test_a_warning_names_the_policy_at_the_line_of_the_call():
     env = nr.Environment(lambda x: 50.0 * x[:, 0], domain=ARMS, noise=0.1)
     with pytest.warns(NoRegretWarning, match=r"^EI: ") as found:
         nr.compare({"EI": POLICIES["EI"]}, env, rounds=12, seeds=[1, 2])
     assert found[0].filename == __file__
+
+
+def test_a_difference_that_is_the_same_with_each_seed_has_no_interval():
+    env = nr.Environment(lambda x: 0.0 * x[:, 0], domain=ARMS)
+    found = nr.compare({name: POLICIES[name] for name in ("EI", "greedy")}, env, rounds=2, seeds=range(3))
+    assert "+0 with each seed" in str(found)
+    assert "[0, 0]" not in str(found)
 
 
 def test_html_escapes_names(compared):

@@ -72,6 +72,11 @@ def test_the_reference_lists_every_public_name_once():
         assert missing == []
 
 
+@pytest.mark.parametrize("room", [nilregret.theory, nilregret.storage], ids=["theory", "storage"])
+def test_every_public_name_shows_an_example(room):
+    assert [name for name in room.__all__ if ">>> " not in getattr(room, name).__doc__] == []
+
+
 def test_what_decided_a_part_of_auto_is_on_the_page_that_its_table_names():
     rows = re.findall(r"^\| .+\|$", inspect.cleandoc(nilregret.auto.__doc__), re.M)
     named = [name for row in rows for name in re.findall(r'"([A-Z][a-z ]+)"', row.split("|")[-2])]

@@ -383,6 +383,20 @@ def test_the_bound_of_gp_ts_for_other_prior_variances():
     assert nr.theory.gp_ts_regret_bound(T, prior_variance=0.5, **given) == nr.theory.gp_ts_regret_bound(T, **given)
 
 
+@pytest.mark.parametrize(
+    ("bound", "more"),
+    [
+        (nr.theory.gp_ts_regret_bound, {"width": 3.0}),
+        (nr.theory.gp_ts_sdf_regret_bound, {"beta": 3.0, "window": 3}),
+    ],
+)
+def test_bounds_of_huge_decision_sets_do_not_overflow(bound, more):
+    more |= {"information_gain": 5.0, "norm_bound": 1.0}
+    assert math.isfinite(bound(100, log_size=1e100, **more))
+    with pytest.raises(nr.errors.InvalidInput, match="`log_size`"):
+        bound(100, log_size=1e308, **more)
+
+
 def test_gp_ucb_keeps_its_promise():
     """Theorem 1 holds in a run with probability 0.9 at least: fewer than 3 of 5 have probability below 0.01."""
     domain, rounds, noise = nr.Arms.grid(0, 1, 30), 60, 0.2

@@ -68,6 +68,35 @@ def test_a_misspelt_name_gets_a_hint(misspelt, meant):
         getattr(nr, misspelt)
 
 
+@pytest.mark.parametrize(
+    ("call", "misspelt", "meant"),
+    [
+        (lambda: nr.auto(nr.Box(0, 1), paralel=4), "paralel", "parallel"),
+        (lambda: nr.minimize(abs, nr.Box(0, 1), trails=3), "trails", "trials"),
+        (lambda: nr.Study(None, gaol="minimize"), "gaol", "goal"),
+        (lambda: nr.OnAverage(stp=1), "stp", "step"),
+        (lambda: nr.compare({}, {}, roundz=3), "roundz", "rounds"),
+        (lambda: nr.kernels.Matern(2.5, lengthscal=1), "lengthscal", "lengthscale"),
+        (lambda: nr.plots.history(None, paht="x.png"), "paht", "path"),
+        (lambda: nr.theory.gp_ucb_regret_bound(10, widht=3), "widht", "width"),
+    ],
+)
+def test_a_misspelt_keyword_gets_a_hint(call, misspelt, meant):
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{misspelt}'. Did you mean '{meant}'"):
+        call()
+
+
+def test_a_function_with_hints_is_the_function_itself_to_other_processes():
+    assert pickle.loads(pickle.dumps(nr.auto)) is nr.auto
+    assert nr.kernel_for is nr.kernels.kernel_for
+
+
+def test_an_error_inside_a_call_gets_no_hint():
+    study = nr.Study(nr.auto(nr.Box(0, 1)))
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'trails'$"):
+        nr.run(study, abs, trials=1, callbacks=[lambda *_: (lambda: None)(trails=1)])
+
+
 def test_a_traceback_has_one_hint():
     try:
         _ = nr.minimise

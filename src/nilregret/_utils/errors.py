@@ -14,7 +14,10 @@ __all__ = [
 ]
 
 import sys
+import warnings
 from typing import Self
+
+PACKAGE = f"{__name__.partition('.')[0]}."
 
 
 def __dir__() -> list[str]:
@@ -123,6 +126,16 @@ class NoRegretWarning(UserWarning):
     >>> import warnings
     >>> warnings.filterwarnings("ignore", category=nr.errors.NoRegretWarning)
     """
+
+
+def warn(sentence: str) -> None:
+    """Gives a `NoRegretWarning` at the line outside this package that led to it."""
+    import inspect
+
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith(PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(NoRegretWarning(sentence), stacklevel=level)
 
 
 # Tracebacks name the module that users import. cloudpickle copies classes whose module is not loaded, so it is.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import resolve_name
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from .keywords import did_you_mean, hinting
 
 if TYPE_CHECKING:
     from importlib.abc import Loader, MetaPathFinder
@@ -45,6 +46,7 @@ def public(
             # Without `name` of the error, a traceback adds no second hint.
             module = sys.modules[package]
             raise AttributeError(f"module {package!r} has no attribute {name!r}{_hint(name, names, also)}", obj=module)
+        found = hinting(found)
         setattr(sys.modules[package], name, found)
         return found
 
@@ -71,8 +73,7 @@ def _hint(name: str, names: list[str], also: tuple[str, ...]) -> str:
     if name.startswith("__"):
         return ""
     known = [*names, *(each for other in also for each in import_module(other).__all__)]
-    close = get_close_matches(name, known, n=1)
-    return f". Did you mean {close[0]!r}?" if close else ""
+    return did_you_mean(name, known)
 
 
 def _loaded(module: str, name: str) -> Any:
@@ -104,7 +105,7 @@ class PublicModules(_FinderAndLoader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Returns the module at its place, which keeps the spec that it has."""
-        module = import_module(self._places[spec.name])
+        module: ModuleType = hinting(import_module(self._places[spec.name]))
         spec.loader_state = module.__spec__
         return module
 

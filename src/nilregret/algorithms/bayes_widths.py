@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-import warnings
 
 import numpy as np
 
 from .._utils.checks import number, one_of, shown
-from .._utils.errors import InvalidInput, NoRegretWarning
+from .._utils.errors import InvalidInput, warn
 from ..domains.domain import Box, Domain, count_of_points, enclosing_box
 from ..kernels import Kernel, domains
 from ..policy.policy import check_model
@@ -111,20 +109,10 @@ def _warn_of_rough_samples(kernel: Kernel, *, by_name: bool) -> None:
             "sup |df/dx_j| > L has a probability of at most a exp(-(L / b)^2). Without `width` one that is not proved "
             "is used."
         )
-    warnings.warn(
+    warn(
         f"{what} The width used is for slopes between points a thousandth of a side apart, and nothing is proved for "
-        "it (`valid_for` is 'none'). Use nu = 2.5, or give `a` and `b`.",
-        NoRegretWarning,
-        stacklevel=_caller_level(),
+        "it (`valid_for` is 'none'). Use nu = 2.5, or give `a` and `b`."
     )
-
-
-def _caller_level() -> int:
-    """Returns the `stacklevel` of the first frame outside this package."""
-    frame, level = inspect.currentframe(), 0
-    while frame is not None and str(frame.f_globals.get("__name__")).startswith(str(__package__)):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def bounds_without_theorem(

@@ -8,6 +8,7 @@ from inspect import Parameter, signature
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
 from .._utils.errors import InvalidInput
+from .._utils.keywords import did_you_mean
 from ..domains.domain import Domain
 from ..domains.search.boxes import PointSearch
 from ..domains.typed import D
@@ -141,11 +142,8 @@ def _unexpected(algorithm: str, keyword: str, known: Iterable[str], fills: dict[
             "there.",
             advice=f"Say `policy.using({keyword}=...)`.",
         )
-    from difflib import get_close_matches
-
-    close = get_close_matches(keyword, known, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return TypeError(f"{algorithm}() got an unexpected keyword argument {keyword!r}.{hint}")
+    hint = did_you_mean(keyword, known) or "."
+    return TypeError(f"{algorithm}() got an unexpected keyword argument {keyword!r}{hint}")
 
 
 def build(

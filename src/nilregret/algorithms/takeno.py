@@ -48,8 +48,8 @@ def irgp_ucb(
     """IRGP-UCB: argmax mu_{t-1} + zeta_t^{1/2} sigma_{t-1} with zeta_t drawn anew (Takeno, Inatsu & Karasuyama 2023).
 
     On N arms zeta_t = 2 log(N / 2) + E_t, with E_t exponential of mean 2. The mean regret over f, noise and draws is at
-    most sqrt(C_1 (2 + 2 log(N / 2)) T gamma_T), and the width does not grow with t. No bound that holds with
-    probability 1 - delta is proved. `study.bounds` are those of `gp_ucb`, which hold for all decisions.
+    most sqrt(C (2 + 2 log(N / 2)) T gamma_T), with C = 2 / log(1 + noise^-2). The width does not grow with t. No bound
+    that holds with probability 1 - delta is proved. `study.bounds` are those of `gp_ucb`, which hold for all decisions.
 
     Args:
         domain, kernel, noise, regularization, slots: see `gp_ucb`.

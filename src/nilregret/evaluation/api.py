@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, LARGEST_SEED, LEAST_DELTA, Array, integer, number, shown
-from .._utils.errors import InvalidInput, NoRegretWarning
+from .._utils.errors import InvalidInput, warn
 from ..study.study import Study
 from .diagnostics import cautions, check_of, covered
 from .estimators import ESTIMATORS, Estimator, effective_sample_size, estimates
@@ -90,7 +89,7 @@ def evaluate(
     target = target_of(policy, found, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
     result = _evaluated(found, target, estimator=estimator, delta=delta, bounds=bounds, least=least, most=most)
     for sentence in result.cautions:
-        warnings.warn(NoRegretWarning(sentence), stacklevel=2)
+        warn(sentence)
     return result
 
 

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,7 +31,7 @@ from .._utils.checks import (
     settle,
     shown,
 )
-from .._utils.errors import InvalidInput, NoRegretWarning
+from .._utils.errors import InvalidInput, warn
 from .._utils.serialize import described
 from ..kernels import Kernel, check_kernel
 from .likelihood import Data, Evaluated, Marginal, checked, merged
@@ -196,7 +195,7 @@ def fit(
     theta = _given(problem, noise, fit_noise)
     reason = _nothing_to_fit(problem.data, rewards, fewest)
     if reason:
-        warnings.warn(NoRegretWarning(reason), stacklevel=2)
+        warn(reason)
         return problem.result(theta, converged=False, message=reason)
     if not fit_noise:
         problem = replace(problem, prior=problem.prior.with_noise(theta[-1]))

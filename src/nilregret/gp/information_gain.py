@@ -170,6 +170,10 @@ def effective_dimension(kernel: Kernel, points: Arms | npt.ArrayLike, regulariza
         kernel: prior covariance.
         points: the T points played, `(T, d)`, with repeats, in any order.
         regularization: lambda, reward units squared.
+
+    >>> import nilregret as nr
+    >>> nr.theory.effective_dimension(nr.SquaredExponential(0.2), nr.Arms.grid(0, 1, 50), 0.01)
+    6
     """
     ridge = number("regularization", regularization, low=0.0, open_low=True)
     check_kernel("kernel", kernel)
@@ -213,6 +217,11 @@ class GreedyDesign:
         kernel: prior covariance.
         points: the arms, `Arms` or `(N, d)`. With contexts, one row for every (context, arm).
         regularization: lambda, reward units squared.
+
+    >>> import nilregret as nr
+    >>> design = nr.theory.GreedyDesign(nr.SquaredExponential(0.2), nr.Arms.grid(0, 1, 11), 0.01)
+    >>> design.order(3)
+    array([ 0, 10,  5])
     """
 
     def __init__(self, kernel: Kernel, points: Arms | npt.ArrayLike, regularization: float) -> None:
@@ -282,6 +291,11 @@ class Spectrum:
         eigenvalues: eigenvalues of the kernel matrix, `(r,)`, in any order. Zeros may be left out.
         regularization: lambda, reward units squared.
         residual: largest diagonal entry of the part of the kernel matrix that the eigenvalues leave out.
+
+    >>> import nilregret as nr
+    >>> spectrum = nr.theory.Spectrum([3.0, 1.0], 0.1)
+    >>> round(spectrum.gain(10), 2)
+    4.47
     """
 
     def __init__(self, eigenvalues: npt.ArrayLike, regularization: float, *, residual: float = 0.0) -> None:

@@ -6,19 +6,18 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, final
-
-import numpy as np
+from typing import Any, Literal, ParamSpec, TypeVar, final
 
 from .._utils.checks import integer, one_of, shown
-from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning
-from ..domains.domain import Arms
+from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning, warn
 from ..study.direction import AnyPolicy, check_policy
 from .comparison import Comparison
 from .environments import Environment
 from .results import Run
-from .runner import MOST_ROUNDS, called, checked_seeds, replicated, simulated
+from .runner import MOST_ROUNDS, called, check_fit, checked_seeds, replicated, simulated
 
+P = ParamSpec("P")
+R = TypeVar("R")
 PolicyOrMaker = AnyPolicy | Callable[..., AnyPolicy]
 EnvironmentOrMaker = Environment | Callable[..., Environment]
 
@@ -59,10 +58,11 @@ def compare(
         jobs: number of processes, as in `replicate`.
         baseline: name of the policy to which the others are compared. The default is the best in each environment.
         by: regret that says which policy is best and which one wins with a seed: "cumulative" or "simple".
+            Under noise "simple" ranks who played a good point, and not who knows it.
 
     Raises:
         InvalidInput: a policy and an environment do not fit, a name or a seed is there twice, or nothing is given. The
-            error names the policy and the environment.
+            error names the policy, the environment and the seed. An error of a function of yours has a note with them.
     """
     rounds, listed_seeds = integer("rounds", rounds, low=1, high=MOST_ROUNDS), checked_seeds(seeds)
     if len(set(listed_seeds)) < len(listed_seeds):
@@ -79,15 +79,15 @@ def compare(
     seconds: dict[str, dict[str, float]] = {name: {} for name in worlds}
     for name, world in worlds.items():
         if jobs == 1:
-            world.prepare(listed_seeds)
+            _named(world.prepare, name)(listed_seeds)
         for policy, made in contenders.items():
             began = time.perf_counter()
-            runs[name][policy], unsaid = replicated(
+            runs[name][policy], unsaid = _named(replicated, policy, name)(
                 _Contender(made, world), world, rounds, seeds=listed_seeds, jobs=jobs
             )
             seconds[name][policy] = (time.perf_counter() - began) / (rounds * len(listed_seeds))
             for sentence in unsaid.values():
-                warnings.warn(NoRegretWarning(f"{policy}: {sentence}"), stacklevel=2)
+                warn(f"{policy}: {sentence}")
         world.forget()
     return Comparison(runs=runs, seeds=tuple(listed_seeds), rounds=rounds, seconds=seconds, baseline=baseline, by=by)
 
@@ -112,7 +112,7 @@ class _Worlds:
         """Returns the environment of a seed, made anew if a function makes it."""
         if isinstance(self._given, Environment):
             return self._given
-        made = called(self._given, seed)
+        made = _named(called, f"seed {seed}")(self._given, seed)
         if not isinstance(made, Environment):
             raise InvalidInput(f"The function for seed {seed} returned {shown(made)}: it must return an `Environment`.")
         return made
@@ -139,11 +139,13 @@ class _Contender:
         self._given, self._worlds = given, worlds
 
     def __call__(self, seed: int) -> AnyPolicy:
-        given = self._given
-        if not callable(given):
-            return given
-        made = given(env=self._worlds(seed)) if _takes_environment(given) else called(given, seed)
-        check_policy(made)
+        return _named(self._fitting, f"seed {seed}")(self._worlds(seed), seed)
+
+    def _fitting(self, env: Environment, seed: int) -> AnyPolicy:
+        made = self._given
+        if callable(made):
+            made = made(env=env) if _takes_environment(made) else called(made, seed)
+        check_fit(made, env)
         return made
 
 
@@ -209,16 +211,19 @@ def _unique(what: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _named(check: Callable[..., Any], *places: str) -> Callable[..., Any]:
-    """Returns the function with names before the text of its errors."""
+def _named(check: Callable[P, R], *places: str) -> Callable[P, R]:
+    """Returns the function with names before the text of its errors, or in a note to errors of a user's function."""
 
-    def checked(*args: Any, **options: Any) -> Any:
+    def checked(*args: P.args, **options: P.kwargs) -> R:
         try:
             return check(*args, **options)
         except NoRegretError as error:
             for place in reversed(places):
                 error = error.within(place)
             raise error from None
+        except Exception as error:
+            error.add_note("".join(f"[{place}]" for place in places))
+            raise
 
     return checked
 
@@ -226,7 +231,7 @@ def _named(check: Callable[..., Any], *places: str) -> Callable[..., Any]:
 def _check(name: str, world: _Worlds, contenders: Mapping[str, PolicyOrMaker], seed: int) -> None:
     """Plays one round of each policy, so that errors come before the long part and no import is in its time."""
     env = _named(world, name)(seed)
-    if not _alike(env, _named(world.fresh, name)(seed)):
+    if not env.agrees(_named(world.fresh, name)(seed)):
         raise InvalidInput(
             f"[{name}] The function returned two different environments for seed {seed}, so that policies would not "
             "be compared in the same world: draw everything from `np.random.default_rng(seed)`."
@@ -234,13 +239,5 @@ def _check(name: str, world: _Worlds, contenders: Mapping[str, PolicyOrMaker], s
     for policy, given in contenders.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoRegretWarning)
-            made = _named(_Contender(given, world), policy)(seed)
+            made = _named(_Contender(given, world), policy, name)(seed)
             _named(simulated, policy, name)(made, env, 1, seed=seed)
-
-
-def _alike(env: Environment, other: Environment) -> bool:
-    """Returns False if the tables of expected rewards differ. Environments without tables are taken to be alike."""
-    if env is other or env.contexts is not None or not isinstance(env.domain, Arms) or env.domain != other.domain:
-        return env is other or env.domain == other.domain
-    tables = [each.table(0) for each in (env, other)]
-    return any(table is None for table in tables) or np.array_equal(tables[0][0], tables[1][0])  # type: ignore[index]

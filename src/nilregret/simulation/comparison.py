@@ -47,7 +47,7 @@ class Row(NamedTuple):
         cumulative_difference: mean paired difference to the reference.
         cumulative_lower: lower end of its 95% interval.
         cumulative_upper: upper end.
-        simple_regret: mean over the seeds. Infinite if some run had no answer.
+        simple_regret: mean over the seeds of the least regret of a played point. Infinite if some run had no answer.
         simple_error: standard error of the mean.
         simple_difference: mean paired difference to the reference.
         simple_lower: lower end of its 95% interval.
@@ -286,7 +286,9 @@ def _in_words(difference: float, lower: float, upper: float) -> str:
     if math.isnan(lower) or math.isnan(upper):
         return "" if math.isnan(difference) else f"{difference:+.3g}"
     size = upper - lower
-    if size < 1e-4 and size > 0.0:
+    if size == 0.0:
+        return f"{difference:+.3g} with each seed"
+    if size < 1e-4:
         return f"{difference:+.1e} [{lower:.1e}, {upper:.1e}]"
     places = _digits(size)
     return f"{difference:+,.{places}f} [{lower:,.{places}f}, {upper:,.{places}f}]"

@@ -145,7 +145,10 @@ class Run:
 
     @property
     def simple_regret(self) -> Array:
-        """Smallest regret of the rounds with a known answer so far, `(T,)`."""
+        """Smallest regret of the rounds with a known answer so far, `(T,)`.
+
+        Under noise nobody knows which round that is. A recommended point, such as `study.best()`, may be worse.
+        """
         return metrics.simple_regret(self.regret, answered_by=self.answered_by)
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
@@ -14,7 +13,7 @@ import numpy as np
 
 from .._utils.blas import one_thread
 from .._utils.checks import LARGEST_SEED, integer, listed, many, shown
-from .._utils.errors import InvalidInput, NoRegretWarning
+from .._utils.errors import InvalidInput, warn
 from .._utils.executors import check_executor, results_of
 from ..policy.policy import Policy
 from ..slots.switching import Switching
@@ -71,12 +70,25 @@ def _warn(unsaid: dict[str, str]) -> None:
     """Warns of each kind once, at the line that called `simulate` or `replicate`."""
     for kind, sentence in unsaid.items():
         if kind != "multipliers" or "saturated" not in unsaid:  # The warning about saturation includes the other one.
-            warnings.warn(NoRegretWarning(sentence), stacklevel=3)
+            warn(sentence)
 
 
 def simulated(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) -> tuple[Run, dict[str, str]]:
     """Returns the run, and the warnings of its study by kind."""
     rounds = integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+    check_fit(policy, env)
+    # With one BLAS thread sums do not depend on the number of processors, and small matrices are faster.
+    if isinstance(policy, Policy) and policy.switching is not None:
+        with one_thread:
+            return simulate_lazily(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
+    with one_thread:
+        simulation = Simulation(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
+        run, unsaid = simulation.run(), simulation.player.held_warnings
+    return run, unintended(env, unsaid)
+
+
+def check_fit(policy: AnyPolicy, env: Environment) -> None:
+    """Raises `InvalidInput` if the policy cannot play in the environment."""
     check_policy(policy)
     if not isinstance(env, Environment):
         raise InvalidInput(f"`simulate` takes a policy and an environment, not {shown(env)}.")
@@ -89,14 +101,6 @@ def simulated(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) ->
             f"The policy has {many(policy.constraint_count, 'constraint')} and the environment {env.constraint_count}: "
             "without their values nothing would be learned. Give the environment `constraints=`."
         )
-    # With one BLAS thread sums do not depend on the number of processors, and small matrices are faster.
-    if isinstance(policy, Policy) and policy.switching is not None:
-        with one_thread:
-            return simulate_lazily(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
-    with one_thread:
-        simulation = Simulation(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
-        run, unsaid = simulation.run(), simulation.player.held_warnings
-    return run, unintended(env, unsaid)
 
 
 def replicate(

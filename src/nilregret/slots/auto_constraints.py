@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
-from .._utils.errors import InvalidInput, NoRegretWarning
+from .._utils.errors import InvalidInput, warn
 from ..kernels import kernel_for
 from .base import Policy
 from .constraints import Constraints, OnAverage
@@ -30,9 +29,7 @@ def parts_for_constraints(constraints: Constraints, policy: Policy) -> dict[str,
         if fits is not None and fits.noise == "unknown":
             if constraints.noise is None:
                 raise InvalidInput(f"{NOTHING_FITTED}, and it certifies by the noise that is told. {GIVE_NOISE}")
-            warnings.warn(
-                f"{NOTHING_FITTED}: rewards are taken to vary by 1. {GIVE_NOISE}", NoRegretWarning, stacklevel=4
-            )
+            warn(f"{NOTHING_FITTED}: rewards are taken to vary by 1. {GIVE_NOISE}")
         return {"constraints": constraints, "explore": NoExploration(), "refit": None}
     parts: dict[str, Any] = {"constraints": constraints}
     if constraints.kernel is None:  # The units of a constraint have nothing to do with those of the reward.

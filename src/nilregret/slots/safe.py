@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, final
@@ -18,7 +17,7 @@ from typing import Any, ClassVar, Literal, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, finite_array, number, one_of, settle
-from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning
+from .._utils.errors import InvalidInput, NoRegretError, warn
 from .._utils.serialize import described
 from ..domains.coordinates import named_points
 from ..domains.domain import Domain
@@ -203,7 +202,7 @@ class Safe(Constraints):
                 )
                 if self.scale != "kernel":
                     raise refusal
-                warnings.warn(NoRegretWarning(refusal.what), stacklevel=2)  # Stored studies must still open.
+                warn(refusal.what)  # Stored studies must still open.
 
     def begin(self) -> DualState:
         """Returns a state without plays, with all of delta."""

@@ -26,6 +26,13 @@ class StoredStudy(NamedTuple):
         seed: a whole number of any size.
         about: facts, JSON.
         created_at: Unix seconds.
+
+    >>> import nilregret as nr
+    >>> from nilregret.storage import MemoryStorage
+    >>> records = MemoryStorage()
+    >>> study = nr.Study(nr.auto(nr.Box(0, 1)), storage=records, name="a", goal="minimize")
+    >>> records.find("a").goal
+    'minimize'
     """
 
     id: int
@@ -50,6 +57,14 @@ class News(NamedTuple):
             still right.
         stamp: identifies the record. Each change gives a new stamp, and two different records have different ones.
         arms: every change of arms not earlier than the last known event, in order. Empty likewise.
+
+    >>> import nilregret as nr
+    >>> from nilregret.storage import MemoryStorage
+    >>> records = MemoryStorage()
+    >>> study = nr.Study(nr.auto(nr.Box(0, 1)), storage=records, name="a")
+    >>> _ = study.ask()
+    >>> len(records.news(records.find("a"), since=0, stamp="").trials)
+    1
     """
 
     trials: Sequence[Trial]
@@ -63,6 +78,12 @@ class Change(NamedTuple):
     Attributes:
         before: the earlier version, or None for a new trial.
         after: the new version.
+
+    >>> import nilregret as nr
+    >>> from nilregret.storage import Change
+    >>> study = nr.Study(nr.auto(nr.Box(0, 1)))
+    >>> Change(before=None, after=study.ask()).after.state
+    'pending'
     """
 
     before: Trial | None
@@ -79,6 +100,13 @@ class Summary(NamedTuple):
         abandoned: number of abandoned trials without a later answer.
         best: best reward told, without trials that are known to violate a constraint, or None.
         last_at: time of the last question or answer, Unix seconds, or None without trials.
+
+    >>> import nilregret as nr
+    >>> from nilregret.storage import Summary
+    >>> study = nr.Study(nr.auto(nr.Box(0, 1)))
+    >>> _ = study.tell(study.ask(), 0.5)
+    >>> Summary.of(study.trials, "maximize").best
+    0.5
     """
 
     trials: int = 0
@@ -137,6 +165,13 @@ class ListedStudy(NamedTuple):
         goal: "maximize" or "minimize".
         created_at: Unix seconds.
         summary: of its trials.
+
+    >>> import nilregret as nr
+    >>> from nilregret.storage import MemoryStorage
+    >>> records = MemoryStorage()
+    >>> study = nr.Study(nr.auto(nr.Box(0, 1)), storage=records, name="a")
+    >>> [listed.name for listed in records.listed()]
+    ['a']
     """
 
     id: int
@@ -152,7 +187,16 @@ def _admitted(trial: Trial) -> float | None:
 
 
 class Writer(ABC):
-    """A write transaction on one study. No other process writes to the study meanwhile."""
+    """A write transaction on one study. No other process writes to the study meanwhile.
+
+    >>> import nilregret as nr
+    >>> from nilregret.storage import MemoryStorage, Writer
+    >>> records = MemoryStorage()
+    >>> study = nr.Study(nr.auto(nr.Box(0, 1)), storage=records, name="a")
+    >>> with records.writing(records.find("a")) as writer:
+    ...     print(isinstance(writer, Writer))
+    True
+    """
 
     @abstractmethod
     def news(self, *, since: int, stamp: str) -> News:
@@ -230,6 +274,11 @@ class Storage(ABC):
     A study is found by its name. Its events are numbered 1, 2, ... without gaps. A storage does not check that: it
     keeps trials, and allows one writer at a time for each study. It raises `StorageError` and then leaves the record
     as it was. Several studies and threads may use one storage.
+
+    >>> import nilregret as nr
+    >>> from nilregret.storage import MemoryStorage, Storage
+    >>> isinstance(MemoryStorage(), Storage)
+    True
     """
 
     @property

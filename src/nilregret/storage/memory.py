@@ -28,7 +28,15 @@ class _StoredRecord:
 
 @final
 class MemoryStorage(Storage, KeepsNotes):
-    """A storage in this process alone: `Study(policy, storage=MemoryStorage(), name="a")`."""
+    """A storage in this process alone: `Study(policy, storage=MemoryStorage(), name="a")`.
+
+    >>> import nilregret as nr
+    >>> from nilregret.storage import MemoryStorage
+    >>> records = MemoryStorage()
+    >>> study = nr.Study(nr.auto(nr.Box(0, 1)), storage=records, name="a")
+    >>> records.names()
+    ['a']
+    """
 
     place = "memory"
     shared = False

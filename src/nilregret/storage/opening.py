@@ -14,6 +14,15 @@ def opened(storage: str | Storage, *, make: bool = True) -> Storage:
     Args:
         storage: URL or storage (see `Study`).
         make: if False, a missing file is an error.
+
+    >>> import nilregret as nr
+    >>> import tempfile
+    >>> from nilregret.storage import opened
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     records = opened(f"sqlite:///{folder}/studies.db")
+    ...     print(records.names())
+    ...     records.close()
+    []
     """
     return storage if isinstance(storage, Storage) else SqlStorage(storage, make=make)
 

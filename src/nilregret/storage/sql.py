@@ -64,6 +64,16 @@ class SqlStorage(Storage, KeepsNotes):
     Raises:
         InvalidInput: the URL cannot be used.
         StorageError: the database cannot be used, or is damaged.
+
+    >>> import nilregret as nr
+    >>> import tempfile
+    >>> from nilregret.storage import SqlStorage
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     records = SqlStorage(f"sqlite:///{folder}/studies.db")
+    ...     nr.Study(nr.auto(nr.Box(0, 1)), storage=records, name="a").close()
+    ...     print(records.names())
+    ...     records.close()
+    ['a']
     """
 
     shared = True

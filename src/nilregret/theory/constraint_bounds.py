@@ -81,6 +81,14 @@ def noiseless_constraints_bounds(
 
     If data are kept from epoch to epoch, the variances are smaller still. The bounds then hold too, if `width` is that
     of the last round of all and `regularization` is the current one.
+
+    >>> import nilregret as nr
+    >>> penalty = nr.slots.ExponentialPenalty(1.0)
+    >>> bounds = nr.theory.noiseless_constraints_bounds(
+    ...     100, 10, width=3.0, information_gain=5.0, gap=0.1, penalty=penalty
+    ... )
+    >>> round(bounds.regret), round(bounds.violation)
+    (2710, 337)
     """
     S, L = _sizes(epoch, epochs)
     m = integer("constraints", constraints, low=1)
@@ -111,6 +119,10 @@ def least_slack(
         information_gain: gamma_S, or an upper bound of it.
         constraints: m.
         delta: failure probability of the whole run.
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.least_slack(10_000, 20, noise=0.1, information_gain=5.0), 3)
+    0.053
     """
     setting = _Noisy(epoch, epochs, noise, information_gain, constraints, delta)
     return setting.reward_noise * setting.deviations / setting.S + 2.0 * setting.R * setting.sums / math.sqrt(setting.S)
@@ -150,6 +162,14 @@ def noisy_constraints_bounds(
 
     Raises:
         InvalidInput: if `slack` is at most `least_slack`, where the theorem says nothing.
+
+    >>> import nilregret as nr
+    >>> given = {"noise": 0.1, "norm_bound": 1.0, "information_gain": 5.0, "slack": 0.2, "step": 0.2}
+    >>> bounds = nr.theory.noisy_constraints_bounds(
+    ...     10_000, 20, largest_reward=1.0, largest_constraint=1.0, **given
+    ... )
+    >>> round(bounds.multipliers, 1)
+    16.0
     """
     setting = _Noisy(epoch, epochs, noise, information_gain, constraints, delta)
     B, mu = number("norm_bound", norm_bound, low=0.0), number("step", step, low=0.0, open_low=True)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 
-from .._utils.checks import integer, number
+from .._utils.checks import LARGEST_REWARD, integer, number
 from .regret_bounds import ANTI_CONCENTRATION, gp_ucb_regret_bound, sum_of_deviations_bound
 
 
@@ -49,6 +49,10 @@ def gp_ucb_sdf_regret_bound(
         regularization: lambda, by default 1 + 2/T.
 
     k(x, x) <= 1 is assumed.
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.gp_ucb_sdf_regret_bound(1000, beta=4.0, information_gain=10.0, window=5))
+    1649
     """
     rho = _probability(answer_probability)
     return 2.0 / rho * _widths_by_deviations(rounds, beta, information_gain, window, reward_bound, regularization)
@@ -87,10 +91,17 @@ def gp_ts_sdf_regret_bound(
         regularization: lambda, by default 1 + 2/T.
 
     k(x, x) <= 1 is assumed. As in `gp_ts_regret_bound`, the proof divides by p - 1/t^2, which is negative for t <= 4.
+
+    >>> import nilregret as nr
+    >>> given = {"information_gain": 10.0, "window": 5, "norm_bound": 1.0, "log_size": 5.0}
+    >>> f"{nr.theory.gp_ts_sdf_regret_bound(1000, beta=4.0, **given):.2g}"
+    '2.3e+06'
     """
-    rho, B = _probability(answer_probability), number("norm_bound", norm_bound, low=0.0)
+    rho, B = _probability(answer_probability), number("norm_bound", norm_bound, low=0.0, high=LARGEST_REWARD)
     delta = number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    largest = number("log_size", log_size, low=0.0, why="It is the logarithm of a number of points.")
+    largest = number(
+        "log_size", log_size, low=0.0, high=LARGEST_REWARD, why="It is the logarithm of a number of points."
+    )
     summed = _widths_by_deviations(rounds, beta, information_gain, window, reward_bound, regularization)
     spread = 1.0 + math.sqrt(2.0 * (largest + 2.0 * math.log(rounds)))  # c_t / nu_t
     c = spread * (window * reward_bound / min(_ridge(regularization, rounds), 1.0) + beta)
@@ -123,6 +134,11 @@ def gp_bucb_regret_bound(
         conditional_gain: C. For batches of b use gamma_{b-1} or `conditional_gain_bound`.
         compact: True for the width of Theorem 2, which adds 2.
         prior_variance: the largest k(x, x).
+
+    >>> import nilregret as nr
+    >>> given = {"width": 4.0, "information_gain": 10.0, "noise": 0.1}
+    >>> round(nr.theory.gp_bucb_regret_bound(1000, conditional_gain=0.5, **given))
+    868
     """
     gain = number("conditional_gain", conditional_gain, low=0.0, why="It is in nats.")
     bound = gp_ucb_regret_bound(
@@ -142,6 +158,10 @@ def conditional_gain_bound(batch: int, *, initial: int, information_gain: float)
         batch: b.
         initial: T_init.
         information_gain: gain of the T_init trials, as realised, or gamma_{T_init}.
+
+    >>> import nilregret as nr
+    >>> nr.theory.conditional_gain_bound(5, initial=20, information_gain=10.0)
+    2.0
     """
     further = integer("batch", batch, low=1) - 1
     gain = number("information_gain", information_gain, low=0.0, why="It is in nats.")
@@ -157,9 +177,9 @@ def _widths_by_deviations(
     regularization: float | None,
 ) -> float:
     """Returns an upper bound of sum_{t <= T} nu_t sigma_{t-1}(x_t) (proof of Theorem 2, eq. 12 and 13)."""
-    beta = number("beta", beta, low=0.0, why="It multiplies the standard deviation.")
+    beta = number("beta", beta, low=0.0, high=LARGEST_REWARD, why="It multiplies the standard deviation.")
     m = number("window", window, low=0.0, why="It is how many further questions an answer is waited for.")
-    reward_bound = number("reward_bound", reward_bound, low=0.0)
+    reward_bound = number("reward_bound", reward_bound, low=0.0, high=LARGEST_REWARD)
     ridge = _ridge(regularization, rounds)
     deviations = sum_of_deviations_bound(rounds, information_gain=information_gain, regularization=ridge)
     squares = deviations**2 / rounds  # C1^2 gamma_T, a bound of the sum of variances: eq. 12 squared

@@ -59,6 +59,10 @@ def information_gain_rate(
         t: number of observations.
         source: theorem for Matern kernels.
         constant: multiplier of the order.
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.information_gain_rate(nr.Matern(2.5, 0.2), 1, 1000), 1)
+    49.7
     """
     check_kernel("kernel", kernel)
     d = integer("dimension", dimension, low=1, why="It is the number of columns of a point.")

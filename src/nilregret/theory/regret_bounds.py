@@ -58,6 +58,10 @@ def gp_ucb_regret_bound(
         noise: sigma, the standard deviation of the noise. In this theorem lambda is sigma^2.
         compact: True for Theorem 2, which adds 2 for the error of the discretisation.
         prior_variance: s, the largest k(x, x), 1 in the paper. For another s, C1 = 8 s / log(1 + s / sigma^2).
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.gp_ucb_regret_bound(1000, width=4.0, information_gain=10.0, noise=0.1))
+    527
     """
     sigma = number("noise", noise, low=LEAST**0.5, high=LARGEST_REWARD, why="It is a standard deviation.")
     # sqrt(C1 T beta gamma) is twice the width times the bound of the sum of deviations: Lemmas 5.2 and 5.4.
@@ -85,6 +89,10 @@ def igp_ucb_regret_bound(
             For another lambda `sum_of_deviations_bound` bounds the sum, and the width must hold for that lambda.
         prior_variance: c, the largest k(x, x), 1 in the paper. Above 1 the sum is that of `sum_of_deviations_bound`.
             The paper's remark (section 2) makes the whole bound c times larger, which is more.
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.igp_ucb_regret_bound(1000, width=4.0, information_gain=10.0))
+    1602
     """
     return 2.0 * _width(width) * _deviations(rounds, information_gain, regularization, prior_variance)
 
@@ -118,10 +126,17 @@ def gp_ts_regret_bound(
 
     The proof of Lemma 10 divides by p - 1/t^2, which is negative for t <= 4. The regret of those rounds is at most 8 B
     and is small against the rest.
+
+    >>> import nilregret as nr
+    >>> bound = nr.theory.gp_ts_regret_bound(1000, width=4.0, information_gain=10.0, norm_bound=1.0, log_size=5.0)
+    >>> f"{bound:.2g}"
+    '1.8e+06'
     """
     T, B = _rounds(rounds), number("norm_bound", norm_bound, low=0.0, high=LARGEST_REWARD)
     delta = number("delta", delta, low=LEAST_DELTA, high=1.0, open_high=True)
-    largest = number("log_size", log_size, low=0.0, why="It is the logarithm of a number of points.")
+    largest = number(
+        "log_size", log_size, low=0.0, high=LARGEST_REWARD, why="It is the logarithm of a number of points."
+    )
     size = math.sqrt(max(_prior_variance(prior_variance), 1.0))
     B *= size  # |f(x)| <= ||f||_k k(x, x)^{1/2}
     c = _width(width) * (1.0 + math.sqrt(2.0 * (largest + 2.0 * math.log(T))))  # Definition 1

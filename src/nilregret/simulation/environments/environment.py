@@ -49,6 +49,11 @@ def search_maximum(values: Callable[[Array], Array], domain: Box | Space) -> flo
     return best
 
 
+def _drawn(domain: Box | Space, rng: np.random.Generator) -> Array:
+    point = np.asarray(rng.uniform(domain.lower, domain.upper))
+    return domain.snap(point[None])[0] if isinstance(domain, Space) else point
+
+
 def _checked_delay(name: str, delay: Any) -> Delay | None:
     return None if delay is None else make_delay(delay, name=name)
 
@@ -211,6 +216,18 @@ class Environment:
         """Returns the number of the stationary period of a round (both counted from 0)."""
         return bisect_right(self.change_points, round_)
 
+    def agrees(self, other: Environment) -> bool:
+        """Returns True if both expect the same first reward of all arms, or of a point drawn from another domain."""
+        if self is other or (self.domain, self.contexts) != (other.domain, other.contexts):
+            return self is other
+        rng, context = np.random.default_rng(0), self._some_context()
+        if isinstance(self.domain, Arms):
+            one, two = (each._reward.of_arms(0, 0, context) for each in (self, other))
+        else:
+            point = _drawn(self.domain, rng)[None]
+            one, two = (each._reward.of_points(0, 0, point, context) for each in (self, other))
+        return np.array_equal(one, two)
+
     @cached_property
     def _fixed(self) -> tuple[list[float], float] | None:
         """The expected reward of each arm, and the largest, if these are the same in every round."""
@@ -286,8 +303,7 @@ class Environment:
         if isinstance(self.contexts, Arms):
             points: Array = self.contexts.points
             return np.asarray(points[int(rng.integers(len(points)))])
-        point = np.asarray(rng.uniform(self.contexts.lower, self.contexts.upper))
-        return self.contexts.snap(point[None])[0] if isinstance(self.contexts, Space) else point
+        return _drawn(self.contexts, rng)
 
     def _period_and_age(self, round_: int) -> tuple[int, int]:
         """Returns the period of a round, and the number of rounds since it began."""

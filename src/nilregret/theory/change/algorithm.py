@@ -39,6 +39,11 @@ class ChangeTest:
         threshold: theta_n, in the same units.
         half: n, the pairs in each half, or 0 if there were too few for any test.
         error: standard error of `distance` if it is quasi-Monte Carlo, 0 if it is exact.
+
+    >>> import nilregret as nr
+    >>> test = nr.theory.ChangeTest(changed=True, distance=0.5, threshold=0.2, half=40)
+    >>> bool(test)
+    True
     """
 
     changed: bool
@@ -119,6 +124,12 @@ def detect_change(
 
     Raises:
         InvalidInput: for an odd number of pairs or fewer than two, and values that are not finite or out of the domain.
+
+    >>> import nilregret as nr
+    >>> domain, points = nr.Box(0, 1), [[(7 * i % 40) / 39] for i in range(40)]
+    >>> rewards = [float(i >= 20) for i in range(40)]
+    >>> nr.theory.detect_change(points, rewards, nr.Matern(2.5, 0.3), domain=domain).changed
+    True
     """
     geometry = make_geometry(kernel, domain, distance=distance, weights=weights)
     schedules = make_schedules(

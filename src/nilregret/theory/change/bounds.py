@@ -25,6 +25,10 @@ def regret_exponent(alpha: float, dimension: int) -> float:
     """Returns (2 alpha + 3 d(d+1)) / (4 alpha + 2 d(d+1)), the power of each period's length in the regret.
 
     It is 1/2 for infinite alpha.
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.regret_exponent(2.5, 1), 3)
+    0.786
     """
     detection_exponent(alpha, dimension)  # checks both
     pairs = dimension * (dimension + 1)
@@ -41,6 +45,10 @@ def pairs_to_detect(distance: float, *, alpha: float, dimension: int, level: flo
         alpha: smoothness of the kernel, possibly infinite.
         dimension: d.
         level: C (F^2 + x^2 g^2), the constant of the threshold (`threshold_level`, or a calibrated one).
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.pairs_to_detect(0.5, alpha=2.5, dimension=1, level=2.6), 1)
+    13.7
     """
     squared = number("distance", distance, low=0.0, open_low=True, why="Equal functions cannot be told apart.")
     ratio = number("level", level, low=0.0, open_low=True) / squared
@@ -61,6 +69,12 @@ def gp_ucb_cpd_regret_rate(
         dimension: d.
         distance: Delta^2, reward units squared.
         constant: multiplier of the order.
+
+    >>> import nilregret as nr
+    >>> given = {"alpha": 2.5, "dimension": 1, "distance": 0.5}
+    >>> short = nr.theory.gp_ucb_cpd_regret_rate([1000, 1000], **given)
+    >>> round(nr.theory.gp_ucb_cpd_regret_rate([2000, 2000], **given) / short, 2)
+    2.24
     """
     lengths, exponent = _lengths(periods), regret_exponent(alpha, dimension)
     squared = number("distance", distance, low=0.0, open_low=True, why="Equal functions cannot be told apart.")
@@ -77,13 +91,14 @@ def gp_ucb_cpd_regret_bound(
     noise: float,
     norm_bound: float,
     pairs: float,
+    constant: float,
     exploration: float = 3**0.5,
-    constant: float = 1.0,
     largest_regret: float | None = None,
 ) -> float:
-    """Returns the bound (A.7) on R_T, with probability at least 1 - 7/T.
+    """Returns the right side of (A.7): a bound on R_T with probability at least 1 - 7/T, if `constant` is large enough.
 
-    (The paper's 6 comes from the slip described in `PeriodRkhs`.) The bound is sqrt(8 D log^3 T / log(1 + sigma^{-2}))
+    The paper gives no value that is, and nothing is proved for D = 1. (Its 6/T comes from the slip described in
+    `PeriodRkhs`.) The number is sqrt(8 D log^3 T / log(1 + sigma^{-2}))
     sum_i T_i^e + l (xi + 2 n* (2/xi + 1/xi^2)) sum_i sqrt(T_i). It has sigma^2 of eq. 3.4, e = `regret_exponent` and l
     the largest regret of a round. k(x, x) <= 1 is assumed. It is given as printed, although line 6 of Algorithm 2 may
     play one more uniform round in a period than xi sqrt(T_i). That is another l for each.
@@ -96,13 +111,21 @@ def gp_ucb_cpd_regret_bound(
         noise: g, the sub-Gaussian constant of the noise, reward units.
         norm_bound: F.
         pairs: n*, from `pairs_to_detect`.
+        constant: D, such that beta_t eta_t <= D t^{2 d(d+1) / (2 alpha + d(d+1))} log^3 T for all t. It is not the D of
+            (A.3), since (A.13) drops the 300 of (A.3) and the constant of Lemma B.7.
         exploration: xi.
-        constant: D.
         largest_regret: l, reward units, by default 2 F. The paper has F (A.8), which bounds abs(f), and so the regret
             of a round if rewards are never negative.
 
     Raises:
         InvalidInput: if the periods break (A.6).
+
+    >>> import nilregret as nr
+    >>> given = {"alpha": 2.5, "dimension": 1, "noise": 0.05, "norm_bound": 1.0, "pairs": 14.0}
+    >>> short = nr.theory.gp_ucb_cpd_regret_bound([50_000, 50_000], constant=1.0, **given)
+    >>> long = nr.theory.gp_ucb_cpd_regret_bound([100_000, 100_000], constant=1.0, **given)
+    >>> round(long / short, 2)
+    1.88
     """
     lengths, exponent = _lengths(periods), regret_exponent(alpha, dimension)
     T, F = sum(lengths), number("norm_bound", norm_bound, low=0.0)

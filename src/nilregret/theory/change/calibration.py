@@ -40,6 +40,13 @@ class Calibration:
         upper: upper end, infinite if the runs were too few.
         count: uniform pairs in a run.
         maxima: S of every run, sorted, `(runs,)`.
+
+    >>> import nilregret as nr
+    >>> found = nr.theory.calibrate_threshold(
+    ...     nr.Matern(2.5, 1.0), domain=nr.Arms.grid(0, 5, 11), noise=0.1, count=8, runs=20
+    ... )
+    >>> round(found.threshold.exponent, 3)
+    -0.857
     """
 
     threshold: PowerLaw
@@ -92,6 +99,13 @@ def calibrate_threshold(
         ridge: ridge of the detector, as in `detect_change`.
         distance: distance of the detector, as in `detect_change`.
         weights: weights of the detector, as in `detect_change`.
+
+    >>> import nilregret as nr
+    >>> found = nr.theory.calibrate_threshold(
+    ...     nr.Matern(2.5, 1.0), domain=nr.Arms.grid(0, 5, 11), noise=0.1, count=8, runs=20
+    ... )
+    >>> found.lower <= found.constant <= found.upper
+    True
     """
     check_domain("domain", domain)
     check_kernel("kernel", kernel)
@@ -159,6 +173,11 @@ def uniform_points(domain: Domain, count: int, rng: np.random.Generator) -> Arra
     """Returns points `(count, d)` drawn uniformly.
 
     In a space they are drawn uniformly in the encoding, then rounded to valid points.
+
+    >>> import nilregret as nr
+    >>> import numpy as np
+    >>> nr.theory.uniform_points(nr.Box([0, 0], [1, 1]), 5, np.random.default_rng(0)).shape
+    (5, 2)
     """
     if isinstance(domain, Arms):
         return np.asarray(domain.points[rng.integers(len(domain), size=count)])

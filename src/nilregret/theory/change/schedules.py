@@ -44,7 +44,12 @@ Schedule = float | Callable[[int], float]
 @described
 @dataclass(frozen=True)
 class PowerLaw:
-    """A map n -> constant * n^exponent, for n = 1, 2, ... `PowerLaw(2.6, -6 / 7)` is the paper's threshold."""
+    """A map n -> constant * n^exponent, for n = 1, 2, ... `PowerLaw(2.6, -6 / 7)` is the paper's threshold.
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.PowerLaw(2.6, -6 / 7)(10), 3)
+    0.361
+    """
 
     constant: float
     exponent: float = 0.0
@@ -83,18 +88,33 @@ def checked_schedule(name: str, schedule: float | PowerLaw | None) -> float | Po
 
 
 def smoothness(kernel: Kernel) -> float | None:
-    """Returns alpha: nu of a Matern kernel, infinity for a squared exponential one, or None if it is not stated."""
+    """Returns alpha: nu of a Matern kernel, infinity for a squared exponential one, or None if it is not stated.
+
+    >>> import nilregret as nr
+    >>> nr.theory.smoothness(nr.Matern(2.5, 0.2)), nr.theory.smoothness(nr.SquaredExponential(0.2))
+    (2.5, inf)
+    """
     return kernel.smoothness
 
 
 def detection_exponent(alpha: float, dimension: int) -> float:
-    """Returns (2 alpha + d) / (2 alpha + d + 1), the rate of eq. 3.5 and 3.6, or 1 for infinite alpha."""
+    """Returns (2 alpha + d) / (2 alpha + d + 1), the rate of eq. 3.5 and 3.6, or 1 for infinite alpha.
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.detection_exponent(2.5, 1), 3)
+    0.857
+    """
     alpha, d = _alpha(alpha), integer("dimension", dimension, low=1)
     return 1.0 - 1.0 / (2.0 * alpha + d + 1.0)
 
 
 def detection_ridge(alpha: float, dimension: int, *, constant: float) -> PowerLaw:
-    """Returns the schedule n rho_n = c n^{1 / (2 alpha + d + 1)}, eq. 3.5: the ridge of each half, in units of k."""
+    """Returns the schedule n rho_n = c n^{1 / (2 alpha + d + 1)}, eq. 3.5: the ridge of each half, in units of k.
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.detection_ridge(2.5, 1, constant=2.0)(128), 6)
+    4.0
+    """
     return PowerLaw(constant, 1.0 - detection_exponent(alpha, dimension))
 
 
@@ -102,6 +122,10 @@ def detection_threshold(alpha: float, dimension: int, *, level: float = LEVEL) -
     """Returns theta_n = level * n^{-(2 alpha + d) / (2 alpha + d + 1)}, eq. 3.6.
 
     See `threshold_level` for its constant.
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.detection_threshold(2.5, 1)(128), 4)
+    0.0406
     """
     return PowerLaw(level, -detection_exponent(alpha, dimension))
 
@@ -117,6 +141,10 @@ def threshold_level(
         horizon: T.
         constant: C, which depends on the kernel and on c. The paper gives no value for it.
         noise_power: power of g. Eq. 3.6 prints g itself (1), which would depend on the unit of the rewards.
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.threshold_level(norm_bound=1.0, noise=0.05, horizon=1000), 3)
+    1.119
     """
     F = number("norm_bound", norm_bound, low=0.0, high=LARGEST_REWARD)
     g = number("noise", noise, low=0.0, high=LARGEST_REWARD)
@@ -129,6 +157,10 @@ def ucb_regularization(*, noise: float, horizon: int) -> float:
     """Returns sigma^2 = 6 g^2 log T, eq. 3.4, reward units^2.
 
     It is the ridge of the bandit's posterior (t rho_t of eq. 3.5).
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.ucb_regularization(noise=0.05, horizon=1000), 3)
+    0.104
     """
     return 6.0 * number("noise", noise, low=0.0, high=LARGEST_REWARD, open_low=True) ** 2 * _log(horizon)
 
@@ -138,6 +170,10 @@ def ucb_rho(t: int, *, noise: float, horizon: int) -> float:
 
     Its ridge t rho_t is always sigma^2. The prior sigma^2 / (t rho_t) k of eq. 2.1 is then k itself (appendix B).
     Another sequence has no theorem, and its ridge would differ from round to round.
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.ucb_rho(10, noise=0.05, horizon=1000), 4)
+    0.0104
     """
     return ucb_regularization(noise=noise, horizon=horizon) / integer("t", t, low=1)
 
@@ -156,6 +192,10 @@ def ucb_beta(
         horizon: T, at least 2.
         constant: D.
         log_power: p. Eq. 3.7 prints 4. With 3, as in the proof's eq. A.3, the results match the paper's figures.
+
+    >>> import nilregret as nr
+    >>> round(nr.theory.ucb_beta(100, alpha=2.5, dimension=1, horizon=1000), 1)
+    24.6
     """
     t, d = integer("t", t, low=1), integer("dimension", dimension, low=1)
     pairs = d * (d + 1)
@@ -169,6 +209,10 @@ def uniform_count(rounds: int, *, exploration: float = 3**0.5) -> int:
     """Returns how many of the first rounds after a restart are uniform in Algorithm 2.
 
     These are the rounds with |uniform| <= xi sqrt(t).
+
+    >>> import nilregret as nr
+    >>> nr.theory.uniform_count(1000)
+    55
     """
     rounds = integer("rounds", rounds, low=0, high=MOST_ROUNDS)
     xi, played = number("exploration", exploration, low=0.0), 0

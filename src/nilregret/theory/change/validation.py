@@ -39,6 +39,13 @@ class RidgeChoice:
         pairs: n.
         candidates: ridges tried, ascending, `(c,)`.
         errors: mean squared leave-one-out error of each, reward units squared, `(c,)`.
+
+    >>> import nilregret as nr
+    >>> points = [[i / 9] for i in range(10)]
+    >>> rewards = [x * (1 - x) for (x,) in points]
+    >>> choice = nr.theory.cross_validate_ridge(points, rewards, nr.Matern(2.5, 0.3), domain=nr.Box(0, 1))
+    >>> len(choice.candidates), round(choice.schedule(2.5, 1).exponent, 3)
+    (25, 0.143)
     """
 
     ridge: float
@@ -77,6 +84,12 @@ def cross_validate_ridge(
 
     Raises:
         InvalidInput: for fewer than two pairs, values that are not finite, ridges that are not positive.
+
+    >>> import nilregret as nr
+    >>> points = [[i / 9] for i in range(10)]
+    >>> rewards = [x * (1 - x) for (x,) in points]
+    >>> nr.theory.cross_validate_ridge(points, rewards, nr.Matern(2.5, 0.3), domain=nr.Box(0, 1)).ridge
+    0.0001
     """
     geometry = make_geometry(kernel, domain)
     places, y = geometry.place("points", points), finite_array("rewards", rewards)
