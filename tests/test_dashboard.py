@@ -376,7 +376,7 @@ def test_a_study_under_contexts_settles_once_its_arms_are_told_apart():
             assert verdict(study).sentence == "Whether it has settled is said from 20 answers on."
         if number == 149:
             assert verdict(study).settled
-    assert verdict(study).sentence.startswith("Under 20 recent contexts, another arm is expected to gain ")
+    assert verdict(study).sentence.startswith("Under 20 recent contexts, finding out whether another arm is ")
     assert standing(study, now=time.time())["next"]["said"].startswith("Go on asking under each context.")
 
 
