@@ -29,7 +29,7 @@ from nilregret.serve.dashboard.views.progress import progress
 from nilregret.serve.dashboard.views.settings import description
 from nilregret.serve.dashboard.views.standing import standing, verdict
 from nilregret.serve.dashboard.views.status import is_unchanged, order_of, status
-from nilregret.serve.dashboard.views.studies_list import Wanted, item_of, listed, sparkline
+from nilregret.serve.dashboard.views.studies_list import Wanted, items_of, listed, sparkline
 from nilregret.serve.dashboard.views.trials import explanation_view, trial_record
 from nilregret.serve.dashboard.views.value_of_learning import value_view
 from nilregret.serve.deadlines import Rule
@@ -87,10 +87,10 @@ def test_a_study_is_silent_after_a_day_and_an_hour_after_its_last_answer():
     waits_for = study.ask()
     for _ in range(3):
         study.tell(study.ask(), 0.5)
-    assert status(study, now=NOW + 86_000.0)["state"] == "learning"  # an answer is waited for
+    assert status(study, now=NOW + 86_000.0)["state"] == "active"  # an answer is waited for
     assert status(study, now=NOW + 90_000.0)["state"] == "silent"
     study.tell(waits_for, 0.5)
-    assert [status(study, now=NOW + after)["state"] for after in (600.0, 7200.0)] == ["learning", "silent"]
+    assert [status(study, now=NOW + after)["state"] for after in (600.0, 7200.0)] == ["active", "silent"]
     known = status(study, now=NOW)["known"]
     assert [is_unchanged(study, known, now=NOW + after) for after in (600.0, 7200.0)] == [True, False]
 
@@ -692,19 +692,22 @@ def test_ranges_allow_for_contexts_that_stand_for_others():
 
 
 @pytest.mark.parametrize("later", [10.0, 2 * 3600.0, 2 * 86400.0])
-@pytest.mark.parametrize("answers", [0, 2, 3])
-def test_a_line_of_a_study_that_nobody_has_opened_says_what_it_says_of_an_open_one(tmp_path, answers, later):
+@pytest.mark.parametrize("outcomes", ["ppp", "oop", "ooo", "offf", "fp", "of" + 20 * "p", "fofa", 5 * "o" + 20 * "f"])
+def test_a_line_of_a_study_that_nobody_has_opened_says_what_it_says_of_an_open_one(tmp_path, outcomes, later):
     storage = SqlStorage(f"sqlite:///{tmp_path}/s.db")
-    study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 9), KERNEL, noise=0.1), storage=storage, name="s")
-    for number in range(3):
-        trial = study.ask()
-        if number < answers:
-            study.tell(trial, 1.0)
-    now = trial.asked_at + later
-    line, opened = item_of("s", storage.listed()[0], NONE, now=now), status(study, now=now)
-    known = line.stored.summary
-    assert (line.state, line.why) == (opened["state"], opened["state_why"])
-    assert (known.trials, known.pending, known.last_at) == (opened["trials"], opened["pending"], opened["last_at"])
+    study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 99), KERNEL, noise=0.1), storage=storage, name="s")
+    for number in range(0, len(outcomes) + 1, len(outcomes)):  # The second look follows what the first one remembers.
+        for outcome in outcomes:
+            trial = study.ask()
+            if outcome == "o":
+                study.tell(trial, 1.0)
+            elif outcome != "p":
+                study.fail(trial, "why") if outcome == "f" else study.abandon(trial, "why")
+        now = trial.asked_at + later
+        (line,), opened = items_of(storage, [("s", storage.listed()[0])], [NONE], now=now), status(study, now=now)
+        known = line.stored.summary
+        assert (line.state, line.why) == (opened["state"], opened["state_why"]), number
+        assert (known.trials, known.pending, known.last_at) == (opened["trials"], opened["pending"], opened["last_at"])
     storage.close()
 
 
@@ -719,7 +722,8 @@ def test_the_list_finds_sorts_and_pages(where, tmp_path):
         study.tell(study.ask(), reward)
     study.ask()
     tagged = {3: StudyNotes(tags=("shop",)), 4: StudyNotes(archived=True), 5: StudyNotes(note="Old Oven")}
-    items = [item_of(each.name, each, tagged.get(i, NONE), now=0.0) for i, each in enumerate(storage.listed())]
+    own = [(each.name, each) for each in storage.listed()]
+    items = items_of(storage, own, [tagged.get(i, NONE) for i in range(120)], now=0.0)
 
     def names(**query):
         shown, facts = listed(items, Wanted.of(query), now=0.0)
@@ -731,9 +735,10 @@ def test_the_list_finds_sorts_and_pages(where, tmp_path):
     assert names(q="shop")[0] == names(tag="shop")[0] == ["study 3"]
     assert names(q="oven OLD")[0] == ["study 5"]
     assert names(archived="1")[0] == ["study 4"]
-    assert names(sort="-trials")[0][0] == names(state="learning")[0][0] == "study 7"
+    assert names(sort="-trials")[0][0] == names(state="active")[0][0] == "study 7"
     assert names(q="no such")[1]["count"] == 0
-    assert storage.latest_rewards([storage.find("study 7").id], 3) == {storage.find("study 7").id: rewards[1:]}
+    outcomes = [*(("observed", reward) for reward in rewards[1:]), ("pending", None)]
+    assert storage.latest([storage.find("study 7").id], 3) == {storage.find("study 7").id: outcomes}
     storage.close()
 
 

@@ -119,9 +119,9 @@ def standing(study: Study, *, now: float) -> dict[str, Any]:
 
 
 def standing_status(study: Study, *, now: float) -> dict[str, Any]:
-    """Returns the status, "settled" instead of "learning" if a verdict says so. Few trials more keep the verdict."""
+    """Returns the status, "settled" instead of "active" if a verdict says so. Few trials more keep the verdict."""
     at, known = status(study, now=now), _known.get(study)
-    if known is not None and known.settled and at["state"] == "learning" and at["trials"] <= MORE * known.trials + 1:
+    if known is not None and known.settled and at["state"] == "active" and at["trials"] <= MORE * known.trials + 1:
         why = f"after {many(known.trials, 'trial')}, more were expected to gain next to nothing"
         at |= {"state": "settled", "said": "settled", "state_why": why}
     return at
