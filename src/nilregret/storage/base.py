@@ -68,7 +68,7 @@ class Change(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a trial: its state, and its reward or None."""
+    """State of a trial, and its reward or None."""
 
     state: TrialState
     reward: float | None
