@@ -11,6 +11,7 @@ import numpy as np
 
 from ...._utils.checks import Array, IndexArray
 from ...._utils.errors import InvalidInput, TrialError
+from ....slots.objective import satisfying
 from ....storage.record import Trial
 from ....study.formatting import where
 from ....study.study import Study
@@ -77,8 +78,8 @@ def compare(study: Study, *, baseline: int | None = None) -> Comparison | None:
     trials = study.trials
     asked = len(trials)
     since = counted_from(study, asked)
-    choice = _baseline(trials, baseline)
     answered = [trial for trial in trials[since:asked] if trial.reward is not None]
+    choice = _baseline(study, baseline)
     if choice is None or len(answered) < FEWEST:
         return None
     sign = 1.0 if study.goal == "maximize" else -1.0
@@ -117,7 +118,8 @@ def _recent_cost(best: Alternative, losses: Array, noise: float, plays: IndexArr
     return float(losses[-recent:].sum()) / count, SIDES * spread
 
 
-def _baseline(trials: Sequence[Trial], number: int | None) -> Trial | None:
+def _baseline(study: Study, number: int | None) -> Trial | None:
+    trials = study.trials
     if number is not None:
         if not 0 <= number < len(trials):
             raise InvalidInput(
@@ -125,12 +127,20 @@ def _baseline(trials: Sequence[Trial], number: int | None) -> Trial | None:
                 "from 0."
             )
         return trials[number]
-    answered = (trial for trial in trials if trial.reward is not None)
-    first = next(answered, None)
-    if first is None or first.feasible is not False:
-        return first
-    # A choice that violates constraints is no alternative.
-    return next((trial for trial in answered if trial.feasible), first)
+    answered = [trial for trial in trials if trial.reward is not None]
+    if study.policy.constraint_count:  # A choice that violates constraints is no alternative.
+        answered = _satisfying(study, answered) or answered
+    return next(iter(answered), None)
+
+
+def _satisfying(study: Study, answered: Sequence[Trial]) -> list[Trial]:
+    """Returns the trials whose points satisfy the constraints, by the values told there and by the posterior means."""
+    try:
+        told = satisfying(answered)
+    except TrialError:
+        return []
+    inside = study.replica.query(lambda state: state.inside(told))
+    return told if inside is None or not inside.any() else [told[i] for i in np.flatnonzero(inside)]
 
 
 def _best_name(study: Study) -> str:
