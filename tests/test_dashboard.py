@@ -10,12 +10,13 @@ import pytest
 import nilregret as nr
 from nilregret._utils.errors import InvalidInput
 from nilregret.cli.overview import overview
-from nilregret.serve.dashboard.views.alternatives import noise_of
+from nilregret.serve.dashboard.views.alternatives import fitted_noise, doubt_of, noise_of
 from nilregret.serve.dashboard.views.changes import changes
 from nilregret.serve.dashboard.views.comparison import compare
 from nilregret.serve.dashboard.views.constraints import constraints_view
 from nilregret.serve.dashboard.views.delays import delays
 from nilregret.serve.dashboard.views.grid import PER_PAGE, grid_view
+from nilregret.serve.dashboard.views.maps import spread_map
 from nilregret.serve.dashboard.views.pictures import (
     many,
     measured,
@@ -410,7 +411,8 @@ def test_trials_beside_a_line_are_paler_the_less_they_say_about_it(made):
 def test_the_map_of_the_uncertainty_has_half_the_width_of_the_bounds(made):
     study = made["of_a_box"]
     mean, spread = posterior_view(study)["maps"]
-    assert spread["name"] != mean["name"]
+    assert spread["name"] == "two standard deviations"
+    assert spread_map(mean | {"band": "proved"})["name"] == "half the width of the proved bounds"
     at = [mean["x"]["values"][2], mean["y"]["values"][5]]
     (std,) = study.predict([at])[1]
     assert spread["mean"][5][2] == pytest.approx(2.0 * std, rel=1e-3)
@@ -687,6 +689,24 @@ def test_the_best_choice_under_a_context_is_among_all_that_were_tried():
     tried = np.array([trial.point for trial in study.trials])
     best = [study.predict(tried, context=trial.context)[0].max() for trial in study.trials]
     np.testing.assert_allclose(compare(study).best.mean, best, atol=1e-9)
+
+
+def test_ranges_allow_for_a_fit_that_takes_noise_for_the_function():
+    """Repeats differ by more than the fitted noise. Where nothing is fitted, posterior deviations count as they are."""
+    rng, study = np.random.default_rng(4), nr.Study(nr.auto(nr.Arms.grid(0, 1, 5)), seed=0)
+    for i in range(20):
+        study.add([0.25 * (i % 5)], 0.1 * (i % 5) + rng.normal())
+    answered = list(study.trials)
+    variance, units = fitted_noise(study)
+    scaled = np.array([(units.warped(trial.reward) - units.center) / units.unit for trial in answered]).reshape(4, 5)
+    apart = np.sqrt(((scaled - scaled.mean(axis=0)) ** 2).sum() / 15)
+    doubt = doubt_of(study, answered)
+    assert doubt == pytest.approx(max(1.0, apart / np.sqrt(variance)))
+    assert doubt > 1.0
+    found = compare(study)
+    _, std = study.predict(study.best().point[None])
+    np.testing.assert_allclose(found.best.std, doubt * std[0])
+    assert doubt_of(nr.Study(arms()), answered) == 1.0
 
 
 def test_a_budget_is_kept_by_the_choices_compared_with_as_far_as_is_known():

@@ -15,7 +15,7 @@ from ....slots.objective import satisfying
 from ....storage.record import Trial
 from ....study.formatting import where
 from ....study.study import Study
-from .alternatives import Alternative, best_now, counted_from, if_kept, in_plays, noise_of
+from .alternatives import Alternative, best_now, counted_from, doubt_of, if_kept, in_plays, noise_of
 from .pictures import many
 
 SIDES = 2.0  # standard deviations on either side of an estimate, a range of 95% if the model is right
@@ -85,9 +85,9 @@ def compare(study: Study, *, baseline: int | None = None) -> Comparison | None:
     sign = 1.0 if study.goal == "maximize" else -1.0
     plays = np.array([1 if trial.plays is None else trial.plays.times for trial in answered], dtype=np.int64)
     rewards = plays * np.array([trial.reward for trial in answered], dtype=np.float64)
-    noise = noise_of(study, answered)
-    first = in_plays(if_kept(study, choice, answered, where(choice)), plays)
-    best = in_plays(best_now(study, answered, _best_name(study)), plays)
+    noise, doubt = noise_of(study, answered), doubt_of(study, answered)
+    first = in_plays(if_kept(study, choice, answered, where(choice)), plays, doubt)
+    best = in_plays(best_now(study, answered, _best_name(study)), plays, doubt)
     recent = min(len(answered), max(20, len(answered) // 10))
     numbers = np.array([trial.number for trial in answered], dtype=np.float64)
     total = int(plays.sum())

@@ -250,6 +250,11 @@ def _notes(study: Study, found: Comparison) -> list[str]:
             "What other choices would have brought is the mean of the rewards told there, give or take two standard "
             "errors."
         ]
+    if isinstance(study.policy, Policy) and study.policy.fitting is not None:
+        notes.append(
+            "Kernel and noise are estimated here, so ranges are right less often. If repeats of a point differ by more "
+            "than the estimated noise, ranges are wider by as much."
+        )
     if found.since:
         notes.append(f"Only trials from {found.since} on count: before, the world is taken to have been another.")
     if isinstance(study.policy, Policy) and study.policy.memory.drift() is not None:
