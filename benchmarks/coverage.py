@@ -7,6 +7,7 @@ that come five questions late: as its theorem has it, and with the width that is
 
     python benchmarks/coverage.py                # 400 runs of each, 2 processes: some minutes
     python benchmarks/coverage.py --runs 20      # a look
+    python benchmarks/coverage.py --ranges       # how often ranges of the tab Worth of the dashboard hold, and no more
 """
 
 import argparse
@@ -23,6 +24,7 @@ from scipy.stats import binom
 from tqdm import tqdm
 
 import nilregret as nr
+from nilregret.serve.dashboard.views.comparison import SIDES, compare
 from nilregret.simulation.environments import gp_sample, rkhs_function
 
 DELTA = 0.1
@@ -30,6 +32,7 @@ ARMS = nr.Arms.grid(0, 1, 100)
 KERNELS = {"squared exponential": nr.SquaredExponential(0.2), "Matern 5/2": nr.Matern(2.5, 0.2)}
 NOISE = 0.25
 NORM = 2.0
+FEW, FEW_KERNEL, RANGE_NOISE = nr.Arms.grid(0, 1, 15), nr.SquaredExponential(0.2), 0.3  # of ranges
 
 
 class Case(NamedTuple):
@@ -104,12 +107,51 @@ def one_run(case, seed, rounds):
     return Outcome(tightest > 1.0, tightest, share)
 
 
+class Held(NamedTuple):
+    """Whether ranges of the tab Worth hold what is true."""
+
+    best: bool  # the reward of the choice that looks best
+    cost: bool  # of learning, against this choice
+    gain: bool  # over the first choice
+
+
+def ranges(policy, seed, rounds):
+    values = np.asarray(gp_sample(FEW_KERNEL, FEW, seed=seed)(FEW.points))
+    noise, study = RANGE_NOISE * np.random.default_rng([29, seed]).standard_normal(rounds), nr.Study(policy, seed=seed)
+    study.quiet = True
+    for t in range(rounds):
+        trial = study.ask()
+        study.tell(trial, float(values[trial.arm] + noise[t]))
+    found, total = compare(study), sum(trial.reward for trial in study.trials)
+    best, first = rounds * values[study.best().arm], rounds * values[study.trials[0].arm]
+    cost, half = found.cost
+    return Held(
+        abs(best - found.best.total) <= SIDES * found.best.error, abs(best - total - cost) <= half,
+        abs(total - first - found.gained[-1]) <= found.gained_half[-1],
+    )  # fmt: skip
+
+
+def main_of_ranges(options):
+    given = nr.gp_ucb(FEW, FEW_KERNEL, noise=RANGE_NOISE)
+    for name, policy in (("kernel and noise given", given), ("nr.auto", nr.auto(FEW))):
+        for rounds in (30, 50, 100):
+            with loky.ProcessPoolExecutor(max_workers=options.jobs) as pool:
+                count = options.runs
+                held = list(pool.map(ranges, [policy] * count, range(count), [rounds] * count))
+            shares = ", ".join(f"{key} {share:.3f}" for key, share in Held(*np.mean(held, axis=0))._asdict().items())
+            print(f"{name}, {rounds} answers: ranges hold in {shares} of {count} runs")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--runs", type=int, default=400, help="of each case (default 400)")
     parser.add_argument("--rounds", type=int, default=100, help="of each run (default 100)")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
+    parser.add_argument("--ranges", action="store_true", help="the ranges of the tab Worth alone")
     options = parser.parse_args()
+    if options.ranges:
+        main_of_ranges(options)
+        return
     limit = int(binom.ppf(0.95, options.runs, DELTA))
     print(f"{options.runs} runs of {options.rounds} rounds on {len(ARMS)} arms; delta = {DELTA}: more than {limit}")
     print("failures would be significantly too many (one-sided 5%)\n")

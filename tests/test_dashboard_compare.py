@@ -74,16 +74,48 @@ def test_settings_that_differ_are_told_and_no_others():
     assert len(found) == 2  # and delta
 
 
-def test_pairs_of_the_same_seed_give_an_interval():
+def test_pairs_of_the_same_seed_give_an_interval_and_are_named():
     one = [made(arms(), f"one {seed}", seed=seed, shift=0.5) for seed in range(3)]
     other = [made(arms(delta=0.05), f"other {seed}", seed=seed) for seed in range(3)]
     facts = [facts_of(study, study.name, now=0.0) for study in (*one, *other)]
     (said,) = compared_view(facts)["pairs"]
-    assert said.startswith("one 0 less other 0 and their like: 0.5 an answer (")
-    assert "3 pairs of the same seed" in said
-    (single,) = compared_view([facts[0], facts[3]])["pairs"]
-    assert "too few for an interval" in single
+    assert said.startswith("0.5 an answer (")
+    assert "3 pairs: one 0 less other 0, one 1 less other 1, one 2 less other 2." in said
+    assert compared_view([facts[0], facts[3]])["pairs"] == []  # Every study has seed 0 unless it is told another.
     assert compared_view([facts[0], facts[4]])["pairs"] == []
+
+
+def test_only_studies_of_one_task_are_paired_and_none_is_left_out_in_silence():
+    one = [made(arms(), f"one {seed}", seed=seed, shift=0.5) for seed in range(2)]
+    other = [made(arms(delta=0.05), f"other {seed}", seed=seed) for seed in range(2)]
+    facts = [facts_of(study, study.name, now=0.0) for study in (*one, *other)]
+    assert compared_view([*facts[:3], facts[3]._replace(task="another")])["pairs"] == []
+    again = facts_of(made(arms(), "again", shift=5.0), "again", now=0.0)
+    said = compared_view([again, *facts])["pairs"]
+    assert said == ["again and one 0 have one policy and one seed, so none of them is paired."]
+    tasks = {facts_of(nr.Study(policy, goal=goal), "s", now=0.0).task for policy, goal in (
+        (arms(), "maximize"), (arms(), "minimize"), (nr.gp_ucb(nr.Arms.grid(0, 2, 9), KERNEL, noise=0.1), "maximize"),
+    )}  # fmt: skip
+    assert len(tasks) == 3
+
+
+def test_a_run_of_plays_counts_its_plays():
+    study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 3), KERNEL, noise=0.3, switching="lazy"))
+    for _ in range(40):
+        trial = study.ask()
+        study.tell(trial, [trial.point[0]] * trial.repeats)
+    told = facts_of(study, "told", now=0.0)
+    assert told.plays.tolist() == [trial.times for trial in study.trials]
+    assert told.plays.max() > 1
+    runs = told._replace(rewards=np.array([0.0, 1.0]), plays=np.array([1.0, 3.0]))
+    assert (
+        compared_view([runs, runs])["rows"][0] | {"mean": "0.75", "latest": "1"}
+        == compared_view([runs, runs])["rows"][0]
+    )
+    other = runs._replace(policy="other", rewards=np.array([0.5, 0.0]), plays=np.array([2.0, 1.0]))
+    pairs = [each._replace(seed=seed) for each in (runs, other) for seed in (0, 1)]
+    (said,) = compared_view(pairs)["pairs"]
+    assert said.startswith("0.3333 an answer (0.3333 to 0.3333")  # (0 + 2 * 1 - 2 * 0.5) / 3
 
 
 def test_goals_that_differ_are_a_caution():
@@ -116,7 +148,8 @@ def test_the_old_rule_is_evaluated_on_the_log(clicks):
     with pytest.warns(nr.errors.NoRegretWarning, match="few decisions"):
         expected = nr.evaluate(nr.Study.open(storage=clicks.storage, name="shop"), 0)
     assert f"{expected.value:.4g} a decision" in said.replace("\N{MINUS SIGN}", "-")
-    assert f"{expected.overlap:.0%} of the other policy's choices" in said
+    assert expected.overlap == 1.0  # The study has a floor under all arms, whatever the mean of the weights is.
+    assert "as far as the log shows, all of the other policy's choices could have been made here" in said
     assert "The other policy would have been better" in words(evaluated(clicks, policy="best").text)
     own = [0.1, 0.15, 0.15, 0.6]  # near to what the study did
     assert "Which of the two earns more is not known yet" in words(evaluated(clicks, policy=str(own)).text)

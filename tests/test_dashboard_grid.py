@@ -201,7 +201,7 @@ def test_a_study_settles_when_one_more_trial_gains_next_to_nothing():
     for rounds in (5, 300):
         play(study, rounds, lambda trial: trial.point[0] + 0.1 * rng.normal())
         said.append(standing(study, now=study.trials[-1].told_at + 1.0))
-    assert [each["at"]["state"] for each in said] == ["learning", "settled"]
+    assert [each["at"]["state"] for each in said] == ["active", "settled"]
     assert "from 20 answers on" in said[0]["settled"].sentence
     assert "next to nothing" in said[1]["next"]["said"]
     assert standing(study, now=study.trials[-1].told_at + 90_000.0)["at"]["said"] == "silent for 25 h"

@@ -294,6 +294,13 @@ def test_arguments_that_cannot_be_used(given, sentence):
         nr.evaluate(log, 0, **given)
 
 
+def test_a_floor_leaves_no_choice_out_whatever_the_mean_of_the_weights():
+    log, _ = world(n=400)
+    floor = float(np.min(log["propensity"]))
+    assert [cautioned(log, action, floor=floor)[0].overlap for action in range(3)] == [1.0] * 3
+    assert min(cautioned(log, action)[0].overlap for action in range(3)) < 1.0
+
+
 def test_actions_that_the_log_never_took_have_no_overlap():
     log, _ = world(n=100)
     result, said = cautioned(log, 4, actions=range(5))

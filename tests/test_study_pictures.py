@@ -110,15 +110,46 @@ def test_history_says_what_is_best_and_when_it_improved(goal):
     assert line.x[-1] == 4.5  # It is drawn to the end, so that a last value is visible.
 
 
-def test_the_gain_is_that_of_the_best_candidate():
-    study = tuned([0.0, 0.1, 0.2], space=nr.Space(x=nr.Float(0, 1)))
-    found = history_of(study)
-    mean, std = study.predict()
-    over = study.predict([found.best.point])[0]
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+@pytest.mark.parametrize("make", ["given", "warped", "clicks"])
+def test_the_gain_is_the_mean_of_what_another_point_brings_more(make, goal):
+    """It is within five standard errors of the mean over joint draws: a failure has a chance below 1e-6."""
+    arms = nr.Arms.grid(0, 1, 6)
+    policy = {
+        "given": lambda: nr.gp_ucb(arms, nr.SquaredExponential(0.3), noise=1.0),
+        "warped": lambda: nr.auto(arms),
+        "clicks": lambda: nr.auto(arms, reward="bernoulli"),
+    }[make]()
+    rng, study = np.random.default_rng(3), nr.Study(policy, seed=0, goal=goal)
+    for x in np.tile(arms.points[:, 0], 3):
+        value = {"given": x + rng.normal(), "warped": np.exp(3 * x + rng.normal()), "clicks": rng.random() < 0.4}[make]
+        study.add([x], float(value))
+    drawn = function_of(study).draws(arms.points, size=4000)
+    more = np.maximum((drawn - drawn[:, [study.best().arm]]) * (1 if goal == "maximize" else -1), 0.0)
+    at = more.mean(axis=0).argmax()
+    error = more[:, at].std() / np.sqrt(len(more))
+    assert history_of(study).gain == pytest.approx(more[:, at].mean(), abs=5.0 * error)
+    assert error < 0.2 * more[:, at].mean()
+
+
+def test_nothing_is_gained_where_the_recommended_arm_is_alone():
+    study = nr.Study(nr.gp_ucb(nr.Arms([[0.0], [10.0]]), nr.SquaredExponential(0.2), noise=0.3))
+    for i in range(20):
+        study.add([10.0 * (i > 2)], 3.0 * (i > 2))
+    assert study.predict()[1][1] > 0.05
+    assert history_of(study).gain < 1e-6
+
+
+def test_the_gain_of_exact_answers_is_expected_improvement():
+    space = nr.Space(x=nr.Float(0, 1))
+    study = nr.Study(nr.gp_ucb(space, nr.SquaredExponential(0.4), noise=1e-4))
+    for x in (0.1, 0.5, 0.8):
+        study.add([x], x - x**2)
     from scipy.stats import norm
 
-    z = (mean - over) / std
-    assert found.gain == pytest.approx((std * (z * norm.cdf(z) + norm.pdf(z))).max(), rel=1e-6)
+    mean, std = study.predict(np.linspace(0.0, 1.0, 2001)[:, None])
+    z = (mean - study.predict([study.best().point])[0]) / np.maximum(std, 1e-9)
+    assert history_of(study).gain == pytest.approx((std * (z * norm.cdf(z) + norm.pdf(z))).max(), rel=1e-2)
 
 
 def test_outliers_are_arrows_at_the_edge():
@@ -162,7 +193,7 @@ def test_what_is_not_known_is_said_plainly():
         getattr(nr.plots, name)(study)
     script = nr.Study(nr.algorithms.admmbo(nr.Box([0.0], [1.0]), constraints=1))
     script.tell(script.ask(), 1.0, constraints=[-1.0])
-    assert said(history_of(script)).endswith("expected further gain of one more trial: unknown")
+    assert said(history_of(script)).endswith("expected further gain: unknown")
     nr.plots.overview(script)
     with pytest.raises(nr.NoRegretError, match="has no posterior"):
         nr.plots.slices(script)

@@ -163,6 +163,7 @@ def _evaluated(
     used, w, check = log.only(told, "without a reward"), weights[told], check_of(log, 0.01)
     scaled = (used.rewards - low) / span
     largest = target.most / least if least is not None and _has_mean_1(weights, target, log) else None
+    overlap = min(float(weights.mean()), 1.0) if largest is None else 1.0  # A floor under all choices leaves none out.
     interval = mean_interval(w, scaled, delta, largest=largest)
     own = mean_interval(np.ones(len(used)), scaled, delta)
     gain = gain_interval(w, scaled, delta)
@@ -172,7 +173,7 @@ def _evaluated(
     return Evaluation(
         estimator=estimator, value=found[estimator], lower=low + span * interval.lower,
         upper=low + span * interval.upper, delta=delta, estimates=found, effective_sample_size=effective,
-        overlap=min(float(weights.mean()), 1.0), largest_weight=float(w.max()), rows=len(used),
+        overlap=overlap, largest_weight=float(w.max()), rows=len(used),
         left_out=used.left_out, logged=float(used.rewards.mean()),
         logged_interval=Interval(low + span * own.lower, low + span * own.upper), reward_range=bounds, check=check,
         gain=Interval(span * gain.lower, span * gain.upper),

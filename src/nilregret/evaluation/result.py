@@ -27,7 +27,7 @@ class Evaluation:
         delta: probability of an error.
         estimates: value by estimator: "snips", "dr", "ips", "switch", and "model", the reward model alone.
         effective_sample_size: number of the policy's own decisions that would say as much as the log.
-        overlap: share of the policy's choices that the log's policy could have made, as estimated, within [0, 1].
+        overlap: share of the policy's choices that the log's policy could have made: 1 under a floor, else an estimate.
         largest_weight: largest ratio of the policy's probability to the propensity.
         rows: number of decisions with propensity and reward, which the estimates use.
         left_out: number of other decisions, by reason.

@@ -1,4 +1,4 @@
-"""Values of f by the posterior of the reward: medians, quantiles, draws, and the gain that one more trial is worth.
+"""Values of f by the posterior of the reward: medians, quantiles, draws, and the gain over the best point.
 
 All numbers are in reward units. A warp maps quantiles and draws, and its median is the mapped posterior mean.
 """
@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar, final
 
 import numpy as np
 
 from .._utils.checks import Array
 from .._utils.randomness import Randomness
-from ..slots.envelope import Symmetric
-from ..slots.scores import ExpectedImprovement
+from ..domains.search.acquisition import AcquisitionFunction
+from ..slots.acquisition import PointView, TableView
+from ..slots.envelope import Envelope, Symmetric
+from ..slots.scores import ExpectedImprovement, Score
 from .decide import posed
 from .engines import Units
 from .state import State
@@ -22,6 +25,8 @@ Cells = tuple[Array, Array | None]  # points `(n, d)` and the context of each `(
 BLOCK = 64  # pairs whose covariance matrix is made at once
 LEAST_VARIANCE = 1e-300  # against a division by zero
 FAR, STEPS = 9.0, 4001  # standard deviations and places of an integral
+PLACES = np.linspace(-6.0, 6.0, 61)  # places of an integral over f at one point, standard deviations
+TOGETHER = 1024  # points whose covariances with the best point are computed at once
 
 
 def medians(state: State, points: Array, contexts: Array | None) -> Array:
@@ -67,29 +72,78 @@ def draws(state: State, points: Array, contexts: Array | None, rng: np.random.Ge
     return posterior.units.back(np.stack([posterior.belief.draw_at(rng, cells) for _ in range(size)]))
 
 
-def expected_gain(state: State, incumbent: float) -> float:
-    """Returns the largest expected improvement of f over a value, reward units, at least 0.
+def expected_gain(state: State, best: Cells) -> float:
+    """Returns max_x E max(f(x) - f(b), 0) over points x, reward units.
 
-    The search of the policy finds the point of the largest expected improvement. If constraints have posteriors of
-    their own, the rule judges the points of this search. The gain counts only with the probability of feasibility.
+    The search of the policy finds x. If constraints have posteriors of their own, the rule judges the points of this
+    search. The gain counts only with the probability of feasibility.
 
     Args:
-        state: a state without contexts. This call uses it up.
-        incumbent: the value of f to improve on, reward units.
+        state: a state that has learned all outcomes. This call uses it up.
+        best: the point b, `(1, d)`, and the context under which both points are compared, `(1, c)`, or None.
     """
-    score, rounds = ExpectedImprovement(), state.rounds
+    rounds, context = state.rounds, None if best[1] is None else best[1][0]
     randomness = Randomness(rounds.seed, rounds.count)
-    _, question, _ = posed(state.memory, None, None, randomness, now=math.inf, available=None)
+    _, question, _ = posed(state.memory, None, context, randomness, now=math.inf, available=None)
     if question is None:
         return 0.0
-    limits = question.limits
+    score, limits = _Gain(state, best), question.limits
     limits = None if limits is None else limits._replace(rule=limits.rule.beside(score))
     engine, posterior = state.outputs.engine, state.reward.posterior
     with engine.blas:
         point = engine.choose(posterior.belief, question._replace(score=score, limits=limits), None).point[None]
-    mean, std = (float(each[0]) for each in posterior.belief.predict(engine.cells_of(point, None)))
-    gain = gain_over(incumbent, mean, std, posterior.units)
-    return gain if limits is None else gain * float(state.certain(point, None)[0])
+        gain = score.in_rewards_at(point, posterior.units)
+    return gain if limits is None else gain * float(state.certain(point, context)[0])
+
+
+@final
+class _Gain(Score):
+    """The score log E max(f(x) - f(b), 0) of a state, in units of the posterior, for a point b (see `expected_gain`).
+
+    Where f(b) is known it is expected improvement.
+    """
+
+    in_rewards: ClassVar[bool] = False
+    logarithm: ClassVar[bool] = True
+
+    def __init__(self, state: State, best: Cells) -> None:
+        self._engine, self._belief = state.outputs.engine, state.reward.posterior.belief
+        self._context, self._cell = best[1], self._engine.cells_of(*best)
+        self._mean, self._std = self._belief.predict(self._cell)
+
+    def _moments(self, points: Array) -> tuple[Array, Array, Array]:
+        """Returns mean and std of f at points `(n, d)`, and the covariance with f(b), each `(n,)`."""
+        contexts = None if self._context is None else np.repeat(self._context, len(points), axis=0)
+        cells, spread = self._engine.cells_of(points, contexts), self._belief.spread
+        parts = (cells[i : i + TOGETHER] for i in range(0, len(cells), TOGETHER))
+        shared = np.concatenate([spread.cross_covariance(part, self._cell)[:, 0] for part in parts])
+        return *self._belief.predict(cells), shared
+
+    def values(self, points: Array) -> Array:
+        """Returns the scores of points `(n, d)`, `(n,)`."""
+        mean, std, shared = self._moments(points)
+        apart = np.sqrt(np.maximum(std**2 + self._std**2 - 2.0 * shared, 0.0))
+        return ExpectedImprovement()(Envelope(mean - self._mean, apart, 0.0), 0.0)
+
+    def in_rewards_at(self, point: Array, units: Units) -> float:
+        """Returns E max(f(x) - f(b), 0) at a point `(1, d)`, reward units. Under a warp it is integrated over f(b)."""
+        if units.warp is None:
+            return units.unit * float(np.exp(self.values(point))[0])
+        mean, std, shared = (float(each[0]) for each in self._moments(point))
+        slope = shared / max(float(self._std[0]) ** 2, LEAST_VARIANCE)
+        left = math.sqrt(max(std**2 - slope * shared, 0.0))  # std of f(x) given f(b)
+        moved, weights = float(self._std[0]) * PLACES, np.exp(-0.5 * PLACES**2)
+        known = zip(units.back(self._mean + moved).tolist(), (mean + slope * moved).tolist(), strict=True)
+        gains = np.array([gain_over(value, given, left, units) for value, given in known])
+        return float(gains @ weights / weights.sum())
+
+    def on_table(self, view: TableView) -> Array:
+        """Returns the scores of all arms."""
+        return self.values(view.points)
+
+    def on_points(self, view: PointView) -> AcquisitionFunction:
+        """Returns the scores as a function, with numerical gradients."""
+        return view.without_slopes(self.values)
 
 
 def gain_over(incumbent: float, mean: float, std: float, units: Units) -> float:

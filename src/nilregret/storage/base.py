@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput
 from .arms import ArmChange
-from .trial import Trial
+from .trial import Trial, TrialState
 
 Identity = tuple[int, int, float]  # Of a study, under any name.
 
@@ -88,6 +88,13 @@ class Change(NamedTuple):
 
     before: Trial | None
     after: Trial
+
+
+class Outcome(NamedTuple):
+    """State of a trial, and its reward or None."""
+
+    state: TrialState
+    reward: float | None
 
 
 class Summary(NamedTuple):
@@ -347,8 +354,8 @@ class Storage(ABC):
             ListedStudy(study.id, study.name, study.goal, study.created_at, known) for study, known in self.summaries()
         ]
 
-    def latest_rewards(self, ids: Sequence[int], count: int) -> dict[int, list[float]]:
-        """Returns the rewards among the last `count` trials of studies, oldest first, by the id of the study.
+    def latest(self, ids: Sequence[int], count: int) -> dict[int, list[Outcome]]:
+        """Returns the outcomes of the last `count` trials of studies, oldest first, by the id of the study.
 
         Args:
             ids: of the studies.
@@ -358,7 +365,7 @@ class Storage(ABC):
         for study, _ in self.summaries():
             if study.id in wanted:
                 trials = self.news(study, since=0, stamp="").trials[-count:]
-                found[study.id] = [trial.reward for trial in trials if trial.reward is not None]
+                found[study.id] = [Outcome(trial.state, trial.reward) for trial in trials]
         return found
 
     @abstractmethod

@@ -20,7 +20,7 @@ from sqlalchemy import exc
 from .._utils.checks import shown, storable
 from .._utils.errors import InvalidInput, StorageError
 from .auth_tables import AuthTables, auth_tables
-from .base import Identity, KeepsNotes, ListedStudy, News, Storage, StoredStudy, Summary, taken
+from .base import Identity, KeepsNotes, ListedStudy, News, Outcome, Storage, StoredStudy, Summary, taken
 from .database import Database
 from .notes import NOBODY, NoteStatements, owner
 from .sql_writer import SqlWriter, new_stamp, summary_of
@@ -253,11 +253,11 @@ class SqlStorage(Storage, KeepsNotes):
                 found.append(ListedStudy(id_, name, goal or "maximize", created_at, known))
         return found
 
-    def latest_rewards(self, ids: Sequence[int], count: int) -> dict[int, list[float]]:
-        """Returns the rewards among the last `count` trials of studies, oldest first, by the id of the study."""
-        rows, statement = self._database.rows, self._statements.last_rewards
+    def latest(self, ids: Sequence[int], count: int) -> dict[int, list[Outcome]]:
+        """Returns the outcomes of the last `count` trials of studies, oldest first, by the id of the study."""
+        rows, statement = self._database.rows, self._statements.latest
         found = {id_: rows(statement, {"sought": id_, "most": count}) for id_ in ids}
-        return {id_: [row[0] for row in reversed(each) if row[0] is not None] for id_, each in found.items()}
+        return {id_: [Outcome(*row) for row in reversed(each)] for id_, each in found.items()}
 
     def _stored(self, row: Any) -> StoredStudy:
         name = row.name

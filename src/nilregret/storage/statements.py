@@ -39,8 +39,8 @@ class Statements:
         whole_row = sql.select(*there(studies, [c.name for c in studies.c]))
         listed = sql.select(*there(studies, [*LISTED, *SUMMARY])).order_by(studies.c.id)
         self.listed = database.text(listed)
-        last = f"SELECT reward FROM {trials.name} WHERE study = :sought ORDER BY number DESC LIMIT :most"
-        self.last_rewards = database.text(sql.text(last))
+        last = f"SELECT state, reward FROM {trials.name} WHERE study = :sought ORDER BY number DESC LIMIT :most"
+        self.latest = database.text(sql.text(last))
         self.find, self.every = whole_row.where(studies.c.name == sought), whole_row.order_by(studies.c.id)
         head = sql.select(*there(studies, [*HEAD, *SUMMARY])).where(studies.c.id == sought)
         self.head, self.lock = database.text(head), database.text(head.with_for_update())

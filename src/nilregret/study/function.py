@@ -80,24 +80,22 @@ class Function:
         return np.concatenate(found, axis=-1)
 
 
-def expected_gain(state: AnyState, goal: Goal, best: Trial) -> float | None:
-    """Returns the gain to expect of one more trial over the best trial, in the units told, at least 0.
+def expected_gain(state: AnyState, best: Trial) -> float | None:
+    """Returns the gain to expect over the recommended trial, in the units told, at least 0.
 
-    It is the largest expected improvement of f over the posterior median at the best trial. If constraints have
-    posteriors, the gain counts with the probability of feasibility.
+    It is the largest mean of max(f(x) - f(b), 0) over points x, with b the recommended one: how far x is expected to
+    beat it. The joint posterior counts. If f(b) is known and answers are exact, one more trial gains this much. Under
+    noise many do. If constraints have posteriors, the gain counts with the probability of feasibility.
 
     Args:
         state: of the study, after all trials. It is copied.
-        goal: of the study.
-        best: the best trial.
+        best: the recommended trial. Points are compared under its context.
 
     Returns:
-        None if there is no such number, since the policy has contexts or no posterior, or prices violations.
+        None if there is no such number, since the policy has no posterior, or prices violations.
     """
-    policy = state.policy
-    if not isinstance(state, State) or policy.context is not None or on_average(policy):
+    if not isinstance(state, State) or on_average(state.policy):
         return None
-    sign = 1.0 if goal == "maximize" else -1.0
-    incumbent = sign * float(Function(state, goal, 0).median(best.point[None])[0])
-    gain = function_values.expected_gain(state.copy(), incumbent)
+    at = best.point[None], None if best.context is None else best.context[None]
+    gain = function_values.expected_gain(state.copy(), at)
     return gain if math.isfinite(gain) else None

@@ -39,7 +39,7 @@ class History:
         best: the recommended trial, or None if nothing is feasible.
         ended: number of trials that are not pending.
         since: number of trials that ended after the last improvement of `best_so_far`.
-        gain: expected further gain of one more trial, or None if it is unknown.
+        gain: expected further gain, or None if it is unknown.
         upward: True if more is better.
     """
 
@@ -70,9 +70,9 @@ def history(
 ) -> Any:
     """Returns a picture of how a study went: every value, the best so far, and the gap to the best on a log scale.
 
-    The title names the best trial, says how long ago the best value improved, and what one more trial is expected to
-    gain. That gain is the largest expected improvement of the model. Far outliers are arrows at the edge. Failed trials
-    are ticks on the axis, and trials that violate constraints are crosses.
+    The title names the best trial, says how long ago the best value improved, and how much more can be
+    expected. Far outliers are arrows at the edge. Failed trials are ticks on the axis, and trials that violate
+    constraints are crosses.
 
     >>> import nilregret as nr
     >>> result = nr.minimize(lambda x: (x - 0.3) ** 2, nr.Space(x=nr.Float(0, 1)), trials=8, progress=False)
@@ -116,6 +116,7 @@ def history_of(study: Study) -> History:
     best_so_far = better.accumulate(np.where(feasible, values, np.nan))
     last = answered[int(np.nonzero(values == best_so_far[-1])[0][0])] if feasible.any() else None
     best = best_of(study)
+    one = None if study.policy.context is not None else best  # With contexts there is not one best.
     ended = [trial.number for trial in trials if trial.state != "pending"]
     return History(
         numbers=np.array([trial.number for trial in answered]),
@@ -126,7 +127,7 @@ def history_of(study: Study) -> History:
         best=best,
         ended=len(ended),
         since=0 if last is None else sum(n > last.number for n in ended),
-        gain=None if best is None else study.replica.query(partial(expected_gain, goal=study.goal, best=best)),
+        gain=None if one is None else study.replica.query(partial(expected_gain, best=one)),
         upward=upward,
     )
 
@@ -155,7 +156,7 @@ def said(found: History) -> str:
     when = f"{many(found.since, 'trial')} ago" if found.since else "by the last trial"
     return (
         f"best: trial {found.best.number} with {number(found.best.reward, scale)}\n"
-        f"last improved {when}; expected further gain of one more trial: {gain}"
+        f"last improved {when}; expected further gain: {gain}"
     )
 
 

@@ -15,7 +15,7 @@ from ...study_notes import notes_of
 from ...workers import NotesStorage
 from ..rendering import caller_of, page
 from ..views.api import api_view
-from ..views.studies_list import DAYS, LATEST, SORTS, STATES, Wanted, digest, item_of, listed, row
+from ..views.studies_list import DAYS, LATEST, SORTS, STATES, Wanted, digest, items_of, listed, row
 from .common import with_error_pages
 
 
@@ -55,10 +55,10 @@ def _rows(storage: NotesStorage, tenant: str, wanted: Wanted) -> tuple[list[dict
     now, studies = time.time(), {study.name: study for study in storage.listed()}
     own = [(name, studies[stored]) for name, stored in own_among(storage, list(studies), tenant).items()]
     notes = notes_of(storage, [study for _, study in own])
-    items = [item_of(name, study, each, now=now) for (name, study), each in zip(own, notes, strict=True)]
+    items = items_of(storage, own, notes, now=now)
     shown, facts = listed(items, wanted, now=now)
-    rewards = storage.latest_rewards([item.stored.id for item in shown], LATEST)
-    return [row(item, rewards.get(item.stored.id, [])) for item in shown], facts
+    outcomes = storage.latest([item.stored.id for item in shown], LATEST)
+    return [row(item, [each.reward for each in outcomes.get(item.stored.id, [])]) for item in shown], facts
 
 
 async def api(request: Request) -> Response:

@@ -14,24 +14,26 @@ Otherwise they come from the rewards told at the very point of the choice.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from ...._utils.checks import Array, IndexArray
 from ...._utils.errors import TrialError
+from ....policy.engines import Units
 from ....policy.policy import Policy
+from ....policy.state import State
 from ....storage.record import Trial
 from ....study.direction import has_channels
+from ....study.plots.source import function_of
 from ....study.study import Study
 from .maps import is_expensive
 from .pictures import spread_evenly
 
 MOST_CONTEXTS = 48  # contexts with predictions of their own, evenly spread in time
 MOST_UNDER_LIMITS = 16  # contexts under constraints, where `study.best` searches all trials for each context
-MOST_CANDIDATES = 24  # choices tried most often, among which the best one under each context is chosen
+MOST_CANDIDATES = 24  # choices of the highest posterior medians under a context, among which the best one is chosen
 FEWEST_REPEATS = 10  # repeated rewards at the same points that suffice to estimate the noise
 WORK = 3e8  # multiplications for all predictions
 
@@ -55,11 +57,11 @@ class Alternative(NamedTuple):
         return math.hypot(float(self.std.sum()), math.sqrt(float(self.sampled.sum())))
 
 
-def in_plays(choice: Alternative | None, plays: IndexArray) -> Alternative | None:
-    """Returns the choice in the place of trials with these numbers of plays, `(n,)`."""
+def in_plays(choice: Alternative | None, plays: IndexArray, doubt: float) -> Alternative | None:
+    """Returns the choice in the place of trials with these numbers of plays, `(n,)`. Deviations count `doubt` times."""
     if choice is None:
         return None
-    return Alternative(choice.name, choice.mean * plays, choice.std * plays, choice.sampled * plays**2)
+    return Alternative(choice.name, choice.mean * plays, doubt * choice.std * plays, choice.sampled * plays**2)
 
 
 def has_posterior(study: Study) -> bool:
@@ -77,20 +79,55 @@ def counted_from(study: Study, asked: int) -> int:
 def noise_of(study: Study, answered: Sequence[Trial]) -> float:
     """Returns the standard deviation of rewards about the mean at their point.
 
-    If few points were repeated, or if rewards are means of plays, this is the noise of the policy. For a policy without
-    a noise, this is the standard deviation of all rewards.
+    If few points were repeated, or if rewards are means of plays, this is the noise of the policy, or the fitted one.
+    For a policy without a noise, this is the standard deviation of all rewards.
     """
     rewards = np.array([trial.reward for trial in answered], dtype=np.float64)
+    repeats, fitted = _noise_of_repeats(answered, rewards), fitted_noise(study)
+    if repeats is not None:
+        return repeats
+    if fitted is not None:
+        return math.sqrt(fitted[0]) * fitted[1].unit
+    if isinstance(study.policy, Policy):
+        return study.policy.noise
+    return float(rewards.std()) if len(rewards) else 0.0
+
+
+def doubt_of(study: Study, answered: Sequence[Trial]) -> float:
+    """Returns the factor by which deviations of the posterior count: the noise of repeats over the fitted one.
+
+    It is at least 1, and 1 where nothing is fitted. A fit to few rewards takes part of their noise for f. Its noise is
+    then too small, and so are its deviations. Repeats of a point tell the noise without the model.
+    """
+    fitted = fitted_noise(study)
+    if fitted is None or any(trial.std is not None for trial in answered):
+        return 1.0
+    variance, units = fitted
+    sign = 1.0 if study.goal == "maximize" else -1.0
+    rewards = units.scaled_all([sign * (trial.reward or 0.0) for trial in answered])
+    repeats = _noise_of_repeats(answered, np.array(rewards, dtype=np.float64))
+    return 1.0 if repeats is None else max(1.0, repeats / math.sqrt(variance))
+
+
+def fitted_noise(study: Study) -> tuple[float, Units] | None:
+    """Returns the fitted variance of the noise in units of the posterior, and these units, or None without a fit."""
+    policy = study.policy
+    if not isinstance(policy, Policy) or policy.fitting is None:
+        return None
+    posterior = study.replica.query(lambda state: cast(State, state).settled().reward.posterior)
+    return None if posterior.known is not None or posterior.models is not None else (posterior.ridge, posterior.units)
+
+
+def _noise_of_repeats(answered: Sequence[Trial], rewards: Array) -> float | None:
+    """Returns the standard deviation of rewards `(n,)` about the means of their points, or None without repeats."""
     known: dict[tuple[bytes, bytes], int] = {}
     group = np.array([known.setdefault(_place(trial), len(known)) for trial in answered], dtype=np.intp)
     counts = np.bincount(group)
     freedom = len(rewards) - len(counts)
     if freedom >= FEWEST_REPEATS and all(trial.plays is None for trial in answered):
         means = np.bincount(group, rewards) / counts
-        return float(math.sqrt(float(((rewards - means[group]) ** 2).sum()) / freedom))
-    if isinstance(study.policy, Policy):
-        return study.policy.noise
-    return float(rewards.std()) if len(rewards) else 0.0
+        return math.sqrt(float(((rewards - means[group]) ** 2).sum()) / freedom)
+    return None
 
 
 def _place(trial: Trial) -> tuple[bytes, bytes]:
@@ -134,14 +171,18 @@ def best_now(study: Study, answered: Sequence[Trial], name: str) -> Alternative 
 def _best_by_context(study: Study, answered: Sequence[Trial], name: str) -> Alternative | None:
     limited = bool(study.policy.constraint_count)
     representatives = _representatives(study, answered, MOST_UNDER_LIMITS if limited else MOST_CONTEXTS)
-    tried = Counter(trial.point.tobytes() for trial in answered).most_common(MOST_CANDIDATES)
-    candidates = np.array([np.frombuffer(key) for key, _ in tried])
+    function, sign = function_of(study), 1.0 if study.goal == "maximize" else -1.0
+    tried = np.unique(np.array([trial.point for trial in answered]), axis=0)
     means, stds = [], []
     for i in representatives.places:
         context = answered[i].context
-        points = study.best(context=context).point[None] if limited else candidates
+        if limited:
+            points = study.best(context=context).point[None]
+        else:  # Medians are quick, and their order is that of the means, or nearly so if rewards are warped.
+            medians = sign * function.median(tried, np.repeat(np.asarray(context)[None], len(tried), axis=0))
+            points = tried[np.argsort(-medians, kind="stable")[:MOST_CANDIDATES]]
         mean, std = study.predict(points, context=context)
-        at = int(mean.argmax() if study.goal == "maximize" else mean.argmin())
+        at = int((sign * mean).argmax())
         means.append(float(mean[at]))
         stds.append(float(std[at]))
     return representatives.alternative(name, means, stds)

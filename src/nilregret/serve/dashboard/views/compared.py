@@ -33,23 +33,27 @@ class StudyFacts(NamedTuple):
         name: of the study.
         goal: "maximize" or "minimize".
         seed: of the study.
-        rewards: told, in the order of the trials, `(n,)`.
+        rewards: told, in the order of the trials, `(n,)`. Those of runs of plays are means of runs.
+        plays: number of plays of each reward, `(n,)`.
         best: best reward so far of the trials that violate nothing, `(n,)`, NaN before the first.
         at: see `status`.
         cost: of learning, with half the width of its range, or None if it is not known.
         settings: texts by name.
         policy: JSON without the seed. Studies with the same text differ by chance alone.
+        task: domain, contexts and goal as JSON, which studies have in common where a difference means anything.
     """
 
     name: str
     goal: str
     seed: int
     rewards: Array
+    plays: Array
     best: Array
     at: dict[str, Any]
     cost: tuple[float, float] | None
     settings: dict[str, str]
     policy: str
+    task: str
 
 
 def facts_of(study: Study, name: str, *, now: float) -> StudyFacts:
@@ -61,12 +65,14 @@ def facts_of(study: Study, name: str, *, now: float) -> StudyFacts:
         now: present time in Unix seconds.
     """
     told, found, policy = answers_of(study), compare(study), study.policy.to_json()
-    rewards = np.zeros(0) if told is None else told.rewards
+    rewards, plays = (np.zeros(0), np.zeros(0)) if told is None else (told.rewards, told.plays)
     best = rewards if told is None else best_so_far(study, told.rewards, told.outside)
-    settings = dict(description(study)) | {f"policy: {key}": value for key, value in _leaves(json.loads(policy))}
+    leaves = json.loads(policy)
+    settings = dict(description(study)) | {f"policy: {key}": value for key, value in _leaves(leaves)}
+    task = json.dumps([leaves.get("domain"), leaves.get("context"), study.goal])
     return StudyFacts(
-        name, study.goal, study.seed, rewards, best, status(study, now=now),
-        None if found is None else found.cost, settings, policy,
+        name, study.goal, study.seed, rewards, plays, best, status(study, now=now),
+        None if found is None else found.cost, settings, policy, task,
     )  # fmt: skip
 
 
@@ -133,18 +139,20 @@ def _leader(studies: Sequence[StudyFacts]) -> str:
 
 
 def _row(each: StudyFacts) -> dict[str, Any]:
-    latest = each.rewards[-max(1, len(each.rewards) // LATEST) :]
+    latest = max(1, len(each.rewards) // LATEST)
     best = each.best[-1] if len(each.best) and np.isfinite(each.best[-1]) else None
     value, between = ("-", "") if each.cost is None else measured(*each.cost)
     unknown = each.cost is not None and abs(each.cost[0]) <= each.cost[1]
     return {
-        "name": each.name, "at": each.at, "best": short(best), "mean": short(_mean(each.rewards)),
-        "latest": short(_mean(latest)), "cost": "not known yet" if unknown else value, "between": between,
+        "name": each.name, "at": each.at, "best": short(best), "mean": short(_mean(each)),
+        "latest": short(_mean(each, latest)), "cost": "not known yet" if unknown else value, "between": between,
     }  # fmt: skip
 
 
-def _mean(values: Array) -> float | None:
-    return float(values.mean()) if len(values) else None
+def _mean(each: StudyFacts, latest: int = 0) -> float | None:
+    """Returns the mean reward of a play, of the latest trials or of all."""
+    rewards, plays = each.rewards[-latest:], each.plays[-latest:]
+    return float(plays @ rewards / plays.sum()) if len(rewards) else None
 
 
 def _settings(studies: Sequence[StudyFacts]) -> list[tuple[str, list[str]]]:
@@ -158,34 +166,46 @@ def _settings(studies: Sequence[StudyFacts]) -> list[tuple[str, list[str]]]:
 
 
 def _pairs(studies: Sequence[StudyFacts]) -> list[str]:
-    """Returns sentences about differences of the mean reward between policies, in studies of the same seed."""
-    groups: dict[str, dict[int, StudyFacts]] = {}
+    """Returns sentences about differences of the mean reward between policies, in pairs of studies of the same seed.
+
+    Pairs have one domain and goal. A single seed makes no pair, since every study has seed 0 unless it is told another.
+    """
+    groups: dict[tuple[str, str], dict[int, list[StudyFacts]]] = {}
     for each in studies:
         if len(each.rewards):
-            groups.setdefault(each.policy, {})[each.seed] = each
-    found = (_difference(one, other) for one, other in combinations(groups.values(), 2))
-    return [sentence for sentence in found if sentence]
+            groups.setdefault((each.task, each.policy), {}).setdefault(each.seed, []).append(each)
+    twins = [those for group in groups.values() for those in group.values() if len(those) > 1]
+    alone = [{seed: those[0] for seed, those in group.items() if len(those) == 1} for group in groups.values()]
+    tasks = [task for task, _ in groups]
+    found = [_difference(alone[i], alone[j]) for i, j in combinations(range(len(tasks)), 2) if tasks[i] == tasks[j]]
+    return [sentence for sentence in found if sentence] + [
+        f"{' and '.join(each.name for each in those)} have one policy and one seed, so none of them is paired."
+        for those in twins
+    ]
 
 
 def _difference(one: dict[int, StudyFacts], other: dict[int, StudyFacts]) -> str:
-    """Returns a sentence about the difference of two policies. Pairs share a seed and count equally many answers."""
-    seeds = sorted(one.keys() & other.keys())
-    if not seeds or one[seeds[0]].goal != other[seeds[0]].goal:
+    """Returns a sentence about the difference of two policies, or an empty one if they share fewer than two seeds."""
+    pairs = [(one[seed], other[seed]) for seed in sorted(one.keys() & other.keys())]
+    if len(pairs) < 2:
         return ""
-    differences = np.array([_paired(one[seed], other[seed]) for seed in seeds])
-    names = f"{one[seeds[0]].name} less {other[seeds[0]].name}"
-    mean = float(differences.mean())
-    if len(seeds) == 1:
-        return f"{names}: {short(mean)} an answer, in one pair with the seed {seeds[0]}, too few for an interval."
-    half = float(half_interval(differences))
+    differences = np.array([_paired(*pair) for pair in pairs])
+    mean, half = float(differences.mean()), float(half_interval(differences))
     value, between = measured(mean, half)
     verdict = " Which of them earns more is not known yet." if abs(mean) <= half else ""
+    paired = ", ".join(f"{first.name} less {second.name}" for first, second in pairs)
     return (
-        f"{names} and their like: {value} an answer ({between}, a 95% interval of {many(len(seeds), 'pair')} of the "
-        f"same seed).{verdict}"
+        f"{value} an answer ({between}, a 95% interval) is the mean of {many(len(pairs), 'pair')}: {paired}.{verdict}"
     )
 
 
 def _paired(one: StudyFacts, other: StudyFacts) -> float:
-    count = min(len(one.rewards), len(other.rewards))
-    return float((one.rewards[:count] - other.rewards[:count]).mean())
+    """Returns the difference of the mean rewards of two studies, over as many plays of each as both have."""
+    count = float(min(one.plays.sum(), other.plays.sum()))
+    return (_total(one, count) - _total(other, count)) / count
+
+
+def _total(each: StudyFacts, count: float) -> float:
+    """Returns the sum of the rewards of the first plays of a study."""
+    ends, sums = np.cumsum(each.plays), np.cumsum(each.plays * each.rewards)
+    return float(np.interp(count, np.append(0.0, ends), np.append(0.0, sums)))

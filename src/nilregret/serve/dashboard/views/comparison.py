@@ -11,10 +11,11 @@ import numpy as np
 
 from ...._utils.checks import Array, IndexArray
 from ...._utils.errors import InvalidInput, TrialError
+from ....slots.objective import satisfying
 from ....storage.record import Trial
 from ....study.formatting import where
 from ....study.study import Study
-from .alternatives import Alternative, best_now, counted_from, if_kept, in_plays, noise_of
+from .alternatives import Alternative, best_now, counted_from, doubt_of, if_kept, in_plays, noise_of
 from .pictures import many
 
 SIDES = 2.0  # standard deviations on either side of an estimate, a range of 95% if the model is right
@@ -77,16 +78,16 @@ def compare(study: Study, *, baseline: int | None = None) -> Comparison | None:
     trials = study.trials
     asked = len(trials)
     since = counted_from(study, asked)
-    choice = _baseline(trials, baseline)
     answered = [trial for trial in trials[since:asked] if trial.reward is not None]
+    choice = _baseline(study, baseline)
     if choice is None or len(answered) < FEWEST:
         return None
     sign = 1.0 if study.goal == "maximize" else -1.0
     plays = np.array([1 if trial.plays is None else trial.plays.times for trial in answered], dtype=np.int64)
     rewards = plays * np.array([trial.reward for trial in answered], dtype=np.float64)
-    noise = noise_of(study, answered)
-    first = in_plays(if_kept(study, choice, answered, where(choice)), plays)
-    best = in_plays(best_now(study, answered, _best_name(study)), plays)
+    noise, doubt = noise_of(study, answered), doubt_of(study, answered)
+    first = in_plays(if_kept(study, choice, answered, where(choice)), plays, doubt)
+    best = in_plays(best_now(study, answered, _best_name(study)), plays, doubt)
     recent = min(len(answered), max(20, len(answered) // 10))
     numbers = np.array([trial.number for trial in answered], dtype=np.float64)
     total = int(plays.sum())
@@ -117,7 +118,8 @@ def _recent_cost(best: Alternative, losses: Array, noise: float, plays: IndexArr
     return float(losses[-recent:].sum()) / count, SIDES * spread
 
 
-def _baseline(trials: Sequence[Trial], number: int | None) -> Trial | None:
+def _baseline(study: Study, number: int | None) -> Trial | None:
+    trials = study.trials
     if number is not None:
         if not 0 <= number < len(trials):
             raise InvalidInput(
@@ -125,12 +127,20 @@ def _baseline(trials: Sequence[Trial], number: int | None) -> Trial | None:
                 "from 0."
             )
         return trials[number]
-    answered = (trial for trial in trials if trial.reward is not None)
-    first = next(answered, None)
-    if first is None or first.feasible is not False:
-        return first
-    # A choice that violates constraints is no alternative.
-    return next((trial for trial in answered if trial.feasible), first)
+    answered = [trial for trial in trials if trial.reward is not None]
+    if study.policy.constraint_count:  # A choice that violates constraints is no alternative.
+        answered = _satisfying(study, answered) or answered
+    return next(iter(answered), None)
+
+
+def _satisfying(study: Study, answered: Sequence[Trial]) -> list[Trial]:
+    """Returns the trials whose points satisfy the constraints, by the values told there and by the posterior means."""
+    try:
+        told = satisfying(answered)
+    except TrialError:
+        return []
+    inside = study.replica.query(lambda state: state.inside(told))
+    return told if inside is None or not inside.any() else [told[i] for i in np.flatnonzero(inside)]
 
 
 def _best_name(study: Study) -> str:

@@ -105,12 +105,16 @@ def _bars(rows: Sequence[tuple[str, float | None, float, float]]) -> list[dict[s
     return interval_bars(drawn)
 
 
+def _share(overlap: float) -> str:
+    return "as far as the log shows, all" if overlap == 1.0 else f"about {overlap:.0%}"
+
+
 def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
     sure, as_much = f"{1.0 - result.delta:.0%}", short(round(result.effective_sample_size))
     return [
         ("interval", f"holds with probability {sure}, also for a log whose policy learned on the way"),
         ("decisions", f"{short(result.rows)}, which say as much as {as_much} of the other policy's own"),
-        ("overlap", f"{result.overlap:.0%} of the other policy's choices could have been made here"),
+        ("overlap", f"{_share(result.overlap)} of the other policy's choices could have been made here"),
         ("largest weight", short(result.largest_weight)),
         ("probabilities", "pass their test" if result.check.passed else "fail their test: do not trust the result"),
         *((f"left out, {reason}", short(count)) for reason, count in result.left_out.items()),

@@ -19,7 +19,10 @@ MOST_SIDE, FEWEST_SIDE = 41, 11  # cells along an axis of a map
 MOST_ARM_SIDE = 120  # cells along an axis of a grid of arms
 FEWEST_SHARE = 0.5  # of the cells of a grid must be arms, or no map is drawn
 ROWS = 6  # rows and columns of the table
-SPREAD = "half the width of the bounds"
+SPREADS = {
+    "proved": "half the width of the proved bounds", "policy": "half the width of the policy's bounds",
+    "deviations": "two standard deviations",
+}  # fmt: skip
 WORK = 2e9  # multiplications for a map
 
 
@@ -56,7 +59,7 @@ def posterior_map(
     better = np.nanargmin if low else np.nanargmax
     row, column = (int(i) for i in np.unravel_index(int(better(mean)), shape))
     return {
-        "kind": "map", "better": "low" if low else "high",
+        "kind": "map", "band": found.band, "better": "low" if low else "high",
         "title": f"{across.name} and {up.name}", "name": name,
         "summary": (
             f"The {name} over {across.name} and {up.name}: from "
@@ -71,15 +74,16 @@ def posterior_map(
 
 
 def spread_map(drawn: Picture) -> Picture:
-    """Returns the map of half the width of the bounds, from the map of the mean with these bounds."""
+    """Returns the map of half the width of the band, from the map of the mean with this band."""
+    name = SPREADS[drawn["band"]]
     lower, upper = (np.array(drawn[end], dtype=np.float64) for end in ("lower", "upper"))
     half = (upper - lower) / 2.0
     row, column = (int(i) for i in np.unravel_index(int(np.nanargmax(half)), half.shape))
     across, up = drawn["x"], drawn["y"]
     return drawn | {
-        "title": f"How uncertain: {drawn['title']}", "name": SPREAD, "better": "high", "table": None,
+        "title": f"How uncertain: {drawn['title']}", "name": name, "better": "high", "table": None,
         "summary": (
-            f"The {SPREAD}: from {short(float(np.nanmin(half)))} to {short(float(np.nanmax(half)))}, "
+            f"{name.capitalize()}: from {short(float(np.nanmin(half)))} to {short(float(np.nanmax(half)))}, "
             f"widest at {across['label']} {_named(across, column)} and {up['label']} {_named(up, row)}."
         ),
         "mean": [numbers(each) for each in half],

@@ -11,8 +11,6 @@ import numpy as np
 
 from ...._utils.errors import NoRegretError, TrialError
 from ....domains.domain import Arms
-from ....slots.envelope import Envelope
-from ....slots.scores import ExpectedImprovement
 from ....study.function import expected_gain
 from ....study.study import Study
 from .columns import columns_of
@@ -20,7 +18,7 @@ from .pictures import many, short
 from .progress import reward_word
 from .status import order_of, status
 
-SMALL = 0.01  # share of the spread of the rewards, below which one more trial gains next to nothing
+SMALL = 0.01  # share of the spread of the rewards, below which a gain is next to nothing
 SPREAD = (0.05, 0.95)  # quantiles of the rewards that the spread is taken from
 MORE = 1.05  # times as many trials, up to which a verdict is kept
 MOST_ARMS = 4096  # arms of a table that a verdict under contexts looks at
@@ -34,7 +32,7 @@ class Verdict(NamedTuple):
     Attributes:
         order: of the last event that it knows.
         trials: number of trials then.
-        settled: True if one more trial is expected to gain next to nothing.
+        settled: True if finding out whether another point is better is expected to gain next to nothing.
         sentence: why, with the figures.
     """
 
@@ -43,9 +41,6 @@ class Verdict(NamedTuple):
     settled: bool
     sentence: str
 
-
-TINY = 1e-12  # standard deviation where nothing is uncertain
-IMPROVEMENT = ExpectedImprovement()
 
 _known: WeakKeyDictionary[Study, Verdict] = WeakKeyDictionary()
 
@@ -81,33 +76,31 @@ def _gain(study: Study) -> tuple[float | None, str]:
     """Returns what further trials are expected to gain, and a sentence with a place for it."""
     try:
         if study.policy.context is None:
-            gain = study.replica.query(partial(expected_gain, goal=study.goal, best=study.best()))
-            return gain, "One more trial is expected to gain {} beyond the recommended one."
+            gain = study.replica.query(partial(expected_gain, best=study.best()))
+            return gain, "Finding out whether another point is better is expected to gain {}."
         gains = _gains_under_contexts(study)
-        place = f"Under {many(len(gains), 'recent context')}, another arm is expected to gain {{}} over the best one."
+        under = f"Under {many(len(gains), 'recent context')}, "
+        place = under + "finding out whether another arm is better is expected to gain {}."
         return float(np.mean(gains)) if gains else None, place
     except (TrialError, NoRegretError):
         return None, ""
 
 
 def _gains_under_contexts(study: Study) -> list[float]:
-    """Returns the largest expected improvement of an arm over the one with the best mean, under each recent context.
+    """Returns the gain to expect over the arm with the best mean, under each recent context (see `expected_gain`).
 
-    Both count with their uncertainties, as if these were independent. The list has no elements if the domain is no
-    table of 2 to `MOST_ARMS` arms, or if there are constraints.
+    The list has no elements if the domain is no table of 2 to `MOST_ARMS` arms, or if there are constraints.
     """
     arms = study.policy.domain
     if not isinstance(arms, Arms) or not 1 < len(arms) <= MOST_ARMS or study.policy.constraint_count:
         return []
+    seen = {trial.context.tobytes(): trial for trial in study.trials[-CONTEXTS:] if trial.context is not None}
     sign, gains = 1.0 if study.goal == "maximize" else -1.0, []
-    seen = {trial.context.tobytes(): trial.context for trial in study.trials[-CONTEXTS:] if trial.context is not None}
-    for context in seen.values():
-        mean, std = study.predict(arms.points, context=context)
-        best = int((sign * mean).argmax())
-        others = np.arange(len(mean)) != best
-        envelope = Envelope(sign * mean[others], np.maximum(np.hypot(std[others], std[best]), TINY), 0.0)
-        gains.append(float(np.exp(IMPROVEMENT(envelope, sign * float(mean[best])).max())))
-    return gains
+    for trial in seen.values():
+        mean, _ = study.predict(arms.points, context=trial.context)
+        best = trial._replace(point=arms.points[int((sign * mean).argmax())])
+        gains.append(study.replica.query(partial(expected_gain, best=best)))
+    return [gain for gain in gains if gain is not None]
 
 
 def _since(study: Study, rewards: Any, ended: Any) -> str:
@@ -126,10 +119,10 @@ def standing(study: Study, *, now: float) -> dict[str, Any]:
 
 
 def standing_status(study: Study, *, now: float) -> dict[str, Any]:
-    """Returns the status, "settled" instead of "learning" if a verdict says so. Few trials more keep the verdict."""
+    """Returns the status, "settled" instead of "active" if a verdict says so. Few trials more keep the verdict."""
     at, known = status(study, now=now), _known.get(study)
-    if known is not None and known.settled and at["state"] == "learning" and at["trials"] <= MORE * known.trials + 1:
-        why = f"after {many(known.trials, 'trial')}, one more was expected to gain next to nothing"
+    if known is not None and known.settled and at["state"] == "active" and at["trials"] <= MORE * known.trials + 1:
+        why = f"after {many(known.trials, 'trial')}, more were expected to gain next to nothing"
         at |= {"state": "settled", "said": "settled", "state_why": why}
     return at
 

@@ -21,7 +21,7 @@ from .pictures import many, reward_text, short
 RECENT = 20  # latest trials that decide whether a study is failing
 SILENT = 86_400.0  # seconds without an event after which a study with pending trials is called silent
 FINISHED = 3600.0  # seconds without an event after which a study without pending trials is called silent
-FRESH = ("learning", "waiting")  # states that end with time if nothing happens
+FRESH = ("active", "waiting")  # states that end with time if nothing happens
 LONGEST_NUMBER = 20
 UNITS = ((7200.0, 60.0), (259_200.0, 3600.0), (math.inf, 86_400.0))  # a silence below, and the steps it is said in
 
@@ -47,7 +47,7 @@ def is_unchanged(study: Study, known: str, *, now: float) -> bool:
 
 
 def status(study: Study, *, now: float) -> dict[str, Any]:
-    """Returns counts of trials, times of the last events, the best trial, and a state such as "learning".
+    """Returns counts of trials, times of the last events, the best trial, and a state such as "active".
 
     Args:
         study: a study with any policy.
@@ -58,7 +58,7 @@ def status(study: Study, *, now: float) -> dict[str, Any]:
     states: dict[TrialState, int] = {state: int((codes == place).sum()) for place, state in enumerate(STATES)}
     last_told, last_asked = latest(columns.array("told_at")), trials[-1].asked_at if trials else None
     last = max((time for time in (last_told, last_asked) if time is not None), default=None)
-    state, why = state_of(trials, states, last, now)
+    state, why = state_of([trial.state for trial in trials[-RECENT:]], states, last, now)
     best, why_no_best = _best(study)
     until: int | str = math.ceil(last + _seconds_until_silent(states)) if last is not None and state in FRESH else ""
     if state == "silent" and last is not None:
@@ -74,23 +74,23 @@ def status(study: Study, *, now: float) -> dict[str, Any]:
 
 
 def state_of(
-    trials: Sequence[Trial], states: Mapping[TrialState, int], last: float | None, now: float
+    latest: Sequence[TrialState], states: Mapping[TrialState, int], last: float | None, now: float
 ) -> tuple[str, str]:
-    """Returns "empty", "failing", "waiting", "silent" or "learning", and an explanation.
+    """Returns "empty", "failing", "waiting", "silent" or "active", and an explanation.
 
     Args:
-        trials: of the study, or none if they are not known.
+        latest: states of the last `RECENT` trials. They do not matter if no trial has failed.
         states: number of trials by state.
         last: time of the last event, Unix seconds, or None.
         now: present time in Unix seconds.
     """
     if last is None:
         return "empty", "nothing has been asked yet"
-    ended = [trial.state for trial in trials[-RECENT:] if trial.state in ("observed", "failed")]
+    ended = [state for state in latest if state in ("observed", "failed")]
     if ended and all(state == "failed" for state in ended):
         every = (
             "every trial"
-            if states["failed"] == len(trials)
+            if states["failed"] == sum(states.values())
             else "the last trial"
             if len(ended) == 1
             else f"the last {many(len(ended), 'trial')}"
@@ -101,7 +101,7 @@ def state_of(
         return "silent", "trials wait for answers" if pending else "no trial is open, and none has been asked for"
     if not states["observed"]:
         return "waiting", "no answer has come yet"
-    return "learning", "active within the day" if states["pending"] else "active within the hour"
+    return "active", "within the day" if states["pending"] else "within the hour"
 
 
 def _seconds_until_silent(states: Mapping[TrialState, int]) -> float:

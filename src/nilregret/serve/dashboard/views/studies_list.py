@@ -6,21 +6,27 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from ...._utils.errors import InvalidInput
-from ....storage import ListedStudy
+from ....storage import ListedStudy, Storage
+from ....storage.base import Summary
 from ....storage.trial import TrialState
 from ...auth.tenants import reachable
 from ...study_notes import StudyNotes
 from .pictures import short
-from .status import state_of
+from .status import RECENT, state_of
 
 PER_PAGE = 50
 LATEST = 40  # trials whose rewards a sparkline shows
 LONGEST_QUERY = 200
 DAYS = {"": "any time", "1": "the last day", "7": "the last 7 days", "30": "the last 30 days", "365": "the last year"}
-STATES = ("empty", "waiting", "learning", "silent", "failing", "paused")
+STATES = ("empty", "waiting", "active", "silent", "failing", "paused")
 WIDTH, HEIGHT = 96, 24  # of a sparkline
+
+
+# Summary of each study with failures, and the states of its latest trials then.
+_latest: WeakKeyDictionary[Storage, dict[int, tuple[Summary, list[TrialState]]]] = WeakKeyDictionary()
 
 
 class Item(NamedTuple):
@@ -52,22 +58,38 @@ SORTS: dict[str, tuple[str, Callable[[Item], Any]]] = {
 }
 
 
-def item_of(name: str, stored: ListedStudy, notes: StudyNotes, *, now: float) -> Item:
-    """Returns a study of the list with its state.
+def items_of(
+    storage: Storage, studies: Sequence[tuple[str, ListedStudy]], notes: Sequence[StudyNotes], *, now: float
+) -> list[Item]:
+    """Returns the studies of the list with their states.
+
+    The latest trials are read of studies with failures alone, and again only if the summary of a study has changed.
 
     Args:
-        name: as its reader knows it.
-        stored: row of the storage.
-        notes: of people.
+        storage: of the studies.
+        studies: rows of the storage, each with the name that its reader knows.
+        notes: of people, on each study.
         now: present time in Unix seconds.
     """
+    known = _latest.setdefault(storage, {})
+    failed = [stored for _, stored in studies if stored.summary.failed]
+    changed = {each.id: each.summary for each in failed if known.get(each.id, (None,))[0] != each.summary}
+    for id_, outcomes in storage.latest(list(changed), RECENT).items():
+        known[id_] = changed[id_], [each.state for each in outcomes]
+    return [
+        _item(name, stored, each, known[stored.id][1] if stored.summary.failed and stored.id in known else [], now=now)
+        for (name, stored), each in zip(studies, notes, strict=True)
+    ]
+
+
+def _item(name: str, stored: ListedStudy, notes: StudyNotes, latest: Sequence[TrialState], *, now: float) -> Item:
     if notes.paused:
         return Item(name, stored, notes, "paused", "somebody has paused it")
     known = stored.summary
-    states: dict[TrialState, int] = {"observed": known.observed, "pending": known.pending, "failed": known.failed}
-    if known.failed and not known.observed:
-        return Item(name, stored, notes, "failing", "every trial failed")
-    return Item(name, stored, notes, *state_of([], states, known.last_at, now))
+    states: dict[TrialState, int] = {
+        "observed": known.observed, "pending": known.pending, "failed": known.failed, "abandoned": known.abandoned
+    }  # fmt: skip
+    return Item(name, stored, notes, *state_of(latest, states, known.last_at, now))
 
 
 class Wanted(NamedTuple):
@@ -140,14 +162,14 @@ def listed(items: Sequence[Item], wanted: Wanted, *, now: float) -> tuple[list[I
     }  # fmt: skip
 
 
-def row(item: Item, rewards: Sequence[float]) -> dict[str, Any]:
+def row(item: Item, latest: Sequence[float | None]) -> dict[str, Any]:
     """Returns the data of a row.
 
     Args:
         item: the study.
-        rewards: the latest ones, oldest first.
+        latest: rewards of the latest trials, oldest first, None where there is none.
     """
-    known = item.stored.summary
+    known, rewards = item.stored.summary, [reward for reward in latest if reward is not None]
     return {
         "name": item.name, "state": item.state, "why": item.why, "trials": known.trials, "pending": known.pending,
         "failed": known.failed, "last_at": known.last_at, "goal": item.stored.goal, "tags": item.notes.tags,

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...._utils.checks import Array
 from ....policy.policy import Policy
-from ....study.direction import on_average
+from ....study.direction import has_channels, on_average
 from ....study.study import Study
 from .alternatives import Alternative, has_posterior
 from .comparison import SIDES, Comparison, compare
@@ -250,6 +250,11 @@ def _notes(study: Study, found: Comparison) -> list[str]:
             "What other choices would have brought is the mean of the rewards told there, give or take two standard "
             "errors."
         ]
+    if isinstance(study.policy, Policy) and study.policy.fitting is not None:
+        notes.append(
+            "Kernel and noise are estimated here, so ranges are right less often. If repeats of a point differ by more "
+            "than the estimated noise, ranges are wider by as much."
+        )
     if found.since:
         notes.append(f"Only trials from {found.since} on count: before, the world is taken to have been another.")
     if isinstance(study.policy, Policy) and study.policy.memory.drift() is not None:
@@ -261,8 +266,9 @@ def _notes(study: Study, found: Comparison) -> list[str]:
     if violating:
         broke = "took more than a budget gives a trial" if on_average(study.policy) else "violated constraints"
         notes.append(
-            f"What came in counts the {many(violating, 'trial')} that {broke}; the choices compared with "
-            "are the first that satisfied them, unless another is named, and the best of those that did."
+            f"What came in counts the {many(violating, 'trial')} that {broke}; the choices compared with are "
+            "the first, unless another is named, and the best of those that are taken to satisfy them: by the mean of "
+            f"the values told there{', and by the model' * has_channels(study.policy)}. They may yet violate them."
         )
     if study.policy.context is not None and len(found.trials) > 1:
         notes.append(
