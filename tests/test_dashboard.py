@@ -10,7 +10,7 @@ import pytest
 import nilregret as nr
 from nilregret._utils.errors import InvalidInput
 from nilregret.cli.overview import overview
-from nilregret.serve.dashboard.views.alternatives import fitted_noise, doubt_of, noise_of
+from nilregret.serve.dashboard.views.alternatives import doubt_of, fitted_noise, noise_of
 from nilregret.serve.dashboard.views.changes import changes
 from nilregret.serve.dashboard.views.comparison import compare
 from nilregret.serve.dashboard.views.constraints import constraints_view

@@ -51,12 +51,39 @@ def test_a_constant_has_no_important_parameter():
 
 
 def test_intervals_hold_the_indices_of_the_median_also_where_draws_differ_from_it():
-    shares = of._shares(2, 64, both=False)
-    found = of._indices(shares[None, :, :, 0], shares[None, :, :, 1])  # the median varies with a, each draw with b
+    median, draws = np.moveaxis(of._shares(2, 64, both=False)[None], -1, 0)  # that varies with a, each draw with b
+    found = of._indices(median, median, draws)
     for index, (low, high) in ((found.first, found.first_interval), (found.total, found.total_interval)):
         assert (low <= index).all()
         assert (index <= high).all()
     assert found.leaders == [0, 1]  # by the draws it may be b
+
+
+def known_exactly(f, count, *, best):
+    """Indices with intervals of a function that all draws are equal to."""
+    many, few = (
+        f(of._shares(count, points, both=False).reshape(-1, count)).reshape(1, count + 2, points)
+        for points in (of.POINTS, of.POINTS_OF_DRAWS)
+    )
+    each = (many, few, np.repeat(few, 6, axis=0))
+    return of._indices(*map(of._among_best, each)) if best else of._indices(*each)
+
+
+@pytest.mark.parametrize("best", [False, True])
+def test_equal_parameters_that_are_known_exactly_lead_together(best):
+    found = known_exactly(lambda u: np.sin(2.0 * np.pi * u).sum(axis=1), 6, best=best)
+    assert sorted(found.leaders) == list(range(6))
+
+
+def test_what_is_known_exactly_has_narrow_intervals_around_the_truth():
+    found = known_exactly(ishigami, 3, best=False)
+    for truth, (low, high) in (
+        ([0.3139, 0.4424, 0.0], found.first_interval), ([0.5576, 0.4424, 0.2437], found.total_interval)
+    ):  # fmt: skip
+        assert (low <= truth).all()
+        assert (truth <= high).all()
+        assert (high - low).max() < 0.08
+    assert found.leaders == [0]
 
 
 def told(space, f, count, *, goal="minimize", policy=None, contexts=None):

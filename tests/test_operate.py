@@ -98,6 +98,24 @@ def test_a_study_from_beginning_to_end(folder):
     assert "another seed" in run("create", "studies.db", "oven", "oven.toml", "--seed", 4, code=1)
 
 
+def test_show_counts_feasible_trials_and_says_what_the_model_expects(folder, monkeypatch):
+    monkeypatch.setattr("nilregret.study.importance.DRAWS", 4)
+    space = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1))
+    study = stored(nr.gp_ucb(space.grid(3), nr.SquaredExponential(0.6), noise=0.1, constraints=nr.EveryRound()))
+    for point, reward, limit in (([0.0, 0.0], 1.0, -1.0), ([1.0, 1.0], 5.0, 1.0), ([0.0, 1.0], 2.0, -1.0)):
+        study.add(point, reward, constraints=[limit])
+    shown = data("show", "studies.db")
+    assert [each["best"] for each in shown["progress"]] == [1.0, 1.0, 2.0]
+    assert shown["best_told"]["number"] == shown["best"]["number"] == 2
+    assert shown["expected_gain"] > 0.0
+    assert set(shown["importance"]) == {"a", "b"}
+    text = run("show", "studies.db")
+    place = "trial 2 at a=0, b=1: 2"
+    for words in (f"recommended   {place}", f"highest told  {place}", "expected of one more trial", "importance"):
+        assert words in text
+    assert "5 after" not in text
+
+
 def test_what_a_trial_is_in_json(oven):
     run("ask", *oven)
     run("ask", *oven)

@@ -100,7 +100,7 @@ def test_a_timeline_shows_each_state(tmp_path):
         getattr(study, answer)(trial, *([float(trial.number)] if answer == "tell" else ["why"]))
     ax = nr.plots.timeline(study, tmp_path / "time.svg").axes[0]
     labels = [each.get_label() for each in ax.collections]
-    assert labels == ["answered", "failed", "abandoned", "pending", "best: trial 1"]
+    assert labels == ["answered", "failed", "abandoned", "pending", "highest told: trial 1"]
     assert ax.get_xlabel() == "hours"
     ends = {each.get_label(): each.get_segments()[0][:, 0].max() for each in ax.collections}
     assert ends["failed"] == pytest.approx(3.0, abs=0.02)

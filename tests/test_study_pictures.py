@@ -1,6 +1,7 @@
 """What the pictures of a study show: the data of their panels, and that both renderers draw them."""
 
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,14 +9,13 @@ from matplotlib.colors import to_rgba
 
 import nilregret as nr
 from nilregret.study import importance as shares
-from nilregret.study.plots.along import seen_along
+from nilregret.study.plots.along import edges, seen_along
 from nilregret.study.plots.base import BEST
-from nilregret.study.plots.contour import edges
 from nilregret.study.plots.history import history_of, history_panels, said
 from nilregret.study.plots.parallel import OFF, best_tenth
-from nilregret.study.plots.scene import Line, Points
+from nilregret.study.plots.scene import Band, Boxes, Line, Picture, Points
 from nilregret.study.plots.slices import slice_panels, slices_of
-from nilregret.study.plots.source import centre_of, function_of
+from nilregret.study.plots.source import centre_of, function_of, introduced, standing
 from nilregret.study.plots.ticks import fenced, linear_ticks, log_ticks, number
 
 NAMES = ("history", "importance", "slices", "contour", "parallel", "overview")
@@ -101,7 +101,10 @@ def test_history_says_what_is_best_and_when_it_improved(goal):
     assert found.best_so_far.tolist() == [sign, 3 * sign, 3 * sign, 3 * sign]
     assert found.gaps.tolist() == [2.0, 0.0, 1.0, 0.5]
     assert found.gain > 0.0
-    assert f"best: trial 1 with {number(3.0 * sign)}\nlast improved 3 trials ago; expected further gain" in said(found)
+    word = "highest told" if goal == "maximize" else "lowest told"
+    assert f"{word}: trial 1 with {number(3.0 * sign)}\nlast improved 3 trials ago; expected further gain" in said(
+        found
+    )
     values, gaps = history_panels(found, None, "reward")
     assert gaps.y.log
     (failed,) = marks(values, Points, "failed")
@@ -248,9 +251,63 @@ def test_where_nothing_was_tried_is_hatched():
     for x in (0.0, 0.1, 0.2, 0.9, 1.0):
         study.add({"x": x, "kind": "a", "n": 2}, x)
     x, kind, n = slices_of(study, centre_of(study), None)
-    np.testing.assert_allclose(x.untried, [(0.2, 0.9)])
+    np.testing.assert_allclose(x.untried, [(0.25, 0.85)])
     assert list(kind.untried) == [(0.5, 1.5)]
     assert list(n.untried) == [(0.5, 1.5), (2.5, 3.5), (3.5, 4.5)]
+
+
+def test_what_failed_or_is_pending_was_tried():
+    study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1))), seed=0, goal="minimize")
+    for x in (0.0, 0.1, 0.2):
+        study.add({"x": x}, x)
+    study.fail(study.ask(among=[[0.4]]), "no power")
+    study.ask(among=[[0.6]])
+    (one,) = slices_of(study, centre_of(study), None)
+    np.testing.assert_allclose(one.untried, [(0.25, 0.35), (0.45, 0.55), (0.65, 1.0)])
+
+
+def test_where_constraints_are_probably_violated_is_shaded():
+    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.3), noise=0.1, constraints=nr.EveryRound())
+    study = nr.Study(policy, seed=0)
+    for x in (0.0, 0.5, 1.0):
+        study.add([x], x, constraints=[3.0 * (x - 0.6)])
+    found = slices_of(study, centre_of(study), None)
+    assert found[0].infeasible == [(0.625, 1.125)]
+    (panel,) = slice_panels(found, study, centre_of(study), None, "reward")
+    assert marks(panel, Boxes, "probably not feasible")
+    (cross,) = marks(panel, Points, "not feasible")
+    assert (cross.shape, list(cross.x)) == ("x", [1.0])
+
+
+def test_bands_do_not_overlap_so_that_the_legend_has_their_colours():
+    study = told(nr.Space(x=nr.Float(0, 1)), lambda p: p[0])
+    panels = slice_panels(slices_of(study, centre_of(study), None), study, centre_of(study), None, "loss")
+    bands = sorted(marks(panels[0], Band), key=lambda band: band.low[0])
+    for below, above in pairwise(bands):
+        np.testing.assert_array_equal(below.high, above.low)
+
+
+def test_a_long_name_is_shortened_and_a_long_title_wrapped():
+    name = "a name that says all that was thought when the study was begun " * 2
+    picture = Picture(panels=[], size=(7.2, 3.0), name=name, title="the trials determine 80% of the variation")
+    assert picture.heading.endswith("…: the trials determine 80% of the variation")
+    assert "\n" not in picture.heading
+    long = Picture(panels=[], size=(7.2, 3.0), name=name, title=", ".join(f"x{i}=0.5" for i in range(30)))
+    assert long.heading.replace("\n", " ").endswith(long.title)
+    assert max(map(len, long.heading.split("\n"))) <= 86
+
+
+def test_every_picture_calls_the_best_by_the_same_words():
+    exact, noisy = tuned([1.0, 3.0, 2.0]), tuned([1.0, 3.0, 2.0])
+    point = noisy.trials[0].point
+    noisy.add(point, 1.2)
+    for study, word in ((exact, "highest told"), (noisy, "recommended")):
+        best = centre_of(study)
+        assert standing(study, best) == word
+        assert said(history_of(study)).startswith(f"{word}: trial {best.number} with")
+        legend = nr.plots.timeline(study).legends[0]
+        assert f"{word}: trial {best.number}" in [text.get_text() for text in legend.get_texts()]
+    assert introduced(exact, centre_of(exact)).startswith("trial 1 (highest told), x=")
 
 
 def test_forty_options_are_cut_to_the_best():

@@ -188,14 +188,15 @@ def test_numbers_that_differ_late_have_more_digits():
 
 
 def test_sparklines_keep_their_scale_and_their_width():
-    rewards, best = sparkline([0, 1, 0.5, 2, 1.5, -1000], "maximize", width=40, encoding="utf-8")
+    values = [0, 1, 0.5, 2, 1.5, -1000]
+    rewards, best = sparkline(values, values, "maximize", width=40, encoding="utf-8")
     assert (rewards, best) == ("▁▅▃█▆▁", "▁▅▅███")
-    losses, best = sparkline([3.0, 1.0, 2.0], "minimize", width=40, encoding="utf-8")
+    losses, best = sparkline([3.0, 1.0, 2.0], [3.0, 1.0, 2.0], "minimize", width=40, encoding="utf-8")
     assert (losses, best) == ("█▁▅", "█▁▁")
-    rewards, _ = sparkline(list(range(1000)), "maximize", width=40, encoding="utf-8")
+    rewards, _ = sparkline(list(range(1000)), list(range(1000)), "maximize", width=40, encoding="utf-8")
     assert len(rewards) == 40
     assert rewards == "".join(sorted(rewards))
-    assert sparkline([1.0, 1.0], "maximize", width=9, encoding="ascii") == ("__", "__")
+    assert sparkline([1.0, 1.0], [1.0, 1.0], "maximize", width=9, encoding="ascii") == ("__", "__")
 
 
 @pytest.fixture

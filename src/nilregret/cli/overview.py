@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.checks import counted
-from .._utils.errors import NoRegretError, TrialError
+from .._utils.errors import InvalidInput, NoRegretError, TrialError
 from ..storage.record import Trial
 from ..study.answer_delays import answer_delays
+from ..study.best import told_best, without_violation
 from ..study.cautions import Answered, cautions
 from ..study.direction import AnyPolicy, best_label, has_channels
 from ..study.formatting import cell, figure, moment, sparkline, where
@@ -30,6 +32,8 @@ LISTED = 20  # pending trials in the text
 LONGEST = 100  # characters of a domain
 SPARKS = 60  # most characters of a sparkline
 LABELS = 14  # characters of the names beside it
+MOST_COLUMNS, MOST_ANSWERS = 6, 500  # of a study whose importance takes seconds at most
+MOST_NAMED = 3  # parameters in the text
 
 
 def overview(study: Study) -> dict[str, Any]:
@@ -41,7 +45,7 @@ def overview(study: Study) -> dict[str, Any]:
         "trials": {"all": len(trials), **Counter(trial.state for trial in trials)},
         "first_asked_at": trials[0].asked_at if trials else None,
         "last_told_at": max((trial.told_at for trial in trials if trial.told_at is not None), default=None),
-        "progress": progress(study, trials), **_best(study),
+        "progress": progress(study, trials), **_best(study), **_model(study),
         "restarts": [
             {"round": round_, "reason": why}
             for round_, why in zip(study.restarts, study.restart_reasons, strict=True)
@@ -55,14 +59,42 @@ def overview(study: Study) -> dict[str, Any]:
 
 
 def progress(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Returns the best reward so far after 1, 2, 5, 10, ... rewards and after the last."""
-    values = [trial.reward for trial in sorted(trials, key=lambda trial: trial.told_order or 0)]
-    told = np.array([value for value in values if value is not None], dtype=np.float64)
-    if not len(told):
+    """Returns the best feasible reward so far after 1, 2, 5, 10, ... rewards and after the last."""
+    _, told = _told(study, trials)
+    if not told:
         return []
     best = (np.maximum if study.goal == "maximize" else np.minimum).accumulate(told)
     at = {i * 10**j for j in range(len(str(len(told)))) for i in MILESTONES if i * 10**j <= len(told)} | {len(told)}
-    return [{"answers": count, "best": float(best[count - 1])} for count in sorted(at)]
+    return [{"answers": i, "best": float(best[i - 1])} for i in sorted(at) if math.isfinite(best[i - 1])]
+
+
+def _told(study: Study, trials: Sequence[Trial]) -> tuple[list[float], list[float]]:
+    """Returns rewards in the order told, and the same with an infinitely bad one where a constraint is violated."""
+    worst = -math.inf if study.goal == "maximize" else math.inf
+    feasible = {trial.number for trial in without_violation(study.policy, trials)}
+    ordered = sorted(trials, key=lambda trial: trial.told_order or 0)
+    told = [(trial.number, trial.reward) for trial in ordered if trial.reward is not None]
+    return [value for _, value in told], [value if number in feasible else worst for number, value in told]
+
+
+def _model(study: Study) -> dict[str, Any]:
+    """Returns the best value told, the gain to expect of one more trial, and the total index of each parameter.
+
+    Each is None where it is not known. The index is None, too, where it takes long.
+    """
+    from ..study.plots.history import history_of
+
+    answers = sum(trial.reward is not None for trial in study.trials)
+    best = told_best(without_violation(study.policy, study.trials), study.goal)
+    importance = None
+    if study.policy.domain.dimension <= MOST_COLUMNS and answers <= MOST_ANSWERS:
+        with contextlib.suppress(InvalidInput):
+            found = study.importance()
+            importance = {found.names[i]: float(found.value.total[i]) for i in found.order}
+    return {
+        "best_told": None if best is None else with_history(best),
+        "expected_gain": history_of(study).gain if answers else None, "importance": importance,
+    }  # fmt: skip
 
 
 def _best(study: Study) -> dict[str, Any]:
@@ -108,22 +140,24 @@ def marks(study: Study) -> dict[int, str]:
     better = gt if study.goal == "maximize" else lt
     found: dict[int, str] = {}
     best: float | None = None
-    for trial in sorted(study.trials, key=lambda trial: trial.told_order or 0):
-        if trial.reward is not None and trial.feasible is not False and (best is None or better(trial.reward, best)):
+    feasible = without_violation(study.policy, study.trials)
+    for trial in sorted(feasible, key=lambda trial: trial.told_order or 0):
+        if trial.reward is not None and (best is None or better(trial.reward, best)):
             best = trial.reward
             found = dict.fromkeys(found, "better") | {trial.number: "best"}
     return found
 
 
-def overview_parts(summary: dict[str, Any], trials: Sequence[Trial]) -> list[str | Table]:
+def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
     """Returns the summary as texts and tables.
 
     Args:
         summary: the result of `overview`.
-        trials: of the study.
+        study: of which it is.
     """
     from ..study.terminal import facts, table
 
+    trials = list(study.trials)
     pending = [trial for trial in trials if trial.state == "pending"]
     counts = ", ".join(f"{count} {state}" for state, count in summary["trials"].items() if state != "all")
     domain = summary["domain"] if len(summary["domain"]) <= LONGEST else summary["domain"][: LONGEST - 3] + "..."
@@ -134,8 +168,8 @@ def overview_parts(summary: dict[str, Any], trials: Sequence[Trial]) -> list[str
             ("trials", f"{summary['trials']['all']}" + (f": {counts}" if counts else "")),
             ("about", summary["about"]), ("first asked", moment(summary["first_asked_at"])),
             ("last answer", moment(summary["last_told_at"])), *_best_facts(summary),
-            (best_label(summary["goal"]), _milestones(summary["progress"])),
-            *_sparklines(trials, summary["goal"]), ("answers", _delays_text(summary["delays"])),
+            (best_label(summary["goal"]), _at(summary["best_told"])), ("progress", _milestones(summary["progress"])),
+            *_sparklines(study, trials), *_model_facts(summary), ("answers", _delays_text(summary["delays"])),
             ("restarts", "; ".join(f"trial {each['round']}: {each['reason']}" for each in summary["restarts"])),
             ("multipliers", summary["multipliers"]),
             ("norm bound", summary["norm_bounds"][-1][1] if summary["norm_bounds"] else None),
@@ -148,26 +182,42 @@ def overview_parts(summary: dict[str, Any], trials: Sequence[Trial]) -> list[str
     return [*parts, *(f"\nNote: {note}" for note in summary["notes"])]
 
 
-def _sparklines(trials: Sequence[Trial], goal: str) -> list[tuple[str, object]]:
+def _sparklines(study: Study, trials: Sequence[Trial]) -> list[tuple[str, object]]:
     """Returns the rewards, and the best so far, as lines of bars."""
     from ..study.terminal import console
 
-    told = [trial.reward for trial in sorted(trials, key=lambda trial: trial.told_order or 0)]
-    values = [value for value in told if value is not None]
+    values, counted = _told(study, trials)
     if len(values) < 2:
         return []
     screen = console()
     width = max(8, min(SPARKS, screen.width - LABELS))
-    first, second = sparkline(values, goal, width=width, encoding=screen.encoding)
-    return [("rewards" if goal == "maximize" else "losses", first), ("best so far", second)]
+    first, second = sparkline(values, counted, study.goal, width=width, encoding=screen.encoding)
+    return [("rewards" if study.goal == "maximize" else "losses", first), ("best so far", second)]
+
+
+def _model_facts(summary: dict[str, Any]) -> list[tuple[str, object]]:
+    found: list[tuple[str, object]] = []
+    if summary["expected_gain"] is not None:
+        gain = float(f"{summary['expected_gain']:.2g}")
+        found.append(("further gain", f"{figure(gain)} expected of one more trial"))
+    if summary["importance"]:
+        first = list(summary["importance"].items())[:MOST_NAMED]
+        found.append(("importance", ", ".join(f"{name} {total:.0%}" for name, total in first)))
+    return found
+
+
+def _at(trial: dict[str, Any] | None) -> str:
+    """Returns number, place and reward of a trial in words."""
+    if trial is None:
+        return ""
+    return f"trial {trial['number']} at {cell(trial['parameters'] or trial['point'])}: {figure(trial['reward'])}"
 
 
 def _best_facts(summary: dict[str, Any]) -> list[tuple[str, object]]:
     best = summary["best"]
     if best is None:
         return [("recommended", summary["why_no_best"])]
-    at = cell(best["parameters"] or best["point"])
-    found: list[tuple[str, object]] = [("recommended", f"trial {best['number']} at {at}: {figure(best['reward'])}")]
+    found: list[tuple[str, object]] = [("recommended", _at(best))]
     if best["context"] is not None:
         found.append(("under", best["context"]))
     if "mean" in best:

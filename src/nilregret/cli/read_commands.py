@@ -78,6 +78,7 @@ def show(storage: str, study: str | None, picture: Path | None, *, as_json: bool
     """Say where STUDY stands: progress, the best point and the bounds there, restarts, multipliers, what is waited for.
 
     Looking changes nothing, and may be done while others work. STUDY may be left out where there is one only.
+    Importance takes seconds. It is left out for more than 6 columns or 500 answers: `--picture` shows it.
     """
     from ..study import terminal
     from ..tuning.toml.config import check_picture
@@ -90,7 +91,7 @@ def show(storage: str, study: str | None, picture: Path | None, *, as_json: bool
     if as_json:
         print_json(said)
     else:
-        terminal.show(*overview_parts(said, found.trials))
+        terminal.show(*overview_parts(said, found))
     if picture is not None:
         _draw(found, picture)
         click.echo(f"Picture: {picture}", err=as_json)

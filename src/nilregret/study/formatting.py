@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import Any
 
 from ..storage.record import Trial
@@ -105,18 +106,21 @@ def cell(value: object, *, most: int = MOST_CHARACTERS) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def sparkline(values: Sequence[float], goal: str, *, width: int, encoding: str | None) -> tuple[str, str]:
+def sparkline(
+    values: Sequence[float], counted: Sequence[float], goal: str, *, width: int, encoding: str | None
+) -> tuple[str, str]:
     """Returns the values, and the best so far of each, as two lines of small bars on one scale.
 
     Args:
         values: rewards or losses, in the order in which they came.
+        counted: the same, infinitely bad where a trial cannot be the best.
         goal: goal of the study. Bars of a loss are lower for better values.
         width: most characters of a line. Each bar is the best value of its part of the trials.
         encoding: of the output. Where it lacks the bars, ASCII stands for them.
     """
     better = max if goal == "maximize" else min
     parts = [better(part) for part in _parts(values, width)]
-    best = [better(parts[: count + 1]) for count in range(len(parts))]
+    best = list(accumulate((better(part) for part in _parts(counted, width)), better))
     ordered = sorted(parts)
     beyond = math.ceil(OUTLIERS * len(parts)) if len(parts) >= FEW else 0
     low, high = (ordered[beyond], ordered[-1]) if goal == "maximize" else (ordered[0], ordered[-1 - beyond])

@@ -6,10 +6,12 @@ With f the objective and all parameters independent and uniform over the space (
     total         ST_i = 1 - Var(E[f | all but x_i]) / Var(f)    with all its interactions
 
 Indices are correlations between values at points that share some parameters (Martinez 2011), on a scrambled Sobol
-sequence. Values come from the posterior median of f, which is the posterior mean unless rewards are warped. Intervals
-are those of the indices of functions drawn from the posterior, widened to the index of the median. Draws vary also
-where nothing was tried, so without that an index of the median may be outside. Values worse than the worst one told
-count as that one, since a warp knows nothing of their size.
+sequence. Values come from the posterior median of f, which is the posterior mean unless rewards are warped. Values
+worse than the worst one told count as that one, since a warp knows nothing of their size.
+
+Intervals are the index of the median plus what functions drawn from the posterior add to it. Draws have fewer points
+than the median, so the index of the median at those points is subtracted: both have nearly the same integration error.
+The integration error of the median widens the interval.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ POINTS = 4096  # Base points of the indices of the median, a power of two.
 POINTS_OF_DRAWS = 256  # Base points of the indices of each draw.
 DRAWS = 32
 LEVELS = (0.05, 0.95)  # Ends of the interval.
+NORMAL = 1.645  # Standard errors of integration on either side, for the same 90%.
+PARTS = 8  # Random parts of the points, whose indices tell the error of integration, or more.
 BEST = 0.1  # Share of the space that counts as best.
 LEAST = 1e-300  # Against a division by zero.
 LITTLE = 0.5  # Share of the variation that the trials determine, below which the order may change.
@@ -77,7 +81,8 @@ class Importance:
     Attributes:
         names: of the p parameters, those of contexts first.
         value: indices of the objective over the whole space.
-        best: indices of being among the best tenth of the space, which no outlier can move.
+        best: indices of being among the best tenth of the space, which no outlier can move. Ties with the last of the
+            tenth belong to it, so it is more than a tenth of few choices or of a plateau.
         explained: share of the variation of the objective that the trials determine, from 0 to 1.
         interactions: second-order indices of the objective, `(p, p)`, symmetric, 0 on the diagonal.
     """
@@ -165,13 +170,13 @@ def importance(state: AnyState, goal: Goal, told: Sequence[float], *, seed: int)
     few = _shares(count, POINTS_OF_DRAWS, both=False)
     rows = factors.rows(few.reshape(-1, count))
     drawn = within(function.draws(*rows, size=DRAWS)).reshape(DRAWS, len(few), POINTS_OF_DRAWS)
-    known = within(function.median(*rows)).reshape(len(few), POINTS_OF_DRAWS)[0].var()
+    known = within(function.median(*rows)).reshape(1, len(few), POINTS_OF_DRAWS)
     whole = float(drawn[:, 0].var(axis=-1).mean())
     return Importance(
         tuple(factors.names),
-        _indices(values, drawn),
-        _indices(_among_best(sign * values), _among_best(sign * drawn)),
-        min(float(known) / whole, 1.0) if whole > 0.0 else 1.0,
+        _indices(values, known, drawn),
+        _indices(*(_among_best(sign * each) for each in (values, known, drawn))),
+        min(float(known[:, 0].var()) / whole, 1.0) if whole > 0.0 else 1.0,
         _second(values[0], count),
     )
 
@@ -195,16 +200,28 @@ def _shares(count: int, points: int, *, both: bool) -> Array:
     return np.stack(found)
 
 
-def _indices(values: Array, drawn: Array) -> Indices:
-    """Returns indices of one function, `(1, blocks, n)`, with intervals of drawn functions, `(size, blocks, n)`."""
+def _indices(values: Array, known: Array, drawn: Array) -> Indices:
+    """Returns indices of the median with intervals.
+
+    Args:
+        values: of the median, `(1, blocks, n)`.
+        known: of the median at the points of the draws, `(1, blocks, m)`.
+        drawn: of functions drawn from the posterior, `(size, blocks, m)`.
+    """
     count = drawn.shape[1] - 2
-    first, total = (each[0] for each in _first_and_total(values, count))
-    ends = [np.quantile(each, LEVELS, axis=0) for each in _first_and_total(drawn, count)]
-    intervals = [
-        np.stack([np.minimum(low, index), np.maximum(high, index)])
-        for (low, high), index in zip(ends, (first, total), strict=True)
-    ]
-    return Indices(first, total, *intervals)
+    shuffled = np.random.default_rng(0).permuted(np.arange(values.shape[-1])).reshape(PARTS, -1)
+    parts = values[0][:, shuffled].swapaxes(0, 1)
+    found, intervals = [], []
+    for (index,), at_draws, draws, each in zip(
+        *(_first_and_total(of, count) for of in (values, known, drawn, parts)), strict=True
+    ):
+        error = NORMAL * each.std(axis=0, ddof=1) / np.sqrt(PARTS)
+        # Ranks k of n draws count as k / (n + 1), so that a further draw is inside with the probability stated.
+        low, high = np.quantile(draws - at_draws, LEVELS, axis=0, method="weibull")
+        ends = index - np.hypot(np.minimum(low, 0.0), error), index + np.hypot(np.maximum(high, 0.0), error)
+        found.append(index)
+        intervals.append(np.clip(ends, 0.0, 1.0))
+    return Indices(*found, *intervals)
 
 
 def _first_and_total(values: Array, count: int) -> tuple[Array, Array]:
@@ -241,5 +258,5 @@ def _correlation(left: Array, right: Array) -> Array:
 
 
 def _among_best(values: Array) -> Array:
-    """Returns 1.0 where a function is in its best tenth, else 0.0. More is better."""
+    """Returns 1.0 where a function is in its best tenth, or ties with the last of it, else 0.0. More is better."""
     return (values >= np.quantile(values[:, :1], 1.0 - BEST, axis=-1, keepdims=True)).astype(np.float64)

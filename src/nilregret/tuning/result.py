@@ -14,6 +14,7 @@ from ..domains.typed import D
 from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..study.best import Certainty, closest_of, is_noisy, told_best
+from ..study.direction import best_label
 from ..study.formatting import number
 from ..study.notebook import trials_html
 from ..study.study import Study
@@ -223,7 +224,9 @@ class Result(Generic[D]):
         lines = [f"Result of {self.study.name!r} ({self.study.goal}): {', '.join(counts)}"]
         best = self._best()
         if best is not None:
-            lines += [f"best value: {briefly(best.reward)}, of trial {best.number}", f"best at: {_place(best)}"]
+            word = "recommended" if self._noisy else best_label(self.study.goal)
+            lines += [f"best value: {briefly(best.reward)}, of trial {best.number} ({word})"]
+            lines += [f"best at: {_place(best)}"]
             lines += self._posterior_mean(best)
             lines += _doubts(self._certainty, noisy=self._noisy)
         else:

@@ -56,6 +56,17 @@ def _cut(word: str) -> str:
     return word if len(word) <= MOST_LETTERS else f"{word[: MOST_LETTERS - 1]}…"
 
 
+def edges(axis: ParameterAxis, values: Sequence[Any]) -> Array:
+    """Returns the edges of cells around values, `(n + 1,)`, in the middle between neighbours."""
+    at = places(axis, values, values)
+    if isinstance(axis.parameter, Choice):
+        return np.append(at - 0.5, at[-1] + 0.5)
+    at = np.log(at) if axis.parameter.log else at
+    middle = 0.5 * (at[1:] + at[:-1])
+    every = np.concatenate([[2.0 * at[0] - middle[0]], middle, [2.0 * at[-1] - middle[-1]]])
+    return np.asarray(np.exp(every) if axis.parameter.log else every)
+
+
 class Place(Protocol):
     """A point and its context where axes meet, such as a trial."""
 

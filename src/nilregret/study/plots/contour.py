@@ -8,19 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from ..._utils.checks import Array, integer
+from ..._utils.checks import integer
 from ..._utils.errors import InvalidInput
-from ...domains.parameters import Choice
 from ...storage.record import Trial
 from ..axes import Axis as ParameterAxis
 from ..axes import active_axes, line_through
 from ..function import Function
 from ..study import Study
-from .along import contexts_of, faded, places, scale, seen_along, settled
+from .along import contexts_of, edges, faded, places, scale, seen_along, settled
 from .base import reward_label
 from .drawing import draw
 from .scene import Heat, Mark, Panel, Picture, Points
-from .source import Source, centre_of, chosen_axes, function_of, named, study_of, value_range
+from .source import Source, centre_of, chosen_axes, function_of, introduced, study_of, value_range
 from .ticks import fenced, number
 
 COUNT = 41  # Values of a real parameter.
@@ -73,7 +72,7 @@ def contour(
         panels += [mean.at(row, 0), spread.at(row, 1)]
     picture = Picture(
         panels=panels, heights=[1.0] * len(drawn), widths=(1.0, 1.0), size=(8.6, 0.7 + 3.1 * len(drawn)),
-        title=f"{study.name}: through trial {through.number}, {named(through)}",
+        name=study.name, title=f"through {introduced(study, through)}",
     )  # fmt: skip
     return draw(picture, path, interactive=interactive)
 
@@ -130,17 +129,6 @@ def _panels(
         Panel(marks=[mean, *trials], x=of[0], y=of[1], title="posterior median"),
         Panel(marks=[spread, *trials], x=of[0], y=of[1], title="uncertainty"),
     )
-
-
-def edges(axis: ParameterAxis, values: Sequence[Any]) -> Array:
-    """Returns the edges of cells around values, `(n + 1,)`, in the middle between neighbours."""
-    at = places(axis, values, values)
-    if isinstance(axis.parameter, Choice):
-        return np.append(at - 0.5, at[-1] + 0.5)
-    at = np.log(at) if axis.parameter.log else at
-    middle = 0.5 * (at[1:] + at[:-1])
-    every = np.concatenate([[2.0 * at[0] - middle[0]], middle, [2.0 * at[-1] - middle[-1]]])
-    return np.asarray(np.exp(every) if axis.parameter.log else every)
 
 
 def _trials(

@@ -19,7 +19,7 @@ from ..study import Study
 from .base import reward_label
 from .drawing import draw
 from .scene import Axis, Line, Mark, Panel, Picture, Points, Words
-from .source import Source, answered_of, best_of, study_of, value_range
+from .source import Source, answered_of, best_of, standing, study_of, value_range
 from .ticks import fenced, log_ticks, number, padded
 
 Mask = npt.NDArray[np.bool_]
@@ -36,7 +36,8 @@ class History:
         feasible: False where the trial violated a constraint, `(n,)`.
         failed: numbers of the failed trials.
         best_so_far: best feasible value until each answered trial, `(n,)`. NaN before the first.
-        best: the recommended trial, or None if nothing is feasible.
+        best: the trial with the best value, the recommended one under noise, or None if nothing is feasible.
+        words: what the best trial is (see `standing`).
         ended: number of trials that are not pending.
         since: number of trials that ended after the last improvement of `best_so_far`.
         gain: expected further gain, or None if it is unknown.
@@ -49,6 +50,7 @@ class History:
     failed: Sequence[int]
     best_so_far: Array
     best: Trial | None
+    words: str
     ended: int
     since: int
     gain: float | None
@@ -96,7 +98,7 @@ def history(
     panels = history_panels(history_of(study), value_range(range), reward_label(study, label))
     heights = (3.0, 2.0)[: len(panels)]
     picture = Picture(
-        panels=panels, heights=heights, size=(7.2, 1.3 + 0.75 * sum(heights)), title=study.name, legend=True
+        panels=panels, heights=heights, size=(7.2, 1.3 + 0.75 * sum(heights)), name=study.name, legend=True
     )
     return draw(picture, path, interactive=interactive)
 
@@ -125,6 +127,7 @@ def history_of(study: Study) -> History:
         failed=[trial.number for trial in trials if trial.state == "failed"],
         best_so_far=best_so_far,
         best=best,
+        words="" if best is None else standing(study, best),
         ended=len(ended),
         since=0 if last is None else sum(n > last.number for n in ended),
         gain=None if one is None else study.replica.query(partial(expected_gain, best=one)),
@@ -155,7 +158,7 @@ def said(found: History) -> str:
     gain = "unknown" if found.gain is None else number(float(f"{found.gain:.2g}"))
     when = f"{many(found.since, 'trial')} ago" if found.since else "by the last trial"
     return (
-        f"best: trial {found.best.number} with {number(found.best.reward, scale)}\n"
+        f"{found.words}: trial {found.best.number} with {number(found.best.reward, scale)}\n"
         f"last improved {when}; expected further gain: {gain}"
     )
 

@@ -45,7 +45,7 @@ def importance(source: Source, path: str | Path | None = None, *, interactive: b
     left, right = importance_panels(found, study)
     picture = Picture(
         panels=[left, right.at(0, 1)], widths=(1.0, 1.0), size=(7.2, 1.7 + 0.32 * len(found.names)),
-        title=f"{study.name}: {found.certainty}", legend=True,
+        name=study.name, title=found.certainty, legend=True,
     )  # fmt: skip
     return draw(picture, path, interactive=interactive)
 

@@ -41,12 +41,13 @@ def interactive_figure(picture: Picture, path: str | Path | None) -> Any:
     for i, panel in enumerate(picture.panels):
         _draw_panel(figure, picture, panel, "" if i == 0 else str(i + 1), look, named)
     width, height = picture.size
+    lines = picture.heading.split("\n")
     clear = "rgba(0,0,0,0)" if look.surface == "none" else look.surface
     figure.update_layout(
-        title={"text": picture.title, "font": {"size": 15}},
+        title={"text": "<br>".join(lines), "font": {"size": 15}},
         width=1.15 * INCH * width, height=1.15 * INCH * height + 60,
         paper_bgcolor=clear, plot_bgcolor=clear, font={"color": look.text, "size": 11}, hovermode="closest",
-        margin={"l": 70, "r": 30, "t": 90, "b": FOOT},
+        margin={"l": 70, "r": 30, "t": 72 + 18 * len(lines), "b": FOOT},
         legend={"orientation": "h", "y": 0.0, "yref": "container", "yanchor": "bottom"},
     )  # fmt: skip
     if path is not None:

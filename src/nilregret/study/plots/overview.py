@@ -14,7 +14,7 @@ from .history import history_of, history_panels
 from .importance import importance_panels
 from .scene import Panel, Picture
 from .slices import IN_A_ROW, slice_panels, slices_of
-from .source import Source, centre_of, named, study_of, value_range
+from .source import Source, centre_of, introduced, study_of, value_range
 
 COLUMNS = 6
 
@@ -62,13 +62,9 @@ def overview(
     best = centre_of(study)
     picture = Picture(
         panels=panels, heights=(2.4, 1.6, 3.0) if below else (2.4, 1.6), widths=[1.0] * COLUMNS,
-        size=(10.5, 7.4 if below else 4.4), title=f"{study.name}: {_words(best.number, named(best))}", legend=True,
+        size=(10.5, 7.4 if below else 4.4), name=study.name, title=introduced(study, best), legend=True,
     )  # fmt: skip
     return draw(picture, path, interactive=interactive)
-
-
-def _words(best: int, point: str) -> str:
-    return f"trial {best} is best, {point}"
 
 
 def _importance(study: Study) -> tuple[list[Panel], list[str] | None]:

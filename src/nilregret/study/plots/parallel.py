@@ -78,7 +78,7 @@ def parallel(
         y=Axis(limits=(OFF - 0.06, 1.06), ticks=[], grid=False),
     )  # fmt: skip
     size = (min(2.4 + 1.15 * len(names), 16.0), 4.2)
-    picture = Picture(panels=[panel], size=size, title=study.name, legend=True)
+    picture = Picture(panels=[panel], size=size, name=study.name, legend=True)
     return draw(picture, path, interactive=interactive)
 
 

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from textwrap import fill
 from typing import Any, final
 
 from ..._utils.checks import Array
 
 Color = str
+LETTERS = 12.0  # Of a title on an inch.
+FEWEST = 14  # Letters in a line of a panel's title, and of a name that is shortened.
 
 
 @final
@@ -197,7 +200,8 @@ class Picture:
         heights: share of each row.
         widths: share of each column.
         size: width and height, inches.
-        title: above all panels.
+        name: of the study, before the title. It is shortened where there is no room.
+        title: above all panels, which is wrapped.
         legend: True for one legend of all panels below them.
     """
 
@@ -205,5 +209,14 @@ class Picture:
     heights: Sequence[float] = (1.0,)
     widths: Sequence[float] = (1.0,)
     size: tuple[float, float] = (6.4, 4.0)
+    name: str = ""
     title: str = ""
     legend: bool = False
+
+    @property
+    def heading(self) -> str:
+        """The name and the title, in lines that fit the width."""
+        most = int(LETTERS * self.size[0])
+        room = max(most - len(self.title) - 2, FEWEST) if self.title else most
+        name = self.name if len(self.name) <= room else f"{self.name[: room - 1]}…"
+        return fill(": ".join(part for part in (name, self.title) if part), most)

@@ -14,21 +14,25 @@ from ..._utils.errors import InvalidInput
 from ...domains.parameters import Choice, Int
 from ...storage.record import Trial
 from ..axes import Axis as ParameterAxis
-from ..axes import active_axes, line_through
+from ..axes import active_axes, line_through, value_at
+from ..best import without_violation
+from ..direction import has_channels, on_average
 from ..function import Function
 from ..study import Study
-from .along import MOST_OPTIONS, Seen, contexts_of, faded, places, scale, seen_along
+from .along import MOST_OPTIONS, Seen, contexts_of, edges, faded, is_active, places, scale, seen_along
 from .base import reward_label
 from .drawing import draw
 from .scene import Axis, Band, Boxes, Line, Mark, Panel, Picture, Points
-from .source import Source, centre_of, chosen_axes, function_of, named, study_of, value_range
+from .source import Source, centre_of, chosen_axes, function_of, introduced, study_of, value_range
 from .ticks import fenced, number, padded
 
 IN_A_ROW = 3
 COUNT = 81  # Points along a real parameter.
 LEVELS = (0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975)
-BANDS = ((0, "95% of the posterior", 0.14), (1, "80%", 0.2), (2, "50%", 0.32))
-GAP = 0.15  # Share of an axis without any trial that is hatched.
+BANDS = ((0, "95% of the posterior", 0.14), (1, "80%", 0.31), (2, "50%", 0.53))
+GAP = 0.15  # Share of an axis without any trial of which the middle is hatched.
+MARGIN = 0.05  # Share of an axis beside a trial that is not.
+LIKELY = 0.5  # Probability of being feasible below which a stretch is shaded.
 MOST_BARS = 30  # Whole numbers that are drawn one by one.
 HALF = 0.38  # Half the width of a bar.
 
@@ -44,7 +48,8 @@ class Slice:
         left_out: number of options that are not shown.
         quantiles: of the posterior at these values, `(7, n)`, for `LEVELS`.
         seen: all answered trials in which the parameter is active.
-        untried: stretches of the axis without any trial, pairs of places.
+        untried: stretches of the axis that no trial is near, pairs of places.
+        infeasible: stretches that are feasible with a probability below 1/2.
     """
 
     axis: ParameterAxis
@@ -53,6 +58,7 @@ class Slice:
     quantiles: Array
     seen: Seen
     untried: Sequence[tuple[float, float]]
+    infeasible: Sequence[tuple[float, float]] = ()
 
 
 def slices(
@@ -66,9 +72,11 @@ def slices(
 ) -> Any:
     """Returns a picture of the objective along each parameter, through the best trial.
 
-    Bands hold 50%, 80% and 95% of the posterior of the objective without noise. All trials are drawn at their value of
-    the parameter. A trial fades the less the model thinks that it says about the slice. Nothing was tried where the
-    panel is hatched. All panels have one scale. A parameter that is not active at the best trial has no slice.
+    Bands hold 50%, 80% and 95% of the posterior of the objective without noise. All answered trials are drawn at their
+    value of the parameter, as crosses if they violate a constraint. A trial fades the less the model thinks that it
+    says about the slice. No trial is near where the panel is hatched, neither an answered one nor one that failed or is
+    pending. The probability of satisfying the constraints is below 1/2 where it is shaded. All panels have one scale. A
+    parameter that is not active at the best trial has no slice.
 
     >>> import nilregret as nr
     >>> result = nr.minimize(lambda x: (x - 0.3) ** 2, nr.Space(x=nr.Float(0, 1)), trials=8, progress=False)
@@ -96,7 +104,7 @@ def slices(
     picture = Picture(
         panels=[panel.at(*divmod(i, IN_A_ROW)) for i, panel in enumerate(panels)],
         heights=[1.0] * rows, widths=[1.0] * columns, size=(0.8 + 3.1 * columns, 1.0 + 2.5 * rows),
-        title=f"{study.name}: through trial {through.number}, {named(through)}", legend=True,
+        name=study.name, title=f"through {introduced(study, through)}", legend=True,
     )  # fmt: skip
     return draw(picture, path, interactive=interactive)
 
@@ -128,9 +136,11 @@ def _slice(
     seen = seen_along(study, function, through, [axis])
     shown = _shown(axis, found, upward=study.goal == "maximize")
     values = [values[i] for i in shown]
+    domain = study.policy.domain
+    asked = [value_at(domain, trial.point, axis) for trial in study.trials if is_active(domain, trial.point, axis)]
     return Slice(
         axis=axis, values=values, left_out=len(points) - len(shown), quantiles=found[:, shown], seen=seen,
-        untried=_untried(axis, values, seen.values[0]),
+        untried=_untried(axis, values, asked), infeasible=_infeasible(study, through, axis, values, points[shown]),
     )  # fmt: skip
 
 
@@ -151,10 +161,23 @@ def _untried(axis: ParameterAxis, values: Sequence[Any], tried: Sequence[Any]) -
         return [(float(at[i]) - 0.5, float(at[i]) + 0.5) for i in missing]
     if isinstance(parameter, Choice):
         return []
-    shares = np.unique([0.0, *(parameter.position(value) for value in tried), 1.0])
-    wide = np.flatnonzero(np.diff(shares) > GAP)
-    ends = [(shares[i], shares[i + 1]) for i in wide]
+    near = np.unique([parameter.position(value) for value in tried])
+    lows, highs = np.append(0.0, near + MARGIN), np.append(near - MARGIN, 1.0)
+    wide = np.diff([0.0, *near, 1.0]) > GAP
+    ends = zip(lows[wide].tolist(), highs[wide].tolist(), strict=True)
     return [(_at(parameter, low), _at(parameter, high)) for low, high in ends]
+
+
+def _infeasible(
+    study: Study, through: Trial, axis: ParameterAxis, values: Sequence[Any], points: Array
+) -> list[tuple[float, float]]:
+    """Returns stretches around values whose points, `(n, d)`, are probably not feasible."""
+    if not has_channels(study.policy) or on_average(study.policy):
+        return []
+    probable = study.feasible(points, context=through.context) >= LIKELY
+    changes = np.flatnonzero(np.diff(np.concatenate([[1], probable, [1]])))
+    at = edges(axis, values)[changes].reshape(-1, 2)
+    return [(low, high) for low, high in at.tolist()]
 
 
 def _at(parameter: Any, share: float) -> float:
@@ -177,10 +200,11 @@ def slice_panels(
     told = np.array([trial.reward for trial in study.trials if trial.reward is not None], dtype=np.float64)
     room = padded(limits) if limits else padded(fenced(told, upward=study.goal == "maximize"), 0.15)
     low, high = limits or (-np.inf, np.inf)
+    feasible = {trial.number for trial in without_violation(study.policy, study.trials)}
     panels = []
     for i, one in enumerate(found):
         x = scale(one.axis, one.values)
-        marks = _model(one, low, high) + _trials(one, room, through)
+        marks = _model(one, low, high) + _trials(one, room, through, feasible)
         note = f"best {len(one.values)} of {len(one.values) + one.left_out}" if one.left_out else ""
         y = Axis(label="" if i % IN_A_ROW else label, limits=room)
         panels.append(Panel(marks=marks, x=x, y=y, title=note))
@@ -191,14 +215,19 @@ def _model(one: Slice, low: float, high: float) -> list[Mark]:
     """Returns the hatching, the bands and the median."""
     at, inside = places(one.axis, one.values, one.values), np.clip(one.quantiles, low, high)
     marks: list[Mark] = []
-    if one.untried:
+    if len(one.infeasible):
+        starts, stops = np.array(one.infeasible).T
+        marks.append(Boxes(starts, stops, None, None, "failed", "probably not feasible", 0.2))
+    if len(one.untried):
         starts, stops = np.array(one.untried).T
-        marks.append(Boxes(starts, stops, None, None, "observed", "few trials near", 0.35, hatched=True))
-    for i, label, opacity in BANDS:
-        if _by_bars(one.axis):
-            marks.append(Boxes(at - HALF, at + HALF, inside[i], inside[-1 - i], "model", label, opacity))
-        else:
-            marks.append(Band(at, inside[i], inside[-1 - i], "model", label, opacity))
+        marks.append(Boxes(starts, stops, None, None, "observed", "no trial near", 0.35, hatched=True))
+    for i, label, opacity in BANDS:  # Each leaves out the next one, so that the legend has the colours of the panel.
+        for low_end, high_end in ((i, i + 1), (-2 - i, -1 - i)):
+            ends = inside[low_end], inside[high_end]
+            if _by_bars(one.axis):
+                marks.append(Boxes(at - HALF, at + HALF, *ends, "model", label, opacity))
+            else:
+                marks.append(Band(at, *ends, "model", label, opacity))
     if _by_bars(one.axis):
         x = np.column_stack([at - HALF, at + HALF, np.full(len(at), np.nan)]).ravel()
         marks.append(Line(x, np.repeat(inside[3], 3), "model", "median"))
@@ -207,21 +236,22 @@ def _model(one: Slice, low: float, high: float) -> list[Mark]:
     return marks
 
 
-def _trials(one: Slice, room: tuple[float, float], through: Trial) -> list[Mark]:
+def _trials(one: Slice, room: tuple[float, float], through: Trial, feasible: set[int]) -> list[Mark]:
     """Returns all trials, faded by their distance from the slice. Outliers are at the edge."""
     seen = one.seen
     x, told = places(one.axis, seen.values[0], one.values), [trial.reward or 0.0 for trial in seen.trials]
     y, opacity = np.array(told, dtype=np.float64), faded(seen.close)
     hover = [f"trial {trial.number}: {number(value)}" for trial, value in zip(seen.trials, y, strict=True)]
     marks: list[Mark] = []
-    drawn = np.isfinite(x)
-    for chosen, shape, heights in (
-        (drawn & (y >= room[0]) & (y <= room[1]), "o", y),
-        (drawn & (y < room[0]), "v", np.full(len(y), room[0])),
-        (drawn & (y > room[1]), "^", np.full(len(y), room[1])),
+    drawn, violates = np.isfinite(x), np.array([trial.number not in feasible for trial in seen.trials], dtype=bool)
+    within = drawn & (y >= room[0]) & (y <= room[1])
+    for chosen, shape, heights, label in (
+        (within & ~violates, "o", y, "trials, faded by distance"),
+        (within & violates, "x", y, "not feasible"),
+        (drawn & (y < room[0]), "v", np.full(len(y), room[0]), ""),
+        (drawn & (y > room[1]), "^", np.full(len(y), room[1]), ""),
     ):
         if chosen.any():
-            label = "trials, faded by distance" if shape == "o" else ""
             words = [hover[i] for i in np.flatnonzero(chosen)]
             marks.append(Points(x[chosen], heights[chosen], "text", label, shape, 4.0, opacity[chosen], words))
     mine = [i for i, trial in enumerate(seen.trials) if trial.number == through.number]

@@ -12,8 +12,8 @@ from ..._utils.checks import many, shown
 from ..._utils.errors import InvalidInput, TrialError
 from ...storage.record import Trial
 from ..axes import Axis as ParameterAxis
-from ..best import closest_of, is_noisy
-from ..direction import on_average
+from ..best import closest_of, is_noisy, told_best, without_violation
+from ..direction import best_label
 from ..function import Function
 from ..study import Study
 
@@ -68,23 +68,30 @@ def function_of(study: Study) -> Function:
 
 
 def best_of(study: Study) -> Trial | None:
-    """Returns the trial with the best value, under noise that with the best posterior mean. None if none is feasible.
+    """Returns the trial with the best value told, or the recommended one if noise was told or seen.
+
+    Returns:
+        None if no trial is feasible.
 
     Raises:
         InvalidInput: no trial has been answered.
     """
     answered = answered_of(study)
-    by_round = not on_average(study.policy)  # On average, no single round violates a constraint.
-    feasible = [trial for trial in answered if not (by_round and trial.feasible is False)]
-    if not feasible:
-        return None
-    if is_noisy(answered):
+    best = told_best(without_violation(study.policy, answered), study.goal)
+    if best is not None and is_noisy(answered):
         try:
             return study.best()
         except TrialError:  # Its posterior begins after the last restart, without an answer so far.
             pass
-    pick = max if study.goal == "maximize" else min
-    return pick(feasible, key=lambda trial: trial.reward or 0.0)
+    return best
+
+
+def standing(study: Study, trial: Trial) -> str:
+    """Returns what a trial of `centre_of` is, in words: recommended, or the highest or lowest told, or the closest."""
+    best = told_best(without_violation(study.policy, study.trials), study.goal)
+    if best is None:
+        return "closest to feasible"
+    return best_label(study.goal) if trial.number == best.number and not is_noisy(study.trials) else "recommended"
 
 
 def centre_of(study: Study) -> Trial:
@@ -111,6 +118,11 @@ def answered_of(study: Study) -> list[Trial]:
             advice="`study.trials` says what became of each." if failed else "",
         )
     return answered
+
+
+def introduced(study: Study, trial: Trial) -> str:
+    """Returns number, standing and point of a trial of `centre_of` in words."""
+    return f"trial {trial.number} ({standing(study, trial)}), {named(trial)}"
 
 
 def named(trial: Trial) -> str:

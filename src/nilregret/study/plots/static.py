@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .base import Theme, new_figure, theme
-from .scene import Axis, Band, Boxes, Heat, Line, Panel, Picture, Points, Words
+from .scene import FEWEST, LETTERS, Axis, Band, Boxes, Heat, Line, Panel, Picture, Points, Words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 SMALL, DPI = 8.0, 150
-LETTERS = 12.0  # Of a title on an inch.
 TICK_LETTERS = 13.0  # Of the name of a place on an inch.
 BESIDE = 0.6  # Inches of a panel beside its axes.
-FEWEST = 14  # Letters in a line of a panel's title.
 
 
 def static_figure(picture: Picture, path: str | Path | None) -> Figure:
@@ -36,8 +34,8 @@ def static_figure(picture: Picture, path: str | Path | None) -> Figure:
         rows, columns = slice(panel.row, panel.row + panel.rows), slice(panel.column, panel.column + panel.columns)
         share = sum(picture.widths[columns]) / sum(picture.widths)
         _draw_panel(figure.add_subplot(grid[rows, columns]), panel, look, room * share)
-    if picture.title:
-        figure.suptitle(_cut(picture), fontsize=10, x=0.01, horizontalalignment="left", color=look.text)
+    if picture.heading:
+        figure.suptitle(picture.heading, fontsize=10, x=0.01, horizontalalignment="left", color=look.text)
     if picture.legend:
         named: dict[str, Any] = {}
         for ax in figure.axes:
@@ -50,12 +48,6 @@ def static_figure(picture: Picture, path: str | Path | None) -> Figure:
     if path is not None:
         figure.savefig(path, dpi=DPI, facecolor=look.surface)
     return figure
-
-
-def _cut(picture: Picture) -> str:
-    """Returns the title, cut to the width of the picture."""
-    most = int(LETTERS * picture.size[0])
-    return picture.title if len(picture.title) <= most else f"{picture.title[: most - 1]}…"
 
 
 def _beside(picture: Picture) -> float:

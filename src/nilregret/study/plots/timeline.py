@@ -12,11 +12,10 @@ import numpy as np
 from ..._utils.checks import Array, IndexArray, many
 from ..._utils.errors import InvalidInput
 from ...storage.record import Trial
-from ..best import told_best, without_violation
 from ..study import Study
 from .base import BEST, FAILED, MODEL, OBSERVED, new_figure
 from .lines import paper_style, save
-from .source import Source, study_of
+from .source import Source, best_of, standing, study_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +76,7 @@ def timeline(source: Source, path: str | Path | None = None, *, width: float = 7
 def _draw_bars(ax: Axes, study: Study, spans: Array, lanes: IndexArray, *, thick: float, width: float) -> str:
     """Adds a bar for each trial to a picture of a width in inches, and returns the name of the unit of time."""
     trials = study.trials
-    leader = told_best(without_violation(study.policy, trials), study.goal)
+    leader = best_of(study) if any(trial.reward is not None for trial in trials) else None
     best = None if leader is None else leader.number
     name, unit = _unit(float(np.ptp(spans)))
     starts, ends = ((spans - spans.min()) / unit).T
@@ -87,8 +86,9 @@ def _draw_bars(ax: Axes, study: Study, spans: Array, lanes: IndexArray, *, thick
         of = [i for i, trial in enumerate(trials) if trial.state == state and trial.number != best]
         if of:
             ax.hlines(lanes[of], starts[of], ends[of], color=color, lw=thick, linestyles=dash, label=label)
-    if best is not None:
-        ax.hlines(lanes[best], starts[best], ends[best], color=BEST, lw=thick, label=f"best: trial {best}")
+    if leader is not None:
+        label = f"{standing(study, leader)}: trial {best}"
+        ax.hlines(lanes[best], starts[best], ends[best], color=BEST, lw=thick, label=label)
     per_point = whole / (66.0 * width)  # The axis has most of the 72 points of an inch.
     ends_of = dict.fromkeys(lanes.tolist(), -whole)  # The right end of the last number of each row.
     for i, trial in enumerate(trials):

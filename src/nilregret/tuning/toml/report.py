@@ -67,7 +67,7 @@ def summary(job: TuningFile, study: Study) -> list[str | Table]:
     if not answered:
         return [*failures, end]
     of = ", of those that satisfied all constraints" if job.reader.count else ""
-    title = f"\n{job.name}: best by posterior mean{of}\n"
+    title = f"\n{job.name}: recommended, by posterior mean{of}\n"
     return [title, _best_table(job, study, feasible), "", *failures, end]
 
 
