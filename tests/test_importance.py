@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.cli.overview import overview
 from nilregret.gp.warping import Warp
 from nilregret.policy.engines import Units
 from nilregret.policy.function_values import gain_over
 from nilregret.study import importance as of
 from nilregret.study.factors import Factors
+from nilregret.study.plots.history import history_of
 
 
 @pytest.fixture(autouse=True)
@@ -207,3 +209,15 @@ def test_the_gain_is_in_the_units_of_the_rewards(incumbent, warped, mean, std):
     found = np.maximum(units.back(draws) - incumbent, 0.0)
     error = found.std() / np.sqrt(len(found))
     assert gain_over(incumbent, mean, std, units) == pytest.approx(found.mean(), rel=1e-4, abs=5.0 * error + 1e-9)
+
+
+def test_before_its_first_fit_a_model_that_learns_units_says_no_number():
+    study = nr.Study(nr.auto(nr.Space(t=nr.Float(20, 90), kind=nr.Choice("a", "b"))), seed=0)
+    for count in range(1, 4):
+        study.add({"t": 20.0 + 20.0 * count, "kind": "a"}, 500.0 * count)
+        known = count == 3
+        assert (history_of(study).gain is not None) == known
+        assert ("mean" in overview(study)["best"]) == known
+        if count == 2:
+            with pytest.raises(nr.errors.InvalidInput, match="no units yet: it learns them from the first 3 rewards"):
+                study.importance()

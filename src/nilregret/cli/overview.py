@@ -20,6 +20,7 @@ from ..study.best import told_best, without_violation
 from ..study.cautions import Answered, cautions
 from ..study.direction import AnyPolicy, best_label, has_channels
 from ..study.formatting import cell, figure, moment, sparkline, where
+from ..study.function import answers_for_units
 from ..study.study import Study
 from ..study.trial_json import context_json, with_history
 
@@ -104,6 +105,8 @@ def _best(study: Study) -> dict[str, Any]:
     except TrialError as error:
         return {"best": None, "why_no_best": str(error)}
     found: dict[str, Any] = with_history(best)
+    if study.replica.query(answers_for_units):
+        return {"best": found, "why_no_best": None}
     try:
         mean, std = study.predict(best.point[None], context=best.context)
         lower, upper = study.bounds(best.point[None], context=best.context)

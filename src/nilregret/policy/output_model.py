@@ -20,7 +20,7 @@ from ..slots.lengthscales import Lengthscales, RegretBalancing
 from ..slots.memory import Model
 from ..storage.record import Event, Trial
 from .constraint_sizes import SizeLearner
-from .engines import Engine, Limit, table
+from .engines import Engine, Limit, Units, table
 from .fits import FitJob, Fits, FitsOnRecord, LateFits, When
 from .lengthscale_balance import Balance
 from .policy import Policy
@@ -133,6 +133,17 @@ class OutputModel:
         """True if noise is learned, and fits have found none that would matter."""
         learned = self.policy.fitting is not None and self.policy.fitting.noise != "given" and self.posterior.begun > 1
         return learned and self.posterior.noise_share <= NEGLIGIBLE
+
+    @property
+    def answers_for_units(self) -> int:
+        """Number of rewards of the first fit, if their units are not known before it. Else 0.
+
+        They are known if a prior mean or a scale of the kernel is given.
+        """
+        refit, posterior = self.policy.fitting, self.posterior
+        if refit is None or not refit.standardize or self.policy.prior_mean or posterior.units != Units():
+            return 0
+        return refit.seen_by(1) if self._engine.largest_variance(posterior.in_use) == 1.0 else 0
 
     @property
     def unrecorded_fits(self) -> FitsOnRecord:

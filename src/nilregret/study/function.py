@@ -32,13 +32,18 @@ class Function:
         seed: of the study. Equal studies have equal draws.
 
     Raises:
-        InvalidInput: the policy is a script, which has no posterior.
+        InvalidInput: the policy is a script, which has no posterior, or its model has not learned the units of rewards.
     """
 
     def __init__(self, state: AnyState, goal: Goal, seed: int) -> None:
         if not isinstance(state, State):
             raise InvalidInput(
                 f"{state.policy.algorithm} has no posterior, so there is no model of the objective to show.",
+                advice="`nr.plots.history` and `nr.plots.parallel` draw the trials alone.",
+            )
+        if answers := state.reward.answers_for_units:
+            raise InvalidInput(
+                f"The model has no units yet: it learns them from the first {answers} rewards.",
                 advice="`nr.plots.history` and `nr.plots.parallel` draw the trials alone.",
             )
         self._state, self._seed = state.copy(), seed
@@ -80,6 +85,11 @@ class Function:
         return np.concatenate(found, axis=-1)
 
 
+def answers_for_units(state: AnyState) -> int:
+    """Returns the number of rewards from which a model has learned their units, or 0 if it knows them."""
+    return state.reward.answers_for_units if isinstance(state, State) else 0
+
+
 def expected_gain(state: AnyState, best: Trial) -> float | None:
     """Returns the gain to expect over the recommended trial, in the units told, at least 0.
 
@@ -94,7 +104,7 @@ def expected_gain(state: AnyState, best: Trial) -> float | None:
     Returns:
         None if there is no such number, since the policy has no posterior, or prices violations.
     """
-    if not isinstance(state, State) or on_average(state.policy):
+    if not isinstance(state, State) or on_average(state.policy) or state.reward.answers_for_units:
         return None
     at = best.point[None], None if best.context is None else best.context[None]
     gain = function_values.expected_gain(state.copy(), at)

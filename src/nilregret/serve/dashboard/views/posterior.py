@@ -17,7 +17,7 @@ from ....storage.record import Trial
 from ....study.axes import Axis, active_axes, agrees, line_through, settings_at, space_of, value_at
 from ....study.direction import has_channels
 from ....study.formatting import settings
-from ....study.function import Function
+from ....study.function import Function, answers_for_units
 from ....study.plots.along import contexts_of, faded, seen_along
 from ....study.plots.source import function_of
 from ....study.posterior_band import PosteriorBand
@@ -92,6 +92,8 @@ def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict
     if not isinstance(policy, Policy):
         why = f"{policy.algorithm} goes by a script and keeps no posterior, so there is nothing to draw."
         return _nothing(why)
+    if answers := study.replica.query(answers_for_units):
+        return _nothing(f"The model has no units yet: it learns them from the first {answers} answers.")
     at = chosen_point(study, query)
     channel = _number(query, "channel", policy.constraint_count if has_channels(policy) else 0)
     predict = partial(study.band, context=at.context, channel=channel)

@@ -14,6 +14,7 @@ from ....storage.record import Record, Trial
 from ....storage.trial import TrialState
 from ....study.direction import best_label, on_average
 from ....study.formatting import duration, where
+from ....study.function import answers_for_units
 from ....study.study import Study
 from .columns import STATES, columns_of, latest
 from .pictures import many, reward_text, short
@@ -143,7 +144,7 @@ def _best(study: Study) -> tuple[dict[str, Any] | None, str]:
         "number": best.number, "where": where(best), "reward": reward_text(best),
         "context": None if best.context is None else short_context(best), "mean": None, "lower": None, "upper": None,
     }  # fmt: skip
-    if isinstance(study.policy, Policy):
+    if isinstance(study.policy, Policy) and not study.replica.query(answers_for_units):
         mean, _ = study.predict(best.point[None], context=best.context)
         lower, upper = study.bounds(best.point[None], context=best.context)
         found |= {"mean": short(float(mean[0])), "lower": short(float(lower[0])), "upper": short(float(upper[0]))}
