@@ -6,7 +6,6 @@ import math
 import operator
 import unicodedata
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InvalidInput
+from .keywords import nearest
 
 LARGEST_REWARD = 1e100  # largest reward, so that sums of squares do not overflow
 LARGEST_WHOLE = 2**53  # largest whole number that floats represent exactly, with all below it
@@ -297,10 +297,9 @@ def one_of(name: str, value: Any, options: Iterable[str], *, why: str = "", advi
     known = list(options)
     if not isinstance(value, str) or value not in known:
         several = "one of " if len(known) > 1 else ""
-        close = get_close_matches(value, known, n=1) if isinstance(value, str) else ()
-        why = f"Did you mean {close[0]!r}? {why}" if close else why
+        hint = nearest(value, known) if isinstance(value, str) else ""
         raise InvalidInput(
-            f"`{name}` is {shown(value)}: it must be {several}{', '.join(map(repr, known))}. {why}".rstrip(),
+            f"`{name}` is {shown(value)}: it must be {several}{', '.join(map(repr, known))}.{hint} {why}".rstrip(),
             advice=advice,
         )
     return str(value)  # of numpy's strings a plain one

@@ -6,22 +6,25 @@ import sys
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from types import FunctionType, ModuleType
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar, cast
 
 from .errors import PACKAGE
 
+T = TypeVar("T")
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Returns a sentence that names the known name most like a misspelt one, or nothing."""
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Returns a question with the known name most like a misspelt one, after a space, or an empty text."""
     close = get_close_matches(name, list(known), n=1)
-    return f". Did you mean {close[0]!r}?" if close else ""
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
-def hinting(found: Any) -> Any:
+def hinting(found: T) -> T:
     """Returns a public object that hints at the argument that was meant, as Python does from version 3.13 on.
 
     Of a class the `__init__` is replaced, and of a module what it has of its public names. A function is replaced where
-    it is defined, too, so that it can be pickled. A function that wraps another one is left alone.
+    it is defined, too, so that it can be pickled. A function that wraps another one is left alone. As a decorator this
+    serves functions that other modules import early.
     """
     if sys.version_info >= (3, 13):
         return found
@@ -33,14 +36,14 @@ def hinting(found: Any) -> Any:
         if found.__module__.startswith(PACKAGE) and _is_plain(made):
             found.__init__ = _hinting(made)  # type: ignore[misc]
     elif _is_plain(found) and found.__module__.startswith(PACKAGE):
-        return _replaced(found, vars(sys.modules[found.__module__]))
+        return cast(T, _replaced(found, vars(sys.modules[found.__module__])))
     return found
 
 
 def _replaced(found: FunctionType, home: dict[str, Any]) -> Any:
-    if home.get(found.__name__) is found:
+    if home.get(found.__name__, found) is found:
         home[found.__name__] = _hinting(found)
-    return home.get(found.__name__, found)
+    return home[found.__name__]
 
 
 def _is_plain(found: Any) -> TypeGuard[FunctionType]:
@@ -59,8 +62,9 @@ def _hinting(function: Callable[..., Any]) -> Callable[..., Any]:
             if error.__traceback__ is not None and error.__traceback__.tb_next is None:  # It is of this very call.
                 known = signature(function).parameters
                 strange = next((name for name in keywords if name not in known), "")
-                if str(error).endswith(f"unexpected keyword argument '{strange}'"):
-                    error.args = (f"{error}{did_you_mean(strange, known)}",)
+                hint = nearest(strange, known)
+                if hint and str(error).endswith(f"unexpected keyword argument '{strange}'"):
+                    error.args = (f"{error}.{hint}",)
             raise
 
     return called

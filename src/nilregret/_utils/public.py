@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .keywords import did_you_mean, hinting
+from .keywords import hinting, nearest
 
 if TYPE_CHECKING:
     from importlib.abc import Loader, MetaPathFinder
@@ -73,7 +73,8 @@ def _hint(name: str, names: list[str], also: tuple[str, ...]) -> str:
     if name.startswith("__"):
         return ""
     known = [*names, *(each for other in also for each in import_module(other).__all__)]
-    return did_you_mean(name, known)
+    hint = nearest(name, known)
+    return f".{hint}" if hint else ""
 
 
 def _loaded(module: str, name: str) -> Any:

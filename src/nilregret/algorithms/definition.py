@@ -8,7 +8,7 @@ from inspect import Parameter, signature
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
 from .._utils.errors import InvalidInput
-from .._utils.keywords import did_you_mean
+from .._utils.keywords import nearest
 from ..domains.domain import Domain
 from ..domains.search.boxes import PointSearch
 from ..domains.typed import D
@@ -142,8 +142,7 @@ def _unexpected(algorithm: str, keyword: str, known: Iterable[str], fills: dict[
             "there.",
             advice=f"Say `policy.using({keyword}=...)`.",
         )
-    hint = did_you_mean(keyword, known) or "."
-    return TypeError(f"{algorithm}() got an unexpected keyword argument {keyword!r}{hint}")
+    return TypeError(f"{algorithm}() got an unexpected keyword argument {keyword!r}.{nearest(keyword, known)}")
 
 
 def build(

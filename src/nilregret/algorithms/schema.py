@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from inspect import Parameter, signature, unwrap
@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, Union, final, get_args, get_origin, ge
 import msgspec
 
 from .._utils.errors import InvalidInput
+from .._utils.keywords import nearest as nearest
 from .definition import Slots
 
 T = TypeVar("T")
@@ -125,12 +126,6 @@ def entry_type(hint: Any) -> Any:
     if isinstance(origin, type) and issubclass(origin, Sequence):
         return list[entry_type(arguments[0])]  # type: ignore[misc]  # a type made at run time
     return Inner
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Returns a question with the most similar known name, or an empty text."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def one_named(entry: str, name: object, known: Mapping[str, T], refused: Mapping[str, str] | None = None) -> T:

@@ -6,13 +6,13 @@ import json
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.shell_completion import CompletionItem
 
 from .._utils.errors import InvalidInput, NoRegretError
+from .._utils.keywords import nearest
 from .._utils.urls import url_of
 from .errors import with_error_sentences
 
@@ -133,12 +133,10 @@ def suggestions(place: SqlStorage, name: str) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        close = get_close_matches(name, [] if place.find(name) else place.names(), n=1)
-        if not close:
+        hint = nearest(name, [] if place.find(name) else place.names())
+        if not hint:
             raise
-        raise InvalidInput(
-            f"{error.what} Did you mean {close[0]!r}?", advice=error.advice, topic=error.topic
-        ) from error
+        raise InvalidInput(f"{error.what}{hint}", advice=error.advice, topic=error.topic) from error
 
 
 def from_json(option: str, text: str | None) -> Any:
