@@ -9,12 +9,13 @@ from nilregret.serve.settings import Settings
 from nilregret.serve.study_notes import StudyNotes, change_study, notes_of
 from nilregret.storage import MemoryStorage, SqlStorage
 
+from .marks import nightly
 from .service import AT, POLICY, Client, asked, plain
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def storage(request, tmp_path):
-    found = MemoryStorage() if request.param == "memory" else SqlStorage(f"sqlite:///{tmp_path}/studies.db")
+@pytest.fixture(params=["memory", "sqlite", *nightly("postgresql")])
+def storage(request, places):
+    found = MemoryStorage() if request.param == "memory" else SqlStorage(places(request.param)())
     found.keep_notes()
     yield found
     found.close()

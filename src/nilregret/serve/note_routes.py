@@ -53,9 +53,7 @@ def _change(service: Service, worker: StudyWorker, wanted: dict[str, Any], new: 
         about("name", new_study_name, "name", after)
     try:
         return change_study(storage, worker.stored, changes, name=before, new=after)
-    except InvalidInput as error:
-        if error.topic != "taken":
-            raise
+    except InvalidInput:
         said = f"There is a study {shown(new)} already, or this one was renamed meanwhile; nothing was changed."
         raise Problem(409, "conflict", said, field="name") from None
 

@@ -58,7 +58,7 @@ def change_study(
         new: name that it gets, which may be the same.
 
     Raises:
-        InvalidInput: of the topic "taken", if the study is called otherwise or another one has the new name.
+        InvalidInput: the study is called otherwise, or another one has the new name.
     """
     with storage.writing(study) as writer:
         notes = msgspec.structs.replace(_read(writer.read_notes([KEY]).get(KEY)), **changes)

@@ -256,7 +256,7 @@ class Renames(ABC):
             new: that no other study may have.
 
         Raises:
-            InvalidInput: of the topic "taken", if one of these is not so.
+            InvalidInput: one of these is not so, or no study can have the new name.
         """
 
 
@@ -264,7 +264,7 @@ def taken(name: str, new: str, *, there: bool = True) -> InvalidInput:
     """Returns the error that a study cannot get a new name. It may not even be there."""
     what = f"there is a study {shown(new)} already, or {shown(name)} has another name by now"
     what = what if there else f"there is no study {shown(name)}"
-    return InvalidInput(f"{shown(name)} cannot become {shown(new)}: {what}.", topic="taken")
+    return InvalidInput(f"{shown(name)} cannot become {shown(new)}: {what}.")
 
 
 class KeepsNotes(ABC):
