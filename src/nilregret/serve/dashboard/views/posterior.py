@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ...._utils.errors import InvalidInput
 from ....domains.domain import Arms
 from ....domains.parameters import Choice
 from ....policy.policy import Policy
+from ....policy.state import State
 from ....storage.record import Trial
 from ....study.axes import Axis, active_axes, agrees, line_through, settings_at, space_of, value_at
 from ....study.direction import has_channels
@@ -172,7 +174,7 @@ def _curve(
     section: _Section, title: str, label: str, xs: Array, values: list[Any], points: Array, found: PosteriorBand
 ) -> Picture:
     study, channel = section.study, section.channel
-    mean_of, band, mean = _mean_of(study, channel), BANDS[found.band], found.mean
+    mean_of, band, mean = _mean_of(study, channel), _band_name(section, found), found.mean
     top = int(mean.argmax() if study.goal == "maximize" and not channel else mean.argmin())
     extreme = "highest" if study.goal == "maximize" and not channel else "lowest"
     summary = (
@@ -193,6 +195,14 @@ def _curve(
         cropped=True,
         **layers,
     )
+
+
+def _band_name(section: _Section, found: PosteriorBand) -> str:
+    """Returns what the widest band is. Bounds of warped rewards are quantiles."""
+    if found.band != "policy" or section.channel:
+        return BANDS[found.band]
+    width = section.study.replica.query(lambda state: cast(State, state).settled().bounds().width)
+    return BANDS[found.band] if width is None else f"{math.erf(width / math.sqrt(2.0)):.0%} of the posterior"
 
 
 def _add_inner_bands(section: _Section, points: Array, layers: dict[str, Any]) -> None:
@@ -223,7 +233,7 @@ def _ranked(section: _Section) -> Picture:
     picture["summary"] = (
         f"{many(len(arms), 'arm')} in the order of the posterior mean. First is "
         f"{settings(_settings_of(study, arms.points[best]), arms.points[best].tolist(), best)}, with "
-        f"{short(float(shown.mean[0]))}, {BANDS[shown.band]} from {short(float(shown.lower[0]))} to "
+        f"{short(float(shown.mean[0]))}, {_band_name(section, shown)} from {short(float(shown.lower[0]))} to "
         f"{short(float(shown.upper[0]))}."
     )
     table_ = _table("arm", names, shown, _mean_of(study, channel))
