@@ -227,7 +227,7 @@ def test_a_file_has_limits(tmp_path):
     path = file_of(tmp_path)
     code, output = run(path)
     assert code == 0, output
-    assert "best by posterior mean, of those that satisfied all constraints" in output
+    assert "recommended, by posterior mean, of those that satisfied all constraints" in output
     table = output.split("satisfied all constraints")[1]
     tried = [int(line.split()[0]) for line in table.splitlines() if line.strip()[:1].isdigit()][:-1]
     assert tried

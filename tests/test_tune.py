@@ -78,7 +78,7 @@ def test_it_tunes_and_shows(folder):
     assert result.exit_code == 0, result.output
     assert "trial 0: best so far " in result.output
     assert result.output.endswith(f"next: nilregret show {folder}/job.db job\n")
-    assert "best by posterior mean" in result.output
+    assert "recommended, by posterior mean" in result.output
     assert "12 trials, 0 failed" in result.output
     assert len(trials(folder)) == 12
     best = nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").best()
@@ -355,7 +355,7 @@ def test_a_parameter_may_count_for_some_values_of_another_alone(folder):
     assert result.exit_code == 0, result.output
     assert {len(trial.parameters) for trial in trials(folder)} == {2, 3}
     assert all(("y" in trial.parameters) == (trial.parameters["kind"] == "b c") for trial in trials(folder))
-    table = result.output.partition("best by posterior mean")[2]
+    table = result.output.partition("recommended, by posterior mean")[2]
     assert re.search(r"^ *0.4 +a +- +", table, re.MULTILINE)
 
 

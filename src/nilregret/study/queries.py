@@ -309,12 +309,12 @@ class Queries(Generic[D]):
         return self.replica.query(read)
 
     def importance(self) -> Importance:
-        """Returns the importance of each parameter: Sobol indices of the model, with 90% intervals.
+        """Returns the importance of each parameter: Sobol indices of the model, with its 90% intervals.
 
         The first-order index is the share of the objective's variation over the space that the parameter causes alone.
-        The total index includes its interactions. The space is uniform, on the scale of each parameter. A second pair
-        of indices says which parameters decide whether a point is among the best tenth. `nr.plots.importance` draws
-        both.
+        The total index includes its interactions. The space is uniform, on the scale of each parameter. Values worse
+        than the worst told count as it. A second pair of indices says which parameters decide whether a point is among
+        the best tenth, with ties. `nr.plots.importance` draws both.
 
         >>> import nilregret as nr
         >>> space = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
