@@ -104,7 +104,8 @@ def norm_bound_or_guess(norm_bound: float | None, *, guess_norm: bool, refit: Le
     if norm_bound is None and not guess_norm:
         raise InvalidInput(
             "`norm_bound` is missing: the theorem needs a bound on the norm of f in the kernel's RKHS. Where none is "
-            "known, `guess_norm` starts with a guess and doubles it whenever the observations contradict it."
+            "known, `guess_norm` starts with a guess and doubles it whenever the observations contradict it.",
+            advice="`gp_ts` takes `v=1.0` in its place: draws of the plain posterior, of which nothing is proved.",
         )
     return 1.0 if norm_bound is None else norm_bound
 
