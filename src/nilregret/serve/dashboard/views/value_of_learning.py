@@ -240,21 +240,7 @@ def _difference(study: Study, gain: float, half: float) -> str:
 
 def _notes(study: Study, found: Comparison) -> list[str]:
     """Returns assumptions and limits of the estimates."""
-    if has_posterior(study):
-        notes = [
-            "What came in is counted; what other choices would have brought is estimated by the model. Its ranges are "
-            "two standard deviations to either side, right about 19 times in 20 if kernel and noise are."
-        ]
-    else:
-        notes = [
-            "What other choices would have brought is the mean of the rewards told there, give or take two standard "
-            "errors."
-        ]
-    if isinstance(study.policy, Policy) and study.policy.fitting is not None:
-        notes.append(
-            "Kernel and noise are estimated here, so ranges are right less often. If repeats of a point differ by more "
-            "than the estimated noise, ranges are wider by as much."
-        )
+    notes = _of_ranges(study)
     if found.since:
         notes.append(f"Only trials from {found.since} on count: before, the world is taken to have been another.")
     if isinstance(study.policy, Policy) and study.policy.memory.drift() is not None:
@@ -280,4 +266,24 @@ def _notes(study: Study, found: Comparison) -> list[str]:
     if silent or failed:
         left = [many(silent, "unanswered trial")] * bool(silent) + [f"{failed:,} that failed"] * bool(failed)
         notes.append(f"Not counted: {' and '.join(left)}.")
+    return notes
+
+
+def _of_ranges(study: Study) -> list[str]:
+    """Returns what the ranges assume."""
+    if has_posterior(study):
+        notes = [
+            "What came in is counted; what other choices would have brought is estimated by the model. Its ranges are "
+            "two standard deviations to either side, right about 19 times in 20 if kernel and noise are."
+        ]
+    else:
+        notes = [
+            "What other choices would have brought is the mean of the rewards told there, give or take two standard "
+            "errors."
+        ]
+    if isinstance(study.policy, Policy) and study.policy.fitting is not None:
+        notes.append(
+            "Kernel and noise are estimated here, so ranges are right less often. If repeats of a point differ by more "
+            "than the estimated noise, ranges are wider by as much."
+        )
     return notes
