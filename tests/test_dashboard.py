@@ -139,7 +139,10 @@ def test_estimates_have_the_digits_that_are_known_and_ranges_hold_what_they_did(
     assert measured(2555.3, 661.2) == ("2,560", "1,890 to 3,220")
     assert measured(98.87, 103.3) == ("100", "\u221210 to 210")
     assert measured(0.0081, 0.0473) == ("0.008", "\u22120.040 to 0.056")
-    assert measured(5_640_034_839.0, 1.87e9) == ("5.6 \u00d7 10\u2079", "3.7 \u00d7 10\u2079 to 7.6 \u00d7 10\u2079")
+    assert measured(5_640_034_839.0, 1.87e9) == (
+        "5.6\xa0\u00d7\xa010\u2079",
+        "3.7\xa0\u00d7\xa010\u2079 to 7.6\xa0\u00d7\xa010\u2079",
+    )
     assert measured(1.819, 1e-9) == ("1.81900", "1.81899 to 1.81901")
     assert measured(-0.001, 5.0) == ("0.0", "\u22125.1 to 5.0")
     assert measured(0.5, 0.0) == ("0.5", "0.5 to 0.5")
@@ -150,7 +153,7 @@ def test_estimates_have_the_digits_that_are_known_and_ranges_hold_what_they_did(
 def test_words_are_counted_in_english():
     said = [many(count, what) for count, what in ((1, "study"), (2, "study"), (0, "trial"), (1, "play"), (3, "play"))]
     assert said == ["1 study", "2 studies", "0 trials", "1 play", "3 plays"]
-    assert many(2_000_000_000, "play") == "2 \u00d7 10\u2079 plays"
+    assert many(2_000_000_000, "play") == "2\xa0\u00d7\xa010\u2079 plays"
 
 
 def test_running_means_of_runs_count_every_play():

@@ -429,6 +429,16 @@ def test_parts_of_the_form_that_are_filled_are_open():
 FLOAT = {"p-name-0": "a", "p-type-0": "float", "p-low-0": "0", "p-high-0": "1"}
 
 
+def test_a_form_that_is_refused_at_the_end_keeps_what_was_typed():
+    forms = Forms()
+    typed = {"name": "x", "goal": "minimize", **FLOAT}
+    assert made_by_form(forms, **typed).status == 303
+    refused = made_by_form(forms, **typed | {"seed": "3"})
+    assert (refused.status, forms.hidden(refused.text)) == (409, {})
+    assert re.search(r'name="p-high-0" value="1"', refused.text)
+    assert '<option value="minimize" selected>' in refused.text
+
+
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
@@ -438,7 +448,7 @@ FLOAT = {"p-name-0": "a", "p-type-0": "float", "p-low-0": "0", "p-high-0": "1"}
         ({"name": "x", "arms": "1", "seed": "-"}, "whole number"), ({"name": " ", "arms": "1"}, "needs a name"),
         ({"name": "x", **FLOAT, "p-when-0": "b = 1"}, "a row above"),
         ({"name": "x", **FLOAT, "p-when-0": "1"}, "a row above"),
-        ({"name": "x", "body": "[", "confirmed": "yes"}, "cannot be read"),
+        ({"name": "x", **FLOAT, "p-low-0": "250", "p-high-0": "120"}, "low < high"),
     ],
 )  # fmt: skip
 def test_nonsense_in_the_form_of_a_study_is_answered_by_a_sentence(typed, said):

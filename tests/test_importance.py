@@ -218,6 +218,8 @@ def test_before_its_first_fit_a_model_that_learns_units_says_no_number():
         known = count == 3
         assert (history_of(study).gain is not None) == known
         assert ("mean" in overview(study)["best"]) == known
+        result = nr.minimize(lambda t, kind: 500.0, study.policy.domain, trials=count, progress=False)
+        assert ("posterior mean" in repr(result)) <= known
         if count == 2:
             with pytest.raises(nr.errors.InvalidInput, match="no units yet: it learns them from the first 3 rewards"):
                 study.importance()

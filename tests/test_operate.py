@@ -218,10 +218,11 @@ def test_studies_of_optuna_come_over(folder):
     study = nr.Study.open(storage="sqlite:///studies.db", name="ours")
     assert [trial.reward for trial in study.trials] == [trial.value for trial in theirs.trials]
     assert study.goal == "minimize"
+    assert data("import", "studies.db", "again", "optuna.db", "--optuna", "theirs")["trials"] == 4  # a path will do
     assert "could not be read" in run("import", "studies.db", "a", "sqlite:///optuna.db", "--optuna", "mine", code=1)
     assert "no file" in run("import", "studies.db", "a", "sqlite:///nowhere.db", "--optuna", "theirs", code=1)
-    assert "could not be read" in run("import", "studies.db", "a", "nonsense", "--optuna", "theirs", code=1)
-    assert [each["name"] for each in data("studies", "studies.db")] == ["ours"]
+    assert "no file" in run("import", "studies.db", "a", "nonsense", "--optuna", "theirs", code=1)
+    assert [each["name"] for each in data("studies", "studies.db")] == ["ours", "again"]
     assert not (folder / "nowhere.db").exists()
 
 

@@ -2,11 +2,11 @@
 Tune a model
 ============
 
-You have a model with a handful of parameters: some numbers, a choice, and some that count only under that choice. One
+You have a model with some parameters: numbers, a choice, and some that count only under that choice. One
 evaluation takes a moment, so you can afford a few dozen. This page finds good ones, stops and resumes the search,
 sees which parameter matters, and checks the result on images that the search never saw.
 
-It runs in a few seconds: ``pip install ".[plot]" scikit-learn`` in a copy of the source tree.
+It runs in seconds: ``pip install ".[plot]" scikit-learn`` in the source tree.
 """
 
 # %%

@@ -201,6 +201,9 @@ def test_cut_and_overwritten_files_are_refused_or_whole(tmp_path):
         else:
             start, length = luck.randrange(len(data) - 200), luck.randrange(40, 200)
             data[start : start + length] = luck.randbytes(length)
+        path = (
+            tmp_path / f"{number}.db"
+        )  # of its own: a connection that is not collected yet keeps a log beside its file
         path.write_bytes(data)
         try:
             again = nr.Study.open(storage=url_of(path))

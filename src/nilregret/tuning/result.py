@@ -16,6 +16,7 @@ from ..storage.record import Trial
 from ..study.best import Certainty, closest_of, is_noisy, told_best
 from ..study.direction import best_label
 from ..study.formatting import number
+from ..study.function import answers_for_units
 from ..study.notebook import trials_html
 from ..study.study import Study
 
@@ -244,6 +245,8 @@ class Result(Generic[D]):
 
     def _posterior_mean(self, best: Trial[D]) -> list[str]:
         """Returns a line about the posterior mean of the best trial, if it differs from the value as shown."""
+        if self.study.replica.query(answers_for_units):
+            return []
         try:
             mean, std = self.study.predict(best.point[None])
         except NoRegretError:  # The policy has no posterior, or only one under a context.

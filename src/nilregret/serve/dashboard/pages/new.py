@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from starlette.requests import Request
@@ -42,12 +41,11 @@ async def make(request: Request) -> Response:
     try:
         if not name:
             raise InvalidInput("The study needs a name.")
-        body = json.loads(given["body"]) if given.get("confirmed") == "yes" else request_of(given)
-    except (InvalidInput, KeyError, ValueError, RecursionError) as error:
-        said = str(error) if isinstance(error, InvalidInput) else "The form cannot be read."
-        return _page(request, given, refused=said, status=422)
+        body = request_of(given)
+    except InvalidInput as error:
+        return _page(request, given, refused=str(error), status=422)
     if given.get("confirmed") != "yes":
-        return _page(request, given, code=code_of(name, body, base_of(request)), body=json.dumps(body))
+        return _page(request, given, code=code_of(name, body, base_of(request)))
     try:
         await called(request, "PUT", f"/v1/studies/{segment(name)}", body, "")
     except (Problem, NoRegretError) as error:
@@ -57,7 +55,8 @@ async def make(request: Request) -> Response:
 
 
 def _page(request: Request, given: dict[str, str], *, status: int = 200, **more: Any) -> Response:
-    base: dict[str, Any] = {"refused": "", "code": [], "body": ""}
+    base: dict[str, Any] = {"refused": "", "code": []}
+    given = {key: value for key, value in given.items() if key != "confirmed"}
     return page(
         request, "new.html", status=status, given=given, types=TYPES, answers=ANSWERS, waiting=WAITING,
         rewards=REWARDS, senses=SENSES, parameters=PARAMETERS, contexts=CONTEXTS, **(base | more),

@@ -8,6 +8,7 @@ from keyword import iskeyword
 from typing import Any
 
 from ...._utils.errors import InvalidInput
+from ....algorithms.parameter_tables import parameter
 from ...addresses import segment
 from .settings import curl
 from .typed import number, whole
@@ -110,6 +111,10 @@ def _space(kind: str, rows: int, given: Mapping[str, str]) -> dict[str, dict[str
             raise InvalidInput(f"Two parameters are called {name[:40]!r}: give one another name.")
         described = _parameter(kind, i, name, type_, given)
         found[name] = described | _condition(given.get(f"{kind}-when-{i}", ""), name, found)
+        try:
+            parameter(found[name])
+        except InvalidInput as error:
+            raise InvalidInput(f"{name[:40]!r}: {error}") from None
     return found
 
 
