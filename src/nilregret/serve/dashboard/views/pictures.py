@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -89,11 +88,6 @@ def _fixed(value: float, digits: int) -> str:
 def many(count: int, what: str) -> str:
     """Returns a count with its noun: "1 trial", "2 trials", "12,000 studies"."""
     return f"{short(count)} {counted(count, what)}"
-
-
-def in_words(name: str) -> str:
-    """Returns the name of a class as words: "ThompsonSample" as "Thompson sample"."""
-    return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda found: f" {found[0].lower()}", name)
 
 
 def numbers(values: npt.ArrayLike) -> list[float | None]:
@@ -183,16 +177,19 @@ def reward_text(trial: Trial | Answer) -> str:
     )
 
 
-def axis(label: str, *, log: bool = False, names: Sequence[object] | None = None) -> dict[str, Any]:
+def axis(
+    label: str, *, log: bool = False, whole: bool = False, names: Sequence[object] | None = None
+) -> dict[str, Any]:  # fmt: skip
     """Returns the description of an axis.
 
     Args:
         label: name of the axis.
         log: True for a logarithmic axis.
+        whole: True for an axis of whole numbers.
         names: names of the places 0, 1, 2, ... if the axis has categories.
     """
     named = None if names is None else [str(name) for name in names]
-    return {"label": label, "log": log, "names": named, "whole": label in COUNTS}
+    return {"label": label, "log": log, "names": named, "whole": whole or label in COUNTS}
 
 
 def line(name: str, values: npt.ArrayLike, color: str, *, style: str = "line") -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from ...._utils.checks import Array
 from ...._utils.errors import InvalidInput
 from ....domains.domain import Arms
-from ....domains.parameters import Choice
+from ....domains.parameters import Choice, Int
 from ....policy.policy import Policy
 from ....policy.state import State
 from ....storage.record import Trial
@@ -94,6 +94,8 @@ def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict
     if not isinstance(policy, Policy):
         why = f"{policy.algorithm} goes by a script and keeps no posterior, so there is nothing to draw."
         return _nothing(why)
+    if all(trial.reward is None for trial in study.trials):
+        return _nothing("No trial has been answered yet, so nothing is known but what the policy assumes.")
     if answers := study.replica.query(answers_for_units):
         return _nothing(f"The model has no units yet: it learns them from the first {answers} answers.")
     at = chosen_point(study, query)
@@ -162,7 +164,7 @@ def _slice(section: _Section, along: Axis, count: int) -> Picture | None:
     xs = np.arange(len(values), dtype=np.float64) if named else np.array(values, dtype=np.float64)
     log = not named and along.parameter.log  # type: ignore[union-attr]
     return _curve(section, f"Along {along.name}", along.name, xs, values, points, found) | {
-        "x": axis(along.name, log=log, names=values if named else None),
+        "x": axis(along.name, log=log, whole=isinstance(along.parameter, Int), names=values if named else None),
         "dots": _dots_along(section, along, values), "discrete": named or len(values) <= 12,
         "here": _marked_place(values, value_at(domain, at.point, along), named),
         "here_name": "recommended" if at.is_best else "the point chosen",
