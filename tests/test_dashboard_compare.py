@@ -181,4 +181,4 @@ def test_nonsense_in_the_form_is_answered_by_a_sentence(clicks, query, said):
 
 
 def test_a_study_without_probabilities_says_how_to_record_them(pages):
-    assert 'put with `"propensities": true`' in words(evaluated(pages, "of_arms").text)
+    assert 'put with "propensities": true' in words(evaluated(pages, "of_arms").text)

@@ -434,6 +434,23 @@
     return list;
   }
 
+  function png(node, title) { // with its title, on the ground of the page
+    var link = element("button", { type: "button", "class": "plain png", "aria-label": title + " as PNG" }, "PNG");
+    link.onclick = function () {
+      var from = node.querySelector("canvas"), ratio = devicePixelRatio || 1, made = element("canvas"), ctx = made.getContext("2d");
+      made.width = from.width; made.height = from.height + 28 * ratio;
+      ctx.fillStyle = color("card"); ctx.fillRect(0, 0, made.width, made.height);
+      ctx.fillStyle = color("text"); ctx.font = 14 * ratio + "px system-ui, sans-serif"; ctx.fillText(title, 8 * ratio, 19 * ratio);
+      ctx.drawImage(from, 0, 28 * ratio);
+      made.toBlob(function (blob) {
+        var file = element("a", { href: URL.createObjectURL(blob), download: title + ".png" });
+        file.click();
+        setTimeout(function () { URL.revokeObjectURL(file.href); }, 1000);
+      });
+    };
+    return link;
+  }
+
   // -- all of them ------------------------------------------------------------------------------------------------
   function draw(node) {
     var picture = JSON.parse(node.getAttribute("data-picture"));
@@ -451,6 +468,7 @@
       if (node.clientWidth && node.clientWidth !== width) { width = node.clientWidth; resize(width); }
     });
     node.watch.observe(node);
+    if (!node.parentNode.querySelector(".png")) node.parentNode.appendChild(png(node, picture.title));
     node.setAttribute("data-drawn", "");
   }
   window.nilregretPictures = function (root) {

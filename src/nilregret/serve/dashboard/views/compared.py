@@ -66,7 +66,7 @@ def facts_of(study: Study, name: str, *, now: float) -> StudyFacts:
     """
     told, found, policy = answers_of(study), compare(study), study.policy.to_json()
     rewards, plays = (np.zeros(0), np.zeros(0)) if told is None else (told.rewards, told.plays)
-    best = rewards if told is None else best_so_far(study, told.rewards, told.outside)
+    best = rewards if told is None else best_so_far(study, told)
     leaves = json.loads(policy)
     settings = dict(description(study)) | {f"policy: {key}": value for key, value in _leaves(leaves)}
     task = json.dumps([leaves.get("domain"), leaves.get("context"), study.goal])
