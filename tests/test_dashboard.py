@@ -923,3 +923,14 @@ def test_where_nothing_was_answered_words_stand_for_pictures_of_the_posterior(ma
 def test_axes_of_whole_numbers_have_whole_ticks(made):
     found = {each["x"]["label"]: each["x"]["whole"] for each in posterior_view(made["of_a_space"])["slices"]}
     assert (found["depth"], found["rate"]) == (True, False)
+
+
+def test_slices_come_by_how_much_the_mean_varies_and_those_left_out_are_named():
+    space = nr.Space(**{f"x{i}": nr.Float(0, 1) for i in range(10)})
+    study = nr.Study(nr.gp_ucb(space, nr.SquaredExponential(1.0), noise=0.1))
+    rng = np.random.default_rng(0)
+    for point in rng.random((30, 10)):
+        study.add(point, 3.0 * point[9] + point[5] + 0.1 * point[0])
+    found = posterior_view(study)
+    assert [each["x"]["label"] for each in found["slices"]][:2] == ["x9", "x5"]
+    assert (len(found["slices"]), len(found["left_out"])) == (8, 2)

@@ -16,6 +16,7 @@ Picture = dict[str, Any]
 
 COLUMNS = 800  # pixels that a series is thinned to
 ROWS = 12  # rows of the table of a picture
+BINS = 50  # bars that count the trials at a place
 MOST_DOTS = 600  # latest trials in a picture of the posterior
 
 COUNTS = ("trial", "play", "answers so far")  # labels of axes of whole numbers
@@ -200,6 +201,20 @@ def line(name: str, values: npt.ArrayLike, color: str, *, style: str = "line") -
 def dots(name: str, x: npt.ArrayLike, y: npt.ArrayLike, color: str, *, shape: str = "dot") -> dict[str, Any]:
     """Returns marked places. `shape` is "dot", "cross", "ring", "bar" or "tick" (at the lower edge, without y)."""
     return {"name": name, "x": numbers(x), "y": numbers(y), "color": color, "shape": shape}
+
+
+def count_bars(xs: Array, *, named: bool, log: bool) -> dict[str, Any]:
+    """Returns bars of how often each place was chosen, in bins if there are many places."""
+    xs = xs[np.isfinite(xs)]
+    present, counts = np.unique(xs, return_counts=True)
+    bins = len(present)
+    if bins > BINS and not named:
+        scaled = np.log(xs) if log else xs
+        counts, ends = np.histogram(scaled, BINS)
+        middles = (ends[1:] + ends[:-1]) / 2.0
+        present = (np.exp(middles) if log else middles)[counts > 0]
+        bins, counts = BINS, counts[counts > 0]
+    return dots("how often chosen, of all trials", present, counts, "dot", shape="bar") | {"wide": max(bins, 8)}
 
 
 def lines_picture(title: str, summary: str, *, x: dict[str, Any], y: dict[str, Any], **more: Any) -> Picture:

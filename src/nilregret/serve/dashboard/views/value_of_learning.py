@@ -141,7 +141,7 @@ def _facts(study: Study, found: Comparison) -> list[dict[str, str]]:
         gain, half = float(found.gained[-1]), float(found.gained_half[-1])
         name = "Gained" if study.goal == "maximize" else "Saved"
         between = measured(gain, half)[1]
-        facts.append(_fact(f"{name} against the {found.called}", _known(gain, half), between, _tone(gain, half)))
+        facts.append(_fact(f"{name} against the {found.called}", _known(gain, half), between, _tone(found, gain, half)))
     if found.best is not None and found.cost is not None and found.recent_cost is not None:
         cost, between = _about(*found.cost)
         facts.append(_fact("What learning cost", cost, f"{between}, against the best choice of now"))
@@ -178,7 +178,9 @@ def _value_now(study: Study, found: Comparison, best: Alternative) -> dict[str, 
     more, both = sign * (mean - then), half + spread
     between = f"{measured(more, both)[1]}, {'more' if study.goal == 'maximize' else 'less'} than the {found.called}"
     worth = _known(more, both)
-    return _fact("Worth from now on", worth if worth == UNKNOWN else f"{worth} a {one}", between, _tone(more, both))
+    return _fact(
+        "Worth from now on", worth if worth == UNKNOWN else f"{worth} a {one}", between, _tone(found, more, both)
+    )
 
 
 def _each(alternative: Alternative, plays: int) -> tuple[float, float]:
@@ -186,7 +188,9 @@ def _each(alternative: Alternative, plays: int) -> tuple[float, float]:
     return alternative.total / plays, SIDES * alternative.error / plays
 
 
-def _tone(value: float, half: float) -> str:
+def _tone(found: Comparison, value: float, half: float) -> str:
+    if found.called != FIRST:
+        return ""
     return "unsure" if abs(value) <= half else "good" if value > 0 else "bad"
 
 
