@@ -355,7 +355,7 @@ def test_what_has_been_forgotten_is_not_drawn_as_what_is_known(made):
 
 
 def test_bounds_that_prove_nothing_are_not_called_proved(made):
-    (picture, *_) = posterior_view(made["of_a_space"])["slices"]
+    (picture,) = [each for each in posterior_view(made["of_a_space"])["slices"] if each["x"]["label"] == "rate"]
     assert picture["bands"][0]["name"] == "95% of the posterior"  # quantiles, where rewards are warped
     lower, upper, mean, *_ = (np.array(each["values"]) for each in picture["layers"][0]["series"])
     best, rates = made["of_a_space"].best().parameters, picture["layers"][0]["x"]

@@ -259,7 +259,7 @@
     });
     var pad = picture.x.names ? 0.5 : picture.discrete ? (ends[1] - ends[0]) * 0.04 || 1 : (ends[1] - ends[0]) * 0.01 || 1;
     var range = picture.x.log ? [ends[0] / 1.05, ends[1] * 1.05] : [ends[0] - pad, ends[1] + pad];
-    var height = Math.max(200, node.clientHeight), zoom = zooms[node.id] || (zooms[node.id] = { x: null, y: null });
+    var height = Math.max(200, node.clientHeight), id = node.id + picture.title, zoom = zooms[id] || (zooms[id] = { x: null, y: null });
     var reset = element("button", { type: "button", "class": "plain reset" }, "Show all again");
     reset.onclick = function () { zoom.x = zoom.y = null; zoomed(); node.focus(); };
     function zoomed() {
@@ -302,7 +302,7 @@
         setCursor: [function (u) { readout.textContent = u.cursor.idx === null || u.cursor.idx === undefined ? "" : reading(picture, data, u.cursor.idx); }]
       }
     }, data, node);
-    var at = node.id in read ? Math.min(read[node.id], xs.length - 1) : -1;
+    var at = id in read ? Math.min(read[id], xs.length - 1) : -1;
     node.onkeydown = function (event) {
       var step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if ((event.key === "+" || event.key === "-") && !picture.x.names && !picture.x.log) { event.preventDefault(); closer(event.key === "+" ? 0.5 : 2); return; }
@@ -311,7 +311,7 @@
       else if (step) at = at < 0 ? (step > 0 ? 0 : xs.length - 1) : Math.min(xs.length - 1, Math.max(0, at + step * (event.shiftKey ? 10 : 1)));
       else return;
       event.preventDefault();
-      read[node.id] = at;
+      read[id] = at;
       plot.setCursor({ left: plot.valToPos(xs[at], "x"), top: 10 }, false);
       readout.textContent = reading(picture, data, at);
     };
