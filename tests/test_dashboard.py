@@ -139,21 +139,19 @@ def test_estimates_have_the_digits_that_are_known_and_ranges_hold_what_they_did(
     assert measured(2555.3, 661.2) == ("2,560", "1,890 to 3,220")
     assert measured(98.87, 103.3) == ("100", "\u221210 to 210")
     assert measured(0.0081, 0.0473) == ("0.008", "\u22120.040 to 0.056")
-    assert measured(5_640_034_839.0, 1.87e9) == (
-        "5.6\xa0\u00d7\xa010\u2079",
-        "3.7\xa0\u00d7\xa010\u2079 to 7.6\xa0\u00d7\xa010\u2079",
-    )
+    ends = "3.7\u00a0\u00d7\u00a010\u2079 to 7.6\u00a0\u00d7\u00a010\u2079"
+    assert measured(5_640_034_839.0, 1.87e9) == ("5.6\u00a0\u00d7\u00a010\u2079", ends)
     assert measured(1.819, 1e-9) == ("1.81900", "1.81899 to 1.81901")
     assert measured(-0.001, 5.0) == ("0.0", "\u22125.1 to 5.0")
     assert measured(0.5, 0.0) == ("0.5", "0.5 to 0.5")
     assert measured(1e-300, 1e-300)[0] == "10\u207b\u00b3\u2070\u2070"
-    assert measured(1e99, 1e98)[1] == "9 \u00d7 10\u2079\u2078 to 1.1 \u00d7 10\u2079\u2079"
+    assert measured(1e99, 1e98)[1] == "9\u00a0\u00d7\u00a010\u2079\u2078 to 1.1\u00a0\u00d7\u00a010\u2079\u2079"
 
 
 def test_words_are_counted_in_english():
     said = [many(count, what) for count, what in ((1, "study"), (2, "study"), (0, "trial"), (1, "play"), (3, "play"))]
     assert said == ["1 study", "2 studies", "0 trials", "1 play", "3 plays"]
-    assert many(2_000_000_000, "play") == "2\xa0\u00d7\xa010\u2079 plays"
+    assert many(2_000_000_000, "play") == "2\u00a0\u00d7\u00a010\u2079 plays"
 
 
 def test_running_means_of_runs_count_every_play():
@@ -357,7 +355,7 @@ def test_what_has_been_forgotten_is_not_drawn_as_what_is_known(made):
 
 
 def test_bounds_that_prove_nothing_are_not_called_proved(made):
-    (picture, *_) = posterior_view(made["of_a_space"])["slices"]
+    (picture,) = [each for each in posterior_view(made["of_a_space"])["slices"] if each["x"]["label"] == "rate"]
     assert picture["bands"][0]["name"] == "95% of the posterior"  # quantiles, where rewards are warped
     lower, upper, mean, *_ = (np.array(each["values"]) for each in picture["layers"][0]["series"])
     best, rates = made["of_a_space"].best().parameters, picture["layers"][0]["x"]
@@ -837,3 +835,102 @@ def test_a_part_of_many_answers_has_points_again():
     np.testing.assert_allclose(found["dots"][0]["y"], rewards[100:221], rtol=1e-5)
     assert found["summary"] == progress(study, columns=200)["summary"]
     assert progress(study, columns=200, between=(9e9, 1e10))["thinned"]  # nothing is there
+
+
+# -- which trials count, and which do not --------------------------------------------------------------------------
+
+
+def limited(constraints, rewards=((0.2, 1.0, -1.0), (0.4, 9.0, 1.0), (0.6, 2.0, -1.0), (0.8, 1.5, -1.0))):
+    study = nr.Study(arms(11, constraints=constraints))
+    for x, reward, value in rewards:
+        study.add([x], reward, constraints=[value])
+    return study
+
+
+def test_the_highest_told_leaves_out_violations_and_says_so_and_all_sentences_agree():
+    study = limited(nr.EveryRound())
+    found = status(study, now=NOW)["told"]
+    assert (found["number"], "without 1 trial that violated a limit" in found["said"]) == (2, True)
+    for _ in range(20):
+        study.add([0.2], 0.5, constraints=[-1.0])
+    assert verdict(study).sentence.endswith("The highest told is that of trial 2, 21 trials ago.")
+    recommended = status(study, now=NOW)["best"]["number"]
+    assert ("recommended is the best posterior mean" in status(study, now=NOW)["told"]["said"]) == (recommended != 2)
+
+
+def test_of_constraints_on_average_all_trials_count_and_the_page_says_so():
+    found = status(limited(nr.OnAverage(step=0.5)), now=NOW)["told"]
+    assert (found["number"], "trials above a limit count" in found["said"]) == (1, True)
+
+
+def test_the_highest_told_is_one_since_the_last_restart(made):
+    study = made["of_changes"]
+    (*_, last) = study.restarts
+    found = status(study, now=NOW)["told"]
+    assert found["number"] >= last
+    assert f"of the trials from {last} on" in found["said"]
+    assert "highest told since the last restart" in progress(study)["summary"]
+    best = [reward for reward in (trial.reward for trial in study.trials[last:]) if reward is not None]
+    assert progress(study)["layers"][0]["series"][1]["values"][-1] == pytest.approx(max(best), rel=1e-5)
+
+
+def test_a_paused_study_says_so_and_what_to_do(made):
+    study = made["of_arms"]
+    found = standing(study, now=NOW, paused=True)
+    assert (found["at"]["state"], found["next"]["link"]) == ("paused", "Go on")
+    known = found["at"]["known"]
+    assert [is_unchanged(study, known, now=NOW, paused=paused) for paused in (True, False)] == [True, False]
+
+
+def test_a_study_of_long_ago_has_ended():
+    study = nr.Study(arms(), clock=lambda: NOW)
+    study.tell(study.ask(), 0.5)
+    assert [status(study, now=NOW + days * 86_400.0)["state"] for days in (29, 31)] == ["silent", "ended"]
+
+
+def test_a_gain_over_a_choice_that_was_not_the_first_praises_nothing():
+    rewards = ((0.2, 1.0, 1.0), *((x, reward, -1.0) for x, reward in ((0.4, 0.0), (0.6, 2.0)) for _ in range(30)))
+    found = value_view(limited(nr.EveryRound(), rewards))["verdict"]
+    assert "against the first choice within the limits" in found["said"]
+    assert found["tone"] == ""
+    study = nr.Study(arms())
+    for reward in (0.0, *[2.0] * 30):
+        study.add([reward / 2], reward)
+    assert value_view(study)["verdict"]["said"].startswith("Learning has paid")
+    assert "against the choice of trial 5" in value_view(study, baseline=5)["pictures"][1]["summary"]
+
+
+def test_clicks_have_a_rate_and_no_highest_and_contexts_have_a_table():
+    contexts = nr.Space(device=nr.Choice("phone", "desktop"))
+    study = nr.Study(nr.auto(nr.Arms.grid(0, 1, 3), reward="bernoulli", context=contexts), clock=lambda: NOW)
+    for i in range(24):
+        trial = study.ask({"device": ("phone", "desktop")[i % 2]})
+        study.tell(trial, int(trial.number % 3 == 0))
+    found = standing(study, now=NOW)
+    assert (found["at"]["told"], found["at"]["best"]["mean_of"]) == (None, "rate")
+    assert [row["context"] for row in found["under"]] == ["device=desktop", "device=phone"]
+    picture = progress(study)
+    assert [each["name"] for each in picture["layers"][0]["series"]] == ["rate of the last 50 answers"]
+    assert "the rate is" in picture["summary"]
+
+
+def test_where_nothing_was_answered_words_stand_for_pictures_of_the_posterior(made):
+    found = posterior_view(made["of_no_trial"])
+    assert (found["slices"], found["maps"]) == ([], [])
+    assert found["why"].startswith("No trial has been answered yet")
+
+
+def test_axes_of_whole_numbers_have_whole_ticks(made):
+    found = {each["x"]["label"]: each["x"]["whole"] for each in posterior_view(made["of_a_space"])["slices"]}
+    assert (found["depth"], found["rate"]) == (True, False)
+
+
+def test_slices_come_by_how_much_the_mean_varies_and_those_left_out_are_named():
+    space = nr.Space(**{f"x{i}": nr.Float(0, 1) for i in range(10)})
+    study = nr.Study(nr.gp_ucb(space, nr.SquaredExponential(1.0), noise=0.1))
+    rng = np.random.default_rng(0)
+    for point in rng.random((30, 10)):
+        study.add(point, 3.0 * point[9] + point[5] + 0.1 * point[0])
+    found = posterior_view(study)
+    assert [each["x"]["label"] for each in found["slices"]][:2] == ["x9", "x5"]
+    assert (len(found["slices"]), len(found["left_out"])) == (8, 2)

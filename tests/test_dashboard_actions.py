@@ -97,15 +97,20 @@ def test_a_correction_says_the_old_and_the_new_answer(forms):
 def test_failing_giving_up_adding_asking_and_notes(forms):
     assert "Done." in forms.act("a", "fail", trial="0", reason="<b>no disk").text
     assert "Done." in forms.act("a", "abandon", trial="1", reason="power cut").text
-    assert "Done." in forms.act("a", "add", **{"p-arm": "3", "reward": "0.5"}).text
+    added = {"p-arm": "3", "reward": "0.5", "std": "0.25"}
+    to_add = forms.send("a", "add", forms.hidden(forms.open("a", "add").text) | added)
+    assert "The reward 0.5 with a standard deviation of 0.25 is added at arm 3." in to_add.text
+    assert "Done." in forms.act("a", "add", **added).text
     assert (trial(forms, 0).state, trial(forms, 1).state, trial(forms, 3).arm) == ("failed", "abandoned", 3)
     first = forms.send("a", "ask", forms.hidden(forms.open("a", "ask").text))
     for _ in range(2):  # a double click asks once
-        assert "Done." in forms.send("a", "ask", forms.hidden(first.text)).text
+        asked_for = forms.send("a", "ask", forms.hidden(first.text)).text
+        assert re.search(r"Done. The policy decides once. It chose arm \d+ \([\d.]+\).", asked_for)
+        assert 'href="/studies/a/trials/4"' in asked_for
     assert len(nr.Study.open(storage=forms.storage, name="a").trials) == 5
     assert "Done." in forms.act("a", "trial-note", trial="2", note="odd <i>").text
     assert "odd &lt;i&gt;" in forms.get("/studies/a/trials/2").text
-    assert "Done." in forms.act("a", "note", note="<b>of summer").text
+    assert "The note of the study becomes: &lt;b&gt;of summer" in forms.act("a", "note", note="<b>of summer").text
     assert "Done." in forms.act("a", "tags", tags="x, y").text
     page = forms.get("/studies/a").text
     Checker(page)

@@ -430,6 +430,7 @@ def test_a_range_of_the_parallel_axes_selects_trials(browser, base):
         page.get_by_label("depth from", exact=True).fill("9")
         page.get_by_label("depth from", exact=True).press("Enter")
         page.locator("#selected").get_by_text("No trial fits these filters").wait_for()
+        page.locator("#parallel-picture").scroll_into_view_if_needed()
         picture = page.locator("#parallel-picture").bounding_box()
         page.mouse.move(picture["x"] + picture["width"] * 60 / 960, picture["y"] + picture["height"] * 0.3)
         page.mouse.down()

@@ -61,8 +61,8 @@ def test_who_is_ahead_is_told_after_equally_many_answers():
     first, second = made(arms(), "first", rounds=40, shift=1.0), made(arms(), "second", rounds=10, shift=-1.0)
     found = compared_view([facts_of(study, study.name, now=0.0) for study in (first, second)])
     best = max(trial.reward for trial in first.trials[:10])
-    assert found["picture"]["summary"].endswith(f"After 10 answers each, first is ahead with {best:.4g}.")
-    values = found["picture"]["layers"][0]["series"][1]["values"]
+    assert found["pictures"][0]["summary"].endswith(f"After 10 answers each, first is ahead with {best:.4g}.")
+    values = found["pictures"][0]["layers"][0]["series"][1]["values"]
     assert values[9] == pytest.approx(max(trial.reward for trial in second.trials), rel=1e-5)
     assert values[10:] == [None] * 30
 
@@ -182,3 +182,26 @@ def test_nonsense_in_the_form_is_answered_by_a_sentence(clicks, query, said):
 
 def test_a_study_without_probabilities_says_how_to_record_them(pages):
     assert 'put with "propensities": true' in words(evaluated(pages, "of_arms").text)
+
+
+def test_studies_of_other_sizes_or_goals_have_pictures_of_their_own():
+    def told(name, size, goal="maximize"):
+        study = nr.Study(nr.auto(nr.Box([0], [size])), goal=goal)
+        for i in range(3):
+            study.add([0.1 * i * size], size * (1.0 + i))
+        return facts_of(study, name, now=1e9)
+
+    found = compared_view([told("a", 1.0), told("b", 1e12), told("c", 20.0), told("d", 1.0, "minimize")])
+    drawn = [[each["name"] for each in picture["layers"][0]["series"]] for picture in found["pictures"]]
+    assert drawn == [["a", "c"], ["b"], ["d"]]
+
+
+def test_settings_that_differ_are_in_words_and_numbers_are_short():
+    made = (
+        nr.auto(nr.Box([0], [1])),
+        nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, lengthscale=0.1 + 0.2), noise=0.1),
+    )
+    found = compared_view([facts_of(nr.Study(policy), name, now=1e9) for policy, name in zip(made, "ab", strict=True)])
+    settings = dict(found["settings"])
+    assert settings["kernel, lengthscale"][1] == "0.3"
+    assert not any("{" in value or "policy:" in name for name, values in settings.items() for value in values)

@@ -174,7 +174,7 @@ def test_why_is_told_in_words():
     study.tell(study.ask(), 0.1)
     study.ask()
     text = str(study.explain(3))
-    assert "Chosen by gp_ucb: the highest UpperConfidenceBound of 25 points." in text
+    assert "Chosen by gp_ucb: the highest upper confidence bound of 25 points." in text
     assert "2 answers; waiting for trial 0" in text
     assert "proved for f" in text
     assert "one of 25 that tie" in str(study.explain(0))

@@ -282,6 +282,17 @@ def test_no_decision_of_the_service_waits_for_a_fit(held_fit):
     assert all(study.explain(number).repeated for number in (6, 7, 11))
 
 
+def test_a_page_shows_what_a_fresh_study_does_once_a_fit_that_was_due_is_made():
+    storage = MemoryStorage()
+    study = play(nr.Study(POLICIES["a box"], seed=1, storage=storage, name="shop"), 10)
+    with Client(storage) as client:
+        client.get(AT)
+        client.service.workers._fitters.close(drop=False)  # which waits for it
+        (worker,) = client.service.workers.open
+        assert worker.study.late_fits.made == 1
+        np.testing.assert_array_equal(worker.study.bounds([[0.3, 0.3]]), study.bounds([[0.3, 0.3]]))
+
+
 def test_a_service_without_threads_for_fits_makes_them_with_decisions():
     storage = MemoryStorage()
     with Client(storage, settings=Settings(fitters=0)) as client:

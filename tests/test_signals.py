@@ -91,6 +91,7 @@ def test_more_than_half_of_the_latest_trials_failing_is_a_signal():
 
 def test_a_pause_longer_than_usual_is_a_signal_and_the_end_of_a_study_is_none():
     study, clock = timed()
+    waits = study.ask()
     answers(study, clock, 10, every=100.0)
     assert silent(pauses(study.trials[:]), clock.now + 1e5) == []  # too few to know what is usual
     answers(study, clock, 5, every=100.0)
@@ -102,6 +103,27 @@ def test_a_pause_longer_than_usual_is_a_signal_and_the_end_of_a_study_is_none():
     assert kinds(study, now=at + 31 * 86_400.0) == []
     answers(study, clock, 2, every=20 * 86_400.0)  # such pauses are usual, and nothing is known of longer ones
     assert kinds(study, now=clock.now + 70 * 86_400.0) == []
+    study.tell(waits, 0.5)
+
+
+def test_the_end_of_a_study_that_waits_for_nothing_is_no_signal_before_a_week_of_questions():
+    study, clock = timed()
+    answers(study, clock, 20, every=100.0)
+    assert kinds(study, now=clock.now + 1e4) == []
+    waits = study.ask()
+    assert kinds(study, now=clock.now + 1e4) == ["silent"]
+    study.tell(waits, 0.5)
+    answers(study, clock, 10, every=86_400.0)
+    assert kinds(study, now=clock.now + 4 * 86_400.0) == ["silent"]
+
+
+def test_pauses_of_no_time_are_said_in_words():
+    study, clock = timed()
+    study.ask()
+    for _ in range(20):
+        study.tell(study.ask(), 0.5)
+    (signal,) = SignalCache().current(study, now=clock.now + 100.0)
+    assert signal.sentence.endswith("the longest of the last pauses was less than a second.")
 
 
 def test_one_outage_is_one_signal_and_no_number_of_pending_trials_hides_it():

@@ -25,13 +25,15 @@ RULES: dict[SignalKind, str] = {
     "failing": "The last 3 trials with an outcome failed, or more than half of the last 20 did.",
     "budget": "More than the budget is used, and the later half of 40, 80, 160, ... answers used more than it allows.",
     "change": "The policy started anew within the last 20 trials, or within a day.",
-    "silent": "Nothing has happened for three times the longest pause between the last 100 answers.",
+    "silent": "Nothing has happened for three times the longest pause between the last 100 answers, while trials are "
+    "pending, or after a week of questions.",
     "fit": "A fit is under way for more than 100 trials, or the last one failed.",
 }
 IN_A_ROW, RECENT = 3, 20  # failed trials, and trials with an outcome that are looked at
 PAUSES, LEAST_PAUSES, LONGER = 100, 10, 3.0  # pauses between answers, and how many times the longest is unusual
-LEAST_SILENCE, AT_REST = 60.0, 30 * 86_400.0  # seconds: less is no silence, and more is the end of a study
 DAY = 86_400.0
+LEAST_SILENCE, AT_REST = 60.0, 30 * DAY  # seconds: less is no silence, and more is the end of a study
+LASTING = 7 * DAY  # seconds of questions, after which the end of a study without pending trials is not expected
 LEAST_ANSWERS, BATCHES = 40, 5  # answers, and parts whose means are compared, since answers may depend on others
 FALSE = 0.05  # probability that a budget that is kept is ever a signal, for independent answers
 BEHIND = 100  # trials
@@ -181,11 +183,13 @@ class Pauses(NamedTuple):
 
     Attributes:
         longest: seconds.
+        ended: whether the study may just have ended: no trial is pending, and it was asked for less than a week.
         last: Unix seconds at which something happened last.
         number: of the last trial.
     """
 
     longest: float
+    ended: bool
     last: float
     number: int
 
@@ -200,7 +204,9 @@ def pauses(trials: Sequence[Trial]) -> Pauses | None:
     if len(answers) <= LEAST_PAUSES:
         return None
     longest = max(later - earlier for earlier, later in pairwise(answers))
-    return Pauses(longest, max(answers[-1], trials[-1].asked_at), trials[-1].number)
+    lasted = trials[-1].asked_at - trials[0].asked_at
+    ended = lasted < LASTING and all(trial.state != "pending" for trial in trials)
+    return Pauses(longest, ended, max(answers[-1], trials[-1].asked_at), trials[-1].number)
 
 
 def silent(usual: Pauses | None, now: float) -> list[Signal]:
@@ -210,11 +216,11 @@ def silent(usual: Pauses | None, now: float) -> list[Signal]:
         usual: pauses.
         now: present time in Unix seconds.
     """
-    if usual is None or not max(LONGER * usual.longest, LEAST_SILENCE) < now - usual.last < AT_REST:
+    if usual is None or usual.ended or not max(LONGER * usual.longest, LEAST_SILENCE) < now - usual.last < AT_REST:
         return []
     said = (
         f"Nothing has happened for {duration(now - usual.last)}; the longest of the last pauses was "
-        f"{duration(usual.longest)}."
+        f"{duration(usual.longest) if usual.longest >= 1.0 else 'less than a second'}."
     )
     return [Signal("silent", said, usual.last, usual.number)]
 

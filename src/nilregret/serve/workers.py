@@ -192,6 +192,8 @@ class StudyWorkers:
                 raise missing(name) from None
             raise StorageError(f"Study {stored_as!r} cannot be opened: {error}") from error
         study.quiet = True
+        if study.late_fits is not None:
+            study.late_fits.begin()  # so that pages show what a fresh study in Python does
         stored = self.storage.find(stored_as)
         if stored is None:
             raise missing(name)

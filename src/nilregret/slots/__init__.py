@@ -15,7 +15,7 @@ Worked examples are in docs/extending.md. Kernels derive from `nilregret.kernels
 | | | | `check_reward`, `proves`, `waits` |
 | | `Waits` | `ask`, `hear`, `forget`, `moving`, `ages`, `values`, `copy` | |
 | `objective` | `Objective` | `target` | `begin`, `charge`, `constraints`, `kernels`, `revises`, `proved` |
-| | | | `looks_back`, `is_reward` |
+| | | | `looks_back`, `is_reward`, `clicks` |
 | | `PenaltyState` | `hear`, `advance`, `put_back`, `copy` | `values`, `saturated`, `kernel`, `noise_factor`, `began` |
 | `confidence` | `Width` | `width` | `valid_for`, `suits`, `for_all_at_once`, `guess`, `recent`, `hallucinated` |
 | | | | `weighs` |

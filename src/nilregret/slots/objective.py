@@ -132,6 +132,7 @@ class Objective(Part):
     charges: ClassVar[bool] = False  # True if multipliers charge for violations (`Constrained`)
     revises: ClassVar[bool] = True  # True if the target of a trial may change
     is_reward: ClassVar[bool] = False  # True if the target of every trial is its reward
+    clicks: ClassVar[bool] = False  # True if rewards are 0 and 1
 
     def __init_subclass__(cls) -> None:
         """Takes back `is_reward` where the target is overridden."""

@@ -187,6 +187,7 @@ class Bernoulli(UpToCeiling):
     (0.5, 0.391)
     """
 
+    clicks: ClassVar[bool] = True
     highest: ClassVar[float] = 0.5
     why: ClassVar[str] = "No expected reward is larger; above 1/2 it would say nothing of the noise: then leave it out."
 

@@ -14,7 +14,7 @@ from ..policy.explain import Propensity
 from ..slots.memory import Restart
 from ..storage.record import Trial
 from .direction import Goal
-from .formatting import figure, number, settings
+from .formatting import figure, in_words, number, settings
 from .trial_json import context_json
 
 if TYPE_CHECKING:
@@ -223,15 +223,16 @@ class Explanation:
     @property
     def why(self) -> str:
         """The reason of the choice, in a sentence or two."""
-        by = f"Forced by {self.forced_by}" if self.forced_by else f"Chosen by {self.algorithm}"
+        by = f'Forced by the rule "{in_words(self.forced_by)}"' if self.forced_by else f"Chosen by {self.algorithm}"
+        score = in_words(self.rule or "").lower()
         if self.rule is None:
             what = "a uniform draw" if self.forced_by else "the next point that its script names"
         elif self.compared is None:
-            what = f"the highest {self.rule} that the search found"
+            what = f"the highest {score} that the search found"
         elif self.compared == 1:
             what = "the only point there was to choose"
         else:
-            what = f"the highest {self.rule} of {self.compared} points"
+            what = f"the highest {score} of {self.compared} points"
             if self.tied is not None and self.tied > 1:
                 what += f", one of {self.tied} that tie, drawn among them"
         said = f"{by}: {what}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -164,3 +165,8 @@ def duration(seconds: float) -> str:
     size, name = unit(seconds)
     few = seconds < 10 * size and name != "days"
     return f"{seconds / size:.2g} {name}" if few else f"{seconds / size:,.0f} {name}"
+
+
+def in_words(name: str) -> str:
+    """Returns the name of a class as words: "ThompsonSample" as "Thompson sample"."""
+    return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda found: f" {found[0].lower()}", name)

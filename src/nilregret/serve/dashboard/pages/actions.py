@@ -23,7 +23,7 @@ from ...note_messages import AuditEntry
 from ...problems import Problem, problem_of
 from ...worker import StudyWorker
 from ..rendering import caller_of, page
-from ..views.forms import ACTIONS, Call, call, fields, seal, tags_text
+from ..views.forms import ACTIONS, Call, call, fields, point_text, seal, tags_text
 from ..views.pictures import short
 from .common import STUDY, study_name, with_error_pages, worker_of
 
@@ -92,7 +92,9 @@ async def act(request: Request) -> Response:
     except (Problem, NoRegretError) as error:
         problem = problem_of(error)
         return await _form(request, worker, action, given, refused=problem.sentence, status=problem.status)
-    return _page(request, worker, action, given, done=wanted.said, next=_next(worker, wanted, done))
+    decided = [f" It chose {point_text(each)}." for each in done.get("decisions", [])]
+    said = "".join([wanted.said, *decided])
+    return _page(request, worker, action, given, done=said, next=_next(worker, wanted, done))
 
 
 async def given_of(request: Request) -> dict[str, str]:

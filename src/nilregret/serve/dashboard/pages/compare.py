@@ -30,7 +30,7 @@ async def compare(request: Request) -> Response:
 
     async def facts(name: str) -> StudyFacts:
         worker = await workers.get(tenant, name)
-        return await worker.read(lambda study: facts_of(study, name, now=time.time()))  # type: ignore[no-any-return]
+        return await worker.read(lambda study: facts_of(study, name, now=time.time(), paused=worker.notes.paused))  # type: ignore[no-any-return]
 
     found = compared_view(await asyncio.gather(*map(facts, names)))
     return page(request, "compare.html", names=names, others=others, found=found, most=MOST)

@@ -14,6 +14,7 @@ from ....domains.domain import Arms
 from ....policy.policy import Policy
 from ....study.study import Study
 from ...signals import Signal
+from ...study_notes import StudyNotes
 from ..rendering import caller_of, page
 from ..views.health import health
 from ..views.progress import progress
@@ -32,8 +33,10 @@ def tab(template: str, view: Callable[[Study, dict[str, str]], dict[str, Any]]) 
     async def endpoint(request: Request) -> Response:
         query = dict(request.query_params)
         worker = await worker_of(request)
-        found = await worker.read(lambda opened: frame(request, opened, now=time.time()) | view(opened, query))
-        return page(request, template, name=study_name(request), notes=worker.notes, **found)
+        found = await worker.read(
+            lambda opened: frame(request, opened, worker.notes, now=time.time()) | view(opened, query)
+        )
+        return page(request, template, name=study_name(request), **found)
 
     return endpoint
 
@@ -46,12 +49,12 @@ def _progress(study: Study, query: dict[str, str]) -> dict[str, Any]:
     return progress(study, between=(float(ends[0]), float(ends[1])))
 
 
-def frame(request: Request, study: Study, *, now: float) -> dict[str, Any]:
+def frame(request: Request, study: Study, notes: StudyNotes, *, now: float) -> dict[str, Any]:
     """Returns what each tab may show: the status of the study, the next step, and its signals."""
-    at = standing_status(study, now=now)
+    at = standing_status(study, now=now, paused=notes.paused)
     return {
         "at": at, "next": next_step(at), "signals": _signals(request, study),
-        "of_arms": isinstance(study.policy, Policy) and isinstance(study.policy.domain, Arms),
+        "notes": notes, "of_arms": isinstance(study.policy, Policy) and isinstance(study.policy.domain, Arms),
     }  # fmt: skip
 
 
@@ -70,16 +73,27 @@ async def signals(request: Request) -> Response:
 @with_error_pages
 async def head(request: Request) -> Response:
     """Shows the state of a study again, which every tab has at its top, or answers 204 if nothing has changed."""
-    known = request.query_params.get("known", "")
+    known, worker = request.query_params.get("known", ""), await worker_of(request)
+    paused = worker.notes.paused
 
     def view(opened: Study) -> dict[str, Any] | None:
         now = time.time()
-        return None if is_unchanged(opened, known, now=now) else {"at": standing_status(opened, now=now)}
+        if is_unchanged(opened, known, now=now, paused=paused):
+            return None
+        return {"at": standing_status(opened, now=now, paused=paused)}
 
-    found = await read(request, view)
+    found = await worker.read(view)
     if found is None:
         return Response(status_code=204)
     return page(request, "live.html", headers={"HX-Trigger": "study-changed"}, name=study_name(request), **found)
+
+
+@with_error_pages
+async def standing_part(request: Request) -> Response:
+    """Shows where a study stands, with the verdict whether it has settled."""
+    worker = await worker_of(request)
+    found = await worker.read(lambda opened: standing(opened, now=time.time(), paused=worker.notes.paused))
+    return page(request, "standing.html", name=study_name(request), **found)
 
 
 @with_error_pages
@@ -89,9 +103,11 @@ async def settings_tab(request: Request) -> Response:
     url = getattr(request.app.state.workers.storage, "url", None) if caller.token is None else None
     base, name = base_of(request), study_name(request)
     found = await worker.read(
-        lambda opened: frame(request, opened, now=time.time()) | settings(opened, name, worker.stored, base, url)
+        lambda opened: (
+            frame(request, opened, worker.notes, now=time.time()) | settings(opened, name, worker.stored, base, url)
+        )
     )
-    return page(request, "settings.html", name=name, notes=worker.notes, **found)
+    return page(request, "settings.html", name=name, **found)
 
 
 ROUTES = [
@@ -101,6 +117,6 @@ ROUTES = [
     Route(f"{STUDY}/settings", settings_tab),
     Route(f"{PART}/head", head),
     Route(f"{PART}/signals", signals),
-    part("standing", "standing.html", lambda opened, _: standing(opened, now=time.time())),
+    Route(f"{PART}/standing", standing_part),
     part("progress", "figure.html", lambda opened, query: {"key": "progress", "picture": _progress(opened, query)}),
 ]

@@ -31,15 +31,16 @@ KNOWN = "known"  # the entry of a live grid's query that tells what is shown alr
 async def _grid(request: Request, *, framed: bool) -> dict[str, Any]:
     """Returns the grid of the query with people's notes on its trials. A query that does not fit shows all trials."""
     query: Query = request.query_params.multi_items()
+    worker = await worker_of(request)
 
     def view(opened: Study) -> dict[str, Any]:
-        around = frame(request, opened, now=time.time()) if framed else {}
+        around = frame(request, opened, worker.notes, now=time.time()) if framed else {}
         try:
             return around | grid_view(opened, query)
         except InvalidInput as error:
             return around | grid_view(opened, []) | {"refused": str(error)}
 
-    found = await read(request, view)
+    found = await worker.read(view)
     notes = await trial_notes(request, found["numbers"])
     shown = repr([notes, *(found[key] for key in ("rows", "heads", "all", "count", "pages", "refused"))])
     return found | {"written": notes, KNOWN: hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:16]}
@@ -57,7 +58,7 @@ async def trial_notes(request: Request, numbers: list[int]) -> dict[int, str]:
 @with_error_pages
 async def trials(request: Request) -> Response:
     """Shows the tab: filters, and a page of the grid."""
-    found = await _grid(request, framed=True) | {"notes": (await worker_of(request)).notes}
+    found = await _grid(request, framed=True)
     return page(request, "trials.html", status=_status(found), name=study_name(request), **found)
 
 

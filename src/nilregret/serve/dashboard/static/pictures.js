@@ -259,7 +259,7 @@
     });
     var pad = picture.x.names ? 0.5 : picture.discrete ? (ends[1] - ends[0]) * 0.04 || 1 : (ends[1] - ends[0]) * 0.01 || 1;
     var range = picture.x.log ? [ends[0] / 1.05, ends[1] * 1.05] : [ends[0] - pad, ends[1] + pad];
-    var height = Math.max(200, node.clientHeight), zoom = zooms[node.id] || (zooms[node.id] = { x: null, y: null });
+    var height = Math.max(200, node.clientHeight), id = node.id + picture.title, zoom = zooms[id] || (zooms[id] = { x: null, y: null });
     var reset = element("button", { type: "button", "class": "plain reset" }, "Show all again");
     reset.onclick = function () { zoom.x = zoom.y = null; zoomed(); node.focus(); };
     function zoomed() {
@@ -302,7 +302,7 @@
         setCursor: [function (u) { readout.textContent = u.cursor.idx === null || u.cursor.idx === undefined ? "" : reading(picture, data, u.cursor.idx); }]
       }
     }, data, node);
-    var at = node.id in read ? Math.min(read[node.id], xs.length - 1) : -1;
+    var at = id in read ? Math.min(read[id], xs.length - 1) : -1;
     node.onkeydown = function (event) {
       var step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if ((event.key === "+" || event.key === "-") && !picture.x.names && !picture.x.log) { event.preventDefault(); closer(event.key === "+" ? 0.5 : 2); return; }
@@ -311,7 +311,7 @@
       else if (step) at = at < 0 ? (step > 0 ? 0 : xs.length - 1) : Math.min(xs.length - 1, Math.max(0, at + step * (event.shiftKey ? 10 : 1)));
       else return;
       event.preventDefault();
-      read[node.id] = at;
+      read[id] = at;
       plot.setCursor({ left: plot.valToPos(xs[at], "x"), top: 10 }, false);
       readout.textContent = reading(picture, data, at);
     };
@@ -434,6 +434,23 @@
     return list;
   }
 
+  function png(node, title) { // with its title, on the ground of the page
+    var link = element("button", { type: "button", "class": "plain png", "aria-label": title + " as PNG" }, "PNG");
+    link.onclick = function () {
+      var from = node.querySelector("canvas"), ratio = devicePixelRatio || 1, made = element("canvas"), ctx = made.getContext("2d");
+      made.width = from.width; made.height = from.height + 28 * ratio;
+      ctx.fillStyle = color("card"); ctx.fillRect(0, 0, made.width, made.height);
+      ctx.fillStyle = color("text"); ctx.font = 14 * ratio + "px system-ui, sans-serif"; ctx.fillText(title, 8 * ratio, 19 * ratio);
+      ctx.drawImage(from, 0, 28 * ratio);
+      made.toBlob(function (blob) {
+        var file = element("a", { href: URL.createObjectURL(blob), download: title + ".png" });
+        file.click();
+        setTimeout(function () { URL.revokeObjectURL(file.href); }, 1000);
+      });
+    };
+    return link;
+  }
+
   // -- all of them ------------------------------------------------------------------------------------------------
   function draw(node) {
     var picture = JSON.parse(node.getAttribute("data-picture"));
@@ -451,6 +468,7 @@
       if (node.clientWidth && node.clientWidth !== width) { width = node.clientWidth; resize(width); }
     });
     node.watch.observe(node);
+    if (!node.parentNode.querySelector(".png")) node.parentNode.appendChild(png(node, picture.title));
     node.setAttribute("data-drawn", "");
   }
   window.nilregretPictures = function (root) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -11,18 +12,21 @@ import numpy as np
 
 from ...._utils.checks import Array
 from ....study.curves import half_interval
+from ....study.formatting import in_words
 from ....study.study import Study
 from .comparison import compare
 from .pictures import Picture, axis, empty, layer, line, lines_picture, many, measured, short, spread_evenly, table
 from .progress import answers_of, best_so_far
 from .settings import description
-from .status import status
+from .standing import standing_status
 
 FEWEST, MOST = 2, 6  # studies of one comparison
 COLORS = ("main", "best", "third", "good", "warn", "dot")
 POINTS, ROWS = 300, 10  # places of the picture, and rows of its table
 LATEST = 10  # a mean of the latest answers takes this fraction of them
 MOST_SETTINGS, LONGEST = 40, 160  # rows of the table of settings, and characters of a value
+TOLD = ("domain", "context")  # parts of a policy that its description tells in words
+LIKE = 100.0  # times the largest reward of another study, up to which both are drawn on one axis
 PLACE = "answers so far"
 
 
@@ -36,7 +40,7 @@ class StudyFacts(NamedTuple):
         rewards: told, in the order of the trials, `(n,)`. Those of runs of plays are means of runs.
         plays: number of plays of each reward, `(n,)`.
         best: best reward so far of the trials that violate nothing, `(n,)`, NaN before the first.
-        at: see `status`.
+        at: see `standing_status`.
         cost: of learning, with half the width of its range, or None if it is not known.
         settings: texts by name.
         policy: JSON without the seed. Studies with the same text differ by chance alone.
@@ -56,33 +60,46 @@ class StudyFacts(NamedTuple):
     task: str
 
 
-def facts_of(study: Study, name: str, *, now: float) -> StudyFacts:
+def facts_of(study: Study, name: str, *, now: float, paused: bool = False) -> StudyFacts:
     """Returns what a comparison needs of a study.
 
     Args:
         study: with any policy.
         name: of the study, as its reader knows it.
         now: present time in Unix seconds.
+        paused: whether somebody has paused it.
     """
     told, found, policy = answers_of(study), compare(study), study.policy.to_json()
     rewards, plays = (np.zeros(0), np.zeros(0)) if told is None else (told.rewards, told.plays)
-    best = rewards if told is None else best_so_far(study, told.rewards, told.outside)
+    best = rewards if told is None else best_so_far(study, told)
     leaves = json.loads(policy)
-    settings = dict(description(study)) | {f"policy: {key}": value for key, value in _leaves(leaves)}
+    parts = {key: value for key, value in leaves.items() if key not in TOLD}
+    told_first = dict(description(study))
+    settings = told_first | dict(_leaves(parts)) | told_first
     task = json.dumps([leaves.get("domain"), leaves.get("context"), study.goal])
     return StudyFacts(
-        name, study.goal, study.seed, rewards, plays, best, status(study, now=now),
+        name, study.goal, study.seed, rewards, plays, best, standing_status(study, now=now, paused=paused),
         None if found is None else found.cost, settings, policy, task,
     )  # fmt: skip
 
 
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yields the values of a JSON document with their paths. Lists are values."""
-    if not isinstance(value, Mapping):
-        yield path, value if isinstance(value, str) else json.dumps(value)
-        return
-    for key, each in value.items():
-        yield from _leaves(each, f"{path}.{key}" if path else str(key))
+def _leaves(value: Any, *path: str) -> Iterator[tuple[str, str]]:
+    """Yields the values of a JSON document in words with their paths. A part is named by its type."""
+    if isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
+        value = {str(each.get("type", i) if isinstance(each, Mapping) else i): each for i, each in enumerate(value)}
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _leaves(each, *path, *([] if key in ("type", "parts") else [in_words(key).replace("_", " ")]))
+    else:
+        yield ", ".join(path), _in_words(value)
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_in_words, value)) or "none"
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    return in_words(value) if isinstance(value, str) else short(value)
 
 
 def compared_view(studies: Sequence[StudyFacts]) -> dict[str, Any]:
@@ -93,11 +110,30 @@ def compared_view(studies: Sequence[StudyFacts]) -> dict[str, Any]:
     """
     goals = {each.goal for each in studies}
     return {
-        "picture": _history(studies), "rows": [_row(each) for each in studies], "settings": _settings(studies),
+        "pictures": [_history(those) for those in _on_one_axis(studies)], "rows": [_row(each) for each in studies],
+        "settings": _settings(studies),
         "pairs": _pairs(studies), "names": [each.name for each in studies],
         "caution": "" if len(goals) == 1 else "Some of these studies maximise and others minimise: their numbers do "
         "not say which is better.",
     }  # fmt: skip
+
+
+def _on_one_axis(studies: Sequence[StudyFacts]) -> list[list[StudyFacts]]:
+    """Returns the studies in groups that one axis shows: of one goal, and of one task or of rewards of like size."""
+    groups: list[list[StudyFacts]] = []
+    for each in studies:
+        fitting = (those for those in groups if _alike(those[0], each))
+        found = next(fitting, None)
+        if found is None:
+            groups.append([each])
+        else:
+            found.append(each)
+    return groups
+
+
+def _alike(one: StudyFacts, other: StudyFacts) -> bool:
+    sizes = [float(np.abs(each.rewards).max(initial=0.0)) for each in (one, other)]
+    return one.goal == other.goal and (one.task == other.task or max(sizes) <= LIKE * min(sizes) or 0.0 in sizes)
 
 
 def _history(studies: Sequence[StudyFacts]) -> Picture:
@@ -129,7 +165,7 @@ def _at(values: Array, places: Any) -> Array:
 def _leader(studies: Sequence[StudyFacts]) -> str:
     fewest = min(len(each.rewards) for each in studies)
     known = [each for each in studies if fewest and np.isfinite(each.best[fewest - 1])]
-    if len({each.goal for each in studies}) > 1 or len(known) < len(studies):
+    if len(studies) < 2 or len({each.task for each in studies}) > 1 or len(known) < len(studies):
         return ""
     sign = 1.0 if studies[0].goal == "maximize" else -1.0
     ahead = max(known, key=lambda each: sign * each.best[fewest - 1])
@@ -158,8 +194,9 @@ def _mean(each: StudyFacts, latest: int = 0) -> float | None:
 def _settings(studies: Sequence[StudyFacts]) -> list[tuple[str, list[str]]]:
     """Returns the settings that differ, each with its value in every study."""
     names = dict.fromkeys(name for each in studies for name in each.settings)
-    rows = [(name, [each.settings.get(name, "-")[:LONGEST] for each in studies]) for name in names]
-    return [row for row in rows if len(set(row[1])) > 1][:MOST_SETTINGS]
+    rows = [(name, [each.settings.get(name, "-") for each in studies]) for name in names]
+    differ = [row for row in rows if len(set(row[1])) > 1][:MOST_SETTINGS]
+    return [(name, [textwrap.shorten(each, LONGEST, placeholder=" ...") for each in values]) for name, values in differ]
 
 
 # -- paired by seed ----------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from .pictures import many
 
 SIDES = 2.0  # standard deviations on either side of an estimate, a range of 95% if the model is right
 FEWEST = 2  # rewards of a comparison
+FIRST = "first choice"
 
 
 @final
@@ -33,9 +34,10 @@ class Comparison:
         places: positions on the axis: numbers of trials, or plays so far if some trials are runs of plays, `(n,)`.
         plays: rewards told of all trials, which is more than n if some trials are runs of plays (`switching`).
         total: sum of the rewards.
-        first: the first choice in the place of every trial, or None if nothing is known of it.
+        called: "first choice", or in other words if a trial was named, or if the first one does not keep the limits.
+        first: that choice in the place of every trial, or None if nothing is known of it.
         best: the best choice of now in the place of every trial, or None if there is none.
-        gained: cumulative gain over the first choice, `(n,)`, empty if it is not known.
+        gained: cumulative gain over that choice, `(n,)`, empty if it is not known.
         gained_half: half the width of the range of `gained`, `(n,)`.
         missed: cumulative loss against the best choice, `(n,)`, empty if it is not known.
         missed_half: half the width of the range of `missed`, `(n,)`.
@@ -48,6 +50,7 @@ class Comparison:
     places: Array
     plays: int
     total: float
+    called: str
     first: Alternative | None
     best: Alternative | None
     gained: Array
@@ -93,7 +96,8 @@ def compare(study: Study, *, baseline: int | None = None) -> Comparison | None:
     total = int(plays.sum())
     none = np.zeros(0)
     return Comparison(
-        since=since, trials=numbers, plays=total, total=float(rewards.sum()), first=first, best=best, recent=recent,
+        since=since, trials=numbers, plays=total, total=float(rewards.sum()), called=_called(study, choice, baseline),
+        first=first, best=best, recent=recent,
         places=np.cumsum(plays).astype(np.float64) if total > len(answered) else numbers,
         gained=none if first is None else sign * np.cumsum(rewards - first.mean),
         gained_half=none if first is None else _half_widths(first, noise, plays),
@@ -131,6 +135,14 @@ def _baseline(study: Study, number: int | None) -> Trial | None:
     if study.policy.constraint_count:  # A choice that violates constraints is no alternative.
         answered = _satisfying(study, answered) or answered
     return next(iter(answered), None)
+
+
+def _called(study: Study, choice: Trial, number: int | None) -> str:
+    """Returns the name of the choice that is compared with. The first choice is that of the first answered trial."""
+    first = next((trial for trial in study.trials if trial.reward is not None), choice)
+    if choice.number == first.number:
+        return FIRST
+    return f"{FIRST} within the limits" if number is None else f"choice of trial {number}"
 
 
 def _satisfying(study: Study, answered: Sequence[Trial]) -> list[Trial]:

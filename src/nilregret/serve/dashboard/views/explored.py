@@ -146,8 +146,9 @@ def parallel_view(study: Study) -> dict[str, Any]:
              "off": bool(np.isnan(side.heights).any())}
             for i, (x, side) in enumerate(zip(places, sides, strict=True))
         ],
-        "sentence": f"{many(len(trials), 'trial')} of {many(len(answered), 'answered trial')}"
-        + (", the best and others evenly spread" if len(trials) < len(answered) else "")
+        "sentence": f"{short(len(trials))} of " * (len(trials) < len(answered))
+        + many(len(answered), "answered trial")
+        + ", the best and others evenly spread" * (len(trials) < len(answered))
         + (f", on {len(sides)} axes of {len(listed) + 1}" if left_out > 0 else "") + ". The better, the brighter.",
     }  # fmt: skip
 

@@ -186,11 +186,12 @@ def call(study: Study, action: str, given: Mapping[str, str]) -> Call:
         return Call("POST", path, body, f"Trial {number} {what}: {body['reason']}.", number)
     if action == "add":
         body = _answer(given) | _place(study, given) | _context(study, given)
-        return Call("POST", "/observations", body, f"The reward {body['reward']:g} is added at {_shown(body)}.")
+        return Call("POST", "/observations", body, f"The reward {_said(body)} is added at {point_text(body)}.")
     if action == "ask":
         return Call("POST", "/decisions", _context(study, given), "The policy decides once.")
     if action == "trial-note":
-        return Call("PUT", f"/trials/{number}/note", {"note": _short("note", given)}, f"Trial {number} gets this note.")
+        note = _short("note", given)
+        return Call("PUT", f"/trials/{number}/note", {"note": note}, f"The note of trial {number} becomes: {note}")
     if action == "retire-arm":
         arm = _whole("arm", given)
         return Call("DELETE", f"/arms/{arm}", {}, f"Arm {arm} is not played any more.")
@@ -200,7 +201,8 @@ def call(study: Study, action: str, given: Mapping[str, str]) -> Call:
 def _of_study(action: str, given: Mapping[str, str]) -> tuple[dict[str, Any], str]:
     """Returns the body and the sentence of an action on the study itself."""
     if action == "note":
-        return {"note": _short("note", given)}, "The study gets this note."
+        note = _short("note", given)
+        return {"note": note}, f"The note of the study becomes: {note}"
     if action == "tags":
         line = " ".join(given.get("tags", "").splitlines())
         row = next(csv.reader([line], skipinitialspace=True), [])
@@ -219,10 +221,17 @@ def _of_study(action: str, given: Mapping[str, str]) -> tuple[dict[str, Any], st
 def _telling(study: Study, action: str, number: int, body: Mapping[str, Any]) -> str:
     trial = study.trials[number]
     old = reward_text(trial) or (f"failed: {trial.reason}" if trial.reason else "no answer")
-    said = f"{body['reward']:g}"
+    said = _said(body)
     if action == "correct":
         return f"The answer of trial {number} was {old} and becomes {said}."
     return f"Trial {number} gets the reward {said}."
+
+
+def _said(body: Mapping[str, Any]) -> str:
+    """Returns an answer in words."""
+    std = f" with a standard deviation of {body['std']:g}" if "std" in body else ""
+    limits = f" and constraint values {', '.join(map(short, body['constraints']))}" if "constraints" in body else ""
+    return f"{body['reward']:g}{std}{limits}"
 
 
 def _answer(given: Mapping[str, str]) -> dict[str, Any]:
@@ -274,10 +283,19 @@ def _values(domain: Domain, kind: str, given: Mapping[str, str]) -> dict[str, An
     return found
 
 
-def _shown(body: Mapping[str, Any]) -> str:
-    if "parameters" in body:
-        return ", ".join(f"{name} = {short(value)}" for name, value in body["parameters"].items())
-    return f"arm {body['arm']}" if "arm" in body else ", ".join(short(value) for value in body["point"])
+def point_text(body: Mapping[str, Any]) -> str:
+    """Returns the point and the context of a request or of a decision in words."""
+    context = f" under {_values_text(body['context'])}" if body.get("context") else ""
+    if body.get("parameters") is not None:
+        return _values_text(body["parameters"]) + context
+    point = _values_text(body["point"]) if "point" in body else ""
+    return (point if body.get("arm") is None else f"arm {body['arm']}" + f" ({point})" * bool(point)) + context
+
+
+def _values_text(values: Mapping[str, Any] | Sequence[float]) -> str:
+    if isinstance(values, Mapping):
+        return ", ".join(f"{name} = {short(value)}" for name, value in values.items())
+    return ", ".join(map(short, values))
 
 
 def _text(name: str, given: Mapping[str, str]) -> str:

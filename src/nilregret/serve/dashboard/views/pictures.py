@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ Picture = dict[str, Any]
 
 COLUMNS = 800  # pixels that a series is thinned to
 ROWS = 12  # rows of the table of a picture
+BINS = 50  # bars that count the trials at a place
 MOST_DOTS = 600  # latest trials in a picture of the posterior
 
 COUNTS = ("trial", "play", "answers so far")  # labels of axes of whole numbers
@@ -89,11 +89,6 @@ def _fixed(value: float, digits: int) -> str:
 def many(count: int, what: str) -> str:
     """Returns a count with its noun: "1 trial", "2 trials", "12,000 studies"."""
     return f"{short(count)} {counted(count, what)}"
-
-
-def in_words(name: str) -> str:
-    """Returns the name of a class as words: "ThompsonSample" as "Thompson sample"."""
-    return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda found: f" {found[0].lower()}", name)
 
 
 def numbers(values: npt.ArrayLike) -> list[float | None]:
@@ -183,16 +178,19 @@ def reward_text(trial: Trial | Answer) -> str:
     )
 
 
-def axis(label: str, *, log: bool = False, names: Sequence[object] | None = None) -> dict[str, Any]:
+def axis(
+    label: str, *, log: bool = False, whole: bool = False, names: Sequence[object] | None = None
+) -> dict[str, Any]:  # fmt: skip
     """Returns the description of an axis.
 
     Args:
         label: name of the axis.
         log: True for a logarithmic axis.
+        whole: True for an axis of whole numbers.
         names: names of the places 0, 1, 2, ... if the axis has categories.
     """
     named = None if names is None else [str(name) for name in names]
-    return {"label": label, "log": log, "names": named, "whole": label in COUNTS}
+    return {"label": label, "log": log, "names": named, "whole": whole or label in COUNTS}
 
 
 def line(name: str, values: npt.ArrayLike, color: str, *, style: str = "line") -> dict[str, Any]:
@@ -203,6 +201,20 @@ def line(name: str, values: npt.ArrayLike, color: str, *, style: str = "line") -
 def dots(name: str, x: npt.ArrayLike, y: npt.ArrayLike, color: str, *, shape: str = "dot") -> dict[str, Any]:
     """Returns marked places. `shape` is "dot", "cross", "ring", "bar" or "tick" (at the lower edge, without y)."""
     return {"name": name, "x": numbers(x), "y": numbers(y), "color": color, "shape": shape}
+
+
+def count_bars(xs: Array, *, named: bool, log: bool) -> dict[str, Any]:
+    """Returns bars of how often each place was chosen, in bins if there are many places."""
+    xs = xs[np.isfinite(xs)]
+    present, counts = np.unique(xs, return_counts=True)
+    bins = len(present)
+    if bins > BINS and not named:
+        scaled = np.log(xs) if log else xs
+        counts, ends = np.histogram(scaled, BINS)
+        middles = (ends[1:] + ends[:-1]) / 2.0
+        present = (np.exp(middles) if log else middles)[counts > 0]
+        bins, counts = BINS, counts[counts > 0]
+    return dots("how often chosen, of all trials", present, counts, "dot", shape="bar") | {"wide": max(bins, 8)}
 
 
 def lines_picture(title: str, summary: str, *, x: dict[str, Any], y: dict[str, Any], **more: Any) -> Picture:

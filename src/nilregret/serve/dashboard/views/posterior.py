@@ -12,7 +12,7 @@ import numpy as np
 from ...._utils.checks import Array
 from ...._utils.errors import InvalidInput
 from ....domains.domain import Arms
-from ....domains.parameters import Choice
+from ....domains.parameters import Choice, Int
 from ....policy.policy import Policy
 from ....policy.state import State
 from ....storage.record import Trial
@@ -32,6 +32,7 @@ from .pictures import (
     Picture,
     axis,
     band_layer,
+    count_bars,
     dots,
     empty,
     line,
@@ -48,7 +49,6 @@ MOST_SLICES = 8  # pictures along an axis
 MOST_POINTS, FEWEST_POINTS = 101, 15  # along a real parameter
 MOST_ARMS = 2000  # arms along a line
 ROWS = 12  # rows of a table
-BINS = 50  # bars that count the trials at a place
 WORK = 1.5e9  # multiplications for all slices
 
 BANDS = {
@@ -94,6 +94,8 @@ def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict
     if not isinstance(policy, Policy):
         why = f"{policy.algorithm} goes by a script and keeps no posterior, so there is nothing to draw."
         return _nothing(why)
+    if all(trial.reward is None for trial in study.trials):
+        return _nothing("No trial has been answered yet, so nothing is known but what the policy assumes.")
     if answers := study.replica.query(answers_for_units):
         return _nothing(f"The model has no units yet: it learns them from the first {answers} answers.")
     at = chosen_point(study, query)
@@ -102,8 +104,9 @@ def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict
     section = _Section(study, at, predict, channel, None if channel else function_of(study))
     lines = active_axes(policy.domain, at.point)
     count = _points(study, len(lines))
-    made = [_slice(section, one, count) for one in lines[:MOST_SLICES]]
-    slices = [each for each in made if each is not None]
+    shown = lines if len(lines) <= MOST_SLICES else _by_variation(section, lines)[:MOST_SLICES]
+    slices = [each for each in (_slice(section, one, count) for one in shown) if each is not None]
+    slices.sort(key=lambda each: -_spread_of(each))
     if isinstance(policy.domain, Arms) and not any(len(each["layers"][0]["x"]) > 2 for each in slices):
         slices = [_ranked(section)]  # Arms without an order are ranked by their posterior mean.
     pair = _pair(query, lines, slices)
@@ -118,14 +121,14 @@ def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict
         "slices": slices, "maps": [] if drawn is None else [drawn, spread_map(drawn)],
         "fields": at.fields, "context_fields": at.context_fields,
         "channels": _channels(study, channel), "axes": _axes_listed(lines, pair) if drawn is not None else [],
-        "where": _place_text(study, at), "left_out": max(0, len(lines) - MOST_SLICES), "why": "",
+        "where": _place_text(study, at), "left_out": [one.name for one in lines if one not in shown], "why": "",
     }  # fmt: skip
 
 
 def _nothing(why: str) -> dict[str, Any]:
     return {
         "slices": [], "maps": [], "fields": [], "context_fields": [], "channels": [], "axes": [], "where": "",
-        "left_out": 0, "why": why,
+        "left_out": [], "why": why,
     }  # fmt: skip
 
 
@@ -162,7 +165,7 @@ def _slice(section: _Section, along: Axis, count: int) -> Picture | None:
     xs = np.arange(len(values), dtype=np.float64) if named else np.array(values, dtype=np.float64)
     log = not named and along.parameter.log  # type: ignore[union-attr]
     return _curve(section, f"Along {along.name}", along.name, xs, values, points, found) | {
-        "x": axis(along.name, log=log, names=values if named else None),
+        "x": axis(along.name, log=log, whole=isinstance(along.parameter, Int), names=values if named else None),
         "dots": _dots_along(section, along, values), "discrete": named or len(values) <= 12,
         "here": _marked_place(values, value_at(domain, at.point, along), named),
         "here_name": "recommended" if at.is_best else "the point chosen",
@@ -265,7 +268,7 @@ def _dots_along(section: _Section, along: Axis, values: list[Any]) -> list[dict[
     rows, where = np.unique(points[counts][:, along.columns], axis=0, return_inverse=True)
     chosen: list[Any] = [along.parameter.decode(row) if space_of(domain) is not None else float(row[0]) for row in rows]
     xs = np.array([places.get(value, np.nan) if named else float(value) for value in chosen])
-    found = [_count_bars(xs[where.reshape(-1)], named=named, log=not named and along.parameter.log)] if len(xs) else []  # type: ignore[union-attr]
+    found = [count_bars(xs[where.reshape(-1)], named=named, log=not named and along.parameter.log)] if len(xs) else []  # type: ignore[union-attr]
     recent = [trial for trial in trials[-10 * MOST_DOTS :] if _value_told(trial, channel) is not None]
     if not recent:
         return found
@@ -296,20 +299,6 @@ def _dots_beside(section: _Section, along: Axis, trials: list[Trial], places: di
     shares = [round(share, 2) for share in faded(seen.close).tolist()]
     name = "other trials, the paler the less they say here"
     return [dots(name, xs, rewards, "dot", shape="faded") | {"shares": shares}] if len(xs) else []
-
-
-def _count_bars(xs: Array, *, named: bool, log: bool) -> dict[str, Any]:
-    """Returns bars of how often each place was chosen, in bins if there are many places."""
-    xs = xs[np.isfinite(xs)]
-    present, counts = np.unique(xs, return_counts=True)
-    bins = len(present)
-    if bins > BINS and not named:
-        scaled = np.log(xs) if log else xs
-        counts, ends = np.histogram(scaled, BINS)
-        middles = (ends[1:] + ends[:-1]) / 2.0
-        present = (np.exp(middles) if log else middles)[counts > 0]
-        bins, counts = BINS, counts[counts > 0]
-    return dots("how often chosen, of all trials", present, counts, "dot", shape="bar") | {"wide": max(bins, 8)}
 
 
 def _active_mask(study: Study, points: Array, along: Axis) -> Any:
@@ -354,11 +343,22 @@ def _pair(query: Mapping[str, str], lines: list[Axis], slices: list[Picture]) ->
 
 
 def _variation(slices: list[Picture], one: Axis) -> float:
-    for picture in slices:
-        if picture["x"]["label"] == one.name:
-            values = [value for value in picture["layers"][0]["series"][2]["values"] if value is not None]
-            return max(values) - min(values) if values else 0.0
-    return -1.0
+    return next((_spread_of(picture) for picture in slices if picture["x"]["label"] == one.name), -1.0)
+
+
+def _spread_of(picture: Picture) -> float:
+    """Returns by how much the mean varies along a slice."""
+    values = [value for value in picture["layers"][0]["series"][2]["values"] if value is not None]
+    return max(values) - min(values) if values else 0.0
+
+
+def _by_variation(section: _Section, lines: list[Axis]) -> list[Axis]:
+    """Returns the axes by how much the mean varies along them, looked at in few places, all at once."""
+    domain = section.study.policy.domain
+    places = [line_through(domain, section.at.point, one, count=FEWEST_POINTS)[1] for one in lines]
+    means = section.predict(np.concatenate(places)).mean
+    parts = np.split(means, np.cumsum([len(each) for each in places])[:-1])
+    return [lines[i] for i in np.argsort([-np.ptp(part) if len(part) else 1.0 for part in parts], kind="stable")]
 
 
 def _axes_listed(lines: list[Axis], pair: tuple[Axis, Axis] | None) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._utils.checks import Array, IndexArray
+from ....policy.policy import Policy
 from ....storage.record import Trial
 from ....study.direction import best_label, on_average
 from ....study.study import Study
@@ -30,7 +31,7 @@ from .pictures import (
 
 TITLE = "Progress"
 WINDOWS = 30  # A running mean takes this fraction of all rewards, which is smooth and still moves.
-SHORTEST = 5  # rewards in a running mean, at least
+SHORTEST, CLICKS = 5, 50  # rewards in a running mean, at least, and clicks
 MOST_TICKS = 500  # marked failures
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)  # quantiles of answers that share a place
 
@@ -57,6 +58,11 @@ class Answers(NamedTuple):
         return bool((self.plays > 1.0).any())
 
 
+def of_clicks(study: Study) -> bool:
+    """Returns whether rewards are 0 and 1, whose mean is a rate and whose best says nothing."""
+    return isinstance(study.policy, Policy) and study.policy.objective.clicks
+
+
 def reward_word(study: Study) -> str:
     """Returns "reward", or "loss" if the goal is to minimise."""
     return "reward" if study.goal == "maximize" else "loss"
@@ -78,15 +84,15 @@ def progress(study: Study, *, columns: int = COLUMNS, between: tuple[float, floa
         return empty(TITLE, _nothing(trials))
     word = reward_word(study)
     mean = running_mean(told.rewards, told.window, told.plays)
-    best = best_so_far(study, told.rewards, told.outside)
+    best = best_so_far(study, told)
     shown = _between(told, between)
     summary, numbers = _summary(study, len(trials), told, mean, best), _table(study, told, mean, best, shown)
     if len(shown) > 2 * columns:
         return _dense(study, told, mean, best, shown, columns) | {"summary": summary, "table": numbers}
     series = [
-        line(f"mean of the last {many(told.window, _unit(told))}", mean[shown], "main"),
+        line(_mean_name(study, told), mean[shown], "main"),
         line(_best_name(study, told), best[shown], "best", style="step"),
-    ]
+    ][: 1 if of_clicks(study) else 2]
     return lines_picture(
         TITLE, summary, y=axis(word), marks=restart_marks(study), x=_axis(told, shown), thinned=False,
         layers=[layer(told.places[shown], *series)], dots=_marked(word, trials, told, shown), table=numbers,
@@ -155,13 +161,19 @@ def answers_of(study: Study) -> Answers | None:
     total = int(plays.sum())
     return Answers(
         np.array([trial.reward for trial in answered], dtype=np.float64), numbers, plays, outside,
-        np.cumsum(plays) if total > len(answered) else numbers, max(SHORTEST, total // WINDOWS),
+        np.cumsum(plays) if total > len(answered) else numbers,
+        max(CLICKS if of_clicks(study) else SHORTEST, total // WINDOWS),
     )  # fmt: skip
 
 
 def _best_name(study: Study, told: Answers) -> str:
     """Returns the name of the best reward so far, which may differ from the reward of the recommended trial."""
-    return best_label(study.goal) + " mean of a run" * told.in_runs + " without a violation" * bool(told.outside.any())
+    which = " mean of a run" * told.in_runs + " without a violation" * bool(told.outside.any())
+    return best_label(study.goal) + which + " since the last restart" * bool(study.restarts)
+
+
+def _mean_name(study: Study, told: Answers) -> str:
+    return f"{'rate' if of_clicks(study) else 'mean'} of the last {many(told.window, _unit(told))}"
 
 
 def _unit(told: Answers) -> str:
@@ -184,10 +196,11 @@ def _marked(
     return marked
 
 
-def best_so_far(study: Study, rewards: Array, outside: Any) -> Array:
-    """Returns the best reward so far of the trials that violate nothing, `(n,)`, NaN before the first."""
+def best_so_far(study: Study, told: Answers) -> Array:
+    """Returns the best reward since the last restart of the trials that violate nothing, `(n,)`, NaN before."""
     better = np.fmax if study.goal == "maximize" else np.fmin
-    return np.asarray(better.accumulate(np.where(outside, np.nan, rewards)))
+    parts = np.split(np.where(told.outside, np.nan, told.rewards), np.searchsorted(told.numbers, study.restarts))
+    return np.concatenate([better.accumulate(part) for part in parts])
 
 
 def restart_marks(study: Study) -> list[dict[str, Any]]:
@@ -207,25 +220,27 @@ def _nothing(trials: Sequence[Trial]) -> str:
 
 
 def _summary(study: Study, asked: int, told: Answers, mean: Array, best: Array) -> str:
-    word, window, plays = reward_word(study), told.window, int(told.plays.sum())
+    window, plays, clicks = told.window, int(told.plays.sum()), of_clicks(study)
+    word = "rate" if clicks else f"mean {reward_word(study)}"
     count = f"{many(len(told.rewards), 'answer')} of {many(asked, 'trial')}"
     if told.in_runs:
         count += f", of {many(plays, 'play')} in all; each play counts once"
     if plays >= 2 * window:
         then = float(mean[np.searchsorted(np.cumsum(told.plays), window)])
         which = f"plays, to {short(mean[-1])} in the last" if told.in_runs else f"to {short(mean[-1])} in the last"
-        change = f"the mean {word} went from {short(then)} in the first {window:,} {which}"
+        change = f"the {word} went from {short(then)} in the first {window:,} {which}"
     else:
-        change = f"the mean {word} is {short(float(told.rewards @ told.plays) / plays)}"
-    ever = f"; the {_best_name(study, told)} is {short(float(best[-1]))}" if np.isfinite(best[-1]) else ""
+        change = f"the {word} is {short(float(told.rewards @ told.plays) / plays)}"
+    ever = (
+        f"; the {_best_name(study, told)} is {short(float(best[-1]))}" if np.isfinite(best[-1]) and not clicks else ""
+    )
     return f"{count}: {change}{ever}."
 
 
 def _table(study: Study, told: Answers, mean: Array, best: Array, shown: IndexArray) -> dict[str, Any]:
     word, runs = reward_word(study), told.in_runs
     counted = ["plays so far", "plays"] if runs else []
-    last = f"mean of the last {many(told.window, _unit(told))}"
-    head = ["trial", *counted, f"mean {word}" if runs else word, last, _best_name(study, told)]
+    head = ["trial", *counted, f"mean {word}" if runs else word, _mean_name(study, told), _best_name(study, told)]
     kept = shown[spread_evenly(len(shown), ROWS)].tolist()
 
     def row(i: int) -> list[object]:

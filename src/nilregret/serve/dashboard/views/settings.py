@@ -13,13 +13,13 @@ from ....policy.policy import Policy
 from ....storage import StoredStudy
 from ....study.axes import space_of
 from ....study.direction import AnyPolicy
-from ....study.formatting import duration
+from ....study.formatting import duration, in_words
 from ....study.formatting import settings as settings_text
 from ....study.study import Study
 from ...addresses import segment
 from ...deadlines import FACT, Rule
 from .domains import domain_text
-from .pictures import in_words, short
+from .pictures import short
 from .progress import reward_word
 
 MOST_ARMS = 200  # listed

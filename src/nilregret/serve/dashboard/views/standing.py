@@ -11,18 +11,21 @@ import numpy as np
 
 from ...._utils.errors import NoRegretError, TrialError
 from ....domains.domain import Arms
+from ....study.direction import best_label
+from ....study.formatting import where
 from ....study.function import expected_gain
 from ....study.study import Study
 from .columns import columns_of
 from .pictures import many, short
-from .progress import reward_word
-from .status import order_of, status
+from .progress import of_clicks, reward_word
+from .status import PAUSED, WHY_PAUSED, believed, order_of, short_context, status, told_now
 
 SMALL = 0.01  # share of the spread of the rewards, below which a gain is next to nothing
 SPREAD = (0.05, 0.95)  # quantiles of the rewards that the spread is taken from
 MORE = 1.05  # times as many trials, up to which a verdict is kept
 MOST_ARMS = 4096  # arms of a table that a verdict under contexts looks at
 CONTEXTS = 20  # latest trials under whose contexts a verdict is taken
+MOST_LISTED = 8  # contexts in the table of recommended points
 LEAST = 20  # rewards before a study is called settled
 
 
@@ -64,12 +67,12 @@ def _judged(study: Study) -> tuple[bool, str]:
         return False, "Whether it has settled is not known: under this policy no gain of further trials is computed."
     low, high = np.quantile(told, SPREAD)
     ends = columns.array("state") != 1.0
-    since, word = _since(study, rewards, ends), "losses" if reward_word(study) == "loss" else "rewards"
+    since, word = _since(study, ends), "losses" if reward_word(study) == "loss" else "rewards"
     share = gain / (high - low) if high > low else 0.0 if gain == 0.0 else math.inf
     said = (
         f"{what.format(short(float(f'{gain:.2g}')))} Nine in ten {word} told span {short(float(f'{high - low:.2g}'))}."
     )
-    return bool(share < SMALL), f"{said} {since}"
+    return bool(share < SMALL), f"{said} {since}".rstrip()
 
 
 def _gain(study: Study) -> tuple[float | None, str]:
@@ -103,24 +106,44 @@ def _gains_under_contexts(study: Study) -> list[float]:
     return [gain for gain in gains if gain is not None]
 
 
-def _since(study: Study, rewards: Any, ended: Any) -> str:
-    """Returns a sentence on when the best value told last improved."""
-    best = np.nanargmax(rewards) if study.goal == "maximize" else np.nanargmin(rewards)
-    count = int(ended[int(best) + 1 :].sum())
-    which = "highest" if study.goal == "maximize" else "lowest"
-    return f"The {which} told is that of trial {int(best)}, {many(count, 'trial')} ago."
+def _since(study: Study, ended: Any) -> str:
+    """Returns a sentence on when the best value told last improved, of the trials that count."""
+    found = told_now(study)
+    if found is None or of_clicks(study):
+        return ""
+    count = many(int(ended[found[0] + 1 :].sum()), "trial")
+    return f"The {best_label(study.goal)} is that of trial {found[0]}, {count} ago."
 
 
-def standing(study: Study, *, now: float) -> dict[str, Any]:
+def standing(study: Study, *, now: float, paused: bool = False) -> dict[str, Any]:
     """Returns the status of a study, the verdict whether it has settled, and what to do next."""
     found = verdict(study)
-    at = standing_status(study, now=now)
-    return {"at": at, "settled": found, "next": next_step(at)}
+    at = standing_status(study, now=now, paused=paused)
+    return {"at": at, "settled": found, "next": next_step(at), "under": _under_contexts(study)}
 
 
-def standing_status(study: Study, *, now: float) -> dict[str, Any]:
+def _under_contexts(study: Study) -> list[dict[str, str]]:
+    """Returns the recommended point under each of the latest contexts, with its posterior mean and bounds."""
+    found: dict[str, dict[str, str]] = {}
+    if study.policy.context is None:
+        return []
+    for trial in reversed(study.trials[-CONTEXTS:]):
+        under = short_context(trial)
+        if trial.context is None or under in found or len(found) == MOST_LISTED:
+            continue
+        try:
+            best = study.best(context=trial.context)._replace(context=trial.context)
+            found[under] = {"context": under, "where": where(best)} | believed(study, best)
+        except (TrialError, NoRegretError):
+            continue
+    return [found[under] for under in sorted(found)]
+
+
+def standing_status(study: Study, *, now: float, paused: bool = False) -> dict[str, Any]:
     """Returns the status, "settled" instead of "active" if a verdict says so. Few trials more keep the verdict."""
     at, known = status(study, now=now), _known.get(study)
+    if paused:
+        return at | {"state": "paused", "said": "paused", "state_why": WHY_PAUSED, "known": PAUSED + at["known"]}
     if known is not None and known.settled and at["state"] == "active" and at["trials"] <= MORE * known.trials + 1:
         why = f"after {many(known.trials, 'trial')}, more were expected to gain next to nothing"
         at |= {"state": "settled", "said": "settled", "state_why": why}
@@ -130,6 +153,8 @@ def standing_status(study: Study, *, now: float) -> dict[str, Any]:
 def next_step(at: dict[str, Any]) -> dict[str, str]:
     """Returns what to do next: a sentence, and the path of a tab with the text of its link."""
     pending = many(at["pending"], "pending trial")
+    if at["state"] == "paused":
+        return _step("The service decides nothing until it goes on. It takes rewards.", "/actions/resume", "Go on")
     if at["state"] == "empty":
         return _step("Ask for the first trial.", "/settings#clients", "Code to paste")
     if at["state"] == "failing":
@@ -144,9 +169,9 @@ def next_step(at: dict[str, Any]) -> dict[str, str]:
         return _step(said, "/worth", "What it is worth")
     if at["state"] == "settled":
         return _step("Use the recommended trial. Further trials are expected to gain next to nothing.", best, "See it")
-    if at["state"] == "silent" and at["pending"]:
+    if at["state"] in ("silent", "ended") and at["pending"]:
         return _step(f"Tell what came of the {pending}, or give up.", "/trials?state=pending", "Pending trials")
-    if at["state"] == "silent":
+    if at["state"] in ("silent", "ended"):
         return _step("Ask for more trials, or use the recommended one.", best, "See it")
     return _step("Go on asking and telling: the study still learns.", "/settings#clients", "Code to paste")
 

@@ -16,14 +16,18 @@ from ....study.direction import best_label, on_average
 from ....study.formatting import duration, where
 from ....study.function import answers_for_units
 from ....study.study import Study
+from ...signals import AT_REST
+from .alternatives import counted_from
 from .columns import STATES, columns_of, latest
 from .pictures import many, reward_text, short
+from .progress import of_clicks
 
 RECENT = 20  # latest trials that decide whether a study is failing
 SILENT = 86_400.0  # seconds without an event after which a study with pending trials is called silent
 FINISHED = 3600.0  # seconds without an event after which a study without pending trials is called silent
 FRESH = ("active", "waiting")  # states that end with time if nothing happens
 LONGEST_NUMBER = 20
+PAUSED, WHY_PAUSED = "p", "somebody has paused it"  # the first letter of "known" of a paused study, and its sentence
 UNITS = ((7200.0, 60.0), (259_200.0, 3600.0), (math.inf, 86_400.0))  # a silence below, and the steps it is said in
 
 
@@ -33,15 +37,18 @@ def order_of(study: Study) -> int:
     return trials.order if isinstance(trials, Record) else len(trials)
 
 
-def is_unchanged(study: Study, known: str, *, now: float) -> bool:
+def is_unchanged(study: Study, known: str, *, now: float, paused: bool = False) -> bool:
     """Returns True if the status is the same as when it had this value of "known".
 
     Args:
         study: a study with any policy.
         known: the entry "known" of an earlier status.
         now: present time in Unix seconds.
+        paused: whether somebody has paused it.
     """
-    order, _, until = known.partition("_")
+    order, _, until = known.removeprefix(PAUSED).partition("_")
+    if known.startswith(PAUSED) != paused:
+        return False
     if order != str(order_of(study)):
         return False
     return until == "" or (until.lstrip("-").isdecimal() and len(until) < LONGEST_NUMBER and now <= int(until))
@@ -67,7 +74,7 @@ def status(study: Study, *, now: float) -> dict[str, Any]:
     return {
         "trials": len(trials), "observed": states["observed"], "pending": states["pending"],
         "plays": sum(trial.times for trial in trials if trial.reward is not None), "failed": states["failed"],
-        "told": _told(study),
+        "told": _told(study, best),
         "abandoned": states["abandoned"], "last_told_at": last_told, "last_asked_at": last_asked, "last_at": last,
         "state": state, "said": _said(state, last, now), "state_why": why, "best": best, "why_no_best": why_no_best,
         "known": f"{order}_{until}",
@@ -77,7 +84,7 @@ def status(study: Study, *, now: float) -> dict[str, Any]:
 def state_of(
     latest: Sequence[TrialState], states: Mapping[TrialState, int], last: float | None, now: float
 ) -> tuple[str, str]:
-    """Returns "empty", "failing", "waiting", "silent" or "active", and an explanation.
+    """Returns "empty", "ended", "failing", "waiting", "silent" or "active", and an explanation.
 
     Args:
         latest: states of the last `RECENT` trials. They do not matter if no trial has failed.
@@ -87,6 +94,8 @@ def state_of(
     """
     if last is None:
         return "empty", "nothing has been asked yet"
+    if now - last > AT_REST:
+        return "ended", f"nothing has happened for {duration(now - last)}"
     ended = [state for state in latest if state in ("observed", "failed")]
     if ended and all(state == "failed" for state in ended):
         every = (
@@ -120,18 +129,45 @@ def _until_said_otherwise(seconds: float) -> float:
     return next(step for below, step in UNITS if seconds < below)
 
 
-def _told(study: Study) -> dict[str, Any] | None:
-    """Returns the best reward told and its trial, without trials that violate a constraint. None if there is none."""
-    columns = columns_of(study)
-    rewards = columns.array("reward")
-    if not on_average(study.policy):
-        limits = [columns.array(key) > 0.0 for key in columns.layout if key.startswith("constraints.")]
-        rewards = np.where(np.any(limits, axis=0), np.nan, rewards) if limits else rewards
+def told_now(study: Study) -> tuple[int, list[str]] | None:
+    """Returns the number of the trial with the best reward told, of those that count, and which these are, in words.
+
+    Trials before a restart do not count, and trials that violate a constraint do not. Of constraints that hold on
+    average, no single trial violates one. None if no answered trial counts.
+    """
+    columns, said = columns_of(study), []
+    rewards, since = np.array(columns.array("reward")), counted_from(study, len(columns.trials))
+    if since:
+        rewards[:since] = np.nan
+        said.append(f"of the trials from {since} on, as those before do not count any more")
+    limits = [columns.array(key) > 0.0 for key in columns.layout if key.startswith("constraints.")]
+    broken = np.any(limits, axis=0) & ~np.isnan(rewards) if limits else np.zeros(0)
+    if broken.any() and on_average(study.policy):
+        said.append("trials above a limit count, as it holds on average")
+    elif broken.any():
+        rewards[broken] = np.nan
+        said.append(f"without {many(int(broken.sum()), 'trial')} that violated a limit")
     if np.isnan(rewards).all():
         return None
-    number = int(np.nanargmax(rewards) if study.goal == "maximize" else np.nanargmin(rewards))
-    trial = columns.trials[number]
-    return {"label": best_label(study.goal), "number": number, "reward": reward_text(trial), "where": where(trial)}
+    return int(np.nanargmax(rewards) if study.goal == "maximize" else np.nanargmin(rewards)), said
+
+
+def _told(study: Study, best: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Returns the best reward told, its trial, and why another is recommended. None if none counts (see `told_now`)."""
+    found = told_now(study)
+    if found is None:
+        return None
+    number, said = found
+    if of_clicks(study):  # the highest click is a click
+        return None
+    if best is not None and best["number"] != number:
+        sure = ", of the points where the model takes the limits to hold" * bool(study.policy.constraint_count)
+        said.append(f"recommended is the best posterior mean{sure}")
+    trial = columns_of(study).trials[number]
+    return {
+        "label": best_label(study.goal), "number": number, "reward": reward_text(trial), "where": where(trial),
+        "said": "; ".join(said),
+    }  # fmt: skip
 
 
 def _best(study: Study) -> tuple[dict[str, Any] | None, str]:
@@ -142,13 +178,19 @@ def _best(study: Study) -> tuple[dict[str, Any] | None, str]:
         return None, str(error)
     found: dict[str, Any] = {
         "number": best.number, "where": where(best), "reward": reward_text(best),
-        "context": None if best.context is None else short_context(best), "mean": None, "lower": None, "upper": None,
+        "context": None if best.context is None else short_context(best), "mean": None,
+        "mean_of": "rate" if of_clicks(study) else "posterior mean", "lower": None, "upper": None,
     }  # fmt: skip
     if isinstance(study.policy, Policy) and not study.replica.query(answers_for_units):
-        mean, _ = study.predict(best.point[None], context=best.context)
-        lower, upper = study.bounds(best.point[None], context=best.context)
-        found |= {"mean": short(float(mean[0])), "lower": short(float(lower[0])), "upper": short(float(upper[0]))}
+        found |= believed(study, best)
     return found, ""
+
+
+def believed(study: Study, trial: Trial) -> dict[str, str]:
+    """Returns the posterior mean and the bounds at the point of a trial, under its context."""
+    mean, _ = study.predict(trial.point[None], context=trial.context)
+    lower, upper = study.bounds(trial.point[None], context=trial.context)
+    return {"mean": short(float(mean[0])), "lower": short(float(lower[0])), "upper": short(float(upper[0]))}
 
 
 def short_context(trial: Trial) -> str:

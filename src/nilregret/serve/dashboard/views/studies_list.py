@@ -15,13 +15,13 @@ from ....storage.trial import TrialState
 from ...auth.tenants import reachable
 from ...study_notes import StudyNotes
 from .pictures import short
-from .status import RECENT, state_of
+from .status import RECENT, WHY_PAUSED, state_of
 
 PER_PAGE = 50
 LATEST = 40  # trials whose rewards a sparkline shows
 LONGEST_QUERY = 200
 DAYS = {"": "any time", "1": "the last day", "7": "the last 7 days", "30": "the last 30 days", "365": "the last year"}
-STATES = ("empty", "waiting", "active", "silent", "failing", "paused")
+STATES = ("empty", "waiting", "active", "silent", "failing", "paused", "ended")
 WIDTH, HEIGHT = 96, 24  # of a sparkline
 
 
@@ -84,7 +84,7 @@ def items_of(
 
 def _item(name: str, stored: ListedStudy, notes: StudyNotes, latest: Sequence[TrialState], *, now: float) -> Item:
     if notes.paused:
-        return Item(name, stored, notes, "paused", "somebody has paused it")
+        return Item(name, stored, notes, "paused", WHY_PAUSED)
     known = stored.summary
     states: dict[TrialState, int] = {
         "observed": known.observed, "pending": known.pending, "failed": known.failed, "abandoned": known.abandoned

@@ -7,11 +7,11 @@ from typing import Any
 from ....slots.scores import ExpectedImprovement
 from ....study.direction import on_average
 from ....study.explanation import Candidate, Explanation
-from ....study.formatting import where
+from ....study.formatting import in_words, where
 from ....study.study import Study
 from ....study.trial_json import trial_json
 from .grid import marks
-from .pictures import in_words, interval_bars, reward_text, short
+from .pictures import interval_bars, reward_text, short
 from .status import short_context
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"

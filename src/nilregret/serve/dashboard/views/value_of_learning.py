@@ -14,7 +14,7 @@ from ....policy.policy import Policy
 from ....study.direction import has_channels, on_average
 from ....study.study import Study
 from .alternatives import Alternative, has_posterior
-from .comparison import SIDES, Comparison, compare
+from .comparison import FIRST, SIDES, Comparison, compare
 from .pictures import Picture, axis, band_layer, line, lines_picture, many, measured, short, spread_evenly, table
 from .progress import reward_word, runs_axis
 
@@ -65,9 +65,9 @@ def _gain(study: Study, found: Comparison) -> Picture | None:
     value, between = measured(float(found.gained[-1]), float(found.gained_half[-1]))
     return _curve(
         found, found.gained, found.gained_half, color="main", title="What is it worth?", label=f"{better} so far",
-        name=f"{better} against the first choice", zero="the first choice, kept",
-        summary=f"{better.capitalize()} so far against the first choice, had it been kept: {value} ({between}). "
-        "Above the dashed line is better than the first choice.",
+        name=f"{better} against the {found.called}", zero=f"the {found.called}, kept",
+        summary=f"{better.capitalize()} so far against the {found.called}, had it been kept: {value} ({between}). "
+        f"Above the dashed line is better than the {found.called}.",
     )  # fmt: skip
 
 
@@ -94,12 +94,14 @@ def _curve(
 def _verdict(study: Study, found: Comparison) -> dict[str, str]:
     """Returns a sentence that says whether learning has paid, and its tone."""
     if not len(found.gained):
-        return {"said": "Of the first choice too little is known to compare with it.", "tone": ""}
+        return {"said": f"Of the {found.called} too little is known to compare with it.", "tone": ""}
     gain, half = float(found.gained[-1]), float(found.gained_half[-1])
     value, between = measured(-gain if gain < -half else gain, half)
-    of = f"against the first choice ({between}), in {many(found.plays, 'answer')}{_since(found)}"
+    of = f"against the {found.called} ({between}), in {many(found.plays, 'answer')}{_since(found)}"
     if gain > half:
         done = "gained" if study.goal == "maximize" else "saved"
+        if found.called != FIRST:  # it may be a poor one, so the gain over it praises nothing
+            return {"said": f"{value} {done} {of}. It was not the first choice.", "tone": ""}
         return {"said": f"Learning has paid: {value} {done} {of}.", "tone": "good"}
     if gain < -half:
         lost = f"{value} lost {of}"
@@ -139,7 +141,7 @@ def _facts(study: Study, found: Comparison) -> list[dict[str, str]]:
         gain, half = float(found.gained[-1]), float(found.gained_half[-1])
         name = "Gained" if study.goal == "maximize" else "Saved"
         between = measured(gain, half)[1]
-        facts.append(_fact(f"{name} against the first choice", _known(gain, half), between, _tone(gain, half)))
+        facts.append(_fact(f"{name} against the {found.called}", _known(gain, half), between, _tone(found, gain, half)))
     if found.best is not None and found.cost is not None and found.recent_cost is not None:
         cost, between = _about(*found.cost)
         facts.append(_fact("What learning cost", cost, f"{between}, against the best choice of now"))
@@ -174,9 +176,11 @@ def _value_now(study: Study, found: Comparison, best: Alternative) -> dict[str, 
     sign = 1.0 if study.goal == "maximize" else -1.0
     then, spread = _each(found.first, found.plays)
     more, both = sign * (mean - then), half + spread
-    between = f"{measured(more, both)[1]}, {'more' if study.goal == 'maximize' else 'less'} than the first choice"
+    between = f"{measured(more, both)[1]}, {'more' if study.goal == 'maximize' else 'less'} than the {found.called}"
     worth = _known(more, both)
-    return _fact("Worth from now on", worth if worth == UNKNOWN else f"{worth} a {one}", between, _tone(more, both))
+    return _fact(
+        "Worth from now on", worth if worth == UNKNOWN else f"{worth} a {one}", between, _tone(found, more, both)
+    )
 
 
 def _each(alternative: Alternative, plays: int) -> tuple[float, float]:
@@ -184,7 +188,9 @@ def _each(alternative: Alternative, plays: int) -> tuple[float, float]:
     return alternative.total / plays, SIDES * alternative.error / plays
 
 
-def _tone(value: float, half: float) -> str:
+def _tone(found: Comparison, value: float, half: float) -> str:
+    if found.called != FIRST:
+        return ""
     return "unsure" if abs(value) <= half else "good" if value > 0 else "bad"
 
 
@@ -200,7 +206,7 @@ def _sentences(study: Study, found: Comparison) -> list[str]:
     if found.first is not None:
         value, between = measured(found.first.total, SIDES * found.first.error)
         sentences.append(
-            f"The first choice, {found.first.name}, kept throughout, would have {brought} about {value} ({between})."
+            f"The {found.called}, {found.first.name}, kept throughout, would have {brought} about {value} ({between})."
             + _difference(study, float(found.gained[-1]), float(found.gained_half[-1]))
         )
     if found.best is not None and found.cost is not None:
@@ -214,7 +220,7 @@ def _now(found: Comparison, best: Alternative, verb: str) -> str:
     if found.first is None:
         return said + "."
     then, around = measured(*_each(found.first, found.plays))
-    return f"{said}, the first one {then} ({around})."
+    return f"{said}, the {found.called} {then} ({around})."
 
 
 def _of_cost(found: Comparison, best: Alternative, brought: str, cost: float, half: float) -> str:
@@ -261,12 +267,17 @@ def _notes(study: Study, found: Comparison) -> list[str]:
             "Where there are many contexts the estimates are made for some trials, evenly spread, that stand for the "
             "others; the ranges allow for that."
         )
+    return notes + _not_counted(study)
+
+
+def _not_counted(study: Study) -> list[str]:
+    """Returns a note of the trials that do not count."""
     states = [trial.state for trial in study.trials]
     silent, failed = states.count("pending") + states.count("abandoned"), states.count("failed")
-    if silent or failed:
-        left = [many(silent, "unanswered trial")] * bool(silent) + [f"{failed:,} that failed"] * bool(failed)
-        notes.append(f"Not counted: {' and '.join(left)}.")
-    return notes
+    if not (silent or failed):
+        return []
+    left = [many(silent, "unanswered trial")] * bool(silent) + [f"{failed:,} that failed"] * bool(failed)
+    return [f"Not counted: {' and '.join(left)}."]
 
 
 def _of_ranges(study: Study) -> list[str]:
