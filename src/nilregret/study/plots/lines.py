@@ -114,7 +114,9 @@ def name_lines(figure: Figure, panels: Sequence[tuple[Axes, Sequence[Line2D]]], 
 
 def legend_columns(names: Sequence[str], width: float) -> int:
     """Returns the number of columns of a legend that is as wide as the picture, inches."""
-    return max(1, min(len(names), int(width / (HANDLE + LETTER * max(map(len, names))))))
+    wide = [HANDLE + LETTER * len(name) for name in names]
+    fits = (n for n in range(len(wide), 1, -1) if sum(map(max, np.array_split(wide, n))) <= width)
+    return next(fits, 1)
 
 
 def label_ends(figure: Figure, panels: Sequence[tuple[Axes, Sequence[Line2D]]]) -> None:

@@ -49,7 +49,8 @@ def overview(
     Raises:
         InvalidInput: no trial has been answered.
     """
-    study, limits = study_of(source), value_range(range)
+    study = study_of(source)
+    limits = value_range(range, study)
     word = reward_label(study, label)
     above = history_panels(history_of(study), limits, word)
     beside, names = _importance(study)

@@ -65,7 +65,7 @@ def parallel(
     axes = chosen_axes(axes_of(study.policy.domain), parameters)
     trials = answered_of(study)
     told = np.array([trial.reward for trial in trials], dtype=np.float64)
-    limits = value_range(range) or fenced(told, upward=study.goal == "maximize")
+    limits = value_range(range, study) or fenced(told, upward=study.goal == "maximize")
     heights = np.column_stack([*(_heights(study, trials, axis) for axis in axes), _share(told, limits)])
     best = best_tenth(study, trials)
     names = [axis.name for axis in axes] + [reward_label(study, label)]
