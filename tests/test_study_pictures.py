@@ -12,8 +12,9 @@ from nilregret.study import importance as shares
 from nilregret.study.plots.along import edges, seen_along
 from nilregret.study.plots.base import BEST
 from nilregret.study.plots.history import history_of, history_panels, said
+from nilregret.study.plots.importance import importance_panels
 from nilregret.study.plots.parallel import OFF, best_tenth
-from nilregret.study.plots.scene import Band, Boxes, Line, Picture, Points
+from nilregret.study.plots.scene import Band, Boxes, Line, Picture, Points, Words
 from nilregret.study.plots.slices import slice_panels, slices_of
 from nilregret.study.plots.source import centre_of, function_of, introduced, standing
 from nilregret.study.plots.ticks import fenced, linear_ticks, log_ticks, number
@@ -436,6 +437,28 @@ def test_the_best_tenth_is_highlighted():
     ax = nr.plots.parallel(study).axes[0]
     assert ax.get_title(loc="left") == "best tenth: 2 of 20 trials"
     assert len([line for line in ax.get_lines() if to_rgba(line.get_color())[:3] == to_rgba(BEST)[:3]]) == 2
+
+
+def test_values_that_are_all_equal_have_no_best_tenth_and_no_intervals():
+    study = told(PLANE, lambda p: 5.0, count=12)
+    assert nr.plots.parallel(study).axes[0].get_title(loc="left") == "best tenth with ties: 12 of 12 trials"
+    panel, _ = importance_panels(study.importance(), study)
+    assert not marks(panel, Line)
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_the_label_of_the_best_is_beyond_the_line_of_the_best_so_far(goal):
+    found = history_of(tuned([1.0, 3.0, 2.0], goal=goal))
+    (label,) = [mark for mark in history_panels(found, None, "reward")[0].marks if isinstance(mark, Words)]
+    assert label.above == found.upward
+
+
+def test_the_title_of_the_importance_in_an_overview_has_four_lines_at_most():
+    space = nr.Space(**{name: nr.Float(0, 1) for name in ("learning_rate", "subsample", "max_depth_of_each_tree")})
+    study = told(space, lambda p: np.sin(9 * p[0]) + np.cos(8 * p[1]) * np.sin(7 * p[2]), count=14)
+    titles = [ax.get_title(loc="left") for ax in nr.plots.overview(study).axes]
+    (title,) = [each for each in titles if each.startswith("What moves")]
+    assert title.count("\n") <= 3
 
 
 # -- all of them -------------------------------------------------------------------------------------------------------

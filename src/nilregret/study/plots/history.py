@@ -22,6 +22,7 @@ from .scene import Axis, Line, Mark, Panel, Picture, Points, Words
 from .source import NO_SINGLE_BEST, Source, answered_of, are_clicks, best_of, standing, study_of, value_range
 from .ticks import fenced, log_ticks, number, padded
 
+EDGE = 0.14  # Room above and below the values, as a share: for the label of the best.
 SHORTEST = 20  # Fewest values of a running mean.
 
 Mask = npt.NDArray[np.bool_]
@@ -45,8 +46,8 @@ class History:
         gain: expected further gain, or None if it is unknown.
         upward: True if more is better.
         clicks: True if rewards are 0 or 1.
-        window: number of values of a running mean, in place of the best so far: of clicks, under contexts, and under
-            budgets on average, where the best value says little. Else 0.
+        window: number of values of a running mean. It replaces the best so far of clicks, under contexts, and under
+            budgets on average. Else 0.
         spent: numbers of the trials with constraint values and their means so far, `(k,)` and `(k, m)`, under budgets
             on average. Else None.
     """
@@ -175,7 +176,7 @@ def history_panels(found: History, limits: tuple[float, float] | None, label: st
     values = Panel(
         marks=_values(found, limits or fenced(found.values, upward=found.upward), end),
         x=above,
-        y=Axis(label=label, limits=padded(limits or fenced(found.values, upward=found.upward), 0.09)),
+        y=Axis(label=label, limits=padded(limits or fenced(found.values, upward=found.upward), EDGE)),
         title=said(found),
     )
     return [values] if below is None else [values, below.at(1, 0)]
@@ -211,7 +212,7 @@ def _values(found: History, limits: tuple[float, float], end: float) -> list[Mar
     ):  # fmt: skip
         if chosen.any():
             marks.append(_told(found, chosen, found.values, label, shape))
-    ends = padded(limits, 0.09)
+    ends = padded(limits, EDGE)
     for chosen, shape, at in ((found.values < low, "v", ends[0]), (found.values > high, "^", ends[1])):
         if chosen.any():
             worst = found.values[chosen].min() if shape == "v" else found.values[chosen].max()
@@ -226,8 +227,8 @@ def _values(found: History, limits: tuple[float, float], end: float) -> list[Mar
         place, value = float(found.best.number), found.best.reward
         marks.append(Points([place], [value], "best", shape="*", size=11.0))
         words = f"trial {found.best.number}: {number(value, _scale(found))}"
-        right = place <= 0.6 * end
-        marks.append(Words(place, value, words, "best", right=right, above=not found.upward))
+        right, above = place <= 0.6 * end, found.upward == (value == found.best_so_far[-1])  # Beyond the line.
+        marks.append(Words(place, value, words, "best", right=right, above=above))
     return marks
 
 

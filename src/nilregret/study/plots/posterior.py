@@ -100,7 +100,7 @@ class _Seen(NamedTuple):
 
     @property
     def clicks(self) -> bool:
-        """Whether this is the rate of clicks."""
+        """True for the rate of clicks."""
         return not self.channel and are_clicks(self.study)
 
     def band(self, points: Array) -> PosteriorBand:

@@ -13,7 +13,7 @@ from typing import Any, final
 from ..._utils.checks import Array
 
 Color = str
-LETTERS = 11.0  # Of a title on an inch.
+LETTERS = 12.0  # Of a title on an inch.
 FEWEST = 14  # Letters in a line of a panel's title, and of a name that is shortened.
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from ..._utils.checks import Array, many, shown
 from ..._utils.errors import InvalidInput, TrialError
 from ...domains.domain import Space
-from ...slots.rewards import Bernoulli
 from ...storage.record import Trial
 from ..axes import Axis as ParameterAxis
 from ..best import closest_of, is_noisy, told_best, without_violation
@@ -48,9 +47,8 @@ def study_of(source: Source) -> Study:
 def are_clicks(study: Study) -> bool:
     """Returns whether the rewards are 0 or 1 by chance: the policy says so, or they differ at one point."""
     told = {trial.reward for trial in study.trials if trial.reward is not None}
-    return told <= {0.0, 1.0} and (
-        isinstance(getattr(study.policy, "objective", None), Bernoulli) or is_noisy(study.trials)
-    )
+    span = getattr(getattr(study.policy, "objective", None), "span", None)
+    return told <= {0.0, 1.0} and (span == (0.0, 1.0) or is_noisy(study.trials))
 
 
 def value_range(given: tuple[float, float] | None, study: Study) -> tuple[float, float] | None:

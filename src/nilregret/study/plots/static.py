@@ -58,7 +58,7 @@ def _beside(picture: Picture) -> float:
     for panel in picture.panels:
         letters = max((len(line) for _, words in panel.y.ticks or () for line in words.split("\n")), default=0)
         names[panel.column] = max(names[panel.column], letters / TICK_LETTERS)
-    return sum(names.values()) + BESIDE * len(names)
+    return sum(names.values()) + BESIDE * len({panel.column for panel in picture.panels})
 
 
 def _wrapped(title: str, inches: float) -> str:
