@@ -513,6 +513,10 @@ def test_pictures_are_saved_in_the_format_of_their_path(tmp_path):
     assert b"<svg" in (tmp_path / "a.svg").read_bytes()
     nr.plots.history(study, tmp_path / "a.html", interactive=True)
     assert "plotly" in (tmp_path / "a.html").read_text()
+    nr.plots.history(study, tmp_path / "b.html")
+    assert "plotly" in (tmp_path / "b.html").read_text()
+    with pytest.raises(nr.NoRegretError, match="its ending names the format"):
+        nr.plots.history(study, tmp_path / "a.txt")
     with pytest.raises(nr.NoRegretError, match=r"must end in \.html"):
         nr.plots.history(study, tmp_path / "a.png", interactive=True)
 
