@@ -236,7 +236,7 @@ def test_what_is_shown_fits_the_terminal(study, width, words):
 
 def test_a_terminal_marks_what_matters_and_drops_what_is_empty(study):
     assert all("reward" in command("trials", "studies.db", width=width) for width in (40, 80))
-    text = command("trials", "studies.db", width=100)
+    text = command("trials", "studies.db", width=140)
     rows = [line.split() for line in text.splitlines() if re.match(r" +\d", line)]
     assert [row[1] for row in rows] == ["observed"] * 4 + ["failed", "observed"]
     assert [row[2] for row in rows if row[2] in ("best", "better")] == ["better", "better", "best"]
