@@ -153,6 +153,7 @@ def test_what_was_told_stands(url):
         (lambda client: client.create("made", POLICY).ask(key="ü"), nr.errors.InvalidInput, "`key`"),
         (lambda client: client.create("made", POLICY).tell("x", float("nan")), nr.errors.InvalidInput, "`reward`"),
         (lambda client: client.create("made", POLICY, seed=1), nr.errors.TrialError, "seed"),
+        (lambda client: client.study("mad"), nr.errors.TrialError, r"`client.studies\(\)` lists"),
     ],
 )
 def test_errors_are_the_librarys(url, do, error, words):

@@ -158,6 +158,7 @@ OTHER = nr.gp_ucb(nr.Arms.grid(0, 2, 20), KERNEL, noise=0.1)
         ({"environments": {"a": 3}}, "has 3 under 'a'"),
         ({"environments": []}, "nothing to play in"),
         ({"environments": lambda: 3}, r"\[environment\] The function for seed 0 returned 3"),
+        ({"environments": lambda x: x[:, 0]}, r"called with seed 0, and it failed.*nr.Environment\(f"),
         ({"seeds": [1, 1]}, "a seed twice"),
         ({"seeds": []}, "`seeds` is empty"),
         ({"seeds": 3}, "`seeds` is 3"),

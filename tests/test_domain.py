@@ -63,6 +63,8 @@ def test_index_finds_arms_exactly_nearly_or_not_at_all():
         (lambda: nr.Arms([]), "at least one arm"),
         (lambda: nr.Arms(np.zeros((3, 0))), "at least one dimension"),
         (lambda: nr.Arms(np.zeros((2, 2, 2))), "shape"),
+        (lambda: nr.Arms(["spring", "sale"]), r"nr.Space\(arm=nr.Choice\('spring', 'sale'\)\).grid\(\)"),
+        (lambda: nr.Space({"x": nr.Float(0, 1)}), r"by name.*nr.Space\(\*\*parameters\)"),
         (lambda: nr.Arms([[1.0], [np.inf]]), r"not finite at index \(1, 0\)"),
         (lambda: nr.Arms("abc"), "not an array of numbers"),
         (lambda: nr.Arms([[1.0], [1.0, 2.0]]), "not an array of numbers"),

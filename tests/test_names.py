@@ -68,6 +68,11 @@ def test_a_misspelt_name_gets_a_hint(misspelt, meant):
         getattr(nr, misspelt)
 
 
+def test_a_misspelt_picture_gets_a_hint():
+    with pytest.raises(AttributeError, match=r"'nilregret\.plots' has no attribute 'histroy'\. Did you mean 'history'"):
+        _ = nr.plots.histroy
+
+
 @pytest.mark.parametrize(
     ("call", "misspelt", "meant"),
     [

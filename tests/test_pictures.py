@@ -75,6 +75,14 @@ def of_color(ax, color):
     return [line for line in ax.get_lines() if to_rgba(line.get_color()) == to_rgba(color)]
 
 
+def test_changes_are_drawn_of_a_result_and_of_nothing_else(tmp_path):
+    result = nr.maximize(lambda x: -x, nr.Space(x=nr.Float(0, 1)), trials=2, progress=False)
+    plots.changes(result, tmp_path / "x.png")
+    for draw in (plots.changes, plots.evidence):
+        with pytest.raises(InvalidInput, match="A picture needs a study or a result, not 3"):
+            draw(3, tmp_path / "x.png")
+
+
 def test_evidence_is_drawn_with_what_was_enough_and_where_it_began_anew(tmp_path, monkeypatch):
     policy = nr.gp_ucb(nr.Arms.grid(0, 1, 9), nr.Matern(2.5, 0.3), noise=0.1, memory="adaptive")
     study = nr.Study(policy, seed=0)

@@ -156,3 +156,12 @@ def test_what_a_study_was_made_with_is_said_by_the_names_of_the_parts(tmp_path):
     said = r"another score \(RandomisedBound then, UpperConfidenceBound now\).*its changelog says which default"
     with pytest.raises(nr.errors.InvalidInput, match=said):
         nr.Study(nr.gp_ucb(arms, KERNEL, noise=0.1), storage=storage, name="old")
+
+
+def test_the_only_study_of_a_storage_opens_without_its_name(tmp_path):
+    storage, policy = f"sqlite:///{tmp_path}/one.db", nr.gp_ucb(nr.Arms.grid(0, 1, 3), nr.Matern(2.5, 0.3), noise=0.1)
+    nr.Study(policy, storage=storage, name="oven").close()
+    assert nr.Study.open(storage=storage).name == "oven"
+    nr.Study(policy, storage=storage, name="kiln").close()
+    with pytest.raises(nr.errors.InvalidInput, match="it has: 'oven', 'kiln'"):
+        nr.Study.open(storage=storage)

@@ -54,6 +54,11 @@ def test_lines_of_studies_are_means_and_paired_differences(results):
     assert below.get_ylabel() == "minus a"
 
 
+def test_one_trial_is_a_point_without_a_warning():
+    (line,) = nr.plots.compare(told([3.0])).axes[0].lines
+    assert line.get_marker() == "o"
+
+
 def test_studies_with_other_seeds_are_not_paired(results):
     figure = nr.plots.compare([results["a"][0], results["b"][1].study])
     assert len(figure.axes) == 1

@@ -12,8 +12,9 @@ from nilregret.study import importance as shares
 from nilregret.study.plots.along import edges, seen_along
 from nilregret.study.plots.base import BEST
 from nilregret.study.plots.history import history_of, history_panels, said
+from nilregret.study.plots.importance import importance_panels
 from nilregret.study.plots.parallel import OFF, best_tenth
-from nilregret.study.plots.scene import Band, Boxes, Line, Picture, Points
+from nilregret.study.plots.scene import Band, Boxes, Line, Picture, Points, Words
 from nilregret.study.plots.slices import slice_panels, slices_of
 from nilregret.study.plots.source import centre_of, function_of, introduced, standing
 from nilregret.study.plots.ticks import fenced, linear_ticks, log_ticks, number
@@ -166,6 +167,57 @@ def test_outliers_are_arrows_at_the_edge():
     assert marks(values, Points, "2 outside, up to 3")
 
 
+def clicked(context=None, goal="maximize"):
+    """A study of clicks on named banners, each shown three times."""
+    space = nr.Space(banner=nr.Choice("spring", "sale"), colour=nr.Choice("red", "blue")).grid()
+    study = nr.Study(nr.auto(space, reward="bernoulli", context=context), seed=0, name="banners", goal=goal)
+    for i in range(12):
+        known = None if context is None else {"device": "phone" if i % 2 else "desktop", "hour": 6.0 * (i % 4)}
+        study.add(space.points[i % 4], float(i % 4 == 3), context=known)
+    return study
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_clicks_have_a_running_mean_and_no_gap(goal):
+    found = history_of(clicked(goal=goal))
+    (panel,) = history_panels(found, (0.0, 1.0), "reward")
+    (line,) = marks(panel, Line)
+    np.testing.assert_allclose(line.y[:-1], np.cumsum(found.values) / np.arange(1, 13))
+    assert not marks(panel, Points, "best")
+    assert "*" not in [mark.shape for mark in marks(panel, Points)]
+    assert said(found).startswith(f"recommended: trial {found.best.number}\nmean 0.25, of the last 12: 0.25; ")
+    figure = nr.plots.posterior(clicked(goal=goal))
+    (bars,) = [each for each in figure.axes[0].collections if hasattr(each, "get_segments")]
+    ends = np.concatenate(bars.get_segments())[:, 1]
+    assert ends.min() >= 0.0
+    assert ends.max() <= 1.0
+    assert figure.axes[0].get_xticklabels()[0].get_text() in ("sale\nblue", "sale\nred", "spring\nred", "spring\nblue")
+
+
+def test_under_contexts_no_single_trial_is_best_and_titles_name_the_context():
+    study = clicked(nr.Space(device=nr.Choice("phone", "desktop"), hour=nr.Float(0, 24)))
+    through = centre_of(study)
+    assert " under device=desktop, hour=" in introduced(study, through) or " under device=phone" in introduced(
+        study, through
+    )
+    for picture in (nr.plots.overview(study), nr.plots.slices(study)):
+        assert "Each context has a best of its own" in picture._suptitle.get_text().replace("\n", " ")
+    assert said(history_of(study)).startswith("Each context has a best of its own\nmean 0.25")
+    assert nr.plots.posterior(study).axes[0].get_title(loc="left") == "under device=phone, hour=18"
+    timeline = nr.plots.timeline(study)
+    assert [text.get_text() for text in timeline.legends[0].get_texts()] == ["answered"]
+
+
+def test_slices_of_one_parameter_have_their_legend_and_title_inside():
+    space = nr.Space(a_long_name_of_a_parameter=nr.Float(0, 1))
+    figure = nr.plots.slices(told(space, lambda p: (p[0] - 0.3) ** 2))
+    figure.draw_without_rendering()
+    for part in (figure.legends[0], figure._suptitle):
+        box = part.get_window_extent()
+        assert box.x0 >= 0.0
+        assert box.x1 <= figure.bbox.width
+
+
 def test_one_success_among_failures_is_seen():
     found = history_of(tuned([None] * 9 + [2.0] + [None] * 4))
     (panel,) = history_panels(found, None, "reward")  # There is no gap to draw.
@@ -175,16 +227,22 @@ def test_one_success_among_failures_is_seen():
     assert list(failed.x) == [*range(9), *range(10, 14)]
 
 
-def test_values_that_violate_are_never_best_unless_they_hold_on_average():
-    for world, best in ((nr.OnAverage(), 2), (nr.EveryRound(), 1)):
+def test_values_that_violate_are_never_best_and_budgets_on_average_are_counted():
+    for world in (nr.OnAverage(), nr.EveryRound()):
+        average = isinstance(world, nr.OnAverage)
         policy = nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.3), noise=0.1, constraints=world)
         study = nr.Study(policy, seed=0)
         for x in (0.0, 0.5, 1.0):
             study.add([x], x, constraints=[x - 0.6])
         found = history_of(study)
-        assert found.best.number == best
-        assert (found.gain is None) == (best == 2)
-        assert bool(marks(history_panels(found, None, "reward")[0], Points, "not feasible")) == (best == 1)
+        assert found.best.number == 1
+        assert (found.gain is None) == average
+        values, below = history_panels(found, None, "reward")
+        assert bool(marks(values, Points, "not feasible")) == (not average)
+        assert bool(marks(values, Line, "best so far")) == (not average)
+        if average:  # The budget has a panel in place of the gap to a value that breaks it.
+            (spent,) = marks(below, Line, "mean constraint value so far")
+            np.testing.assert_allclose(spent.y, [-0.6, -0.35, -0.1])
 
 
 def test_what_is_not_known_is_said_plainly():
@@ -381,6 +439,28 @@ def test_the_best_tenth_is_highlighted():
     assert len([line for line in ax.get_lines() if to_rgba(line.get_color())[:3] == to_rgba(BEST)[:3]]) == 2
 
 
+def test_values_that_are_all_equal_have_no_best_tenth_and_no_intervals():
+    study = told(PLANE, lambda p: 5.0, count=12)
+    assert nr.plots.parallel(study).axes[0].get_title(loc="left") == "best tenth with ties: 12 of 12 trials"
+    panel, _ = importance_panels(study.importance(), study)
+    assert not marks(panel, Line)
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_the_label_of_the_best_is_beyond_the_line_of_the_best_so_far(goal):
+    found = history_of(tuned([1.0, 3.0, 2.0], goal=goal))
+    (label,) = [mark for mark in history_panels(found, None, "reward")[0].marks if isinstance(mark, Words)]
+    assert label.above == found.upward
+
+
+def test_the_title_of_the_importance_in_an_overview_has_four_lines_at_most():
+    space = nr.Space(**{name: nr.Float(0, 1) for name in ("learning_rate", "subsample", "max_depth_of_each_tree")})
+    study = told(space, lambda p: np.sin(9 * p[0]) + np.cos(8 * p[1]) * np.sin(7 * p[2]), count=14)
+    titles = [ax.get_title(loc="left") for ax in nr.plots.overview(study).axes]
+    (title,) = [each for each in titles if each.startswith("What moves")]
+    assert title.count("\n") <= 3
+
+
 # -- all of them -------------------------------------------------------------------------------------------------------
 
 
@@ -433,6 +513,10 @@ def test_pictures_are_saved_in_the_format_of_their_path(tmp_path):
     assert b"<svg" in (tmp_path / "a.svg").read_bytes()
     nr.plots.history(study, tmp_path / "a.html", interactive=True)
     assert "plotly" in (tmp_path / "a.html").read_text()
+    nr.plots.history(study, tmp_path / "b.html")
+    assert "plotly" in (tmp_path / "b.html").read_text()
+    with pytest.raises(nr.NoRegretError, match="its ending names the format"):
+        nr.plots.history(study, tmp_path / "a.txt")
     with pytest.raises(nr.NoRegretError, match=r"must end in \.html"):
         nr.plots.history(study, tmp_path / "a.png", interactive=True)
 

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.cli.groups import EXAMPLES, GROUPS
+from nilregret.cli.overview import _domain
 from nilregret.study import terminal
 from nilregret.study.formatting import number, numbers, sparkline
 
@@ -235,9 +236,10 @@ def test_what_is_shown_fits_the_terminal(study, width, words):
 
 def test_a_terminal_marks_what_matters_and_drops_what_is_empty(study):
     assert all("reward" in command("trials", "studies.db", width=width) for width in (40, 80))
-    text = command("trials", "studies.db")
-    states = [line.split()[1] for line in text.splitlines() if re.match(r" +\d", line)]
-    assert states == ["better", "better", "observed", "best", "failed", "observed"]
+    text = command("trials", "studies.db", width=140)
+    rows = [line.split() for line in text.splitlines() if re.match(r" +\d", line)]
+    assert [row[1] for row in rows] == ["observed"] * 4 + ["failed", "observed"]
+    assert [row[2] for row in rows if row[2] in ("best", "better")] == ["better", "better", "best"]
     assert "plays" not in text
     wide = command("trials", "studies.db", "--wide")
     assert "propensity" in wide.splitlines()[0]
@@ -253,6 +255,23 @@ def test_a_pipe_gets_every_column_plain():
     assert terminal.plain(made) == (
         "trial  reason  reward\n---------------------\n    1  -         0.25\n    2  -          0.5"
     )
+
+
+def test_parameters_that_do_not_fit_a_line_have_one_each(study):
+    space = nr.Space(temperature=nr.Float(20.0, 90.0), minutes=nr.Int(10, 180), kind=nr.Choice("a", "b"))
+    for domain, first in ((space, "temperature Float(low=20.0"), (space.grid(2), "8 arms of")):
+        lines = _domain(nr.Study(nr.auto(domain))).split("\n")
+        assert lines[0].startswith(first)
+        assert lines[-1] == "kind Choice(options=('a', 'b'))"
+
+
+@pytest.mark.parametrize(("words", "right"), [
+    (("list",), "That is `nilregret studies`"), (("best",), "`nilregret show`"), (("optimize",), "`nilregret tune`"),
+    (("ui",), "`nilregret serve`"), (("version",), "`nilregret --version`"),
+    (("tell", "s.db", "0", "500"), "STUDY is missing: nilregret tell s.db STUDY 0 500"),
+])  # fmt: skip
+def test_what_people_type_instead_is_answered_with_the_command(words, right):
+    assert right in CliRunner().invoke(main, list(words)).output
 
 
 @pytest.mark.parametrize(("words", "last"), [

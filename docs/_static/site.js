@@ -1,7 +1,16 @@
-// What the theme leaves out for readers with a keyboard or a screen reader.
+// What the theme leaves out for readers with a keyboard, a screen reader or a phone.
 window.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("pre, .table-wrapper, div.math").forEach((block) => {
     if (block.scrollWidth > block.clientWidth) block.tabIndex = 0;
+  });
+  document.querySelectorAll("article img").forEach((picture) => { // opens at full size
+    if (picture.closest("a")) return;
+    const link = document.createElement("a");
+    link.href = picture.src;
+    link.className = ["only-light", "only-dark"].filter((name) => picture.classList.contains(name)).join(" ");
+    link.setAttribute("aria-label", `${picture.alt || "Picture"} at full size`);
+    picture.replaceWith(link);
+    link.append(picture);
   });
   document.querySelectorAll(".sphx-glr-thumbcontainer a").forEach((link) => {
     link.setAttribute("aria-label", link.textContent);

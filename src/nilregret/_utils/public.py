@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import resolve_name
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .keywords import hinting, nearest
 
@@ -43,14 +43,19 @@ def public(
     def load(name: str) -> Any:
         found = _found(name, homes, also)
         if found is None:
-            # Without `name` of the error, a traceback adds no second hint.
-            module = sys.modules[package]
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{_hint(name, names, also)}", obj=module)
+            missing(package, sys.modules[package], also, name)
         found = hinting(found)
         setattr(sys.modules[package], name, found)
         return found
 
     return load, lambda: names, names
+
+
+def missing(public_name: str, module: ModuleType, also: tuple[str, ...], name: str) -> NoReturn:
+    """Raises an error that names the public name most like a misspelt one."""
+    hint = _hint(name, list(module.__all__), also)
+    # Without `name` of the error, a traceback adds no second hint.
+    raise AttributeError(f"module {public_name!r} has no attribute {name!r}{hint}", obj=module)
 
 
 def _found(name: str, homes: dict[str, str], also: tuple[str, ...]) -> Any:

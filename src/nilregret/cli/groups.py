@@ -47,6 +47,14 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
 }
 
 
+# What people type, and the command that does it.
+MEANT: Mapping[str, str] = {
+    **dict.fromkeys(("list", "ls"), "studies"), **dict.fromkeys(("best", "status", "info"), "show"),
+    **dict.fromkeys(("optimize", "optimise", "minimize", "maximize", "run"), "tune"), "plot": "show --picture",
+    **dict.fromkeys(("dashboard", "ui", "server"), "serve"), "version": "--version", "new": "create", "rm": "delete",
+}  # fmt: skip
+
+
 @final
 class Commands(click.Group):
     """A group whose help lists commands by what they are for, each with examples."""
@@ -57,6 +65,18 @@ class Commands(click.Group):
         if examples:
             cmd.epilog = "\n".join(["\b", "Examples:", *(f"  nilregret {example}" for example in examples)])
         super().add_command(cmd, name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:  # fmt: skip
+        """Returns the command that was named. The error about an unknown one names the right one."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            meant = MEANT.get(args[0])
+            if meant is None:
+                raise
+            raise click.UsageError(f"No such command {args[0]!r}. That is `nilregret {meant}`.", ctx) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - Click's.
         """Writes a section of commands for each group."""

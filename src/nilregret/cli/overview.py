@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._utils.checks import counted
+from .._utils.checks import counted, many
 from .._utils.errors import InvalidInput, NoRegretError, TrialError
+from ..domains.domain import Arms, Space
 from ..storage.record import Trial
 from ..study.answer_delays import answer_delays
 from ..study.best import told_best, without_violation
@@ -163,10 +164,9 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
     trials = list(study.trials)
     pending = [trial for trial in trials if trial.state == "pending"]
     counts = ", ".join(f"{count} {state}" for state, count in summary["trials"].items() if state != "all")
-    domain = summary["domain"] if len(summary["domain"]) <= LONGEST else summary["domain"][: LONGEST - 3] + "..."
     parts: list[str | Table] = [
         facts([
-            ("study", summary["name"]), ("policy", summary["algorithm"]), ("domain", domain),
+            ("study", summary["name"]), ("policy", summary["algorithm"]), ("domain", _domain(study)),
             ("goal", f"{summary['goal']}, seed {summary['seed']}"),
             ("trials", f"{summary['trials']['all']}" + (f": {counts}" if counts else "")),
             ("about", summary["about"]), ("first asked", moment(summary["first_asked_at"])),
@@ -183,6 +183,20 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
         parts += ["\nWaiting for an answer:", table(rows, ["trial", "at", "context", "asked (UTC)"])]
         parts += [f"and {len(pending) - LISTED} more"] * (len(pending) > LISTED)
     return [*parts, *(f"\nNote: {note}" for note in summary["notes"])]
+
+
+def _domain(study: Study) -> str:
+    """Returns the domain in a line, or its parameters, one a line."""
+    from ..study.terminal import console
+
+    domain = study.policy.domain
+    whole, space = repr(domain), domain if isinstance(domain, Space) else getattr(domain, "space", None)
+    if len(whole) <= min(LONGEST, console().width - LABELS):
+        return whole
+    if space is None:
+        return cell(whole, most=LONGEST)
+    lines = [f"{name} {parameter!r}" for name, parameter in space.declared.items()]
+    return "\n".join([f"{many(len(domain), 'arm')} of", *lines] if isinstance(domain, Arms) else lines)
 
 
 def _sparklines(study: Study, trials: Sequence[Trial]) -> list[tuple[str, object]]:
@@ -246,7 +260,11 @@ def _delays_text(delays: dict[str, Any]) -> str:
     if delays["late"]:
         text += f"; {delays['late']} came after further questions, up to {delays['most_questions']}"
     if delays["too_late"]:
-        text += f"; too late to count: trials {figure(delays['too_late'])}"
+        text += f"; too late to count: {_numbered(delays['too_late'])}"
     if delays["of_abandoned"]:
-        text += f"; of abandoned trials: {figure(delays['of_abandoned'])}"
+        text += f"; abandoned before: {_numbered(delays['of_abandoned'])}"
     return text
+
+
+def _numbered(trials: Sequence[int]) -> str:
+    return f"trial{'s' * (len(trials) > 1)} {figure(trials)}"

@@ -131,7 +131,7 @@ def _draw(study: Study, picture: Path) -> None:
 def trials(storage: str, study: str | None, state: str | None, last: int | None, *, wide: bool, as_json: bool) -> None:
     """List the trials of STUDY, by number.
 
-    A terminal shows the state "best" for the best told, and "better" for each that improved on all before it.
+    A terminal has a column with "best" for the best told, and "better" for each that improved on all before it.
     """
     from ..study.formatting import moment, where
     from ..study.terminal import is_terminal, show, table
@@ -146,7 +146,7 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
     elif wanted:
         rows = [
             [
-                trial.number, marked.get(trial.number, trial.state), where(trial),
+                trial.number, trial.state, marked.get(trial.number), where(trial),
                 None if trial.arm is None else names.get(trial.arm), context_json(trial),
                 trial.times if trial.repeats > 1 else None, trial.reward, trial.std,
                 None if trial.constraints is None else trial.constraints.tolist(), with_history(trial)["reason"],
@@ -156,11 +156,17 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
         ]  # fmt: skip
         value = "reward" if found.goal == "maximize" else "loss"
         headings = [
-            "trial", "state", "at", "arm", "context", "plays", value, "std", "constraints", "reason", "asked (UTC)",
-            "told (UTC)", "propensity",
+            "trial", "state", "so far", "at", "arm", "context", "plays", value, "std", "constraints", "reason",
+            "asked (UTC)", "told (UTC)", "propensity",
         ]  # fmt: skip
-        least = ["propensity", "asked (UTC)", "told (UTC)", "plays", "std", "arm", "constraints", "context", "reason"]
-        show(table(rows, headings, states=[str(row[1]) for row in rows], dispensable=least, wide=wide), wide=wide)
+        if not marked:
+            rows, headings = [[*row[:2], *row[3:]] for row in rows], [*headings[:2], *headings[3:]]
+        states = [marked.get(trial.number, trial.state) for trial in wanted]
+        least = [
+            "propensity", "asked (UTC)", "told (UTC)", "so far", "plays", "std", "arm", "constraints", "context",
+            "reason",
+        ]  # fmt: skip
+        show(table(rows, headings, states=states, dispensable=least, wide=wide), wide=wide)
     else:
         echo("There are no such trials." if len(found.trials) else "There are no trials yet.")
 

@@ -94,7 +94,8 @@ def tell(
     nothing.
     """
     if reward is None and not constraints:
-        raise click.UsageError("Tell a REWARD, or --constraint values, or both.")
+        missing = f" Or STUDY is missing: nilregret tell {storage} STUDY {study} {number}." * study.isdecimal()
+        raise click.UsageError(f"Tell a REWARD, or --constraint values, or both.{missing}")
     if reward is None and (plays, scatter) != (None, None):
         raise click.UsageError(TOGETHER)
     told = None if reward is None else _told(reward, plays, scatter)

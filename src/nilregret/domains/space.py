@@ -19,6 +19,8 @@ from .coordinates import MOST_ARMS, as_rows, check_count, check_size, inside_box
 from .lookup import PointLookup
 from .parameters import CHOSEN, Choice, Float, Int, Parameter
 
+MOST_SAID = 3  # Names that an error repeats.
+
 
 def _decode_space(data: dict[str, Any]) -> Space:
     (parameters,) = entries(data, parameters=list)
@@ -44,6 +46,15 @@ def _meant(given: object) -> str:
     return ""
 
 
+def _named_arms(given: object) -> str:
+    """Returns a sentence with the space of arms that were given by their names, or nothing."""
+    names = [name for name in given if isinstance(name, str)] if isinstance(given, list | tuple | dict) else []
+    if not names:
+        return ""
+    options = ", ".join(map(repr, names[:MOST_SAID])) + ", ..." * (len(names) > MOST_SAID)
+    return f"Arms with names are the options of a choice: nr.Space(arm=nr.Choice({options})).grid()."
+
+
 @described_by(encode=lambda space: {"parameters": to_plain(list(space.declared.items()))}, decode=_decode_space)
 class Space:
     """Named parameters: `Space(C=Float(1e-2, 1e3, log=True), kernel=Choice("rbf", "linear"))`.
@@ -64,7 +75,14 @@ class Space:
     3
     """
 
-    def __init__(self, /, **parameters: Parameter | Conditional) -> None:
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **parameters: Parameter | Conditional) -> None: ...
+
+    def __init__(self, /, *given: object, **parameters: Parameter | Conditional) -> None:  # type: ignore[no-redef]
+        if given:
+            advice = "Write nr.Space(**parameters)." if isinstance(given[0], dict) else "Such as nr.Space(x=...)."
+            raise InvalidInput(f"A space takes its parameters by name, and {shown(given[0])} has none.", advice=advice)
         if not parameters:
             raise InvalidInput("A space needs at least one named parameter.", advice="Such as Space(x=Float(0, 1)).")
         for name, parameter in parameters.items():
@@ -290,7 +308,10 @@ class Arms:
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space | None):
             raise InvalidInput(f"`space` must be a Space, not {shown(self.space)}.")
-        points = points_array("points", self.points, dimension=None if self.space is None else self.space.dimension)
+        try:
+            points = points_array("points", self.points, dimension=None if self.space is None else self.space.dimension)
+        except InvalidInput as error:
+            raise error.advised(_named_arms(self.points)) from None
         if points.shape[0] == 0 or points.shape[1] == 0:
             raise InvalidInput(f"Arms needs at least one arm of at least one dimension; `points` is {points.shape}.")
         check_size("points", points)

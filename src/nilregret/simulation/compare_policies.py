@@ -20,6 +20,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 PolicyOrMaker = AnyPolicy | Callable[..., AnyPolicy]
 EnvironmentOrMaker = Environment | Callable[..., Environment]
+OF_A_SEED = (
+    "It must return an `Environment`. A function f of points is one as `nr.Environment(f, domain=..., noise=...)`, "
+    "without `lambda`."
+)
 
 
 def compare(
@@ -112,9 +116,16 @@ class _Worlds:
         """Returns the environment of a seed, made anew if a function makes it."""
         if isinstance(self._given, Environment):
             return self._given
-        made = _named(called, f"seed {seed}")(self._given, seed)
+        try:
+            made = _named(called, f"seed {seed}")(self._given, seed)
+        except (AttributeError, TypeError) as error:
+            if "'int' object" not in str(error):
+                raise
+            raise InvalidInput(
+                f"The function was called with seed {seed}, and it failed: {error}.", advice=OF_A_SEED
+            ) from error
         if not isinstance(made, Environment):
-            raise InvalidInput(f"The function for seed {seed} returned {shown(made)}: it must return an `Environment`.")
+            raise InvalidInput(f"The function for seed {seed} returned {shown(made)}.", advice=OF_A_SEED)
         return made
 
     def prepare(self, seeds: Sequence[int]) -> None:

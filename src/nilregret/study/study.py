@@ -148,7 +148,7 @@ class Study(Queries[D]):
         cls,
         *,
         storage: str | Storage,
-        name: str = "study",
+        name: str | None = None,
         clock: Callable[[], float] = time.time,
         on_change: Callable[[Restart], object] | None = None,
         fits: FitMode = "inline",
@@ -157,7 +157,7 @@ class Study(Queries[D]):
 
         Args:
             storage: see `Study`.
-            name: of the study within the storage.
+            name: of the study within the storage. The default is the only one, or "study".
             clock: see `Study`.
             on_change: see `Study`.
             fits: see `Study`.
@@ -177,10 +177,12 @@ class Study(Queries[D]):
         from ..storage.opening import opened
 
         database = opened(storage, make=False)
+        if name is None:
+            name = names[0] if len(names := database.names()) == 1 else "study"
         stored = database.find(name)
         if stored is None:
-            names = ", ".join(map(repr, database.names())) or "none"
-            raise InvalidInput(f"There is no study {shown(name)} in {words_of(storage)}; it has: {names}.")
+            listed = ", ".join(map(repr, database.names())) or "none"
+            raise InvalidInput(f"There is no study {shown(name)} in {words_of(storage)}; it has: {listed}.")
         policy, about = loads(stored.policy), stored_facts(stored.about, f"Study {name!r} in {words_of(storage)}")
         return cls(
             policy, goal=check_goal(stored.goal), seed=stored.seed, storage=database, name=name, about=about,

@@ -17,6 +17,7 @@ from ..._utils.checks import integer, number, shown
 from ..._utils.errors import InvalidInput, MissingExtra, NoRegretError, ServiceError, TrialError
 from .. import messages as m
 from .values import plain
+from .words import in_words
 
 try:
     import httpx
@@ -138,7 +139,7 @@ class Session:
         """Returns the error that the library itself would have raised, in the service's words."""
         status = answer.status_code
         try:
-            said = msgspec.json.decode(answer.content, type=m.Problem).error.sentence
+            said = in_words(msgspec.json.decode(answer.content, type=m.Problem).error.sentence)
         except msgspec.DecodeError:
             start = answer.content[:200].decode("utf-8", "replace")
             return ServiceError(

@@ -1,5 +1,9 @@
 """Pictures of studies and of figures. matplotlib is imported when the first one is drawn."""
 
+import sys
+from functools import partial
+
+from ..._utils.public import missing
 from .base import style
 from .contour import contour
 from .figures import panels
@@ -35,3 +39,6 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
+
+
+__getattr__ = partial(missing, "nilregret.plots", sys.modules[__name__], ())

@@ -39,7 +39,7 @@ def scale(axis: ParameterAxis, options: Sequence[Any], **more: Any) -> Axis:
     """Returns the axis of a parameter, with the ticks that a person would write."""
     parameter, name = axis.parameter, axis.name
     if isinstance(parameter, Choice):
-        words = [_cut(str(option)) for option in options]
+        words = [shortened(str(option)) for option in options]
         ticks = [(float(i), word) for i, word in enumerate(words)]
         steep = sum(map(len, words)) > LONG
         return Axis(label=name, limits=(-0.5, len(words) - 0.5), ticks=ticks, grid=False, steep=steep, **more)
@@ -52,7 +52,8 @@ def scale(axis: ParameterAxis, options: Sequence[Any], **more: Any) -> Axis:
     return Axis(label=name, limits=(low, high), **more)
 
 
-def _cut(word: str) -> str:
+def shortened(word: str) -> str:
+    """Returns a word, or its beginning if it is long."""
     return word if len(word) <= MOST_LETTERS else f"{word[: MOST_LETTERS - 1]}…"
 
 

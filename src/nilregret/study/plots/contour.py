@@ -62,7 +62,8 @@ def contour(
     Raises:
         InvalidInput: no trial has been answered, fewer than two parameters vary, or a name is unknown.
     """
-    study, limits = study_of(source), value_range(range)
+    study = study_of(source)
+    limits = value_range(range, study)
     through, word = centre_of(study), reward_label(study, label)
     function = function_of(study)
     drawn = _pairs(study, through, parameters, integer("pairs", pairs, low=1))

@@ -15,9 +15,9 @@ def draw(picture: Picture, path: str | Path | None, *, interactive: bool) -> Any
     Args:
         picture: to draw.
         path: of a PNG, PDF or SVG, or of an HTML page if interactive. None to save nothing.
-        interactive: True for a figure of plotly, False for one of matplotlib.
+        interactive: True for a figure of plotly, False for one of matplotlib unless the path ends in .html.
     """
-    if flag("interactive", interactive):
+    if flag("interactive", interactive) or Path("" if path is None else path).suffix == ".html":
         from .interactive import interactive_figure
 
         return interactive_figure(picture, path)

@@ -19,8 +19,11 @@ from ..study import Study
 from .base import reward_label
 from .drawing import draw
 from .scene import Axis, Line, Mark, Panel, Picture, Points, Words
-from .source import Source, answered_of, best_of, standing, study_of, value_range
+from .source import NO_SINGLE_BEST, Source, answered_of, are_clicks, best_of, standing, study_of, value_range
 from .ticks import fenced, log_ticks, number, padded
+
+EDGE = 0.14  # Room above and below the values, as a share: for the label of the best.
+SHORTEST = 20  # Fewest values of a running mean.
 
 Mask = npt.NDArray[np.bool_]
 
@@ -42,6 +45,11 @@ class History:
         since: number of trials that ended after the last improvement of `best_so_far`.
         gain: expected further gain, or None if it is unknown.
         upward: True if more is better.
+        clicks: True if rewards are 0 or 1.
+        window: number of values of a running mean. It replaces the best so far of clicks, under contexts, and under
+            budgets on average. Else 0.
+        spent: numbers of the trials with constraint values and their means so far, `(k,)` and `(k, m)`, under budgets
+            on average. Else None.
     """
 
     numbers: IndexArray
@@ -55,11 +63,21 @@ class History:
     since: int
     gain: float | None
     upward: bool
+    clicks: bool
+    window: int
+    spent: tuple[IndexArray, Array] | None
 
     @property
     def gaps(self) -> Array:
         """Distance of each value from the best one so far at the end, at least 0, `(n,)`."""
         return np.asarray(np.abs(self.values - self.best_so_far[-1]))
+
+    @property
+    def running(self) -> Array:
+        """Mean of the last `window` values until each one, `(n,)`."""
+        sums, count = np.cumsum(self.values), np.arange(1, len(self.values) + 1)
+        earlier = np.concatenate([np.zeros(min(self.window, len(sums))), sums[: -self.window]])
+        return np.asarray((sums - earlier) / np.minimum(count, self.window))
 
 
 def history(
@@ -75,6 +93,9 @@ def history(
     The title names the best trial, says how long ago the best value improved, and how much more can be
     expected. Far outliers are arrows at the edge. Failed trials are ticks on the axis, and trials that violate
     constraints are crosses.
+
+    For rewards of 0 or 1, under contexts, and under budgets on average, a running mean replaces best and gap. A budget
+    has a panel of its mean constraint values so far.
 
     >>> import nilregret as nr
     >>> result = nr.minimize(lambda x: (x - 0.3) ** 2, nr.Space(x=nr.Float(0, 1)), trials=8, progress=False)
@@ -95,7 +116,7 @@ def history(
         InvalidInput: no trial has been answered.
     """
     study = study_of(source)
-    panels = history_panels(history_of(study), value_range(range), reward_label(study, label))
+    panels = history_panels(history_of(study), value_range(range, study), reward_label(study, label))
     heights = (3.0, 2.0)[: len(panels)]
     picture = Picture(
         panels=panels, heights=heights, size=(7.2, 1.3 + 0.75 * sum(heights)), name=study.name, legend=True
@@ -117,8 +138,8 @@ def history_of(study: Study) -> History:
     better = np.fmax if upward else np.fmin
     best_so_far = better.accumulate(np.where(feasible, values, np.nan))
     last = answered[int(np.nonzero(values == best_so_far[-1])[0][0])] if feasible.any() else None
-    best = best_of(study)
-    one = None if study.policy.context is not None else best  # With contexts there is not one best.
+    clicks, contexts = are_clicks(study), study.policy.context is not None
+    best = None if contexts else best_of(study)
     ended = [trial.number for trial in trials if trial.state != "pending"]
     return History(
         numbers=np.array([trial.number for trial in answered]),
@@ -127,40 +148,54 @@ def history_of(study: Study) -> History:
         failed=[trial.number for trial in trials if trial.state == "failed"],
         best_so_far=best_so_far,
         best=best,
-        words="" if best is None else standing(study, best),
+        words=NO_SINGLE_BEST if contexts else "" if best is None else standing(study, best),
         ended=len(ended),
         since=0 if last is None else sum(n > last.number for n in ended),
-        gain=None if one is None else study.replica.query(partial(expected_gain, best=one)),
+        gain=None if best is None else study.replica.query(partial(expected_gain, best=best)),
         upward=upward,
+        clicks=clicks,
+        window=max(SHORTEST, len(values) // 10) if clicks or contexts or not by_round else 0,
+        spent=None if by_round else _spent(trials),
     )
+
+
+def _spent(trials: Sequence[Trial]) -> tuple[IndexArray, Array] | None:
+    told = [(trial.number, trial.constraints) for trial in trials if trial.constraints is not None]
+    if not told:
+        return None
+    sums = np.cumsum([values for _, values in told], axis=0)
+    return np.array([n for n, _ in told]), sums / np.arange(1, len(told) + 1)[:, None]
 
 
 def history_panels(found: History, limits: tuple[float, float] | None, label: str) -> list[Panel]:
-    """Returns the panel of values, and that of gaps unless all values are one."""
+    """Returns the panel of values, and that of gaps unless all values are one, or that of a budget."""
     end = max(float(found.numbers[-1]), *found.failed, 0.0) + 0.5
     x = Axis(label="trial", limits=(-0.5 - 0.01 * end, end + 0.01 * end), whole=True)
-    gaps = _gaps(found, x)
-    above = x if gaps is None else Axis(limits=x.limits, whole=True)
+    below = _spending(found, x) if found.window else _gaps(found, x)
+    above = x if below is None else Axis(limits=x.limits, whole=True)
     values = Panel(
         marks=_values(found, limits or fenced(found.values, upward=found.upward), end),
         x=above,
-        y=Axis(label=label, limits=padded(limits or fenced(found.values, upward=found.upward), 0.09)),
+        y=Axis(label=label, limits=padded(limits or fenced(found.values, upward=found.upward), EDGE)),
         title=said(found),
     )
-    return [values] if gaps is None else [values, gaps.at(1, 0)]
+    return [values] if below is None else [values, below.at(1, 0)]
 
 
 def said(found: History) -> str:
     """Returns where the study stands, in two lines."""
-    if found.best is None or found.best.reward is None:
-        return f"nothing feasible in {many(found.ended, 'trial')}\nexpected further gain: unknown"
     scale = _scale(found)
+    when = f"last improved {many(found.since, 'trial')} ago" if found.since else "last improved by the last trial"
+    if found.window:
+        mean, last = (number(float(value), scale) for value in (found.values.mean(), found.running[-1]))
+        when = f"mean {mean}, of the last {min(found.window, len(found.values))}: {last}"
+    if found.best is None or found.best.reward is None:
+        if found.words:
+            return f"{found.words}\n{when}"
+        return f"nothing feasible in {many(found.ended, 'trial')}\nexpected further gain: unknown"
     gain = "unknown" if found.gain is None else number(float(f"{found.gain:.2g}"))
-    when = f"{many(found.since, 'trial')} ago" if found.since else "by the last trial"
-    return (
-        f"{found.words}: trial {found.best.number} with {number(found.best.reward, scale)}\n"
-        f"last improved {when}; expected further gain: {gain}"
-    )
+    value = "" if found.clicks else f" with {number(found.best.reward, scale)}"
+    return f"{found.words}: trial {found.best.number}{value}\n{when}; expected further gain: {gain}"
 
 
 def _scale(found: History) -> float | None:
@@ -177,24 +212,23 @@ def _values(found: History, limits: tuple[float, float], end: float) -> list[Mar
     ):  # fmt: skip
         if chosen.any():
             marks.append(_told(found, chosen, found.values, label, shape))
-    ends = padded(limits, 0.09)
+    ends = padded(limits, EDGE)
     for chosen, shape, at in ((found.values < low, "v", ends[0]), (found.values > high, "^", ends[1])):
         if chosen.any():
             worst = found.values[chosen].min() if shape == "v" else found.values[chosen].max()
             name = f"{chosen.sum()} outside, up to {number(float(worst))}"
             marks.append(_told(found, chosen, np.full(len(chosen), at), name, shape))
     name = f"best so far ({best_label('maximize' if found.upward else 'minimize')})"
-    marks.append(
-        Line([*found.numbers, end], np.append(found.best_so_far, found.best_so_far[-1]), "best", name, steps=True)
-    )
+    name, line = (f"mean of the last {found.window}", found.running) if found.window else (name, found.best_so_far)
+    marks.append(Line([*found.numbers, end], np.append(line, line[-1]), "best", name, steps=True))
     if found.failed:  # Ticks along the axis stay readable however many there are.
         marks.append(Points(found.failed, np.full(len(found.failed), ends[0]), "failed", "failed", "|", 10.0))
-    if found.best is not None and found.best.reward is not None:
+    if found.best is not None and found.best.reward is not None and not found.clicks:
         place, value = float(found.best.number), found.best.reward
         marks.append(Points([place], [value], "best", shape="*", size=11.0))
         words = f"trial {found.best.number}: {number(value, _scale(found))}"
-        right = place <= 0.6 * end
-        marks.append(Words(place, value, words, "best", right=right, above=not found.upward))
+        right, above = place <= 0.6 * end, found.upward == (value == found.best_so_far[-1])  # Beyond the line.
+        marks.append(Words(place, value, words, "best", right=right, above=above))
     return marks
 
 
@@ -202,6 +236,16 @@ def _told(found: History, chosen: Mask, heights: Array, label: str, shape: str) 
     hover = [f"trial {n}: {number(v)}" for n, v in zip(found.numbers[chosen], found.values[chosen], strict=True)]
     size = 4.0 if shape == "o" else 6.0
     return Points(found.numbers[chosen], heights[chosen], "observed", label, shape, size, hover=hover)
+
+
+def _spending(found: History, x: Axis) -> Panel | None:
+    """Returns the panel of mean constraint values so far, or None if there is no budget on average."""
+    if found.spent is None or x.limits is None:
+        return None
+    numbers, means = found.spent
+    lines = [Line(numbers, mean, "model", "mean constraint value so far" * (not j)) for j, mean in enumerate(means.T)]
+    kept = Line(x.limits, [0.0, 0.0], "text", "budget: at most 0 on average", 1.0, dashed=True)
+    return Panel(marks=[*lines, kept], x=x, y=Axis(label="constraint"))
 
 
 def _gaps(found: History, x: Axis) -> Panel | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..importance import Importance, Indices
 from ..study import Study
+from .along import shortened
 from .drawing import draw
 from .scene import Axis, Boxes, Line, Mark, Panel, Picture
 from .source import Source, study_of
@@ -63,14 +64,11 @@ def leaders(indices: Indices, names: Sequence[str]) -> str:
     """Returns the parameters that may be the most important one, by the intervals of their total indices."""
     if not indices.leaders:
         return "nothing so far"
-    top, *rest = indices.leaders
+    _, *rest = indices.leaders
     if len(rest) >= MOST_NAMED:
         return "no single parameter"
-    return (
-        f"{names[top]} most"
-        if not rest
-        else " and ".join([", ".join(names[i] for i in [top, *rest[:-1]]), names[rest[-1]]])
-    )
+    short = [shortened(names[i]) for i in indices.leaders]
+    return f"{short[0]} most" if not rest else " and ".join([", ".join(short[:-1]), short[-1]])
 
 
 def _panel(indices: Indices, found: Importance, names: list[tuple[float, str]], title: str) -> Panel:
@@ -85,11 +83,10 @@ def _panel(indices: Indices, found: Importance, names: list[tuple[float, str]], 
     marks: list[Mark] = [
         Boxes(zero, total, rows - THICK, rows + THICK, "model", "with interactions", 0.35, hover=hover),
         Boxes(zero, first, rows - THICK, rows + THICK, "model", "alone", 1.0, hover=hover),
-        Line(
-            np.column_stack([low, high, np.full(len(rows), np.nan)]).ravel(), np.repeat(rows, 3), "text",
-            "90% interval of the total", 1.2,
-        ),
-    ]  # fmt: skip
+    ]
+    if total.any():  # Where nothing varies, an interval would say that something may.
+        ends = np.column_stack([low, high, np.full(len(rows), np.nan)]).ravel()
+        marks.append(Line(ends, np.repeat(rows, 3), "text", "90% interval of the total", 1.2))
     share = [(tick, f"{tick:.0%}") for tick in (0.0, 0.25, 0.5, 0.75, 1.0)]
     ticks = names or [(row, "") for row in rows.tolist()]
     limits = (-0.6, len(rows) - 0.4)

@@ -71,12 +71,16 @@ def save(figure: Figure, path: str | Path | None, *, dpi: float = 200) -> None:
     """Saves a picture in the format that the ending of the path names. The file holds no date."""
     if path is None:
         return
-    ending = Path(path).suffix.lower()
-    known = figure.canvas.get_supported_filetypes()
-    if ending[1:] not in known:
-        raise InvalidInput(f"`path` is {shown(str(path))}: its ending names the format, such as .pdf, .svg or .png.")
+    check_ending(figure, path)
     with paper_style():
-        figure.savefig(path, dpi=dpi, metadata=DATES.get(ending))
+        figure.savefig(path, dpi=dpi, metadata=DATES.get(Path(path).suffix.lower()))
+
+
+def check_ending(figure: Figure, path: str | Path) -> None:
+    """Raises `InvalidInput` unless the ending of a path is a format, or missing."""
+    ending = Path(path).suffix.lower()
+    if ending and ending[1:] not in figure.canvas.get_supported_filetypes():
+        raise InvalidInput(f"`path` is {shown(str(path))}: its ending names the format, such as .pdf, .svg or .png.")
 
 
 def color_of(i: int) -> str:
@@ -94,6 +98,7 @@ def draw_lines(ax: Axes, lines: Sequence[Line], place: dict[str, int], *, step: 
         i = place[line.name]
         color, dash = color_of(i), DASHES[i % len(DASHES)]
         style: dict[str, Any] = {"color": color, "ls": dash, "lw": 1.4, "label": line.name}
+        style |= {"marker": "o", "ms": 4} if len(line.x) == 1 else {}
         drawn += ax.plot(line.x, line.y, drawstyle="steps-post" if step else "default", **style)
         if line.band is not None:
             ax.fill_between(line.x, *line.band, color=color, alpha=0.15, lw=0, step="post" if step else None)
@@ -114,7 +119,9 @@ def name_lines(figure: Figure, panels: Sequence[tuple[Axes, Sequence[Line2D]]], 
 
 def legend_columns(names: Sequence[str], width: float) -> int:
     """Returns the number of columns of a legend that is as wide as the picture, inches."""
-    return max(1, min(len(names), int(width / (HANDLE + LETTER * max(map(len, names))))))
+    wide = [HANDLE + LETTER * len(name) for name in names]
+    fits = (n for n in range(len(wide), 1, -1) if sum(map(max, np.array_split(wide, n))) <= width)
+    return next(fits, 1)
 
 
 def label_ends(figure: Figure, panels: Sequence[tuple[Axes, Sequence[Line2D]]]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._utils.errors import InvalidInput
+from ..importance import LITTLE
 from ..study import Study
 from .base import reward_label
 from .drawing import draw
@@ -49,7 +50,8 @@ def overview(
     Raises:
         InvalidInput: no trial has been answered.
     """
-    study, limits = study_of(source), value_range(range)
+    study = study_of(source)
+    limits = value_range(range, study)
     word = reward_label(study, label)
     above = history_panels(history_of(study), limits, word)
     beside, names = _importance(study)
@@ -74,7 +76,8 @@ def _importance(study: Study) -> tuple[list[Panel], list[str] | None]:
     except InvalidInput:
         return [], None
     panel, _ = importance_panels(found, study)
-    said = found.certainty.replace("; ", "\n")
+    so_far = " so far" if found.explained < LITTLE else ""
+    said = f"trials determine {found.explained:.0%}{so_far}"
     return [replace(panel, title=f"{panel.title}\n{said}")], [found.names[i] for i in found.order]
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._utils.checks import Array
+from ..._utils.checks import Array, many
 from ...domains.parameters import Choice, Int
 from ...storage.record import Trial
 from ..axes import Axis as ParameterAxis
 from ..axes import axes as axes_of
 from ..axes import value_at
+from ..best import without_violation
 from ..study import Study
 from .along import is_active, places
 from .base import reward_label
@@ -65,14 +66,15 @@ def parallel(
     axes = chosen_axes(axes_of(study.policy.domain), parameters)
     trials = answered_of(study)
     told = np.array([trial.reward for trial in trials], dtype=np.float64)
-    limits = value_range(range) or fenced(told, upward=study.goal == "maximize")
+    limits = value_range(range, study) or fenced(told, upward=study.goal == "maximize")
     heights = np.column_stack([*(_heights(study, trials, axis) for axis in axes), _share(told, limits)])
     best = best_tenth(study, trials)
+    ties = " with ties" if len(best) > _tenth(trials) else ""
     names = [axis.name for axis in axes] + [reward_label(study, label)]
     ticks = [_ticks(axis) for axis in axes] + [_share_ticks(limits)]
     marks = _frame(ticks, off=bool((heights == OFF).any())) + _lines(trials, heights, best)
     panel = Panel(
-        marks=marks, framed=False, title=f"best tenth: {len(best)} of {len(trials)} trials",
+        marks=marks, framed=False, title=f"best tenth{ties}: {len(best)} of {many(len(trials), 'trial')}",
         x=Axis(limits=(-0.35, len(names) - 0.5), ticks=[(float(i), name) for i, name in enumerate(names)], grid=False,
                steep=sum(map(len, names)) > 12 * len(names)),
         y=Axis(limits=(OFF - 0.06, 1.06), ticks=[], grid=False),
@@ -83,11 +85,17 @@ def parallel(
 
 
 def best_tenth(study: Study, trials: Sequence[Trial]) -> list[int]:
-    """Returns the places of the best tenth of answered trials, at least one, the best first."""
+    """Returns the places of the best tenth of answered trials with ties, at least one, the best first."""
     sign = -1.0 if study.goal == "maximize" else 1.0
-    feasible = [i for i, trial in enumerate(trials) if trial.feasible is not False]
-    ranked = sorted(feasible, key=lambda i: sign * (trials[i].reward or 0.0))
-    return ranked[: max(round(BEST * len(trials)), 1)]
+    feasible = {trial.number for trial in without_violation(study.policy, trials)}
+    losses = {i: sign * (trial.reward or 0.0) for i, trial in enumerate(trials) if trial.number in feasible}
+    ranked = sorted(losses, key=lambda i: losses[i])
+    least = ranked[: _tenth(trials)]
+    return [i for i in ranked if losses[i] <= losses[least[-1]]]
+
+
+def _tenth(trials: Sequence[Trial]) -> int:
+    return max(round(BEST * len(trials)), 1)
 
 
 def _heights(study: Study, trials: Sequence[Trial], axis: ParameterAxis) -> Array:

@@ -15,11 +15,12 @@ from ...domains.parameters import Choice, Float
 from ...policy.policy import Policy
 from ...storage.record import Trial
 from ..axes import Axis, axes, line_through, value_at
+from ..formatting import figure
 from ..posterior_band import PosteriorBand
 from ..study import Study
 from .base import BEST, MODEL, OBSERVED, new_figure, reward_label
 from .lines import inches, paper_style, save
-from .source import Source, study_of
+from .source import Source, are_clicks, context_named, study_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 POINTS = 201
 BAND_LABELS = {"proved": "confidence bounds", "policy": "bounds of the policy", "deviations": "mean ± 2 std"}
 FEW_ARMS = 40  # So many arms of a line are drawn as bars.
+FEW_NAMED = 8  # So many arms have their parameters below them.
 MOST_ARMS = 60  # Arms of several dimensions that are drawn, the best ones.
 
 
@@ -81,6 +83,8 @@ def posterior(
         ax.set(ylabel=label or (limit if channel else reward_label(study, None)))
         if channel:
             ax.axhline(0.0, color="0.5", lw=0.8)
+        if context is not None:
+            ax.set_title(f"under {context_named(study, context)}", loc="left")
         ax.grid(alpha=0.25, lw=0.5)
         figure.legend(loc="outside lower center", ncols=3, frameon=False)
         save(figure, path)
@@ -93,6 +97,19 @@ class _Seen(NamedTuple):
     study: Study
     context: Any
     channel: int
+
+    @property
+    def clicks(self) -> bool:
+        """True for the rate of clicks."""
+        return not self.channel and are_clicks(self.study)
+
+    def band(self, points: Array) -> PosteriorBand:
+        """Returns the posterior at points `(n, d)`. Rates of clicks are within [0, 1]."""
+        found = self.study.band(points, context=self.context, channel=self.channel)
+        if not self.clicks:
+            return found
+        mean, lower, upper = (np.clip(part, 0.0, 1.0) for part in found[:3])
+        return PosteriorBand(mean, lower, upper, found.band)
 
     def told(self) -> tuple[list[Trial], Array]:
         """Returns the answered trials under the context, and their values, `(n,)`."""
@@ -110,10 +127,10 @@ class _Seen(NamedTuple):
 
 def _draw_line(ax: Axes, seen: _Seen, axis: Axis) -> None:
     """Adds mean, band and values along the only axis of a domain."""
-    study, domain = seen.study, seen.study.policy.domain
+    domain = seen.study.policy.domain
     start = domain.points[0] if isinstance(domain, Arms) else 0.5 * (domain.lower + domain.upper)
     values, points = line_through(domain, start, axis, count=POINTS)
-    shown = study.band(points, context=seen.context, channel=seen.channel)
+    shown = seen.band(points)
     trials, told = seen.told()
     at = [value_at(domain, trial.point, axis) for trial in trials]
     choice = isinstance(axis.parameter, Choice)
@@ -128,14 +145,15 @@ def _draw_line(ax: Axes, seen: _Seen, axis: Axis) -> None:
         ax.set_xticks(xs, [str(value) for value in values])
     elif getattr(axis.parameter, "log", False):
         ax.set_xscale("log")
-    _mark_best(ax, seen, trials, [values.index(x) for x in at] if choice else at, told)
+    places = [values.index(x) for x in at] if choice else at
+    _mark_best(ax, seen, trials, places, np.interp(places, xs, shown.mean) if seen.clicks else told)
     ax.set(xlabel=axis.name)
 
 
 def _draw_arms(ax: Axes, seen: _Seen, points: Array) -> None:
     """Adds mean, band and values of the best arms, in the order of their means."""
     study = seen.study
-    shown = study.band(points, context=seen.context, channel=seen.channel)
+    shown = seen.band(points)
     falls = study.goal == "maximize" and not seen.channel
     order = np.argsort(-shown.mean if falls else shown.mean, kind="stable")[:MOST_ARMS]
     place = {int(arm): float(i) for i, arm in enumerate(order)}
@@ -145,9 +163,19 @@ def _draw_arms(ax: Axes, seen: _Seen, points: Array) -> None:
     inside = [i for i, trial in enumerate(trials) if trial.arm in place]
     at = [place[trials[i].arm or 0] for i in inside]
     ax.plot(at, told[inside], "o", ms=3.5, color=OBSERVED, label="observed")
-    _mark_best(ax, seen, [trials[i] for i in inside], at, told[inside])
-    every = 1 + len(order) // 20
-    ax.set_xticks(np.arange(0, len(order), every), [str(arm) for arm in order[::every]])
+    _mark_best(
+        ax,
+        seen,
+        [trials[i] for i in inside],
+        at,
+        np.interp(at, np.arange(len(order)), kept.mean) if seen.clicks else told[inside],
+    )
+    every, space = 1 + len(order) // 20, cast(Arms, study.policy.domain).space
+    if space is not None and len(order) <= FEW_NAMED:
+        labels = ["\n".join(map(figure, space.decode(points[arm]).values())) for arm in order]
+        ax.set_xticks(np.arange(len(order)), labels)
+    else:
+        ax.set_xticks(np.arange(0, len(order), every), [str(arm) for arm in order[::every]])
     ax.set(xlabel="arm, in the order of the means" + (f" (best {len(order)})" if len(order) < len(shown.mean) else ""))
 
 

@@ -13,18 +13,19 @@ from ..._utils.checks import Array, many
 from ..._utils.errors import InvalidInput
 from ..study import Study
 from .base import BEST, FAILED, MODEL, OBSERVED, new_figure, reward_label
+from .source import Source, study_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def changes(
-    study: Study, path: str | Path, *, known: Sequence[int] = (), label: str | None = None, unit: str = "trial"
+    source: Source, path: str | Path, *, known: Sequence[int] = (), label: str | None = None, unit: str = "trial"
 ) -> None:
     """Saves a picture of a study whose reward function changes: points played, rewards, and restarts.
 
     Args:
-        study: with at least one answered trial, on a domain of one dimension.
+        source: a study or a result with at least one answered trial, on a domain of one dimension.
         path: of the PNG.
         known: rounds at which the reward function did change, if they are known, as in a simulation.
         label: of the rewards (see `tuning`).
@@ -33,6 +34,7 @@ def changes(
     Raises:
         InvalidInput: no trial has been answered, or the domain has several dimensions.
     """
+    study = study_of(source)
     name, values = _played(study)
     restarts, trials = study.restarts, study.trials
     answered = [trial for trial in trials if trial.reward is not None]
@@ -50,11 +52,11 @@ def changes(
     figure.savefig(path, dpi=110)
 
 
-def evidence(study: Study, path: str | Path, *, known: Sequence[int] = (), unit: str = "trial") -> None:
+def evidence(source: Source, path: str | Path, *, known: Sequence[int] = (), unit: str = "trial") -> None:
     """Saves a picture of the evidence for a change after each answer, with its threshold.
 
     Args:
-        study: of a policy that computes evidence (`memory="adaptive"`), with at least one answer.
+        source: a study or a result of a policy that computes evidence (`memory="adaptive"`), with at least one answer.
         path: of the PNG.
         known: rounds at which the reward function did change, if they are known, as in a simulation.
         unit: name of a round, such as "hour".
@@ -62,6 +64,7 @@ def evidence(study: Study, path: str | Path, *, known: Sequence[int] = (), unit:
     Raises:
         InvalidInput: there is no evidence to draw.
     """
+    study = study_of(source)
     found, restarts = study.evidence, study.restarts
     if found is None or not len(found.trials):
         raise InvalidInput(

@@ -83,7 +83,8 @@ def compare(
             _limit(axes[1], differences)
         for ax in axes:
             ax.grid(alpha=0.25, lw=0.5)
-        axes[-1].set(xlabel="trials", xlim=(1.0, max(line.x[-1] for line in lines)))
+        last = max(line.x[-1] for line in lines)
+        axes[-1].set(xlabel="trials", xlim=(1.0, last) if last > 1.0 else (0.5, 1.5))
         axes[-1].xaxis.get_major_locator().set_params(nbins=6, integer=True)
         name_lines(figure, panels, direct=True)
         save(figure, path)

@@ -23,7 +23,7 @@ from .along import MOST_OPTIONS, Seen, contexts_of, edges, faded, is_active, pla
 from .base import reward_label
 from .drawing import draw
 from .scene import Axis, Band, Boxes, Line, Mark, Panel, Picture, Points
-from .source import Source, centre_of, chosen_axes, function_of, introduced, study_of, value_range
+from .source import Source, centre_of, chosen_axes, function_of, introduced, standing, study_of, value_range
 from .ticks import fenced, number, padded
 
 IN_A_ROW = 3
@@ -96,7 +96,8 @@ def slices(
     Raises:
         InvalidInput: no trial has been answered, the policy has no posterior, or a name is unknown.
     """
-    study, limits = study_of(source), value_range(range)
+    study = study_of(source)
+    limits = value_range(range, study)
     through = centre_of(study)
     found = slices_of(study, through, parameters)
     panels = slice_panels(found, study, through, limits, reward_label(study, label))
@@ -201,10 +202,11 @@ def slice_panels(
     room = padded(limits) if limits else padded(fenced(told, upward=study.goal == "maximize"), 0.15)
     low, high = limits or (-np.inf, np.inf)
     feasible = {trial.number for trial in without_violation(study.policy, study.trials)}
+    called = standing(study, through) if study.policy.context is None else f"trial {through.number}"
     panels = []
     for i, one in enumerate(found):
         x = scale(one.axis, one.values)
-        marks = _model(one, low, high) + _trials(one, room, through, feasible)
+        marks = _model(one, low, high) + _trials(one, room, through, called, feasible)
         note = f"best {len(one.values)} of {len(one.values) + one.left_out}" if one.left_out else ""
         y = Axis(label="" if i % IN_A_ROW else label, limits=room)
         panels.append(Panel(marks=marks, x=x, y=y, title=note))
@@ -236,7 +238,9 @@ def _model(one: Slice, low: float, high: float) -> list[Mark]:
     return marks
 
 
-def _trials(one: Slice, room: tuple[float, float], through: Trial, feasible: set[int]) -> list[Mark]:
+def _trials(
+    one: Slice, room: tuple[float, float], through: Trial, called: str, feasible: set[int]
+) -> list[Mark]:  # fmt: skip
     """Returns all trials, faded by their distance from the slice. Outliers are at the edge."""
     seen = one.seen
     x, told = places(one.axis, seen.values[0], one.values), [trial.reward or 0.0 for trial in seen.trials]
@@ -256,5 +260,5 @@ def _trials(one: Slice, room: tuple[float, float], through: Trial, feasible: set
             marks.append(Points(x[chosen], heights[chosen], "text", label, shape, 4.0, opacity[chosen], words))
     mine = [i for i, trial in enumerate(seen.trials) if trial.number == through.number]
     if mine and np.isfinite(x[mine[0]]) and through.reward is not None:
-        marks.append(Points(x[mine], [through.reward], "best", "best", "*", 10.0))
+        marks.append(Points(x[mine], [through.reward], "best", called, "*", 10.0))
     return marks

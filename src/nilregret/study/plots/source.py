@@ -8,14 +8,17 @@ from typing import Protocol
 
 import numpy as np
 
-from ..._utils.checks import many, shown
+from ..._utils.checks import Array, many, shown
 from ..._utils.errors import InvalidInput, TrialError
+from ...domains.domain import Space
 from ...storage.record import Trial
 from ..axes import Axis as ParameterAxis
 from ..best import closest_of, is_noisy, told_best, without_violation
-from ..direction import best_label
+from ..direction import best_label, on_average
 from ..function import Function
 from ..study import Study
+
+NO_SINGLE_BEST = "Each context has a best of its own"
 
 
 class HasStudy(Protocol):
@@ -41,14 +44,21 @@ def study_of(source: Source) -> Study:
     return study
 
 
-def value_range(given: tuple[float, float] | None) -> tuple[float, float] | None:
-    """Returns the range of values that was given, or None.
+def are_clicks(study: Study) -> bool:
+    """Returns whether the rewards are 0 or 1 by chance: the policy says so, or they differ at one point."""
+    told = {trial.reward for trial in study.trials if trial.reward is not None}
+    span = getattr(getattr(study.policy, "objective", None), "span", None)
+    return told <= {0.0, 1.0} and (span == (0.0, 1.0) or is_noisy(study.trials))
+
+
+def value_range(given: tuple[float, float] | None, study: Study) -> tuple[float, float] | None:
+    """Returns the range of values that was given, (0, 1) for clicks, or None.
 
     Raises:
         InvalidInput: it is no pair of numbers of which the first is lower.
     """
     if given is None:
-        return None
+        return (0.0, 1.0) if are_clicks(study) else None
     try:
         low, high = (float(end) for end in given)
     except (TypeError, ValueError):
@@ -68,7 +78,7 @@ def function_of(study: Study) -> Function:
 
 
 def best_of(study: Study) -> Trial | None:
-    """Returns the trial with the best value told, or the recommended one if noise was told or seen.
+    """Returns the trial with the best value told, or the recommended one under noise, or budgets on average.
 
     Returns:
         None if no trial is feasible.
@@ -78,7 +88,7 @@ def best_of(study: Study) -> Trial | None:
     """
     answered = answered_of(study)
     best = told_best(without_violation(study.policy, answered), study.goal)
-    if best is not None and is_noisy(answered):
+    if best is not None and (_is_noisy(study) or on_average(study.policy)):
         try:
             return study.best()
         except TrialError:  # Its posterior begins after the last restart, without an answer so far.
@@ -86,12 +96,16 @@ def best_of(study: Study) -> Trial | None:
     return best
 
 
+def _is_noisy(study: Study) -> bool:
+    return is_noisy(study.trials) or are_clicks(study)
+
+
 def standing(study: Study, trial: Trial) -> str:
     """Returns what a trial of `centre_of` is, in words: recommended, or the highest or lowest told, or the closest."""
     best = told_best(without_violation(study.policy, study.trials), study.goal)
     if best is None:
         return "closest to feasible"
-    return best_label(study.goal) if trial.number == best.number and not is_noisy(study.trials) else "recommended"
+    return best_label(study.goal) if trial.number == best.number and not _is_noisy(study) else "recommended"
 
 
 def centre_of(study: Study) -> Trial:
@@ -121,16 +135,30 @@ def answered_of(study: Study) -> list[Trial]:
 
 
 def introduced(study: Study, trial: Trial) -> str:
-    """Returns number, standing and point of a trial of `centre_of` in words."""
+    """Returns number, standing and point of a trial of `centre_of` in words. Under contexts no single one is best."""
+    if study.policy.context is not None:
+        return f"trial {trial.number}, {named(trial)}. {NO_SINGLE_BEST}"
     return f"trial {trial.number} ({standing(study, trial)}), {named(trial)}"
 
 
 def named(trial: Trial) -> str:
     """Returns the point of a trial in words, with its context."""
-    context = "" if trial.context is None else f" under context {_short(trial.context)}"
-    if trial.parameters is None:
-        return f"point {_short(trial.point)}{context}"
-    return ", ".join(f"{name}={_short(value)}" for name, value in trial.parameters.items()) + context
+    context = "" if trial.context is None else f" under {_listed(trial.context_parameters, 'context', trial.context)}"
+    return _listed(trial.parameters, "point", trial.point) + context
+
+
+def context_named(study: Study, context: object) -> str:
+    """Returns a context in words, given by names or as a row."""
+    domain, row = study.policy.context, study.inputs.context(context)
+    space = domain if isinstance(domain, Space) else getattr(domain, "space", None)
+    return "" if row is None else _listed(None if space is None else space.decode(row), "context", row)
+
+
+def _listed(parameters: dict[str, object] | None, word: str, row: Array) -> str:
+    """Returns parameters by name, or coordinates after a word."""
+    if parameters is None:
+        return f"{word} {_short(row)}"
+    return ", ".join(f"{name}={_short(value)}" for name, value in parameters.items())
 
 
 def _short(value: object) -> str:

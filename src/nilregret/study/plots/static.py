@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .base import Theme, new_figure, theme
+from .lines import check_ending, legend_columns
 from .scene import FEWEST, LETTERS, Axis, Band, Boxes, Heat, Line, Panel, Picture, Points, Words
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SMALL, DPI = 8.0, 150
+MOST_COLUMNS = 5  # Of a legend.
 TICK_LETTERS = 13.0  # Of the name of a place on an inch.
 BESIDE = 0.6  # Inches of a panel beside its axes.
 
@@ -42,10 +44,11 @@ def static_figure(picture: Picture, path: str | Path | None) -> Figure:
             for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
                 named.setdefault(label, handle)
         figure.legend(
-            list(named.values()), list(named), loc="outside lower center", ncols=5, fontsize=SMALL, frameon=False,
-            labelcolor=look.text,
+            list(named.values()), list(named), loc="outside lower center", fontsize=SMALL, frameon=False,
+            labelcolor=look.text, ncols=min(legend_columns(list(named), picture.size[0]), MOST_COLUMNS),
         )  # fmt: skip
     if path is not None:
+        check_ending(figure, path)
         figure.savefig(path, dpi=DPI, facecolor=look.surface)
     return figure
 
@@ -56,7 +59,7 @@ def _beside(picture: Picture) -> float:
     for panel in picture.panels:
         letters = max((len(line) for _, words in panel.y.ticks or () for line in words.split("\n")), default=0)
         names[panel.column] = max(names[panel.column], letters / TICK_LETTERS)
-    return sum(names.values()) + BESIDE * len(names)
+    return sum(names.values()) + BESIDE * len({panel.column for panel in picture.panels})
 
 
 def _wrapped(title: str, inches: float) -> str:

@@ -15,7 +15,7 @@ from ...storage.record import Trial
 from ..study import Study
 from .base import BEST, FAILED, MODEL, OBSERVED, new_figure
 from .lines import paper_style, save
-from .source import Source, best_of, standing, study_of
+from .source import NO_SINGLE_BEST, Source, best_of, standing, study_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +66,8 @@ def timeline(source: Source, path: str | Path | None = None, *, width: float = 7
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
         together = f"up to {rows} at once" if rows > 1 else "one after another"
-        ax.set_title(f"{study.name}: {many(len(trials), 'trial')}, {together}", loc="left")
+        title = f"{study.name}: {many(len(trials), 'trial')}, {together}"
+        ax.set_title(title if study.policy.context is None else f"{title}. {NO_SINGLE_BEST}", loc="left")
         ax.grid(axis="x", alpha=0.25, lw=0.5)
         figure.legend(loc="outside lower center", ncols=5, frameon=False)
         save(figure, path)
@@ -76,7 +77,8 @@ def timeline(source: Source, path: str | Path | None = None, *, width: float = 7
 def _draw_bars(ax: Axes, study: Study, spans: Array, lanes: IndexArray, *, thick: float, width: float) -> str:
     """Adds a bar for each trial to a picture of a width in inches, and returns the name of the unit of time."""
     trials = study.trials
-    leader = best_of(study) if any(trial.reward is not None for trial in trials) else None
+    answered = any(trial.reward is not None for trial in trials)
+    leader = best_of(study) if answered and study.policy.context is None else None
     best = None if leader is None else leader.number
     name, unit = _unit(float(np.ptp(spans)))
     starts, ends = ((spans - spans.min()) / unit).T
