@@ -30,7 +30,7 @@ SHOTS = {  # picture: address, part of the page (or nothing for what is on the s
     "dashboard-beliefs": ("/studies/oven/explore", "#beliefs", 1000, 800, "light"),
     "dashboard-changes": ("/studies/shop/health", "#changes", 1000, 800, "light"),
     "dashboard-budget": ("/studies/router/health", "#budgets", 1000, 800, "light"),
-    "dashboard-compare": ("/compare?study=oven&study=router", "", 1000, 800, "light"),
+    "dashboard-compare": ("/compare?study=shop&study=router", "", 1000, 800, "light"),
     "dashboard-act": ("/studies/oven/actions/add", "", 1000, 700, "light"),
     "dashboard-why": ("/studies/router/trials/40", "", 1000, 800, "light"),
     "dashboard-dark": ("/studies/shop", "", 1000, 880, "dark"),

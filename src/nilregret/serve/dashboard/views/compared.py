@@ -147,9 +147,10 @@ def _history(studies: Sequence[StudyFacts]) -> Picture:
     rows = spread_evenly(longest, ROWS)
     values = zip(*(_at(each.best, rows).tolist() for each in studies), strict=True)
     told = [(int(i) + 1, *each) for i, each in zip(rows, values, strict=True)]
+    best, word = ("highest", "reward") if studies[0].goal == "maximize" else ("lowest", "loss")
     return lines_picture(
-        title, f"The best reward told so far, by number of answers. {_leader(studies)}", x=axis(PLACE),
-        y=axis("reward" if studies[0].goal == "maximize" else "loss"), layers=[layer(kept + 1.0, *lines)],
+        title, f"The {best} {word} told so far, by number of answers. {_leader(studies)}", x=axis(PLACE),
+        y=axis(word), layers=[layer(kept + 1.0, *lines)],
         table=table([PLACE, *(each.name for each in studies)], told),
     )  # fmt: skip
 
