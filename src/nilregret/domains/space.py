@@ -51,7 +51,7 @@ def _named_arms(given: object) -> str:
     names = [name for name in given if isinstance(name, str)] if isinstance(given, list | tuple | dict) else []
     if not names:
         return ""
-    options = ", ".join(map(repr, names[:MOST_SAID])) + ", ..." * (len(names) > MOST_SAID)
+    options = ", ".join(map(shown, names[:MOST_SAID])) + ", ..." * (len(names) > MOST_SAID)
     return f"Arms with names are the options of a choice: nr.Space(arm=nr.Choice({options})).grid()."
 
 
