@@ -30,15 +30,15 @@ def delays(study: Study, *, now: float) -> dict[str, Any]:
     trials = study.trials[: len(study.trials)]
     pending = [trial for trial in trials if trial.state == "pending"]
     abandoned = [trial for trial in trials if trial.state == "abandoned"]
-    rule = Rule.of(dict(study.about))
+    rule, counts = Rule.of(dict(study.about)), study.policy.pending.counts
     # A reward or failure that the service has set at the deadline is not an answer.
-    silent = {trial.number for trial in trials if rule.on_deadline in ("reward", "fail") and trial.late}
+    silent = {trial.number for trial in trials if trial.late} if rule.on_deadline in ("reward", "fail") else set()
     waited = [each for each in zip(*answer_delays(trials), strict=True) if each[0].number not in silent]
     late = [(trial, int(count)) for trial, count, _ in waited if count > 0 or trial.late]
     came, seconds = [each[0] for each in waited], np.array([max(0.0, each[2]) for each in waited])
     too_late = {
         trial.number for trial, count in late
-        if trial.state == "observed" and not study.policy.pending.counts(trial, lambda count=count: count)  # type: ignore[misc]
+        if trial.state == "observed" and not counts(trial, lambda count=count: count)  # type: ignore[misc]
     }  # fmt: skip
     return {
         "pending": [_row(trial, now) for trial in pending[:LISTED]], "pending_count": len(pending),
