@@ -4,7 +4,7 @@ window.addEventListener("DOMContentLoaded", () => {
     if (block.scrollWidth > block.clientWidth) block.tabIndex = 0;
   });
   document.querySelectorAll("article img").forEach((picture) => { // opens at full size
-    if (picture.closest("a")) return;
+    if (picture.closest("a, .sphx-glr-thumbcontainer")) return;
     const link = document.createElement("a");
     link.href = picture.src;
     link.className = ["only-light", "only-dark"].filter((name) => picture.classList.contains(name)).join(" ");

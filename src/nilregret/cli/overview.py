@@ -80,7 +80,7 @@ def _told(study: Study, trials: Sequence[Trial]) -> tuple[list[float], list[floa
 
 
 def _model(study: Study) -> dict[str, Any]:
-    """Returns the best value told, the gain to expect of one more trial, and the total index of each parameter.
+    """Returns the best value told, the gain to expect over the recommended trial, and the total index of each parameter.
 
     Each is None where it is not known. The index is None, too, where it takes long.
     """
@@ -216,7 +216,7 @@ def _model_facts(summary: dict[str, Any]) -> list[tuple[str, object]]:
     found: list[tuple[str, object]] = []
     if summary["expected_gain"] is not None:
         gain = float(f"{summary['expected_gain']:.2g}")
-        found.append(("further gain", f"{figure(gain)} expected of one more trial"))
+        found.append(("further gain", f"{figure(gain)} expected over the recommended trial"))
     if summary["importance"]:
         first = list(summary["importance"].items())[:MOST_NAMED]
         found.append(("importance", ", ".join(f"{name} {total:.0%}" for name, total in first)))
