@@ -80,7 +80,7 @@ def _told(study: Study, trials: Sequence[Trial]) -> tuple[list[float], list[floa
 
 
 def _model(study: Study) -> dict[str, Any]:
-    """Returns the best value told, the gain to expect over the recommended trial, and the total index of each parameter.
+    """Returns the best value told, the gain to expect, and the total index of each parameter.
 
     Each is None where it is not known. The index is None, too, where it takes long.
     """
