@@ -236,6 +236,17 @@ def receiver():
     server.server_close()
 
 
+def look_and_send(client, hook):
+    """Looks at the open studies once, and waits until what was found is sent."""
+
+    async def looked():
+        sender = client.service.sender(hook)
+        await sender.look()
+        await sender.drain()
+
+    client.run(looked())
+
+
 def failing_study(client):
     client.put(AT, {"policy": plain(POLICY)})
     for _ in range(3):
@@ -312,13 +323,7 @@ def test_an_error_of_any_class_is_an_attempt(receiver, monkeypatch):
     hook = Webhook(f"http://127.0.0.1:{receiver.server_port}", SECRET)
     with Client(MemoryStorage()) as client:
         failing_study(client)
-        sender = client.service.sender(hook)
-
-        async def looked():
-            await sender.look()
-            await sender.drain()
-
-        client.run(looked())
+        look_and_send(client, hook)
     assert len(receiver.got) == 1
 
 
@@ -409,13 +414,7 @@ def test_an_error_in_one_study_stops_no_other(receiver, monkeypatch, caplog):
         assert status == 200
         assert b'nilregret_signal{kind="failing",study="shop",tenant="default"} 1.0' in said
         assert b'nilregret_signal{kind="failing",study="ill"' not in said
-        sender = client.service.sender(hook)
-
-        async def looked():
-            await sender.look()
-            await sender.drain()
-
-        client.run(looked())
+        look_and_send(client, hook)
         assert len(receiver.got) == 1
         said = client.get("/metrics")[1].decode()
         assert re.search(r'nilregret_process_study_errors_total{study="ill",tenant="default"} [1-9]', said)
