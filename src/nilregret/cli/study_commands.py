@@ -79,7 +79,7 @@ def _from_optuna(storage: str, study: str, url: str, name: str) -> Study:
     from sqlalchemy.exc import SQLAlchemyError
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    url = url if "://" in url else f"sqlite:///{url}"
+    url = url_of(url)
     path = url.removeprefix("sqlite:///")
     if path != url and not Path(path).exists():  # Optuna would create the file.
         raise InvalidInput(f"There is no file {path!r}.")
