@@ -20,7 +20,6 @@ from nilregret.serve.dashboard.views.maps import spread_map
 from nilregret.serve.dashboard.views.pictures import (
     many,
     measured,
-    running_mean,
     short,
     spread_evenly,
     thinned,
@@ -37,6 +36,7 @@ from nilregret.serve.deadlines import Rule
 from nilregret.serve.study_notes import NONE, StudyNotes
 from nilregret.storage import MemoryStorage
 from nilregret.storage.sql import SqlStorage
+from nilregret.study.curves import running_mean
 from nilregret.study.formatting import duration
 
 from .dashboard import KERNEL, KINDS, arms, hill, noise, play, studies

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray, many
 from ...storage.record import Trial
+from ..curves import running_mean
 from ..direction import best_label, on_average
 from ..function import expected_gain
 from ..study import Study
@@ -75,9 +76,7 @@ class History:
     @property
     def running(self) -> Array:
         """Mean of the last `window` values until each one, `(n,)`."""
-        sums, count = np.cumsum(self.values), np.arange(1, len(self.values) + 1)
-        earlier = np.concatenate([np.zeros(min(self.window, len(sums))), sums[: -self.window]])
-        return np.asarray((sums - earlier) / np.minimum(count, self.window))
+        return running_mean(self.values, self.window)
 
 
 def history(

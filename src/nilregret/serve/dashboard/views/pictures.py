@@ -124,26 +124,6 @@ def spread_evenly(count: int, most: int) -> IndexArray:
     return np.unique(np.linspace(0, count - 1, most).round().astype(np.intp))
 
 
-def running_mean(values: Array, window: int, times: Array | None = None) -> Array:
-    """Returns the mean of the last `window` values, and of fewer at the beginning, `(n,)`.
-
-    Args:
-        values: `(n,)`.
-        window: number of values.
-        times: weight of each value, `(n,)`. The default is 1.
-    """
-    if times is None or not (times > 1.0).any():
-        total = np.concatenate([[0.0], np.cumsum(values)])
-        ends = np.arange(1, len(values) + 1)
-        starts = np.maximum(ends - window, 0)
-        return np.asarray((total[ends] - total[starts]) / (ends - starts))
-    counts = np.concatenate([[0.0], np.cumsum(times)])
-    total = np.concatenate([[0.0], np.cumsum(values * times)])
-    # A window may begin within a run, whose plays all count as the mean of the run.
-    since = np.maximum(counts[1:] - window, 0.0)
-    return np.asarray((total[1:] - np.interp(since, counts, total)) / (counts[1:] - since))
-
-
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> dict[str, Any]:
     """Returns the numbers of a picture as a table of text."""
     return {"head": list(head), "rows": [[short(value) for value in row] for row in rows]}

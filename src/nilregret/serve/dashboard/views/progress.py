@@ -10,6 +10,7 @@ import numpy as np
 from ...._utils.checks import Array, IndexArray
 from ....policy.policy import Policy
 from ....storage.record import Trial
+from ....study.curves import running_mean
 from ....study.direction import best_label, on_average
 from ....study.study import Study
 from .pictures import (
@@ -23,7 +24,6 @@ from .pictures import (
     line,
     lines_picture,
     many,
-    running_mean,
     short,
     spread_evenly,
     table,
