@@ -53,6 +53,11 @@ def shown(value: object, *, length: int = SHOWN) -> str:
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
+def typed(value: object) -> str:
+    """Returns a value and the name of its type, as an error shows them."""
+    return f"{shown(value)} ({type(value).__name__})"
+
+
 def counted(count: int, what: str) -> str:
     """Returns the noun in the singular or plural: trial for 1, trials for 2, studies for 0."""
     if count == 1:
@@ -111,7 +116,9 @@ def number(
     why: str = "",
 ) -> float:
     """Returns `value` as a finite float within [low, high], with open ends on request, or raises an error."""
-    result = value if type(value) is float else _as_float(name, value, why)  # the fast path of every round
+    result = value if type(value) is float else real(value)  # the fast path of every round
+    if result is None:
+        raise InvalidInput(f"`{name}` must be a number, not {typed(value)}. {why}".rstrip())
     if not math.isfinite(result):
         raise InvalidInput(f"`{name}` is {result}: it must be finite. {why}".rstrip())
     too_low = result <= low if open_low else result < low
@@ -124,34 +131,50 @@ def number(
 
 def outcome(name: str, value: object, *, low: float, high: float, why: str = "") -> float:
     """Returns an observed number, as `number` does, with True and False as 1 and 0 (clicks, successes)."""
-    if type(value) is float:  # the path of every round
-        return number(name, value, low=low, high=high, why=why)
-    value = _scalar(value)
-    return number(name, float(value) if isinstance(value, bool | np.bool_) else value, low=low, high=high, why=why)
+    if type(value) is not float:  # the path of every round is that of a float
+        entry = only_entry(value)
+        value = float(entry) if isinstance(entry, bool | np.bool_) else entry
+    return number(name, value, low=low, high=high, why=why)
 
 
-def _scalar(value: Any) -> Any:
-    """Returns the entry of an array or tensor without dimensions, and any other value unchanged."""
-    if isinstance(value, np.ma.MaskedArray | np.generic):
+def only_entry(value: Any) -> Any:
+    """Returns the only entry of an array or tensor with the shape of a number, and any other value unchanged.
+
+    The entry of an array keeps numpy's type. That of a masked array is `numpy.ma.masked` where nothing was measured.
+    """
+    if isinstance(value, np.ndarray):
+        return value.reshape(-1)[0] if value.size == 1 else value
+    shape = getattr(value, "shape", None)
+    if isinstance(value, np.generic) or not isinstance(shape, tuple) or not callable(getattr(value, "item", None)):
         return value
-    if getattr(value, "shape", None) == () and callable(getattr(value, "item", None)):
-        return value.item()
-    return value
+    return value.item() if all(size == 1 for size in shape) else value
+
+
+def real(value: object) -> float | None:
+    """Returns the real number in a value, or None if there is none. It is the one reader of numbers.
+
+    There is none in text, dates, None, True and False, and masked values. A number too large for a float is infinite.
+    """
+    entry = only_entry(value)
+    if not _is_real(entry):
+        return None
+    try:
+        with np.errstate(over="ignore"):
+            return float(entry)
+    except (OverflowError, ValueError):
+        return math.inf if entry > 0 else -math.inf
+
+
+def written(text: str) -> float | None:
+    """Returns the number that a text holds, as people and files write it, or None. It may be NaN or infinite."""
+    try:
+        return float(text) if text.isascii() and "_" not in text else None  # `float` also reads 1_000 and other digits
+    except ValueError:
+        return None
 
 
 def _is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.timedelta64)  # numpy counts it as a number
-
-
-def _as_float(name: str, value: object, why: str) -> float:
-    entry = _scalar(value)
-    if not _is_real(entry):
-        raise InvalidInput(f"`{name}` must be a number, not {shown(value)} ({type(value).__name__}). {why}".rstrip())
-    try:
-        with np.errstate(over="ignore"):  # numbers longer than a float become infinite
-            return float(entry)
-    except (OverflowError, ValueError):
-        raise InvalidInput(f"`{name}` is too large for a float. {why}".rstrip()) from None
 
 
 def integer(name: str, value: object, *, low: int, high: int | None = LARGEST_WHOLE, why: str = "") -> int:
@@ -166,19 +189,18 @@ def integer(name: str, value: object, *, low: int, high: int | None = LARGEST_WH
 
 def _as_int(name: str, value: object, why: str) -> int:
     try:
-        if not isinstance(_scalar(value), bool | np.bool_):
-            return operator.index(value)  # type: ignore[arg-type]  # arrays of one number have it, others raise
+        entry = only_entry(value)
+        if not isinstance(entry, bool | np.bool_):
+            return operator.index(entry)
     except TypeError:
         pass
-    raise InvalidInput(f"`{name}` must be a whole number, not {shown(value)} ({type(value).__name__}). {why}".rstrip())
+    raise InvalidInput(f"`{name}` must be a whole number, not {typed(value)}. {why}".rstrip())
 
 
 def flag(name: str, value: object, *, why: str = "") -> bool:
     """Returns `value` if it is True or False, or raises an error."""
     if not isinstance(value, bool | np.bool_):
-        raise InvalidInput(
-            f"`{name}` must be True or False, not {shown(value)} ({type(value).__name__}). {why}".rstrip()
-        )
+        raise InvalidInput(f"`{name}` must be True or False, not {typed(value)}. {why}".rstrip())
     return bool(value)
 
 

@@ -84,12 +84,10 @@ def is_several(reward: object) -> bool:
     """Returns whether the rewards of several plays were given, and not one reward."""
     if isinstance(reward, Rewards):
         return True
-    return isinstance(reward, Iterable) and not isinstance(reward, str | bytes | Mapping | set) and _deep(reward)
-
-
-def _deep(reward: object) -> bool:
-    """Returns whether this is an array with an axis, and not a number in the form of an array."""
-    return bool(getattr(reward, "ndim", 1) != 0)
+    shape = getattr(reward, "shape", None)
+    if isinstance(shape, tuple):  # of an array or tensor: one without an axis is a number
+        return shape != ()
+    return isinstance(reward, Iterable) and not isinstance(reward, str | bytes | Mapping | set)
 
 
 def sum_up(reward: Any, check: Callable[[object], float]) -> PlayRewards:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from difflib import SequenceMatcher
-from numbers import Real
 from typing import Any, NamedTuple, final
 
-from .._utils.checks import LARGEST_REWARD, shown
+import numpy as np
+
+from .._utils.checks import LARGEST_REWARD, only_entry, real, shown
 from .._utils.errors import SHOWN, exception_text
 
 ALIKE = 0.7  # The likeness of two names, from 0 to 1, above which one is taken for a slip of the other.
@@ -89,13 +90,9 @@ def one_number(answer: object, what: str) -> float:
     """
     if answer is None:
         raise Unusable(f"{what} is not a number but None: is a `return` missing?")
-    answer = _only_entry(answer)
-    if isinstance(answer, bool) or not isinstance(answer, Real):
-        raise Unusable(f"{what} is not a number: {_quoted(answer)} ({type(answer).__name__})")
-    try:
-        value = float(answer)
-    except OverflowError:
-        value = math.inf
+    value = real(answer)
+    if value is None:
+        raise Unusable(f"{what} is not a number: {_quoted(only_entry(answer))}")
     if not math.isfinite(value):
         raise Unusable(f"{what} is {value}, which is not finite")
     if abs(value) > LARGEST_REWARD:
@@ -103,13 +100,7 @@ def one_number(answer: object, what: str) -> float:
     return value
 
 
-def _only_entry(answer: Any) -> Any:
-    """Returns the only entry of an array or tensor. Objectives of one-dimensional points return such arrays."""
-    shape = getattr(answer, "shape", None)
-    if isinstance(shape, tuple) and callable(getattr(answer, "item", None)) and all(size == 1 for size in shape):
-        return answer.item()
-    return answer
-
-
 def _quoted(answer: object) -> str:
-    return repr(answer[:SHOWN]) if isinstance(answer, str) else shown(answer, length=SHOWN)
+    plain = answer.item() if isinstance(answer, np.generic) else answer
+    text = repr(plain[:SHOWN]) if isinstance(plain, str) else shown(plain, length=SHOWN)
+    return f"{text} ({type(plain).__name__})"

@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from ...._utils.checks import IndexArray
+from ...._utils.checks import IndexArray, written
 from ...._utils.errors import InvalidInput
 from ....storage.trial import Trial
 from ....study.direction import on_average
@@ -120,9 +120,8 @@ def _column(columns: Columns, key: str) -> Column:
 def _bound(column: Column, what: str, text: str) -> float:
     if column.kind == "text":
         raise InvalidInput(f"The column {column.label[:40]!r} has no range: its values are text.")
-    try:
-        value = float(text) if len(text) < EXCESS else math.nan
-    except ValueError:
+    value = written(text) if len(text) < EXCESS else math.nan
+    if value is None:
         value = _time(text) if column.kind == "time" else math.nan
     if math.isnan(value):
         needed = "a date, such as 2026-01-31T12:00, or Unix seconds" if column.kind == "time" else "a number"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...._utils.checks import written
 from ...._utils.errors import InvalidInput
 
 SHOWN = 20  # characters of a typed text in a sentence
@@ -19,11 +20,8 @@ def number(what: str, text: str) -> float:
     Raises:
         InvalidInput: the text is no finite number.
     """
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    value = written(text)
+    if value is None or not math.isfinite(value):
         hint = " Write a decimal point, as in 12.5." if "," in text else ""
         raise InvalidInput(f"{what} is {text.strip()[:SHOWN]!r}: it must be a number, such as 0.5.{hint}")
     return value
