@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,9 @@ import click
 
 from . import __version__
 from ._utils.errors import InvalidInput, MissingExtra, NoRegretError
+from ._utils.signals import handled, interrupt
 from .cli.commands import COMMANDS
+from .cli.common import echo
 from .cli.completion import install_completion
 from .cli.errors import sentence_of
 from .cli.groups import Commands
@@ -48,6 +49,7 @@ def main() -> None:
     help="Evaluations at once, each in a process of its own.",
 )
 @click.option("--cluster", metavar="ADDRESS", help="Evaluate on the cluster of Dask whose scheduler is there instead.")
+@handled(interrupt)
 def tune(
     file: Path, trials: int | None, storage: str | None, plot: Path | None, workers: int, cluster: str | None
 ) -> None:
@@ -65,7 +67,6 @@ def tune(
     from .tuning.toml.run import opened, run
     from .tuning.toml.worker_pool import pool
 
-    _stop_on_sigterm()
     try:
         job = config.load(file)
         job = replace(job, trials=trials or job.trials, storage=storage or job.storage)
@@ -80,7 +81,7 @@ def tune(
             if all(trial.reward is None for trial in study.trials):
                 raise InvalidInput("No trial gave a reward; the reasons are above.")
             _picture(job, study)
-            click.echo(f"next: {shlex.join(['nilregret', 'show', _brief(job.storage), study.name])}")
+            echo(f"next: {shlex.join(['nilregret', 'show', _brief(job.storage), study.name])}")
     except NoRegretError as error:
         raise click.ClickException(sentence_of(error)) from error
 
@@ -104,6 +105,7 @@ def tune(
 @click.option(
     "--picture", type=click.Choice(["png", "svg", "pdf"]), default="png", show_default=True, help="Format of pictures."
 )
+@handled(interrupt)
 def papers(
     figures: tuple[str, ...],
     trials: int | None,
@@ -125,7 +127,6 @@ def papers(
     from .papers import run
     from .tuning.toml.worker_pool import pool
 
-    _stop_on_sigterm()
     try:
         if tabulate:
             run.tabulate(tabulate, out, data)
@@ -149,15 +150,6 @@ def papers(
 
 for _command in (*COMMANDS, work, serve, token, install_completion):
     main.add_command(_command)
-
-
-def _stop_on_sigterm() -> None:
-    """Makes SIGTERM raise KeyboardInterrupt, so that a running evaluation ends and nothing is lost."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, stop)
 
 
 def _brief(storage: str) -> str:

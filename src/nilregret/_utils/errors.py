@@ -44,7 +44,7 @@ class NoRegretError(Exception):
     def __init__(self, what: str = "", *, advice: str = "", topic: str = "", places: tuple[str, ...] = ()) -> None:
         self.what, self.advice, self.topic, self.places = what, advice, topic, places
         at = "".join(f"[{place}] " for place in places)
-        super().__init__(f"{at}{what} {advice}".rstrip() if advice else f"{at}{what}")
+        super().__init__(printable(f"{at}{what} {advice}".rstrip() if advice else f"{at}{what}"))
 
     def within(self, place: str) -> Self:
         """Returns the same error, found in an entry of this name."""
@@ -127,6 +127,9 @@ class NoRegretWarning(UserWarning):
     >>> warnings.filterwarnings("ignore", category=nr.errors.NoRegretWarning)
     """
 
+    def __init__(self, sentence: str = "") -> None:
+        super().__init__(printable(sentence))
+
 
 def warn(sentence: str) -> None:
     """Gives a `NoRegretWarning` at the line outside this package that led to it."""
@@ -145,6 +148,19 @@ for _name in __all__:
     globals()[_name].__module__ = PUBLIC
 
 SHOWN = 200  # largest number of characters of an error that are repeated
+
+
+def printable(text: str) -> str:
+    r"""Returns a text without characters that a terminal would obey: names and reasons may come from anywhere.
+
+    Errors, warnings, `repr`, tables and logs pass it. JSON and CSV keep their texts as they are.
+
+    >>> printable("red\x1b[31m")
+    'red\\x1b[31m'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def exception_text(error: BaseException) -> str:

@@ -10,7 +10,6 @@ from typing import Any, ParamSpec, TypeVar
 import click
 
 from .._utils.errors import NoRegretError, StorageError, TrialError
-from ..study.formatting import printable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,8 +56,8 @@ ADVICE = {
 
 
 def sentence_of(error: NoRegretError) -> str:
-    """Returns the message of an error with advice for the command line, without control characters."""
-    return printable(str(error.advised(ADVICE.get(error.topic, ""), topic=error.topic)))
+    """Returns the message of an error with advice for the command line."""
+    return str(error.advised(ADVICE.get(error.topic, ""), topic=error.topic))
 
 
 class CommandError(click.ClickException):

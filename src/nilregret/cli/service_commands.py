@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._utils.errors import InvalidInput, MissingExtra
+from .._utils.signals import handled
 from .._utils.urls import url_of
 from .common import echo, json_option, storage_at, wide_option
 from .errors import with_error_sentences
@@ -130,8 +130,8 @@ def serve(
     with running.listening(host, port) as listener:
         _announce(place.url, host, listener.getsockname()[1], open_=not tokens.any(), as_json=as_json)
         place.close()
-        signal.signal(signal.SIGTERM, lambda *_: None)  # Uvicorn raises the signal again after it has stopped.
-        with suppress(KeyboardInterrupt):  # Uvicorn has stopped by then.
+        # Uvicorn raises the signal again after it has stopped.
+        with handled(lambda *_: None), suppress(KeyboardInterrupt):
             running.run(service, listener, workers=workers, proxies=proxy, log=log)
     if not as_json:
         echo("Stopped.")
@@ -214,11 +214,10 @@ def _print_taken_studies(storage: str, tenant: str) -> None:
     """Prints which studies of the operator become those of a new tenant, because of their names."""
     from ..serve.auth.caller import OPERATOR
     from ..serve.auth.tenants import own_names
-    from ..study.formatting import printable
 
     taken = [] if tenant == OPERATOR else list(own_names(storage_at(storage), tenant).values())
     if taken:
-        listed = printable(", ".join(map(repr, taken)))
+        listed = ", ".join(map(repr, taken))
         click.echo(
             f"The service takes these for studies of {tenant!r} from now on: {listed}. `nilregret rename` gives a "
             "study another name.",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from contextlib import ExitStack, closing
 
 import click
 
 from .._utils.checks import many
+from .._utils.signals import handled, interrupt
 from .common import NEGATIVE_NUMBERS, complete_study, echo, opened_study
 from .errors import with_error_sentences
 
@@ -34,6 +34,7 @@ LEASE = 3600.0  # seconds until other workers take a trial for abandoned
     help="That an evaluation may take; then its trial fails.",
 )
 @with_error_sentences
+@handled(interrupt)
 def work(storage: str, study: str, objective: str, trials: int, lease: float, timeout: float | None) -> None:
     """Evaluate trials of STUDY until it has enough of them. Any number of workers may do so at once.
 
@@ -44,10 +45,6 @@ def work(storage: str, study: str, objective: str, trials: int, lease: float, ti
     from ..tuning.time_limit import TimeLimited
     from ..tuning.toml.evaluation import task_of
 
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, stop)
     found = opened_study(storage, study)
     task = task_of(found, objective, timeout=timeout)
     with ExitStack() as during:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, shown
-from .._utils.errors import InvalidInput
+from .._utils.errors import InvalidInput, printable
 from .._utils.serialize import described
 from .parameters import CHOSEN, Choice, Float, Int, Option, Parameter, plain_option
 
@@ -85,7 +85,7 @@ class Need(NamedTuple):
     values: tuple[Option, ...]
 
     def __str__(self) -> str:
-        return f"{self.on} is {' or '.join(repr(value) for value in self.values)}"
+        return f"{printable(self.on)} is {' or '.join(repr(value) for value in self.values)}"
 
 
 @final

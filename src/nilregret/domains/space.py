@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, finite_array, frozen, integer, many, number, points_array, shown
-from .._utils.errors import InvalidInput
+from .._utils.errors import InvalidInput, printable
 from .._utils.serialize import described_by, entries, to_plain
 from .conditions import Conditional, Conditions, Mask
 from .coordinates import MOST_ARMS, as_rows, check_count, check_size, inside_box, named_points
@@ -104,7 +104,7 @@ class Space:
         return hash(tuple(self.declared.items()))
 
     def __repr__(self) -> str:
-        return f"Space({', '.join(f'{name}={parameter!r}' for name, parameter in self.declared.items())})"
+        return f"Space({', '.join(f'{printable(name)}={parameter!r}' for name, parameter in self.declared.items())})"
 
     def encode(self, parameters: Mapping[str, Any]) -> Array:
         """Returns the point `(d,)` in the unit cube of a dict with every parameter (or every active one)."""

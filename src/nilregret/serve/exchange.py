@@ -16,7 +16,6 @@ from .limits import Limits
 LOG, LINES = logging.getLogger("nilregret.serve"), logging.getLogger("uvicorn.access")
 STATUS = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode() for each in HTTPStatus}
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-SHOWN = ("method", "path", "http_version")  # in the log
 NO_BODY = (204, 304)  # statuses of answers without a body
 FAILED: list[Message] = [
     {"type": "http.response.start", "status": 500, "headers": [(b"content-length", b"0"), (b"connection", b"close")]},
@@ -87,9 +86,9 @@ class Exchange:
             await app(self._scope, self.receive, self.send)
             if self._done or self._gone:
                 return
-            LOG.error("A request was left without an answer: %s", self._scope["path"])
+            LOG.error("A request was left without an answer: %r", self._scope["path"])
         except Exception as error:
-            LOG.error("A request failed: %s", self._scope["path"], exc_info=error)
+            LOG.error("A request failed: %r", self._scope["path"], exc_info=error)
         finally:
             if not (self._done or self._gone):
                 await self._fail()
@@ -180,7 +179,8 @@ class Exchange:
         scope, length = self._scope, None
         if self._connection.serving.log:
             client = ":".join(map(str, scope["client"] or ()))
-            LINES.info('%s - "%s %s HTTP/%s" %d', client, *(scope[each] for each in SHOWN), status)
+            shown = scope["method"], scope["raw_path"].decode("ascii"), scope["http_version"]
+            LINES.info('%s - "%s %s HTTP/%s" %d', client, *shown, status)
         for name, value in headers:
             if name == b"content-length":
                 length = int(value)

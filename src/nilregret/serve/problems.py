@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from .._utils.checks import shown
-from .._utils.errors import InvalidInput, MissingExtra, NoRegretError, StorageError, TrialError
+from .._utils.errors import InvalidInput, MissingExtra, NoRegretError, StorageError, TrialError, printable
 from .advice import MISSING, sentence_of
 from .suggestions import fitting
 
@@ -90,6 +90,7 @@ class Problem(Exception):
         self, status: int, kind: str, sentence: str, *, field: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
+        sentence = printable(sentence)
         super().__init__(sentence)
         self.status, self.kind, self.sentence, self.field = status, kind, sentence, field
         self.headers = dict(headers or {})

@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp
 
 from .._utils.checks import shown
-from .._utils.errors import InvalidInput, StorageError
+from .._utils.errors import InvalidInput, StorageError, printable
 from ..storage import SqlStorage
 from .app import create_app
 from .auth.middleware import AccessMiddleware
@@ -116,6 +116,9 @@ def run(
 
 def _serve(service: Service, *, listener: socket.socket, proxies: str | None, log: bool) -> None:
     """Serves in this process (see `run`)."""
+    lines = logging.StreamHandler()
+    lines.addFilter(_escape)
+    logging.basicConfig(handlers=[lines], format="%(message)s")
     http: Any = LimitedConnections(service.settings.limits)  # any callable that makes a protocol
     config = uvicorn.Config(
         service, factory=True, http=http, ws="none",
@@ -124,3 +127,11 @@ def _serve(service: Service, *, listener: socket.socket, proxies: str | None, lo
         log_level="info" if log else "error", use_colors=False,
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[listener])
+
+
+def _escape(record: logging.LogRecord) -> bool:
+    """Escapes control characters in a line of the log and in its traceback: names in them come from anywhere."""
+    record.msg, record.args = printable(record.getMessage()), ()
+    if record.exc_info:
+        record.exc_text = printable(logging.Formatter().formatException(record.exc_info))
+    return True

@@ -13,6 +13,8 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import final
 
+from .._utils.signals import handled
+
 LOG = logging.getLogger("nilregret.serve")
 SPAWN = get_context("spawn")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -31,9 +33,8 @@ def supervise(works: Sequence[Callable[[], object]], *, hung_seconds: float) -> 
         hung_seconds: a process without a sign of life for this long is killed.
     """
     told, tell = SPAWN.Pipe(duplex=False)
-    before = {each: signal.signal(each, lambda *_: tell.send_bytes(b".")) for each in SIGNALS}
-    workers, signals = [_Worker(work) for work in works], 0
-    try:
+    with handled(lambda *_: tell.send_bytes(b"."), *SIGNALS):
+        workers, signals = [_Worker(work) for work in works], 0
         while workers or not signals:
             wait([told, *(each for worker in workers for each in worker.waitable)], BEAT_SECONDS)
             while told.poll():
@@ -46,9 +47,6 @@ def supervise(works: Sequence[Callable[[], object]], *, hung_seconds: float) -> 
             if not signals and not told.poll(PAUSE_SECONDS if ended else 0.0):
                 there = [worker.work for worker in workers]
                 workers += [_Worker(work) for work in works if work not in there]
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @final

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import Array, integer, many
-from .._utils.errors import MissingExtra
+from .._utils.errors import MissingExtra, printable
 from .._utils.html_table import html_table
 from ..study.curves import interval, standard_error
 from .results import Run
@@ -216,7 +216,7 @@ class Comparison:
         known = "with 95% intervals (Student's t)" if len(self.seeds) > 1 else "without intervals: there is one seed"
         start = f"{environment}: " if len(self.runs) > 1 or environment != "environment" else ""
         sizes = f"{many(len(self.seeds), 'seed')}, {many(self.rounds, 'round')}"
-        return f"{start}{sizes}. Differences to {reference}, {known}."
+        return printable(f"{start}{sizes}. Differences to {reference}, {known}.")
 
     def _cells(self) -> tuple[list[str], dict[str, list[list[str]]]]:
         """Returns the headings, and the cells of each environment's rows."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, final
 
 from .._utils.checks import counted, many
+from .._utils.errors import printable
 from .._utils.serialize import to_plain
 from ..kernels import Kernel
 from ..policy.explain import Propensity
@@ -223,7 +224,8 @@ class Explanation:
     @property
     def why(self) -> str:
         """The reason of the choice, in a sentence or two."""
-        by = f'Forced by the rule "{in_words(self.forced_by)}"' if self.forced_by else f"Chosen by {self.algorithm}"
+        by = f'Forced by the rule "{in_words(self.forced_by)}"' if self.forced_by else ""
+        by = by or f"Chosen by {printable(self.algorithm)}"
         score = in_words(self.rule or "").lower()
         if self.rule is None:
             what = "a uniform draw" if self.forced_by else "the next point that its script names"

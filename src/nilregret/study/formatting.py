@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Any
 
+from .._utils.errors import printable
 from ..storage.record import Trial
 
 DIGITS, MOST_DIGITS = 4, 6  # Significant digits of a number, and of numbers that differ only further behind.
@@ -72,18 +73,18 @@ def where(trial: Trial, digits: int = DIGITS) -> str:
 def settings(parameters: dict[str, Any] | None, point: Sequence[float], arm: int | None, digits: int = DIGITS) -> str:
     """Returns named parameters, or coordinates and the arm."""
     if parameters is not None:
-        return ", ".join(f"{name}={figure(value, digits)}" for name, value in parameters.items())
+        return figure(parameters, digits)
     coordinates = ", ".join(figure(value, digits) for value in point)
     return f"({coordinates})" if arm is None else f"arm {arm} ({coordinates})"
 
 
 def figure(value: object, digits: int = DIGITS) -> str:
-    """Returns a value as text, with so many digits of its numbers."""
+    """Returns a value as text that a terminal obeys nothing of, with so many digits of its numbers."""
     if isinstance(value, list):
         return ", ".join(figure(part, digits) for part in value)
     if isinstance(value, dict):
-        return ", ".join(f"{name}={figure(part, digits)}" for name, part in value.items())
-    return "" if value is None else number(value, digits) if isinstance(value, float) else str(value)
+        return ", ".join(f"{printable(str(name))}={figure(part, digits)}" for name, part in value.items())
+    return "" if value is None else number(value, digits) if isinstance(value, float) else printable(str(value))
 
 
 def moment(time: float | None) -> str:
@@ -96,14 +97,9 @@ def moment(time: float | None) -> str:
         return f"{time:g} s"
 
 
-def printable(text: str) -> str:
-    """Returns a text without characters that a terminal would obey: names and reasons may come from anywhere."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
-
-
 def cell(value: object, *, most: int = MOST_CHARACTERS) -> str:
     """Returns a value as one short line for a cell of a table."""
-    text = printable(figure(value).replace("\n", " "))
+    text = figure(value).replace("\n", " ")
     return text if len(text) <= most else text[: most - 3] + "..."
 
 

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array
-from .._utils.errors import InvalidInput, MissingExtra
+from .._utils.errors import InvalidInput, MissingExtra, printable
 from .direction import AnyState, Goal
 from .factors import Factors, check_several
 from .function import Function
@@ -129,12 +129,13 @@ class Importance:
         return table.iloc[self.order]
 
     def __repr__(self) -> str:
-        wide = max(map(len, self.names))
+        names = [printable(name) for name in self.names]
+        wide = max(map(len, names))
         lines = [f"{'':{wide}}  alone  total  90% interval  best tenth"]
         for i in self.order:
             low, high = self.value.total_interval[:, i]
             lines.append(
-                f"{self.names[i]:{wide}}  {self.value.first[i]:5.2f}  {self.value.total[i]:5.2f}  "
+                f"{names[i]:{wide}}  {self.value.first[i]:5.2f}  {self.value.total[i]:5.2f}  "
                 f"{low:4.2f} to {high:4.2f}  {self.best.total[i]:10.2f}"
             )
         return "\n".join([*lines, f"The trials determine {self.explained:.0%} of the variation."])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, final, overload
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_SEED, Array, flag, integer, new_study_name, shown, study_name
-from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning
+from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning, printable
 from .._utils.serialize import loads
 from ..domains.typed import D
 from ..policy.availability import Some
@@ -232,8 +232,8 @@ class Study(Queries[D]):
         self.close()
 
     def __repr__(self) -> str:
-        goal = "" if self.goal == "maximize" else f" goal={self.goal!r},"
-        return f"Study({self.name!r}, {self.policy.algorithm},{goal} seed={self.seed}, {self.replica.record!r})"
+        made = printable(self.policy.algorithm) + f", goal={self.goal!r}" * (self.goal != "maximize")
+        return f"Study({self.name!r}, {made}, seed={self.seed}, {self.replica.record!r})"
 
     # -- asking and telling --------------------------------------------------------------------------------------
 

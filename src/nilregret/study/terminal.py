@@ -15,7 +15,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .formatting import MOST_CHARACTERS, cell, figure, numbers, printable
+from .._utils.errors import printable
+from .formatting import MOST_CHARACTERS, cell, figure, numbers
 
 GAP = 2  # Spaces between columns.
 WIDEST = 100_000  # Characters of a line in a pipe, where nothing is wrapped.
@@ -84,9 +85,9 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Table:
     grid.add_column(no_wrap=True, style="dim")
     grid.add_column(overflow="fold")
     for name, value in pairs:
-        text = printable(figure(value))
+        text = figure(value)
         if text:
-            grid.add_row(name, text)
+            grid.add_row(printable(name), text)
     return grid
 
 
@@ -134,7 +135,7 @@ def _drawn(
     for name, cells in columns.items():
         longest = max(map(cell_len, cells), default=0)
         made.add_column(
-            name, justify="right" if name in right else "left", overflow="fold", no_wrap=longest <= UNBROKEN,
+            printable(name), justify="right" if name in right else "left", overflow="fold", no_wrap=longest <= UNBROKEN,
             min_width=min(longest, NARROWEST),
         )  # fmt: skip
     for position, row in enumerate(zip(*columns.values(), strict=True)):

@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any, final
 
 from .._utils.checks import integer, many, shown
-from .._utils.errors import InvalidInput
+from .._utils.errors import InvalidInput, printable
 from .outcome import Outcome, Unusable, one_number, reward_in, std_in
 
 TEXT = re.compile(r"\s*(?P<entry>.+?)\s*(?P<sign><=|>=)\s*(?P<bound>[-+]?[\d._]+(?:[eE][-+]?\d+)?)\s*")
@@ -33,7 +33,7 @@ class Rule:
     sign: float
 
     def __str__(self) -> str:
-        return f"{self.entry} {'<=' if self.sign > 0 else '>='} {self.bound!r}"
+        return f"{printable(self.entry)} {'<=' if self.sign > 0 else '>='} {self.bound!r}"
 
     def value(self, answer: object) -> float:
         """Returns the distance beyond the bound, in the entry's units. It is at most 0 if the rule is satisfied."""

@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO, final
 
 from .._utils.checks import many
+from .._utils.errors import printable
 from ..storage.record import Trial
-from ..study.formatting import number, numbers, printable, where
+from ..study.formatting import number, numbers, where
 from ..study.study import Study
 
 if TYPE_CHECKING:
