@@ -19,6 +19,7 @@ from typing import final
 import numpy as np
 
 from .._utils.checks import Array, IndexArray
+from .arm_blocks import largest_first, triangle_of
 from .arms import ArmPosterior
 from .low_rank_arms import NONE, LowRankPosterior
 
@@ -160,12 +161,12 @@ class ArmBatch:
     def _renew(self, worlds: IndexArray) -> None:
         """Computes everything from the sums in k worlds."""
         plays, rank = self._plays[worlds], self.rank
-        rows = [self._empty.rows_of(each) for each in plays]
+        rows = [largest_first(self._empty.rows_of(each)) for each in plays]
         stacked = np.zeros((len(worlds), max(map(len, rows)) + rank, rank))
         for place, own in zip(stacked, rows, strict=True):
             place[: len(own)] = own
             place[len(own) : len(own) + rank] = np.eye(rank)
-        upper = np.linalg.qr(stacked, mode="r")  # Zeros at the end leave R as it is in one world, signs included.
+        upper = triangle_of(stacked)  # Zeros at the end leave R as it is in one world.
         root = np.linalg.inv(upper)
         average = self._sums[worlds] / np.maximum(plays, 1)
         weights = np.zeros((len(worlds), rank))
@@ -215,6 +216,11 @@ class ArmBatch:
         """Number of features r."""
         return self._empty.rank
 
+    @property
+    def normals(self) -> int:
+        """Number of normal numbers that a draw takes."""
+        return self._empty.normals
+
     def deviations(self, normal: Array, cells: IndexArray | None = None) -> Array:
         """Returns joint samples of f - mu at some arms of each world, `(S, n)`, or at all (see `predict`).
 
@@ -256,7 +262,8 @@ class ArmBeliefs:
     def draw(self, generators: Sequence[np.random.Generator], cells: IndexArray | None, *, width: float) -> Array:
         """Returns a draw from GP(mu, width^2 cov) of each world, `(S, n)`."""
         observed, spread = self.observed, self.with_pending
-        normal = np.array([generator.standard_normal(observed.rank) for generator in generators])
+        taken, rank = observed.normals, observed.rank
+        normal = np.array([generator.standard_normal(taken)[:rank] for generator in generators])
         drawn = spread.deviations(normal, cells)
         if spread is not observed:  # Without pending trials a world draws from the observed ones, as it does alone.
             same = spread.count == observed.count

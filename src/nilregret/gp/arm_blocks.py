@@ -316,8 +316,21 @@ def root_of_rows(rows: Array, size: int) -> Array:
     """
     if not len(rows):
         return np.eye(size)
-    ordered = rows[np.argsort(-np.einsum("ij,ij->i", rows, rows), kind="stable")]  # largest first
-    return np.asarray(np.linalg.qr(np.concatenate([ordered, np.eye(size)]), mode="r"))
+    return triangle_of(np.concatenate([largest_first(rows), np.eye(size)]))
+
+
+def largest_first(rows: Array) -> Array:
+    """Returns the rows in the order of their lengths, in which QR keeps the most digits, `(n, p)`."""
+    return np.asarray(rows[np.argsort(-np.einsum("ij,ij->i", rows, rows), kind="stable")])
+
+
+def triangle_of(rows: Array) -> Array:
+    """Returns the R of QR with a positive diagonal, `(..., p, p)`.
+
+    The signs of LAPACK follow the order of rows, which rounding decides among rows of one length.
+    """
+    upper = np.linalg.qr(rows, mode="r")
+    return np.asarray(upper * np.copysign(1.0, np.diagonal(upper, axis1=-2, axis2=-1))[..., None])
 
 
 def root_of_gram(gram: Array) -> Array:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .._utils.checks import Array, finite_array, points_array
 from .._utils.errors import InvalidInput
 from ..kernels import Kernel
-from ..kernels.factorization import covariance_root
+from ..kernels.factorization import covariance_root, draws_of_root
 from .observations import Observations
 from .protocol import WeighingPosterior
 from .spectrum import Spectrum
@@ -124,7 +124,7 @@ class AtPoints(WeighingPosterior):
             raise InvalidInput("A posterior on a continuous domain samples at points: give them, `(n, d)`.")
         X = points_array("points", points, dimension=self.dimension)
         root = covariance_root(self.covariance(X))
-        return self.mean(X) + rng.standard_normal((size, root.shape[1])) @ root.T
+        return self.mean(X) + draws_of_root(root, rng, size)
 
     @abstractmethod
     def spectrum(self) -> Spectrum:

@@ -169,7 +169,7 @@ class BankPosterior(Posterior):
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
         """Returns joint normal samples of the present f with mean and covariance of the mixture, `(size, n)`."""
         rows = self._features if points is None else self._features[np.asarray(points)]
-        return draws_of_weights(*self._mixed(), rng, size) @ rows.T
+        return draws_of_weights(*self._mixed(), rng, size, most=len(self._features)) @ rows.T
 
     def deviations_from(self, believed: BankPosterior) -> BankPosterior:
         """Returns the posterior of f less the mean of another posterior.

@@ -34,7 +34,7 @@ from scipy.linalg.lapack import dpotrf
 
 from .._utils.checks import Array, IndexArray, number
 from ..kernels import Kernel
-from ..kernels.factorization import pivoted_cholesky
+from ..kernels.factorization import normals, pivoted_cholesky
 from .arms import ArmIndices, Prior, revise_sums
 from .protocol import RevisablePosterior
 
@@ -352,11 +352,11 @@ class RatePosterior(RevisablePosterior):
 
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
         """Returns joint samples, `(size, n)`."""
-        rank = len(self._data)
+        rank, arms = len(self._data), len(self.plays)
         root = dpotrf(self._covariance, lower=1, clean=1)[0]
-        normal = rng.standard_normal((size, rank + len(self.plays)))
-        weights = self._covariance.dot(self._data) + normal[:, :rank].dot(root.T)
-        own = normal[:, rank:] * np.sqrt(self._left)
+        own = rng.standard_normal((size, arms)) * np.sqrt(self._left)
+        normal = normals(rng, size, rank, most=min(arms, MOST_FEATURES))
+        weights = self._covariance.dot(self._data) + normal.dot(root.T)
         drawn = self._offset + (1.0 - self._taken) * weights.dot(self._features.T) + own
         return np.asarray(drawn if points is None else drawn[:, np.asarray(points, dtype=np.intp)])
 

@@ -15,12 +15,10 @@ from .at_points import AtPoints
 from .distinct_arms import DistinctArmsPosterior
 from .feature_maps import FeatureMap, KernelFeatures
 from .inducing import Terms
-from .low_rank_arms import LowRankPosterior
+from .low_rank_arms import MAX_RANK, LowRankPosterior
 from .per_arm import ArmColumns, arm_features
 from .points import PointPosterior
 from .weight_space import MOST_FEATURES, WeightSpacePosterior
-
-MAX_RANK = 128  # features of higher rank cost more a round than the arms played usually do
 
 
 def posterior_on_arms(domain: Arms, kernel: Kernel, regularization: float) -> ArmPosterior:

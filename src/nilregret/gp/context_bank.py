@@ -36,7 +36,7 @@ from .._utils.checks import Array, IndexArray
 from .._utils.copying import Copyable
 from ..domains.domain import Arms
 from ..kernels import Kernel
-from ..kernels.factorization import covariance_root
+from ..kernels.factorization import covariance_root, draws_of_root
 from .arm_blocks import ArmBlocks
 from .context_features import Standard, Waves, paired
 from .protocol import Posterior
@@ -428,7 +428,7 @@ class ContextPosterior(Posterior):
     def sample(self, rng: np.random.Generator, points: Any = None, *, size: int = 1) -> Array:
         """Returns joint samples of a normal distribution with this mean and covariance, `(size, n)`."""
         root = covariance_root(self.covariance(points))
-        return self.mean(points) + rng.standard_normal((size, root.shape[1])) @ root.T
+        return self.mean(points) + draws_of_root(root, rng, size)
 
     def size_at(self, points: Array) -> float:  # noqa: ARG002
         """Returns the standard deviation of the first targets, the unit of differences."""

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from .._utils.checks import Array
-from ..kernels.factorization import MANY, covariance_root
+from ..kernels.factorization import MANY, covariance_root, draws_of_root
 from .arms import ArmIndices, ArmPosterior, Column, Prior
 from .joint_draws import MOST_JOINT, Span
 from .spectrum import Spectrum, spectrum_of_points
@@ -264,14 +264,14 @@ class DistinctArmsPosterior(ArmPosterior):
         asked = len(self.plays) if points is None else len(points)
         if points is not None and asked <= FEW * len(self.plays) and asked <= MOST_JOINT:
             root = covariance_root(self.covariance(points))
-            return self.predict(points)[0] + rng.standard_normal((size, root.shape[1])) @ root.T
+            return self.predict(points)[0] + draws_of_root(root, rng, size)
         if len(self.plays) > MOST_JOINT:
             where = None if points is None else self._indices(points)
             noise = np.sqrt(self.regularization / self.plays[self._arms])
             drawn = self._spanned().deviations(rng, np.array(self._arms, dtype=np.intp), self._root, noise, where, size)
             return drawn + self.predict(points)[0]
         root = self.prior.root()
-        prior = rng.standard_normal((size, root.shape[1])) @ root.T
+        prior = draws_of_root(root, rng, size)
         noise = rng.standard_normal((size, len(self._arms))) * np.sqrt(self.regularization / self.plays[self._arms])
         gap = self._average[self._arms] - prior[:, self._arms] - noise
         samples = prior + (gap @ self._root.T @ self._root) @ self._kernel_columns.T

@@ -24,15 +24,15 @@ from scipy.linalg.blas import dger
 from .._utils.checks import Array, number
 from ..domains.domain import Arms
 from ..kernels import Kernel
-from ..kernels.factorization import covariance_root, pivoted_cholesky, tolerance
+from ..kernels.factorization import covariance_root, draws_of_root, pivoted_cholesky, tolerance
 from .arms import ArmIndices, Prior
 from .protocol import Posterior
 
 
-def draws_of_weights(mean: Array, covariance: Array, rng: np.random.Generator, size: int) -> Array:
-    """Returns draws from N(mean, covariance), `(size, r)`."""
+def draws_of_weights(mean: Array, covariance: Array, rng: np.random.Generator, size: int, *, most: int) -> Array:
+    """Returns draws from N(mean, covariance), `(size, r)`, by `most` normal numbers each."""
     root = covariance_root(0.5 * (covariance + covariance.T))
-    return np.asarray(mean + rng.standard_normal((size, root.shape[1])) @ root.T)
+    return np.asarray(mean + draws_of_root(root, rng, size, most=most))
 
 
 @final
@@ -103,7 +103,7 @@ class DriftingPosterior(Posterior):
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
         """Returns joint samples of the present f, `(size, n)`."""
         rows = self._features if points is None else self._features[np.asarray(points)]
-        return draws_of_weights(self._weights, self._covariance, rng, size) @ rows.T
+        return draws_of_weights(self._weights, self._covariance, rng, size, most=len(self._features)) @ rows.T
 
     @property
     def mean_norm(self) -> float:

@@ -20,11 +20,10 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dpstrf
 
 from .._utils.checks import Array, IndexArray
 from ..kernels import Kernel
-from ..kernels.factorization import ROUNDING
+from ..kernels.factorization import ROUNDING, pivoted_root
 
 
 class FeatureMap(ABC):
@@ -111,10 +110,10 @@ class NystromFeatures(FeatureMap):
         self._kernel = kernel
         if len(points):
             floor = max(least, 100.0 * ROUNDING * float(kernel.diagonal(points).max()))
-            factor, pivots, rank, _ = dpstrf(kernel(points, points), lower=1, tol=floor)
-            rank = min(rank, most)
-            self.points = points[np.asarray(pivots[:rank], dtype=np.intp) - 1]
-            self._factor = np.asfortranarray(np.tril(factor[:rank, :rank]))
+            factor, order = pivoted_root(kernel(points, points), tol=floor)
+            rank = min(factor.shape[1], most)
+            self.points = points[order[:rank]]
+            self._factor = np.asfortranarray(factor[:rank, :rank])
         else:
             self.points, self._factor = points.copy(), np.zeros((0, 0))
         self.size = len(self.points)

@@ -34,6 +34,7 @@ from .._utils.checks import (
 from .._utils.errors import InvalidInput, warn
 from .._utils.serialize import described
 from ..kernels import Kernel, check_kernel
+from ..kernels.factorization import first_largest
 from .likelihood import Data, Evaluated, Marginal, checked, merged
 from .priors import PRIORS, Prior, prior_of
 
@@ -355,7 +356,7 @@ def _spread(points: Array, count: int, rng: np.random.Generator) -> IndexArray:
     scaled = points / np.where(spans > 0.0, spans, 1.0)
     apart = np.full(len(points), np.inf)
     for i in range(count):
-        chosen[i] = apart.argmax() if i else rng.integers(len(points))
+        chosen[i] = first_largest(apart, 0.0) if i else rng.integers(len(points))
         apart = np.minimum(apart, np.sum((scaled - scaled[chosen[i]]) ** 2, axis=1))
     return chosen
 

@@ -352,7 +352,7 @@ class Spectrum:
         filled: Array = np.floor(np.maximum(_water_level(bottoms, count) - bottoms, 0.0))
         rest = count - int(filled.sum())
         if rest < 0:  # A level at whole numbers may be rounded up.
-            order = np.argsort(bottoms + filled)[::-1]
+            order = np.argsort(bottoms + filled, kind="stable")[::-1]
             filled[order[filled[order] > 0.0][:-rest]] -= 1.0
             rest = count - int(filled.sum())
         while rest > 0:

@@ -37,7 +37,7 @@ from scipy.linalg import solve_triangular
 
 from .._utils.checks import Array, IndexArray
 from ..kernels import ALL, Kernel
-from ..kernels.factorization import factor_of_sample, features_of_pivots
+from ..kernels.factorization import factor_of_sample, features_of_pivots, normals
 
 MOST_JOINT = 4096  # arms whose joint covariance is factored: a second of arithmetic, and some 400 MB
 PIVOTS = 192  # largest number of pivots besides the arms played
@@ -165,11 +165,10 @@ class Span(NamedTuple):
             points: arms asked for.
             size: number of draws.
         """
-        seen = self.rows(arms)
-        weights = rng.standard_normal((size, seen.shape[1]))
+        seen, some = self.rows(arms), slice(None) if points is None else points
+        weights = normals(rng, size, seen.shape[1], most=PIVOTS + len(arms))
         gap = weights @ seen.T + rng.standard_normal((size, len(arms))) * noise
-        weights -= (gap @ root.T @ root) @ seen  # Matheron's rule
-        some = slice(None) if points is None else points
+        weights = weights - (gap @ root.T @ root) @ seen  # Matheron's rule
         drawn = rng.standard_normal((size, len(self.left_out[some]))) * np.sqrt(self.left_out[some])
         features = self.columns.room[some, : self.size]
         for draw, each in zip(drawn, weights, strict=True):

@@ -25,10 +25,12 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.blas import daxpy, dger, dscal
 
 from .._utils.checks import Array, IndexArray
-from ..kernels.factorization import PivotedCholesky
+from ..kernels.factorization import PivotedCholesky, normals
+from .arm_blocks import root_of_rows
 from .arms import LITTLE_SLACK, ArmIndices, ArmPosterior, Column, Prior
 from .spectrum import Spectrum, spectrum_of_features
 
+MAX_RANK = 128  # features of higher rank cost more a round than the arms played usually do
 NONE = -1  # In place of an arm: no column is kept.
 
 
@@ -53,6 +55,11 @@ class LowRankPosterior(ArmPosterior):
     def rank(self) -> int:
         """Number of features r."""
         return int(self._features.shape[1])
+
+    @property
+    def normals(self) -> int:
+        """Number of normal numbers that a draw takes."""
+        return max(min(len(self._features), MAX_RANK), self.rank)
 
     grows = False
 
@@ -116,10 +123,7 @@ class LowRankPosterior(ArmPosterior):
 
     def _refactor(self) -> float:
         self._last = NONE
-        # R^T R = I + Phi^T N Phi / lambda by QR of the stacked rows, largest first. Forming the sum would lose the
-        # identity to rounding if lambda is small.
-        rows = self.rows_of(self.plays)
-        upper = np.asarray(np.linalg.qr(np.concatenate([rows, np.eye(self.rank)]), mode="r"))
+        upper = root_of_rows(self.rows_of(self.plays), self.rank)  # R^T R = I + Phi^T N Phi / lambda
         self._root = np.asfortranarray(solve_triangular(upper, np.eye(self.rank)))
         self._weights = np.zeros(self.rank)
         self._refine_weights()  # From 0, one refinement is a solve, and `_recompute` refines again.
@@ -155,14 +159,13 @@ class LowRankPosterior(ArmPosterior):
         return np.asarray(self._left_out)
 
     def rows_of(self, plays: Array | IndexArray) -> Array:
-        """Returns sqrt(n / lambda) phi of the p arms that were played, largest first, `(p, r)`.
+        """Returns sqrt(n / lambda) phi of the p arms that were played, `(p, r)`.
 
         Args:
             plays: n, number of plays of every arm, `(N,)`.
         """
         played = np.flatnonzero(plays)
-        rows = self._features[played] * np.sqrt(plays[played] / self.regularization)[:, None]
-        return np.asarray(rows[np.argsort(-np.einsum("ij,ij->i", rows, rows))])
+        return np.asarray(self._features[played] * np.sqrt(plays[played] / self.regularization)[:, None])
 
     @property
     def quadratic_form(self) -> float:
@@ -191,5 +194,5 @@ class LowRankPosterior(ArmPosterior):
         if points is not None:
             arms = self._indices(points)
             features, mean = features[arms], mean[arms]
-        normal = rng.standard_normal((size, self.rank))
+        normal = normals(rng, size, self.rank, most=self.normals)
         return mean + (normal @ self._root.T) @ features.T

@@ -36,6 +36,7 @@ from .._utils.checks import Array, shown
 from .._utils.copying import independent
 from .._utils.errors import InvalidInput
 from ..kernels import Active, Kernel, Linear, Mixture, PointKernel, Product, Spectral, Sum, Tied
+from ..kernels.factorization import first_largest
 
 LEFT_OUT = 1e-9  # share of the largest prior variance that joint samples may lack
 MOST = 512  # largest number of pivots: 2 MB, and about as much work for a point as a thousand waves
@@ -164,7 +165,7 @@ class Joint(PriorPath):
         chosen: list[int] = []
         room = np.zeros((min(self._most - known, len(points)), len(points)))
         while len(chosen) < len(room) and left.max() > LEFT_OUT * self._largest:
-            pivot, count = int(left.argmax()), len(chosen)
+            pivot, count = first_largest(left, self._largest), len(chosen)
             new = self._kernel(points[pivot][None], points)[0]
             new = new - features[:, pivot] @ features - room[:count, pivot] @ room[:count]
             room[count] = new / math.sqrt(left[pivot])

@@ -38,6 +38,11 @@ ROUNDING = 16.0 * float(np.finfo(np.float64).eps)  # epsilon / max k(x, x) below
 
 MANY = 16_384  # arms beyond which pivots are chosen in a sample first
 SAMPLE = 2048  # arms of this sample
+# Arms that mirror each other have equal residuals but for rounding, which differs between machines. So residuals within
+# this share of the largest one tie with it, and so do those within this share of the prior variance.
+TIED, TIED_OF_PRIOR = 1e-6, 1e-12
+FAVOR = 1e-3  # share by which LAPACK sees the last row smaller than the first, so that no two residuals tie
+
 AMPLIFIED = 4.0  # multiple of the tolerance beyond which rounding at arms unlike the sample was amplified
 ROWS = 2048  # arms whose features are computed at a time, which bounds the memory
 
@@ -122,17 +127,29 @@ def features_of_pivots(kernel: Kernel, points: Array, sample: PivotedCholesky, *
     return features
 
 
+def first_largest(residual: Array, size: float) -> int:
+    """Returns the first arm whose residual variance ties with the largest one, which is above 0.
+
+    Args:
+        residual: `(N,)`.
+        size: prior variance.
+    """
+    top = residual.item(residual.argmax())
+    return int((residual >= top - min(TIED * top + TIED_OF_PRIOR * size, 0.5 * top)).argmax())
+
+
 def _continued(
     kernel: Kernel, points: Array, arms: IndexArray | None, features: Array, known: IndexArray, *, tol: float
 ) -> PivotedCholesky:
     """Continues the factorisation of some arms, or of all if `arms` is None, from the features of known pivots."""
     rows, begun, pivots = ALL if arms is None else arms, len(known), known.tolist()
-    residual = kernel.arm_variances(points)[rows] - np.einsum("ij,ij->i", features[:, :begun], features[:, :begun])
-    residual[known] = 0.0
+    variance = kernel.arm_variances(points)[rows]
+    residual = variance - np.einsum("ij,ij->i", features[:, :begun], features[:, :begun])
+    residual[known], size = 0.0, float(variance.max())
     for rank in range(begun, features.shape[1]):
-        pivot = int(residual.argmax())
-        if residual[pivot] <= tol:
+        if float(residual.max()) <= tol:
             return _found(features[:, :rank].copy(order="F"), residual, pivots, tol=tol)
+        pivot = first_largest(residual, size)
         pivots.append(pivot if arms is None else int(arms[pivot]))
         column = kernel.between_arms(points, rows, np.array(pivots[-1:]))[:, 0]
         column = column - features[:, :rank] @ features[pivot, :rank]
@@ -148,12 +165,39 @@ def _found(features: Array, residual: Array, pivots: list[int], *, tol: float) -
     return PivotedCholesky(features, left, left <= tol, np.array(pivots, dtype=np.intp), excess)
 
 
-def covariance_root(matrix: Array) -> Array:
-    """Returns R `(n, r)` with R R^T equal, to rounding, to a positive semi-definite, possibly singular matrix."""
+def pivoted_root(matrix: Array, *, tol: float = -1.0) -> tuple[Array, IndexArray]:
+    """Returns L `(n, r)` and an order of the rows of a positive semi-definite matrix, which in this order is L L^T.
+
+    Args:
+        matrix: `(n, n)`, possibly singular.
+        tol: residual variance that may be left out. By default only rounding is.
+    """
     from scipy.linalg.lapack import dpstrf
 
-    factor, pivots, rank, _ = dpstrf(matrix, lower=1)  # the code only reports a rank below n
+    scale = 1.0 - FAVOR * np.arange(len(matrix)) / len(matrix)
+    scaled = np.multiply(matrix, scale)
+    scaled *= scale[:, None]
+    factor, pivots, rank, _ = dpstrf(scaled.T, lower=1, tol=tol, overwrite_a=1)  # the code only reports a rank below n
     order: IndexArray = np.asarray(pivots, dtype=np.intp) - 1
-    root = np.zeros((len(matrix), rank))
-    root[order] = np.tril(factor)[:, :rank]
+    return np.tril(factor)[:, :rank] / scale[order, None], order
+
+
+def covariance_root(matrix: Array, *, tol: float = -1.0) -> Array:
+    """Returns R `(n, r)` with R R^T equal to a matrix (see `pivoted_root`)."""
+    factor, order = pivoted_root(matrix, tol=tol)
+    root = np.empty_like(factor)
+    root[order] = factor
     return root
+
+
+def normals(rng: np.random.Generator, size: int, rank: int, *, most: int) -> Array:
+    """Returns standard normal numbers, `(size, rank)`.
+
+    `most` times `size` are taken whatever the rank, since a rank depends on rounding and later numbers must not.
+    """
+    return rng.standard_normal((size, most))[:, :rank]
+
+
+def draws_of_root(root: Array, rng: np.random.Generator, size: int, *, most: int = 0) -> Array:
+    """Returns draws from N(0, R R^T), `(size, n)`, by `most` normal numbers each, or n."""
+    return np.asarray(normals(rng, size, root.shape[1], most=most or len(root)) @ root.T)

@@ -26,6 +26,7 @@ import numpy as np
 from .._utils.blas import with_one_thread
 from .._utils.checks import Array, IndexArray, frozen
 from ..domains.search.arms import TIE, least_tied
+from ..kernels.factorization import covariance_root
 
 REACH = 6.5  # standard deviations beyond which a normal law is left out, with 4e-11 of its mass on each side
 NARROWEST = 1e-7  # least standard deviation of an independent score, as a share of the largest
@@ -291,14 +292,10 @@ class JointNormals(ScoreLaw):
 
     def _drawn(self) -> Array:
         """Returns scores less their mean in each direction, `(n, k)`."""
-        from scipy.linalg.lapack import dpstrf
-
-        factor, pivots, rank, _ = dpstrf(self.covariance, tol=SPANNED * self.covariance.diagonal().max(), lower=1)
-        root = np.zeros((len(pivots), rank))
-        root[pivots - 1] = np.tril(factor)[:, :rank]
+        root = covariance_root(self.covariance, tol=SPANNED * float(self.covariance.diagonal().max()))
         least, most = DIRECTIONS
-        count = min(max(2 ** int(math.log2(SHARED / len(pivots))), least), most)
-        return np.asarray(root @ _directions(rank, count))
+        count = min(max(2 ** int(math.log2(SHARED / len(root))), least), most)
+        return np.asarray(root @ _directions(len(root), count)[: root.shape[1]])  # The rank depends on rounding.
 
     def _apart(self, place: int) -> Array:
         """Returns the variance of the difference of each score from one of them, `(n,)`."""

@@ -86,7 +86,7 @@ def line_through(domain: Domain, point: Array, axis: Axis, *, count: int) -> tup
     if isinstance(domain, Arms):
         points = domain.points[agrees(domain, domain.points, point, (axis,))]
         if not isinstance(axis.parameter, Choice):
-            points = points[np.argsort(points[:, axis.columns.start])]
+            points = points[np.argsort(points[:, axis.columns.start], kind="stable")]
     else:
         values = axis.parameter.values(count)
         points = np.repeat(point[None], len(values), axis=0)

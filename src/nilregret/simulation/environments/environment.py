@@ -42,7 +42,7 @@ def search_maximum(values: Callable[[Array], Array], domain: Box | Space) -> flo
 
     scores = values(place(unit))
     best = float(scores.max())
-    for index in np.argsort(-scores)[:ASCENTS]:
+    for index in np.argsort(-scores, kind="stable")[:ASCENTS]:
         # A simplex needs no gradients: the reward may be any function.
         found = minimize(downhill, unit[index], method="Nelder-Mead", tol=1e-10)
         best = max(best, -float(found.fun))

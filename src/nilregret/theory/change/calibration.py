@@ -20,7 +20,7 @@ from ..._utils.checks import LARGEST_REWARD, LARGEST_SEED, Array, frozen, intege
 from ..._utils.errors import InvalidInput
 from ...domains.domain import Arms, Domain, Space, check_domain
 from ...kernels import Kernel, check_kernel
-from ...kernels.factorization import covariance_root
+from ...kernels.factorization import covariance_root, draws_of_root
 from .detector import ChangeDetector
 from .schedules import STEEPEST, PowerLaw, Schedule, detection_exponent, smoothness, uniform_count
 
@@ -166,7 +166,7 @@ def _largest(
 def _prior_sample(detector: ChangeDetector, points: Array, rng: np.random.Generator) -> Array:
     """Returns a sample of the Gaussian process at the points, `(n,)`."""
     root = covariance_root(detector.covariances(points))
-    return np.asarray(root @ rng.standard_normal(root.shape[1]))
+    return np.asarray(draws_of_root(root, rng, 1)[0])
 
 
 def uniform_points(domain: Domain, count: int, rng: np.random.Generator) -> Array:

@@ -173,7 +173,7 @@ def _tried_cells(study: Study, pair: tuple[Axis, Axis], xs: list[Any], ys: list[
     points, last = np.unique(np.array([trial.point for trial in recent])[::-1], axis=0, return_index=True)
     cells = [
         _cell_of(domain, point, pair, xs, ys)
-        for point in points[np.argsort(last)][:MOST_DOTS]
+        for point in points[np.argsort(last, kind="stable")][:MOST_DOTS]
         if _is_active(domain, point, pair)
     ]
     return [cell for cell in cells if cell is not None]
