@@ -20,6 +20,7 @@ from nilregret.domains.search.designs import (
     mutated,
     one_changed,
     sobol,
+    uniform,
 )
 from nilregret.slots import described
 from nilregret.slots.explore import (
@@ -79,6 +80,30 @@ def test_values_come_up_equally_often(seed):
         often = [values.count(value) for value in set(values)]
         assert len(often) == count
         assert all(abs(each - n / count) < (1e-9 if n % count == 0 else 2.0) for each in often), (name, often)
+
+
+def test_ends_of_a_logarithmic_whole_number_have_whole_cells():
+    """In the logarithm a cell reaches as far beyond its number at an end of the range as within the range."""
+    for low, high in ((1, 4), (1, 8), (3, 40)):
+        points = sobol(nr.Space(m=nr.Int(low, high, log=True)), 1024, rng())[:, 0]
+        inside = np.log(np.arange(low, high) + 0.5)
+        ends = 2.0 * np.log([low, high]) - inside[[0, -1]]
+        cells = np.diff([ends[0], *inside, ends[1]]) / (ends[1] - ends[0])
+        often = np.unique(points, return_counts=True)[1] / 1024
+        assert np.abs(often - cells).max() < 2 / 1024
+
+
+def test_uniform_points_give_every_whole_number_the_same_chance():
+    """Failure probability below 2e-6 each: a count deviates by less than 5 standard deviations."""
+    space = nr.Space(n=nr.Int(1, 3))
+    policy = nr.gp_ucb(space, nr.kernel_for(space), noise=0.1).using(explore=nr.slots.Uniform(1.0))
+    forced = np.array([trial.point[0] for trial in nr.Study(policy, seed=0).ask(count=300)])
+    contexts = nr.Environment(lambda x, z: x[:, 0], domain=nr.Arms.grid(0, 1, 2), contexts=space)
+    drawn = np.array([contexts.draw_context(rng(number))[0] for number in range(300)])
+    for values in (forced, drawn, uniform(space, 300, rng())[:, 0]):
+        assert np.abs(np.unique(values, return_counts=True)[1] - 100).max() < 5.0 * math.sqrt(300 * 2 / 9)
+    box = nr.Box([-1.3, 2.0], [4.1, 1e5])
+    assert np.array_equal(uniform(box, 5, rng(3)), rng(3).uniform(box.lower, box.upper, (5, 2)))
 
 
 def test_a_logarithmic_whole_number_is_spread_over_its_logarithm():

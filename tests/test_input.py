@@ -80,6 +80,35 @@ NO_COORDINATES = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("parameter", "value", "end"),
+    [
+        (nr.Float(0, 0.3), 0.1 + 0.2, 0.3),
+        (nr.Float(-3.07596, 0.32121), 0.3212100000000002, 0.32121),
+        (nr.Float(0.1, 0.3), 0.3 - 0.2, 0.1),
+        (nr.Float(0.1, 0.3, log=True), 0.1 + 0.2, 0.3),
+        (nr.Float(0.1, 0.3, log=True), 0.3 - 0.2, 0.1),
+    ],
+)
+def test_a_value_beyond_an_end_by_rounding_is_the_end(parameter, value, end):
+    study = nr.Study(nr.auto(nr.Space(x=parameter)))
+    assert study.add({"x": value}, 1.0).parameters == {"x": end}
+    assert nr.Space(x=parameter).encode({"x": value})[0] in (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "message"),
+    [
+        (nr.Float(0, 0.3), 0.3 + 1e-8, r"`value` is 0.30000001: it must lie in \[0, 0.3\]"),
+        (nr.Float(0.1, 0.3, log=True), -0.2, r"`value` is -0.2: it must lie in \[0.1, 0.3\]"),
+        (nr.Int(0, 1234567), 1234568, r"`value` is 1234568: it must lie in \[0, 1234567\]"),
+    ],
+)
+def test_errors_show_numbers_that_differ_as_different(parameter, value, message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
+        nr.Space(x=parameter).encode({"x": value})
+
+
 @pytest.mark.parametrize(("value", "what"), NO_COORDINATES)
 def test_what_is_no_coordinate_is_refused_everywhere(value, what):
     box = nr.Box(0, 2)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.checks import LARGEST_WHOLE, Array, flag, integer, number, shown
+from .._utils.checks import LARGEST_WHOLE, Array, digits, flag, integer, number, shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described, described_by, entries, to_plain
+from .coordinates import SAME_POINT
 
 CHOSEN = math.sqrt(0.5)  # value of the column of the chosen option, so that two options are at distance 1
 SIGNIFICANT_DIGITS = 12  # of decoded floats: 0.1 rather than 0.10000000000000002 in commands and tables
@@ -58,7 +59,7 @@ class Float:
             hint = "Usually the two are swapped."
             if low == high:
                 hint = f"Leave a parameter that does not vary out, or write Choice({low!r})."
-            raise InvalidInput(f"Float needs low < high, not {low:g} and {high:g}. {hint}")
+            raise InvalidInput(f"Float needs low < high, not {digits(low)} and {digits(high)}. {hint}")
         object.__setattr__(self, "log", _check_log("Float", low, self.log))
         if not math.isfinite(high / low if self.log else high - low):
             raise InvalidInput(f"Float from {low:g} to {high:g} spans more than a float can hold: narrow the range.")
@@ -71,8 +72,15 @@ class Float:
         return 1
 
     def encode(self, value: Any) -> list[float]:
-        """Returns the columns of a value, or raises an error if it is outside the range."""
-        return [_unit(number("value", value, low=self.low, high=self.high), self.low, self.high, self.log)]
+        """Returns the columns of a value, or raises an error if it is outside the range.
+
+        A value within 1e-9 of the range of an end is that end, since sums round: 0.1 + 0.2 is 0.3.
+        """
+        given = number("value", value)
+        at = self.position(given) if given > 0.0 or not self.log else -1.0
+        if not -SAME_POINT <= at <= 1.0 + SAME_POINT:
+            number("value", given, low=self.low, high=self.high)
+        return [min(max(at, 0.0), 1.0)]
 
     def position(self, value: float) -> float:
         """Returns the share of the range below a value. It is below 0 or above 1 outside of the range."""
@@ -159,6 +167,16 @@ class Int:
         """Returns the value nearest to encoded columns."""
         value = _from_unit(float(columns[0]), self.low, self.high, self.log)
         return round(value) if self.step == 1 else self.low + self.step * round((value - self.low) / self.step)
+
+    def spread(self, u: Array) -> Array:
+        """Returns the columns `(n,)` of shares `(n,)` in [0, 1) of the range, where every value has a whole cell.
+
+        Rounded, the range itself would give its ends half a cell. So it is longer by as much beyond each end.
+        """
+        if not self.log:
+            return np.minimum(np.floor(u * self.count), self.count - 1) / max(self.count - 1, 1)
+        first, last = self.position(self.low + 0.5), self.position(self.high - 0.5)
+        return (2.0 - last + first) * u - first
 
     def values(self, count: int) -> list[int]:
         """Returns at most `count` distinct values, as evenly spaced as whole numbers allow, ends included."""

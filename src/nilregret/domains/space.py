@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, IndexArray, finite_array, frozen, integer, many, number, points_array, shown
+from .._utils.checks import Array, IndexArray, digits, finite_array, frozen, integer, many, number, points_array, shown
 from .._utils.errors import InvalidInput, printable
 from .._utils.serialize import described_by, entries, to_plain
 from .conditions import Conditional, Conditions, Mask
@@ -330,7 +330,7 @@ class Arms:
         lower, upper = number("lower", lower), number("upper", upper)
         count = integer("count", count, low=1, high=MOST_ARMS)
         if lower >= upper and count > 1:
-            raise InvalidInput(f"A grid needs lower < upper, not {lower:g} and {upper:g}.")
+            raise InvalidInput(f"A grid needs lower < upper, not {digits(lower)} and {digits(upper)}.")
         return Arms(np.linspace(lower, upper, count))
 
     def __len__(self) -> int:

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, number, one_of, settle, shown
+from .._utils.checks import LARGEST_REWARD, Array, IndexArray, digits, flag, number, one_of, settle, shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..storage.record import Trial
@@ -304,8 +304,8 @@ class Bounded(KnownReward):
         """Raises `InvalidInput` unless the reward lies between the bounds."""
         if not self.low <= value <= self.high:
             raise InvalidInput(
-                f"The reward {value:g} is outside of [{self.low:g}, {self.high:g}], where the policy was told they all "
-                "are. Give the bounds that hold.",
+                f"The reward {digits(value)} is outside of [{digits(self.low)}, {digits(self.high)}], where the policy "
+                "was told they all are. Give the bounds that hold.",
                 advice="They are `reward=nr.slots.Bounded(low=..., high=...)`.",
                 topic="bounded",
             )

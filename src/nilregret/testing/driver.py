@@ -13,7 +13,8 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.errors import InvalidInput, TrialError
-from ..domains.domain import Arms, Domain, Space, enclosing_box
+from ..domains.domain import Arms, Domain, enclosing_box
+from ..domains.search.designs import uniform
 from ..kernels.domains import prior_std
 from ..policy.policy import Policy
 from ..storage.record import Trial
@@ -146,9 +147,7 @@ def inside(domain: Domain, seed: list[int], count: int) -> Array:
     if isinstance(domain, Arms):
         some = rng.permutation(len(domain))[:count]
         return domain.points[np.resize(some, count)]
-    box = enclosing_box(domain)
-    points = rng.uniform(box.lower, box.upper, (count, box.dimension))
-    return domain.snap(points) if isinstance(domain, Space) else points
+    return uniform(domain, count, rng)
 
 
 def _best(study: Study) -> int | None:

@@ -27,6 +27,7 @@ from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ...domains.domain import Box, Space
 from ...domains.search.boxes import MOST_LOOKS
+from ...domains.search.designs import uniform
 from ...gp import PointPosterior
 from ...gp.fitting import fit
 from ...kernels import Kernel, Matern
@@ -167,7 +168,7 @@ class _Alternation(Script):
     def play(self, first: Answers) -> Play:
         policy = self._policy
         rng = first.randomness.generator
-        trials, randomness = yield self._drawn(rng, policy.start)
+        trials, randomness = yield uniform(policy.domain, policy.start, rng)
         for trial in trials:  # Both steps share these.
             self._learn(trial, [self._objective], [0])
             self._learn(trial, self._constraints, range(1, 1 + policy.constraints))
@@ -194,7 +195,7 @@ class _Alternation(Script):
 
         surrogate = self._objective
         for _ in range(budget):
-            at = self._drawn(rng, self._policy.candidates)
+            at = uniform(self._policy.domain, self._policy.candidates, rng)
             choice = at[0]
             if len(surrogate.values):
                 mean, std = surrogate.predict(at)  # They are of u - quadratic, since the prior mean is the quadratic.
@@ -215,7 +216,7 @@ class _Alternation(Script):
 
         surrogate = self._constraints[i]
         for _ in range(budget):
-            at = self._drawn(rng, self._policy.candidates)
+            at = uniform(self._policy.domain, self._policy.candidates, rng)
             choice = at[0]
             if len(surrogate.values):
                 mean, std = surrogate.predict(at)
@@ -227,12 +228,6 @@ class _Alternation(Script):
             self._learn(trials[0], [surrogate], [1 + i])
             rng = randomness.generator
         return rng
-
-    def _drawn(self, rng: np.random.Generator, count: int) -> Array:
-        """Returns uniform points `(count, d)`, which are valid points of a space."""
-        domain = self._policy.domain
-        points = rng.uniform(domain.lower, domain.upper, (count, domain.dimension))
-        return domain.snap(points) if isinstance(domain, Space) else points
 
     def _valid(self, point: Array) -> Array:
         domain = self._policy.domain

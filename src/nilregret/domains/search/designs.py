@@ -37,12 +37,17 @@ def from_cube(domain: Box | Space, cube: Array) -> Array:
         if isinstance(parameter, Choice):
             k = len(parameter.options)
             points[np.arange(len(u)), columns.start + np.minimum((u * k).astype(int), k - 1)] = CHOSEN
-        elif isinstance(parameter, Int) and not parameter.log:
-            k = parameter.count
-            points[:, columns.start] = np.minimum(np.floor(u * k), k - 1) / max(k - 1, 1)
         else:
-            points[:, columns.start] = u
+            points[:, columns.start] = parameter.spread(u) if isinstance(parameter, Int) else u
     return domain.snap(points)
+
+
+def uniform(domain: Box | Space, count: int, rng: np.random.Generator) -> Array:
+    """Returns points drawn independently and uniformly, `(count, d)`. All values of a choice or `Int` are as likely.
+
+    The logarithm of a whole number with `log=True` is uniform.
+    """
+    return from_cube(domain, rng.random((count, coordinates(domain))))
 
 
 def sobol(domain: Box | Space, count: int, rng: np.random.Generator) -> Array:

@@ -18,6 +18,7 @@ from ...domains.domain import Arms, Box, Domain, Space, enclosing_box
 from ...domains.search.acquisition import AcquisitionFunction
 from ...domains.search.arms import best_arm, checked_scores
 from ...domains.search.boxes import Found, PointSearch, real_columns
+from ...domains.search.designs import uniform
 from ...gp import AtPoints, AveragedPoints, CandidateMoments, PointBelief, PointPosterior, RepeatedPlays, Terms
 from ...gp.choice import posterior_at_points
 from ...gp.context_bank import ContextPosterior
@@ -266,8 +267,7 @@ class PointEngine(Engine[PointBelief]):
                 arm = int(rng.integers(len(domain)))
                 decision = Decision(domain.points[arm], arm, explored=True)
             else:
-                point = rng.uniform(domain.lower, domain.upper)
-                point = domain.snap(point[None])[0] if isinstance(domain, Space) else point
+                point = uniform(domain, 1, rng)[0]
                 decision = Decision(frozen(point), None, explored=True)
             if not np.isneginf(self.without_failed(decision.point[None], np.zeros(1)))[0]:
                 return decision

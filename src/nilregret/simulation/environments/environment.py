@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..._utils.checks import LARGEST_REWARD, Array, finite_array, listed, many, number
 from ..._utils.errors import InvalidInput
 from ...domains.domain import Arms, Box, Domain, Space, check_domain
+from ...domains.search.designs import uniform
 from .delays import Delay, make_delay
 from .true_outputs import Drifting, Function, TrueOutput, checked_changes
 
@@ -47,11 +48,6 @@ def search_maximum(values: Callable[[Array], Array], domain: Box | Space) -> flo
         found = minimize(downhill, unit[index], method="Nelder-Mead", tol=1e-10)
         best = max(best, -float(found.fun))
     return best
-
-
-def _drawn(domain: Box | Space, rng: np.random.Generator) -> Array:
-    point = np.asarray(rng.uniform(domain.lower, domain.upper))
-    return domain.snap(point[None])[0] if isinstance(domain, Space) else point
 
 
 def _checked_delay(name: str, delay: Any) -> Delay | None:
@@ -224,7 +220,7 @@ class Environment:
         if isinstance(self.domain, Arms):
             one, two = (each._reward.of_arms(0, 0, context) for each in (self, other))
         else:
-            point = _drawn(self.domain, rng)[None]
+            point = uniform(self.domain, 1, rng)
             one, two = (each._reward.of_points(0, 0, point, context) for each in (self, other))
         return np.array_equal(one, two)
 
@@ -303,7 +299,7 @@ class Environment:
         if isinstance(self.contexts, Arms):
             points: Array = self.contexts.points
             return np.asarray(points[int(rng.integers(len(points)))])
-        return _drawn(self.contexts, rng)
+        return np.asarray(uniform(self.contexts, 1, rng)[0])
 
     def _period_and_age(self, round_: int) -> tuple[int, int]:
         """Returns the period of a round, and the number of rounds since it began."""

@@ -34,7 +34,8 @@ from ..._utils.checks import (
 from ..._utils.errors import InvalidInput
 from ..._utils.randomness import world_generator
 from ...domains.coordinates import MOST_ARMS
-from ...domains.domain import Arms, Domain, Space, check_domain
+from ...domains.domain import Arms, Domain, check_domain
+from ...domains.search.designs import uniform
 from ...kernels import ALL, Kernel, check_kernel
 from .gp_samples import prior_values
 
@@ -106,8 +107,7 @@ def rkhs_function(
         if count is not None:
             points = points[np.sort(rng.choice(len(points), count, replace=False))]
     else:
-        points = rng.uniform(domain.lower, domain.upper, (CENTERS if count is None else count, domain.dimension))
-        points = domain.snap(points) if isinstance(domain, Space) else points
+        points = uniform(domain, CENTERS if count is None else count, rng)
     function = RKHSFunction(kernel, points, rng.standard_normal(len(points)))
     return function if norm is None else function.scaled(norm)
 

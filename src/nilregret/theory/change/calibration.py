@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from ..._utils.checks import LARGEST_REWARD, LARGEST_SEED, Array, frozen, integer, many, number
 from ..._utils.errors import InvalidInput
-from ...domains.domain import Arms, Domain, Space, check_domain
+from ...domains.domain import Arms, Domain, check_domain
+from ...domains.search.designs import uniform
 from ...kernels import Kernel, check_kernel
 from ...kernels.factorization import covariance_root, draws_of_root
 from .detector import ChangeDetector
@@ -170,9 +171,9 @@ def _prior_sample(detector: ChangeDetector, points: Array, rng: np.random.Genera
 
 
 def uniform_points(domain: Domain, count: int, rng: np.random.Generator) -> Array:
-    """Returns points `(count, d)` drawn uniformly.
+    """Returns points `(count, d)` drawn uniformly, as forced rounds draw them.
 
-    In a space they are drawn uniformly in the encoding, then rounded to valid points.
+    In a space all values of a choice or a whole number are as likely.
 
     >>> import nilregret as nr
     >>> import numpy as np
@@ -181,8 +182,7 @@ def uniform_points(domain: Domain, count: int, rng: np.random.Generator) -> Arra
     """
     if isinstance(domain, Arms):
         return np.asarray(domain.points[rng.integers(len(domain), size=count)])
-    points = rng.uniform(domain.lower, domain.upper, (count, domain.dimension))
-    return domain.snap(points) if isinstance(domain, Space) else points
+    return uniform(domain, count, rng)
 
 
 def _beta_deviation(a: int, b: int) -> float:
