@@ -4,16 +4,17 @@ import pickle
 import subprocess
 import sys
 import warnings
+from typing import ClassVar
 
 import joblib
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import RandomizedSearchCV, cross_val_score
+from sklearn.model_selection import KFold, RandomizedSearchCV, ShuffleSplit, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
@@ -167,6 +168,94 @@ def test_without_refit_and_with_a_function_of_the_results():
     assert bare.best_params_ == bare.cv_results_["params"][bare.best_index_]
     chosen = search(refit=lambda results: 2).fit(X, y)
     assert chosen.best_index_ == 2
+
+
+def test_a_function_chooses_among_several_metrics_of_which_the_first_is_maximised():
+    found = search(scoring=["roc_auc", "accuracy"], refit=lambda results: 1).fit(X, y)
+    assert found.best_index_ == 1
+    assert [trial.reward for trial in found.trials_] == found.cv_results_["mean_test_roc_auc"].tolist()
+
+
+class Folds(ClassifierMixin, BaseEstimator):
+    """A classifier that remembers what it was trained on."""
+
+    seen: ClassVar[list] = []
+
+    def __init__(self, a=1.0):
+        self.a = a
+
+    def fit(self, X, y):
+        Folds.seen.append(X.tobytes())
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X), dtype=int)
+
+
+@pytest.mark.parametrize("cv", [KFold(3, shuffle=True), ShuffleSplit(2)], ids=["folds", "splits"])
+def test_all_candidates_are_scored_on_the_same_folds(cv):
+    Folds.seen.clear()
+    search({"a": (0.0, 1.0)}, Folds(), cv=cv, refit=False, n_iter=5).fit(X, y)
+    assert len(Folds.seen) == 5 * cv.get_n_splits()
+    assert len(set(Folds.seen)) == cv.get_n_splits()
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_a_finite_space_is_searched_once(size):
+    space = {"C": nr.Int(1, 3, log=True), "kernel": ["rbf", "linear"], "gamma": nr.when("kernel", "rbf", nr.Int(1, 2))}
+    with pytest.warns(UserWarning, match="The total space of parameters 9 is smaller than n_iter=20") as caught:
+        found = search(space, n_iter=20, batch_size=size).fit(X, y)
+    assert len(caught) == 1
+    rows = [tuple(sorted(each.items())) for each in found.cv_results_["params"]]
+    assert len(rows) == len(set(rows)) == len(found.trials_) == 9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(search(space, n_iter=9).fit(X, y).trials_) == 9
+    ten = nr.Space(C=nr.Float(0.1, 10, log=True)).grid(3)
+    with pytest.warns(UserWarning, match="space of parameters 3 is smaller"):
+        found = search(ten.space, policy=nr.gp_ucb(ten, nr.Matern(lengthscale=0.3), noise=0.05), n_iter=5).fit(X, y)
+    assert len({trial.arm for trial in found.trials_}) == 3
+
+
+def test_one_warning_says_all_scores_that_are_not_finite():
+    def score(estimator, X, y):
+        return np.nan if estimator.a < 0.5 else estimator.a
+
+    with pytest.warns(UserWarning, match="One or more of the test scores are non-finite") as caught:
+        found = search({"a": (0.0, 1.0)}, Folds(), scoring=score, n_iter=8).fit(X, y)
+    assert len(caught) == 1
+    assert str(caught[0].message).count("nan") == np.isnan(found.cv_results_["mean_test_score"]).sum() > 1
+
+
+class Seen:
+    """A callback of scikit-learn that counts the tasks it sees."""
+
+    def __init__(self):
+        self.tasks, self.open = [], 0
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        assert self.open == 0
+
+    def on_fit_task_begin(self, estimator, context):
+        self.tasks.append(context.task_name)
+        self.open += 1
+
+    def on_fit_task_end(self, estimator, context):
+        self.open -= 1
+
+
+@pytest.mark.parametrize("space", [SPACE, {"C": (-2.0, 1.0)}], ids=["all can be fitted", "some fail"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning", "ignore:One or more:UserWarning")
+def test_callbacks_see_candidates(space):
+    pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
+    seen = Seen()
+    found = search(space, n_iter=5, batch_size=2).set_callbacks(seen).fit(X, y)
+    assert seen.tasks.count("candidate-split-evaluation") == 3 * len(found.trials_) == 15
+    assert [seen.tasks.count(name) for name in ("search", "batch", "refit-with-best-params")] == [1, 3, 1]
 
 
 def test_a_storage_keeps_the_trials_and_the_next_search_learns_from_them(tmp_path):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, final
+
+import numpy as np
 
 try:
     from sklearn.model_selection._search import BaseSearchCV
@@ -16,16 +19,19 @@ except ImportError as _error:
         "`nilregret.integrations.sklearn` needs scikit-learn, which is not installed: pip install 'nilregret[sklearn]'."
     ) from _error
 
-from .._utils.checks import integer, shown
+from .._utils.checks import Array, integer, shown
 from .._utils.errors import InvalidInput, one_line
 from .._utils.executors import HOPELESS
 from ..algorithms.auto import auto
-from ..domains.domain import Space
+from ..domains.domain import Arms, Domain, Space
+from ..domains.search.designs import every
 from ..policy.policy import Policy
 from ..study.study import MOST_AT_ONCE, Study
 from .ranges import Ranges
 
 ALL_FAILED = "All the "  # first words of scikit-learn's error if every fit of a candidate failed
+NOT_FINITE = "One or more of the"  # first words of scikit-learn's warning about scores, which repeats with every batch
+MOST_COUNTED = 2**12  # combinations of values that are counted, since fewer of them count where some have conditions
 
 
 @final
@@ -35,6 +41,9 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
     It takes the place of `RandomizedSearchCV`. After `fit` it has the same attributes: `best_estimator_`,
     `best_params_`, `best_score_`, `best_index_`, `cv_results_`, `n_splits_`, `scorer_`, `multimetric_` and
     `refit_time_`. It also has `space_`, `policy_` and `trials_` (see `nr.Trial`).
+
+    All candidates are scored on the same folds. A space with at most `n_iter` points is searched completely, each point
+    once, with scikit-learn's warning if there are fewer.
 
     If every fit of a candidate fails, its trial is recorded as failed and has no row in `cv_results_`. If this happens
     to the first ten candidates, the search ends with scikit-learn's error.
@@ -50,10 +59,10 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
         policy: a policy on the space, or a function that makes a policy of the space. None stands for
             `nr.auto(space, budget=n_iter, parallel=batch_size)`.
         scoring: see `RandomizedSearchCV`. Higher is better. If there are several metrics, `refit` names the one that is
-            maximised.
+            maximised, or the first is if `refit` is a function.
         n_jobs: processes or threads, as joblib counts them, over the folds (and candidates) of a batch.
-        refit: True or the name of a metric if the best estimator is fitted to all data. A function chooses the best
-            index.
+        refit: True or the name of a metric if the best estimator is fitted to all data. A function of `cv_results_`
+            returns the index of the best candidate.
         cv: see `RandomizedSearchCV`.
         verbose: see `RandomizedSearchCV`.
         pre_dispatch: see `RandomizedSearchCV`.
@@ -96,20 +105,33 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
             pre_dispatch=pre_dispatch, error_score=error_score, return_train_score=return_train_score,
         )  # fmt: skip
 
-    def _run_search(self, evaluate_candidates: Callable[[list[dict[str, Any]]], dict[str, Any]]) -> None:
-        """Asks for candidates, evaluates them and tells their scores, as `fit` wants."""
+    def _run_search(self, evaluate_candidates: Callable[..., dict[str, Any]], *, callback_ctx: Any = None) -> None:
+        """Asks for candidates, evaluates them and tells their scores, as `fit` wants.
+
+        The argument `callback_ctx` is there from scikit-learn 1.9 on.
+        """
         wanted = integer("n_iter", self.n_iter, low=1, why="It counts candidates.")
         size = integer("batch_size", self.batch_size, low=1, high=MOST_AT_ONCE, why="It counts candidates.")
         ranges = Ranges(self.param_space)
         self.space_ = ranges.space
         study = self._open_study()
         self.policy_ = study.policy
+        left = _all_points(study.policy.domain, wanted)
+        if left is not None and len(left) < wanted:
+            warnings.warn(
+                f"The total space of parameters {len(left)} is smaller than n_iter={wanted}. Running {len(left)} "
+                "iterations. For exhaustive searches, use GridSearchCV.",
+                UserWarning,
+                stacklevel=2,
+            )
+            wanted = len(left)
+        evaluate = _Evaluation(self, evaluate_candidates, callback_ctx, most=-(-wanted // size))
         done = rows = 0
         while done < wanted:
-            trials = study.ask(count=min(size, wanted - done))
+            trials, left = _ask(study, min(size, wanted - done), left)
             done += len(trials)
             try:
-                results = evaluate_candidates([ranges.values(trial.parameters or {}) for trial in trials])
+                results = evaluate([ranges.values(trial.parameters or {}) for trial in trials])
             except ValueError as error:
                 if not str(error).strip().startswith(ALL_FAILED) or (not rows and done >= min(wanted, HOPELESS)):
                     raise
@@ -124,6 +146,7 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
                     study.tell(trial, float(score), std=float(spread) if self.fold_noise and spread > 0.0 else None)
                 else:
                     study.fail(trial, f"its score is {score}")
+        evaluate.end()
         self.trials_ = list(study.trials)
 
     def _open_study(self) -> Study:
@@ -154,13 +177,93 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
 
     def _scores(self, results: Mapping[str, Any]) -> tuple[Any, Any]:
         """Returns the scores of all candidates so far and their standard errors over the folds, each `(n,)`."""
-        # With one metric the name in `refit` does not matter.
-        for name in (f"test_{self.refit}" if isinstance(self.refit, str) else "test_score", "test_score"):
-            if f"mean_{name}" in results:
-                folds = sum(key.startswith("split") and key.endswith(f"_{name}") for key in results)
-                return results[f"mean_{name}"], results[f"std_{name}"] / math.sqrt(max(folds - 1, 1))
-        names = sorted(key.removeprefix("mean_test_") for key in results if key.startswith("mean_test_"))
+        names = [key.removeprefix("mean_test_") for key in results if key.startswith("mean_test_")]
+        # With one metric the name in `refit` does not matter, and a function of all metrics names none.
+        name = self.refit if self.refit in names else names[0]
+        if name == self.refit or len(names) == 1 or callable(self.refit):
+            folds = sum(key.startswith("split") and key.endswith(f"_test_{name}") for key in results)
+            return results[f"mean_test_{name}"], results[f"std_test_{name}"] / math.sqrt(max(folds - 1, 1))
         raise InvalidInput(
-            f"`scoring` gives several metrics ({', '.join(names)}), and the search maximises one: name it by `refit`, "
-            f"such as refit={names[0]!r}."
+            f"`scoring` gives several metrics ({', '.join(sorted(names))}), and the search maximises one: name it by "
+            f"`refit`, such as refit={min(names)!r}."
         )
+
+
+@final
+class _Folds:
+    """The folds of a splitter, drawn once, so that all candidates of a search are scored on the same ones."""
+
+    def __init__(self, splitter: Any) -> None:
+        self._splitter = splitter
+        self._drawn: list[Any] | None = None
+
+    def split(self, *data: Any, **more: Any) -> list[Any]:
+        """Returns (training indices, test indices) of each fold. The arguments are those of the first call."""
+        if self._drawn is None:
+            self._drawn = list(self._splitter.split(*data, **more))
+        return self._drawn
+
+
+@final
+class _Evaluation:
+    """The evaluations of a search, batch after batch.
+
+    Args:
+        search: the search.
+        evaluate: scikit-learn's function, which evaluates candidates and returns the results of all so far.
+        context: scikit-learn's context for callbacks, or None before version 1.9.
+        most: number of batches.
+    """
+
+    def __init__(self, search: Any, evaluate: Callable[..., dict[str, Any]], context: Any, *, most: int) -> None:
+        self._search, self._evaluate, self._folds = search, evaluate, _Folds(search._checked_cv_orig)
+        self._results: dict[str, Any] = {}
+        self._context = context
+        if context is not None:
+            self._context = context.subcontext("search", max_subtasks=most).call_on_fit_task_begin(estimator=search)
+
+    def __call__(self, candidates: list[dict[str, Any]]) -> dict[str, Any]:
+        """Evaluates candidates, and returns the results of all so far."""
+        options: dict[str, Any] = {}
+        batch = None
+        if self._context is not None:
+            splits = len(candidates) * self._search.n_splits_
+            batch = self._context.subcontext("batch", max_subtasks=splits, sequential_subtasks=False)
+            options = {"callback_ctx": batch.call_on_fit_task_begin(estimator=self._search)}
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message=NOT_FINITE)  # `end` gives one warning for all.
+                self._results = self._evaluate(candidates, cv=self._folds, **options)
+        finally:
+            if batch is not None:
+                batch.call_on_fit_task_end(estimator=self._search)
+        return self._results
+
+    def end(self) -> None:
+        """Warns of the scores that are not finite, as scikit-learn does, and closes the context."""
+        for name, means in self._results.items():
+            kind = name.removeprefix("mean_").split("_")[0]
+            if name.startswith(("mean_test_", "mean_train_")) and not np.isfinite(means).all():
+                warnings.warn(f"{NOT_FINITE} {kind} scores are non-finite: {means}", UserWarning, stacklevel=2)
+        if self._context is not None:
+            self._context.call_on_fit_task_end(estimator=self._search)
+
+
+def _all_points(domain: Domain, most: int) -> Array | None:
+    """Returns all points that a policy may play, `(n, d)`, or None if they are more than `most`."""
+    if isinstance(domain, Space):
+        points = every(domain, max(most, MOST_COUNTED))
+    else:
+        points = np.unique(domain.points, axis=0) if isinstance(domain, Arms) else np.zeros((0, 0))
+    return points if 0 < len(points) <= most else None
+
+
+def _ask(study: Study, count: int, left: Array | None) -> tuple[list[Any], Array | None]:
+    """Returns new trials, and the points that are left, `(n, d)`. None stands for a space that is not listed."""
+    if left is None:
+        return study.ask(count=count), None
+    trials = []
+    for _ in range(count):
+        trials.append(study.ask(among=left))
+        left = left[(left != trials[-1].point).any(axis=1)]
+    return trials, left

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray
-from ..domain import Arms, Box, Domain, Space
-from ..parameters import CHOSEN, Choice, Float, Int, Option, Parameter
+from ..domain import Arms, Box, Domain, Space, count_of_points
+from ..parameters import CHOSEN, Choice, Float, Int, Parameter
 
 SMALLEST, LARGEST = 10.0**-2.5, 10.0**-0.5  # steps of a mutation, as shares of a parameter's range
 MOST_LISTED = 2**16  # largest number of points of a space that are listed
@@ -70,7 +69,8 @@ def design(domain: Domain, count: int, rng: np.random.Generator, *, middle: bool
         points[0] = _middle(domain, points[0])
     points = _distinct(points)
     if len(points) < count and isinstance(domain, Space):
-        points = _distinct(np.concatenate([points, _every(domain, rng)]))
+        rest = _combinations(domain, MOST_LISTED)
+        points = _distinct(np.concatenate([points, rest[rng.permutation(len(rest))]]))
     return points[:count]
 
 
@@ -108,23 +108,28 @@ def _distinct(points: Array) -> Array:
     return np.asarray(points[np.sort(first)])
 
 
-def _every(space: Space, rng: np.random.Generator) -> Array:
-    """Returns all points of a space in random order, with repeats, or none if there are too many."""
-    values = [_values(parameter) for parameter in space.parameters.values()]
-    if math.prod(len(each) for each in values) > MOST_LISTED or not all(values):
+def every(space: Space, most: int = MOST_LISTED) -> Array:
+    """Returns all points of a space, `(n, d)`, or none if it is infinite or has more than `most` combinations."""
+    return _distinct(_combinations(space, most))
+
+
+def _combinations(space: Space, most: int) -> Array:
+    """Returns the points of all combinations of values, as `every` does, with repeats where conditions do not hold."""
+    count = count_of_points(space)
+    if count is None or count > most:
         return np.zeros((0, space.dimension))
-    rows = [np.concatenate(row) for row in itertools.product(*values)]
-    return space.snap(np.array(rows)[rng.permutation(len(rows))])
+    each = [_values(parameter) for parameter in space.parameters.values()]
+    return space.snap(np.array([list(itertools.chain(*row)) for row in itertools.product(*each)]))
 
 
 def _values(parameter: Parameter) -> list[list[float]]:
-    """Returns the columns of every value of a parameter, or none for a real one or one with too many."""
+    """Returns the columns of every value of a parameter, or none for a real one."""
     if isinstance(parameter, Float):
         return []
-    values: Sequence[Option] = (
+    values = (
         parameter.options if isinstance(parameter, Choice) else range(parameter.low, parameter.high + 1, parameter.step)
     )
-    return [parameter.encode(value) for value in values] if len(values) <= MOST_LISTED else []
+    return [parameter.encode(value) for value in values]
 
 
 def _spread_arms(arms: Arms, count: int, rng: np.random.Generator) -> IndexArray:
