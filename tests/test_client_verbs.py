@@ -1,6 +1,7 @@
 """The client has the verbs of a study: whichever `Study` gains, the client has too, or it stands here why not."""
 
 import inspect
+import math
 import warnings
 
 import numpy as np
@@ -136,3 +137,60 @@ def test_parameters_that_count_for_some_only_under_contexts_and_limits(url):
     assert local.infeasible(context=context) is None
     with pytest.raises(nr.errors.InvalidInput, match="has no posterior of the constraints"):
         Client(url).create("no limits", nr.auto(nr.Arms.grid(0, 1, 3))).feasible()
+
+
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, np.float64("nan"), np.ma.masked, np.timedelta64(3, "ns")], ids=repr
+)
+def test_a_number_that_is_none_is_never_sent_as_not_given(url, value):
+    client, limit = Client(url), nr.EveryRound(count=1)
+    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.3), noise=0.1, constraints=limit)
+    study = client.create("numbers", policy)
+    asked = study.ask()
+    before = study.trials()
+    for name, tell in {
+        "std": lambda: study.tell(asked, 1.0, std=value),
+        "observed_at": lambda: study.tell(asked, 1.0, observed_at=value),
+        "constraints": lambda: study.tell(asked, 1.0, constraints=[value]),
+        "reward": lambda: study.tell(asked, value),
+        "items[0].std": lambda: study.tell_many([{"trial": asked, "reward": 1.0, "std": value}]),
+        "deadline": lambda: study.ask(deadline=value),
+        "context": lambda: study.ask([value]),
+        "context.hour": lambda: study.ask({"hour": value}),
+        "among[1]": lambda: study.ask(among=[0, value]),
+        "point": lambda: study.add([value], 1.0),
+        "points": lambda: study.predict([[0.5], [value]]),
+        "about": lambda: client.create("numbers", policy, about={"lr": value}),
+        "about.lr": lambda: study.add_arms([[0.3]], about=[{"lr": value}]),
+        "default_reward": lambda: client.create("numbers", policy, default_reward=value),
+        "delta": lambda: study.evaluate("uniform", delta=value),
+    }.items():
+        with pytest.raises(nr.errors.InvalidInput) as refused:
+            tell()
+        assert f"`{name}" in str(refused.value)
+    assert study.trials() == before
+    assert {each["state"] for each in before} == {"pending"}
+
+
+def test_many_answers_are_told_as_to_a_study(url):
+    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.3), noise=0.1, constraints=nr.EveryRound(count=1))
+    remote, local = Client(url).create("many", policy), nr.Study(policy)
+    ids = []
+    for study in (remote, local):
+        asked = study.ask(count=5)
+        assert study.tell_many([]) == []
+        study.tell_many([
+            (asked[0], 1.0), (asked[1], 0.5, [-1.0]),
+            {"trial": asked[2], "reward": np.array(0.25), "std": np.float32(0.5)},
+            {"trial": asked[3], "reward": 2.0, "constraints": np.array([0.5]), "std": 0.0},
+            {"trial": asked[4], "constraints": [0.5]},
+        ])  # fmt: skip
+        for wrong, words in (({"trial": asked[4], "value": 1.0}, "An answer in a dict"), ((1,), "An answer is")):
+            with pytest.raises(nr.errors.InvalidInput, match=words):
+                study.tell_many([wrong])
+        with pytest.raises(nr.errors.InvalidInput, match="it must be a list"):
+            study.tell_many({"trial": asked[4], "reward": 1.0})
+        ids = ids or [each.id for each in asked]
+    there = [remote.decision(each) for each in ids]
+    assert [(each.reward, each.std) for each in there] == [(each.reward, each.std) for each in local.trials]
+    assert [each.constraints for each in there] == [None, [-1.0], None, [0.5], [0.5]]

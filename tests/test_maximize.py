@@ -143,6 +143,22 @@ def test_callbacks_are_told_each_answer_and_may_end_the_run():
     assert "a callback returned True after 3 of 9 trials" in result.stopped
 
 
+@pytest.mark.parametrize("stop", [True, np.True_, np.float64(0.1) <= 1, np.array(True)], ids=repr)
+def test_any_truth_value_of_a_callback_ends_the_run(stop):
+    result = quiet(score, SPACE, trials=4, callbacks=[lambda study, trial: stop, lambda study, trial: np.False_])
+    assert (len(result.trials), "a callback returned True" in result.stopped) == (1, True)
+
+
+@pytest.mark.parametrize("answer", [0, 1, "yes", np.array([True, False]), 0.0, np.ma.masked], ids=repr)
+def test_what_is_no_truth_value_of_a_callback_is_an_error(answer, tmp_path):
+    storage, others = f"sqlite:///{tmp_path}/s.db", []
+    callbacks = [lambda study, trial: answer, lambda study, trial: others.append(trial.number)]
+    with pytest.raises(nr.errors.InvalidInput, match="the answer of a callback` must be True or False, not"):
+        quiet(score, SPACE, trials=4, storage=storage, callbacks=callbacks)
+    assert others == [0]  # every callback is called, and the answer is on record
+    assert [trial.state for trial in nr.Study.open(storage=storage).trials] == ["observed"]
+
+
 def test_a_callback_that_raises_ends_the_run_after_its_trial_was_recorded(tmp_path):
     storage = f"sqlite:///{tmp_path}/s.db"
 
@@ -178,7 +194,6 @@ BAD = [
     (lambda: np.array(["a"]), "'a' (str)"),
     (lambda: [1.0], "[1.0] (list)"),
     (lambda: True, "(bool)"),
-    (lambda: {"loss": 1.0}, "no entry 'reward', only 'loss'"),
     (lambda: sys.exit(3), "SystemExit: 3"),
     (lambda: 1 / 0, "ZeroDivisionError"),
     (lambda: (_ for _ in ()).throw(Odd()), "Odd"),
@@ -202,6 +217,46 @@ def test_what_is_no_number_fails_its_trial_with_the_reason(answer, reason, tmp_p
     assert reason in result.history[0]["reason"]
     assert len(result.history[0]["reason"]) < 400
     assert list(nr.Study.open(storage=storage, name="objective").trials) == list(result.trials)
+
+
+FORMS = [
+    ({"loss": 1.0}, {}, "its answer has no entry 'reward', only 'loss'"),
+    ({"reward": 1.0, "sdt": 0.1}, {}, "Did you mean 'std'?"),
+    ({"reward": 1.0}, {"constraints": "ms <= 50"}, "no entry 'ms', which has a limit, only 'reward'"),
+    (1.0, {"constraints": "ms <= 50"}, "its answer is 1.0, and 'ms' has a limit: it must be a dict"),
+    (1.0, {"constraints": 1}, "it must be (value, [g, ...])"),
+    ({"reward": 1.0}, {"constraints": 1}, "no entry 'constraints'"),
+    ((1.0, [1.0, 2.0]), {"constraints": 1}, "2 constraint values, for 1 constraint"),
+]
+
+
+@pytest.mark.parametrize(("answer", "options", "reason"), FORMS)
+def test_a_mistake_of_form_ends_the_run_at_the_first_and_answers_no_trial(answer, options, reason, tmp_path):
+    storage, calls = f"sqlite:///{tmp_path}/s.db", []
+
+    def objective(**_):
+        calls.append(1)
+        return answer if len(calls) == 1 else {"reward": 1.0, "ms": 9.0} if "ms" in reason else good
+
+    good = (1.0, [0.0]) if "constraints" in options else 1.0
+    with pytest.raises(nr.NoRegretError, match="The run ends at trial 0: ") as raised:
+        quiet(objective, SPACE, trials=4, storage=storage, **options)
+    assert reason in str(raised.value)
+    assert [trial.state for trial in nr.Study.open(storage=storage).trials] == ["pending"]
+    mended = quiet(objective, SPACE, trials=4, storage=storage, **options)
+    assert [row["state"] for row in mended.history] == ["observed"] * 4
+    assert len(calls) == 5
+
+
+def test_a_form_that_most_answers_have_is_missed_by_one_trial_alone():
+    answers = iter([1.0, {"error": "it diverged"}, 0.5])
+    result = quiet(lambda **_: next(answers), SPACE, trials=3)
+    assert [row["state"] for row in result.history] == ["observed", "failed", "observed"]
+
+
+def test_a_mistake_of_form_in_a_process_ends_the_run():
+    with ProcessPoolExecutor(1) as pool, pytest.raises(nr.errors.InvalidInput, match="no entry 'reward', only 'x'"):
+        quiet(dict, SPACE, trials=9, executor=pool)
 
 
 @pytest.mark.parametrize(

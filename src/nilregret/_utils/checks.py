@@ -206,9 +206,10 @@ def _as_int(name: str, value: object, why: str) -> int:
 
 def flag(name: str, value: object, *, why: str = "") -> bool:
     """Returns `value` if it is True or False, or raises an error."""
-    if not isinstance(value, bool | np.bool_):
+    entry = only_entry(value)
+    if not isinstance(entry, bool | np.bool_):
         raise InvalidInput(f"`{name}` must be True or False, not {typed(value)}. {why}".rstrip())
-    return bool(value)
+    return bool(entry)
 
 
 def finite_array(name: str, value: npt.ArrayLike, *, hint: str = "") -> Array:

@@ -10,6 +10,8 @@ from .._utils.errors import InvalidInput
 from ..storage.trial import Plays, Trial
 from .inputs import Inputs
 
+ENTRIES = frozenset({"trial", "reward", "constraints", "std"})  # of an answer in a dict
+
 
 class Told(NamedTuple):
     """A checked answer to a trial: a reward, constraint values, or both.
@@ -41,7 +43,7 @@ def reason_of(what: str, reason: object) -> str:
     return reason.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")
 
 
-def check_answer(inputs: Inputs, trial: Any, reward: Any, constraints: Any, std: Any = None) -> Told:
+def check_answer(inputs: Inputs, trial: Any, reward: Any = None, constraints: Any = None, std: Any = None) -> Told:
     """Returns a user's answer, checked."""
     if reward is None and constraints is not None:
         if std is not None:
@@ -56,30 +58,34 @@ def check_answer(inputs: Inputs, trial: Any, reward: Any, constraints: Any, std:
 
 def parse_answers(inputs: Inputs, answers: object) -> list[Told]:
     """Returns several answers, checked: the argument of `Study.tell_many`."""
+    return [check_answer(inputs, **answer_entries(answer)) for answer in listed_answers(answers)]
+
+
+def listed_answers(answers: object) -> list[Any]:
+    """Returns the argument of `tell_many` as a list of answers, or raises an error."""
     if not isinstance(answers, Iterable) or isinstance(answers, str | bytes | Mapping | Trial):
         raise InvalidInput(
             f"`answers` is {shown(answers)}: it must be a list, each of (trial, reward) or (trial, reward, "
             "constraints). A single answer is told by `tell`."
         )
-    return [parse_answer(inputs, answer) for answer in answers]
+    return list(answers)
 
 
-def parse_answer(inputs: Inputs, answer: Any) -> Told:
-    """Returns an answer given as (trial, reward), (trial, reward, constraints) or a dict, checked.
+def answer_entries(answer: Any) -> dict[str, Any]:
+    """Returns the entries of an answer given as (trial, reward), (trial, reward, constraints) or a dict, unchecked.
 
     A dict has these names, and may have "std".
     """
     if isinstance(answer, Mapping):
-        if "trial" not in answer or not answer.keys() <= {"trial", "reward", "constraints", "std"}:
+        if "trial" not in answer or not answer.keys() <= ENTRIES:
             raise InvalidInput(
                 f"An answer in a dict has 'trial', 'reward' and perhaps 'constraints' and 'std', not "
                 f"{shown(list(answer))}."
             )
-        told = (answer.get(name) for name in ("reward", "constraints", "std"))
-        return check_answer(inputs, answer["trial"], *told)
+        return dict(answer)
     parts = answer if isinstance(answer, tuple | list) and type(answer) is not Trial else ()
     if len(parts) not in (2, 3):
         raise InvalidInput(
             f"An answer is (trial, reward) or (trial, reward, constraints), or a dict; {shown(answer)} is none."
         )
-    return check_answer(inputs, parts[0], parts[1], parts[2] if len(parts) == 3 else None)
+    return dict(zip(("trial", "reward", "constraints"), parts, strict=False))

@@ -11,7 +11,7 @@ from typing import Any, final
 
 from .._utils.checks import integer, many, shown
 from .._utils.errors import InvalidInput, printable
-from .outcome import Outcome, Unusable, one_number, reward_in, std_in
+from .outcome import Malformed, Outcome, one_number, reward_in, std_in
 
 TEXT = re.compile(r"\s*(?P<entry>.+?)\s*(?P<sign><=|>=)\s*(?P<bound>[-+]?[\d._]+(?:[eE][-+]?\d+)?)\s*")
 HOW = "Write it as 'latency <= 50': an entry of the objective's answer, <= or >=, and a number in the entry's units."
@@ -38,13 +38,13 @@ class Rule:
     def value(self, answer: object) -> float:
         """Returns the distance beyond the bound, in the entry's units. It is at most 0 if the rule is satisfied."""
         if not isinstance(answer, Mapping):
-            raise Unusable(
+            raise Malformed(
                 f"its answer is {shown(answer)}, and {self.entry!r} has a limit: it must be a dict with the entries "
                 f"'reward' and {self.entry!r}"
             )
         if self.entry not in answer:
             there = ", ".join(map(repr, answer)) or "nothing"
-            raise Unusable(f"its answer has no entry {self.entry!r}, which has a limit, only {there}")
+            raise Malformed(f"its answer has no entry {self.entry!r}, which has a limit, only {there}")
         return self.sign * (one_number(answer[self.entry], f"its entry {self.entry!r}") - self.bound)
 
 
@@ -150,11 +150,11 @@ def _split(answer: object) -> tuple[object, object]:
     """Returns the reward and the constraint values of an answer that has both."""
     if isinstance(answer, Mapping):
         if "constraints" not in answer:
-            raise Unusable(f"its answer has no entry 'constraints', only {', '.join(map(repr, answer)) or 'nothing'}")
+            raise Malformed(f"its answer has no entry 'constraints', only {', '.join(map(repr, answer)) or 'nothing'}")
         return answer, answer["constraints"]
     if isinstance(answer, tuple | list) and len(answer) == 2:
         return answer[0], answer[1]
-    raise Unusable(
+    raise Malformed(
         "its answer has no constraint values: it must be (value, [g, ...]) or a dict with 'reward' and 'constraints', "
         f"not {shown(answer)}"
     )
@@ -166,7 +166,7 @@ def _values(values: Any, count: int) -> tuple[float, ...]:
     except TypeError:  # A single number, or an array of no dimension.
         each = [values]
     if isinstance(values, str | Mapping) or len(each) != count:
-        raise Unusable(f"its answer has {many(len(each), 'constraint value')}, for {many(count, 'constraint')}")
+        raise Malformed(f"its answer has {many(len(each), 'constraint value')}, for {many(count, 'constraint')}")
     return tuple(one_number(value, "a constraint value of its answer") for value in each)
 
 

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import Any, final
 from uuid import uuid4
 
-from .._utils.errors import NoRegretError, StorageError, TrialError, exception_text
+from .._utils.errors import InvalidInput, NoRegretError, StorageError, TrialError, exception_text
 from .._utils.executors import HOPELESS
 from ..storage.record import Trial
 from ..study.study import Study
@@ -89,6 +89,7 @@ class Loop:
         resumed = [trial for trial in known if trial.state == "pending" and trial.lease_until is None]
         self._resumed = deque(resumed if lease is None else [])
         self._has_value = any(trial.state == "observed" for trial in known)
+        self._valued = 0  # Values in this run.
         self._failed = 0  # Failures in this run before any value.
         self._cancelled = 0  # Cancellations since the last answer.
         self._token = uuid4().hex  # It identifies this run.
@@ -165,6 +166,9 @@ class Loop:
     def _record(self, trial: Trial, outcome: Outcome) -> str | None:
         self._cancelled = 0
         self.evaluated += 1
+        if outcome.malformed and not self._valued:
+            self._release()
+            raise InvalidInput(malformed(trial, outcome))
         try:
             trial = self._tell(trial, outcome)
         except TrialError as error:
@@ -172,7 +176,8 @@ class Loop:
                 raise
             self._lease.say(f"trial {trial.number}: {error}")  # Another process answered first, and that holds.
             return None
-        self._has_value = self._has_value or outcome.value is not None
+        self._valued += outcome.value is not None
+        self._has_value = self._has_value or self._valued > 0
         self._failed += outcome.value is None
         reason = self._ended(trial)
         if not self._has_value and self._failed >= HOPELESS and self._lease is None:
@@ -225,6 +230,15 @@ def nothing_works(failed: int, last: Trial) -> str:
         f"{many} failed, the last one with {last.reason!r}. Usually the objective has a mistake that its arguments "
         f"have nothing to do with: call it by yourself with {where(last)!r}. Failed trials stay on record; to begin "
         "afresh where there is a storage, choose another `name`."
+    )
+
+
+def malformed(trial: Trial, outcome: Outcome) -> str:
+    """Returns the error sentence for an answer of the wrong form."""
+    return (
+        f"The run ends at trial {trial.number}: {outcome.reason}. Every evaluation would make this mistake, which says "
+        "nothing of the point, so the trial was not answered. Mend what the objective returns. Where there is a "
+        "storage, the same call then goes on."
     )
 
 

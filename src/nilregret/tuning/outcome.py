@@ -19,6 +19,10 @@ class Unusable(Exception):
     """An answer of the objective without a usable number. The message says why."""
 
 
+class Malformed(Unusable):
+    """An answer without the form that every answer must have, such as a missing entry. The message says what."""
+
+
 @final
 class Outcome(NamedTuple):
     """The outcome of one evaluation.
@@ -29,6 +33,7 @@ class Outcome(NamedTuple):
         error: the exception that the objective raised, if that happened in this process.
         constraints: constraint values `(m,)`, if there are constraints.
         std: standard deviation of the noise of the value, or None where it is unknown.
+        malformed: whether `reason` is a mistake of form, which further evaluations would repeat.
     """
 
     value: float | None = None
@@ -36,6 +41,7 @@ class Outcome(NamedTuple):
     error: BaseException | None = None
     constraints: tuple[float, ...] | None = None
     std: float | None = None
+    malformed: bool = False
 
 
 def attempt(evaluate: Callable[[], Outcome]) -> Outcome:
@@ -43,7 +49,7 @@ def attempt(evaluate: Callable[[], Outcome]) -> Outcome:
     try:
         return evaluate()
     except Unusable as error:
-        return Outcome(reason=str(error))
+        return Outcome(reason=str(error), malformed=isinstance(error, Malformed))
     except (Exception, SystemExit) as error:
         return Outcome(reason=exception_text(error), error=error)
 
@@ -52,7 +58,7 @@ def reward_in(answer: object) -> float:
     """Returns the reward in an answer: the number itself, or the entry "reward" of a mapping."""
     if isinstance(answer, Mapping):
         if "reward" not in answer:
-            raise Unusable(f"its answer has no entry 'reward', only {', '.join(map(repr, answer)) or 'nothing'}")
+            raise Malformed(f"its answer has no entry 'reward', only {', '.join(map(repr, answer)) or 'nothing'}")
         answer = answer["reward"]
     return one_number(answer, "its answer")
 
@@ -78,7 +84,7 @@ def _check_misspelt(answer: Mapping[Any, Any], limited: Collection[str]) -> None
         if not isinstance(name, str) or name in limited:
             continue
         if sorted(name) == sorted("std") or SequenceMatcher(None, name, "std").ratio() > ALIKE:
-            raise Unusable(f"its answer has the entry {name!r}, which nothing reads. Did you mean 'std'?")
+            raise Malformed(f"its answer has the entry {name!r}, which nothing reads. Did you mean 'std'?")
 
 
 def one_number(answer: object, what: str) -> float:

@@ -94,7 +94,7 @@ class RunOptions:
             def ended(trial: Trial) -> str | None:
                 bar.ended(trial)
                 answers = [callback(study, trial) for callback in self.callbacks]  # Every callback is called.
-                return "a callback returned True" if any(answer is True for answer in answers) else None
+                return "a callback returned True" if any(map(_ends, answers)) else None
 
             check_sendable(task, self.executor)
             bar.begun(study)
@@ -112,6 +112,13 @@ class RunOptions:
             reason = f"{stopped} after {done} of {many(self.trials, 'trial')}; {further}"
             bar.say(f"Stopped: {reason}.")
         return reason
+
+
+def _ends(answer: object) -> bool:
+    """Returns whether the answer of a callback ends the run. It is a truth value, or None to go on."""
+    return answer is not None and flag(
+        "the answer of a callback", answer, why="True ends the run, and False and None let it go on."
+    )
 
 
 def check_no_context(policy: AnyPolicy) -> None:

@@ -12,13 +12,26 @@ import numpy.typing as npt
 
 from ..._utils.checks import Array, integer, study_name
 from ...evaluation.estimators import Estimator
+from ...study.answers import answer_entries, listed_answers
 from ...study.direction import AnyPolicy, Goal
 from .. import messages as m
 from ..addresses import segment
 from ..evaluation_messages import EvaluationRequest, EvaluationResult
 from .session import Session
-from .values import Context, Points, Told, constraint_values, decision_id, key_header, numbers, plain, reward_of
+from .values import (
+    Context,
+    Points,
+    Told,
+    constraint_values,
+    context_of,
+    decision_id,
+    key_header,
+    numbers,
+    plain,
+    reward_of,
+)  # fmt: skip
 
+MOST_ITEMS = 1000  # answers of one request
 ExportKind = Literal["jsonl", "csv", "arrow", "parquet"]
 
 
@@ -146,8 +159,8 @@ class RemoteStudy:
                 given.
         """
         body = m.DecisionRequest(
-            context=plain(context), count=count, deadline=deadline, client=worker, among=plain(among),
-            exclude=plain(exclude),
+            context=context_of(context), count=count, deadline=deadline, client=worker,
+            among=plain("among", among), exclude=plain("exclude", exclude),
         )  # fmt: skip
         path = f"{self.path}/decisions"
         found = self._session.send("POST", path, body, m.Decisions, key_header(key)).decisions
@@ -168,18 +181,23 @@ class RemoteStudy:
         """
         body = m.RewardRequest(
             reward=None if reward is None else reward_of(reward), constraints=constraint_values(constraints),
-            std=plain(std), observed_at=observed_at, revise=revise,
+            std=std, observed_at=observed_at, revise=revise,
         )  # fmt: skip
         return self._session.send("PUT", f"{self._path_of(decision)}/reward", body, m.Answer)
 
-    def tell_many(
-        self, answers: Iterable[tuple[m.Decision | str, Told]], *, revise: bool = False
-    ) -> list[m.RewardResult]:
-        """Records the rewards of several decisions, each by itself. A `status` other than 200 marks a refused one."""
-        items = [
-            m.RewardItem(id=decision_id(each), reward=reward_of(reward), revise=revise) for each, reward in answers
-        ]
-        return self._session.send("POST", f"{self.path}/rewards", m.RewardsRequest(items), m.RewardResults).items
+    def tell_many(self, answers: Iterable[Any], *, revise: bool = False) -> list[m.RewardResult]:
+        """Records the rewards of several decisions, each by itself. A `status` other than 200 marks a refused one.
+
+        Args:
+            answers: as of `Study.tell_many`, with decisions or their ids in place of trials.
+            revise: see `tell`.
+        """
+        items = [_item(answer_entries(answer), revise) for answer in listed_answers(answers)]
+        found: list[m.RewardResult] = []
+        for first in range(0, len(items), MOST_ITEMS):
+            body = m.RewardsRequest(items[first : first + MOST_ITEMS])
+            found += self._session.send("POST", f"{self.path}/rewards", body, m.RewardResults).items
+        return found
 
     def fail(self, decision: m.Decision | str, reason: str, *, revise: bool = False) -> m.Answer:
         """Records that a decision failed. With `revise` the failure replaces a reward."""
@@ -201,11 +219,11 @@ class RemoteStudy:
 
         With `compare` the answer says what the policy would have done instead, before it learns from the observation.
         """
-        given = plain(point)
+        given = plain("point", point)
         place = "parameters" if isinstance(given, dict) else "arm" if isinstance(given, int) else "point"
         body = m.ObservationRequest(
-            reward=reward_of(reward), context=plain(context), constraints=constraint_values(constraints),
-            std=plain(std), compare=compare, **{place: given},
+            reward=reward_of(reward), context=context_of(context), constraints=constraint_values(constraints),
+            std=std, compare=compare, **{place: given},
         )  # fmt: skip
         return self._session.send("POST", f"{self.path}/observations", body, m.Observation, key_header(key))
 
@@ -218,13 +236,13 @@ class RemoteStudy:
         about: Sequence[Mapping[str, Any] | None] | None = None, key: str | None = None,
     ) -> list[m.ArmSaid]:  # fmt: skip
         """Adds arms to the study, and returns them (see `Study.add_arms`)."""
-        given = plain(points)
+        given = plain("points", points)
         rows = [given] if isinstance(given, dict) else given
         of = zip(rows, names or [None] * len(rows), about or [None] * len(rows), strict=True)
         arms = [
-            m.NewArm(parameters=row, name=name, about=plain(facts))
+            m.NewArm(parameters=row, name=name, about=plain("about", facts))
             if isinstance(row, dict)
-            else m.NewArm(point=row if isinstance(row, list) else [row], name=name, about=plain(facts))
+            else m.NewArm(point=row if isinstance(row, list) else [row], name=name, about=plain("about", facts))
             for row, name, facts in of
         ]
         return self._session.send("POST", f"{self.path}/arms", m.ArmsRequest(arms), m.ArmsSaid, key_header(key)).arms
@@ -239,7 +257,7 @@ class RemoteStudy:
 
     def describe_arm(self, arm: int, *, name: str | None = None, about: Mapping[str, Any] | None = None) -> m.ArmSaid:
         """Records a name of an arm, facts about it, or both, and returns the arm."""
-        return self._put_arm(arm, m.ArmRequest(name=name, about=None if about is None else plain(about)))
+        return self._put_arm(arm, m.ArmRequest(name=name, about=plain("about", about)))
 
     def _put_arm(self, arm: int, body: m.ArmRequest) -> m.ArmSaid:
         number = integer("arm", arm, low=0, why="Arms are numbered from 0.")
@@ -301,8 +319,8 @@ class RemoteStudy:
         """Returns what another policy would have earned on the decisions of the study (see `nilregret.evaluate`)."""
         said = {str(arm): p for arm, p in policy.items()} if isinstance(policy, Mapping) else policy
         body = EvaluationRequest(
-            json.loads(said.to_json()) if isinstance(said, AnyPolicy) else plain(said), estimator, delta,
-            None if reward_range is None else list(reward_range), floor, default_reward, seed,
+            json.loads(said.to_json()) if isinstance(said, AnyPolicy) else plain("policy", said), estimator, delta,
+            plain("reward_range", reward_range), floor, default_reward, seed,
         )  # fmt: skip
         return self._session.send("POST", f"{self.path}/evaluations", body, EvaluationResult)
 
@@ -337,3 +355,12 @@ class RemoteStudy:
 
     def _path_of(self, decision: m.Decision | str) -> str:
         return f"{self.path}/decisions/{quote(decision_id(decision), safe='')}"
+
+
+def _item(told: dict[str, Any], revise: bool) -> m.RewardItem:
+    """Returns the item of a request for the entries of an answer (see `answer_entries`)."""
+    reward = told.pop("reward", None)
+    return m.RewardItem(
+        id=decision_id(told.pop("trial")), reward=None if reward is None else reward_of(reward),
+        constraints=constraint_values(told.pop("constraints", None)), revise=revise, **told,
+    )  # fmt: skip

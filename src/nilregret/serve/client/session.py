@@ -73,15 +73,16 @@ class Session:
 
     def get(self, path: str, kind: type[T], **query: Any) -> T:
         """Returns the reply to a GET request as a `kind`. Values of the query are written as JSON."""
-        given = {name: json.dumps(plain(value)) for name, value in query.items() if value is not None}
+        given = {name: json.dumps(plain(name, value)) for name, value in query.items() if value is not None}
         return msgspec.json.decode(self.request("GET", f"{path}?{urlencode(given)}" if given else path), type=kind)
 
     def send(
         self, method: str, path: str, body: msgspec.Struct, kind: type[T], headers: Mapping[str, str] | None = None
     ) -> T:
-        """Returns the reply to a request with a body as a `kind`."""
+        """Returns the reply to a request with a body as a `kind`. Every number of the body is checked (see `plain`)."""
         json_type = {"Content-Type": "application/json"}
-        reply = self.request(method, path, msgspec.json.encode(body), json_type | dict(headers or {}))
+        content = msgspec.json.encode(plain("", body))
+        reply = self.request(method, path, content, json_type | dict(headers or {}))
         return msgspec.json.decode(reply, type=kind)
 
     def request(
