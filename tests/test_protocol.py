@@ -247,6 +247,12 @@ def test_an_answer_to_head_has_no_body():
     assert transport.ended is None
 
 
+def test_a_line_of_the_log_has_the_address_as_it_was_sent(caplog):
+    with caplog.at_level("INFO", "uvicorn.access"):
+        talk(GET % b"%1b%5d0;taken%07%0aGET%20/x")
+    assert caplog.records[-1].getMessage().endswith('"GET /%1b%5d0;taken%07%0aGET%20/x HTTP/1.1" 200')
+
+
 def test_a_server_that_stops_ends_connections_after_their_request():
     assert talk(GET % b"x", then=Connection.shutdown).ended == "closed"
     transport = talk(POST + b"Content-Length: 1\r\n\r\n", then=lambda one: (one.shutdown(), one.data_received(b"x")))

@@ -21,6 +21,7 @@ import nilregret as nr
 from nilregret.serve.app import create_app
 from nilregret.serve.audit import WriteNotes
 from nilregret.serve.dashboard.pages import ROUTES
+from nilregret.serve.server import Service
 from nilregret.serve.settings import Settings
 from nilregret.serve.signals import KINDS, RULES, SignalCache, failing, overrun, pauses, silent
 from nilregret.serve.study_notes import StudyNotes, as_note, notes_of
@@ -382,12 +383,20 @@ def test_a_service_looks_by_itself_and_ends_while_its_receiver_is_away(receiver,
         ("https://a:b@example.org/", SECRET), ("https://example.org:x/", SECRET), ("https://example.org/", "short"),
         ("https://example.org/\r\nHost: a", SECRET), ("https://example.org/\u00e4", SECRET),
         ("https://ex\u00e4mple.org/", SECRET), ("https://example.org/a b", SECRET),
-        ("https://example.org/", "whsec_" + "!" * 32),
+        ("https://example.org/", "whsec_" + "!" * 32), ("https://example.org/", "whsec_MTIzNDU2Nw=="),
     ],
 )  # fmt: skip
 def test_a_webhook_needs_an_address_and_a_secret(url, secret):
     with pytest.raises(nr.errors.InvalidInput, match="webhook"):
         Webhook(url, secret)
+
+
+def test_no_representation_shows_a_secret():
+    hook = Webhook("https://example.org/", SECRET)
+    service = Service("postgresql://me:hidden@example.org/a", "127.0.0.1", Settings(webhook=hook))
+    for each in (hook, service.settings, service):
+        assert SECRET not in repr(each)
+        assert "hidden" not in repr(each)
 
 
 def test_signals_are_in_the_metrics():

@@ -73,8 +73,13 @@ def create_app(
     async def tell(request: Request, error: Exception) -> Response:
         problem = problem_of(error)
         if error_page is None or not wants_page(request.headers, request.method, request.url.path):
-            return response_of(problem)
-        return error_page(request, problem)
+            answer = response_of(problem)
+        else:
+            answer = error_page(request, problem)
+        if problem.status == 405:  # Starlette names the methods of the first route at the address
+            at = [each for each in app.routes if isinstance(each, Route) and each.path_regex.match(request.url.path)]
+            answer.headers["Allow"] = ", ".join(sorted({method for each in at for method in each.methods or ()}))
+        return answer
 
     app = Starlette(
         routes=[*(each.route for each in endpoints), Route("/openapi.json", openapi), *routes],

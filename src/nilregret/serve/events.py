@@ -157,7 +157,11 @@ class Stream:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends events until the client leaves or the server stops."""
-        parts, named = self._streams.follow(self._worker, self._after), {"Cache-Control": "no-store"}
+        # A HEAD has headers alone, so no client would notice that its stream never ends.
+        parts: AsyncIterator[bytes] | tuple[bytes, ...] = (
+            () if scope["method"] == "HEAD" else self._streams.follow(self._worker, self._after)
+        )
+        named = {"Cache-Control": "no-store"}
         try:
             await StreamingResponse(parts, media_type="text/event-stream", headers=named)(scope, receive, send)
         finally:

@@ -69,10 +69,14 @@ class Exchange:
         connection: of both.
         scope: of ASGI.
         keep_alive: whether the connection goes on afterwards.
+
+    Attributes:
+        started: whether a part of the answer was sent.
+        endless: whether the answer is a stream of events, which only its client or the server ends.
     """
 
     def __init__(self, connection: Line, scope: Scope, *, keep_alive: bool) -> None:
-        self.keep_alive, self.started = keep_alive, False
+        self.keep_alive, self.started, self.endless = keep_alive, False, False
         self._connection, self._scope = connection, scope
         self._body: list[bytes] = []
         self._size = 0
@@ -186,6 +190,8 @@ class Exchange:
                 length = int(value)
             elif name == b"connection" and value.lower() == b"close":
                 self.keep_alive = False
+            elif name == b"content-type":
+                self.endless = value.startswith(b"text/event-stream")
         empty = scope["method"] == "HEAD" or status in NO_BODY
         self._chunked = length is None and not empty
         self._left = 0 if empty or length is None else length

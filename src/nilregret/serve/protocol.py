@@ -76,6 +76,16 @@ class Connection(asyncio.Protocol):
                 each.disconnect()
         self.writable.set()
 
+    def eof_received(self) -> bool:
+        """Returns True if a client that sends nothing more waits for answers, which it gets.
+
+        A stream of events never ends, so its client is taken to be gone.
+        """
+        if self._exchange is None or self._exchange.endless:
+            return False
+        self._refuse(400)  # the request whose body is not complete, if there is one
+        return True
+
     def pause_writing(self) -> None:
         """Lets the application wait until the client has taken what was sent."""
         self.writable.clear()

@@ -46,7 +46,7 @@ class Service:
         siblings: other processes of the service.
     """
 
-    storage: str
+    storage: str = field(repr=False)  # with its password
     host: str
     settings: Settings = field(default_factory=Settings)
     siblings: Siblings | None = None

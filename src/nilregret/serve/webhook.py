@@ -15,17 +15,17 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import final
 from urllib.parse import urlsplit
 
-from .._utils.checks import shown
+from .._utils.checks import many, shown
 from .._utils.errors import InvalidInput
 from .auth.origin_checks import is_loopback
 
 TAKES = 10.0  # seconds that the receiver may take, to connect and then in all
-SHORTEST_SECRET = 16  # characters
+SHORTEST_SECRET = 16  # bytes of the key, as many as characters of a plain secret
 ENCODED = "whsec_"  # begins a secret as libraries of Standard Webhooks write it
 
 
@@ -36,14 +36,14 @@ class Webhook:
 
     Args:
         url: https, or http on this machine.
-        secret: shared with the receiver, at least 16 characters. After "whsec_" it is Base64.
+        secret: shared with the receiver, at least 16 bytes. After "whsec_" they are in Base64. `repr` hides it.
 
     Raises:
         InvalidInput: the URL or the secret cannot be used.
     """
 
     url: str
-    secret: str
+    secret: str = field(repr=False)
 
     def __post_init__(self) -> None:
         try:
@@ -63,13 +63,12 @@ class Webhook:
                 "the host. Other letters than those of ASCII are written as %XX, or xn-- in the host. On this machine "
                 "http://127.0.0.1:PORT/ is taken too."
             )
-        if len(self.secret) < SHORTEST_SECRET:
+        if len(self._key()) < SHORTEST_SECRET:
             raise InvalidInput(
-                f"The secret of the webhook has {len(self.secret)} characters: at least {SHORTEST_SECRET} are needed. "
-                "Put it in a file and name the file with --webhook-secret-file."
+                f"The secret of the webhook has {many(len(self._key()), 'byte')}: at least {SHORTEST_SECRET} are "
+                "needed, as `openssl rand -base64 24` gives. Put it in a file and name the file with "
+                "--webhook-secret-file."
             )
-
-        self._key()
 
     def _key(self) -> bytes:
         """Returns the key of signatures: the bytes of a secret "whsec_BASE64", or the characters of any other."""

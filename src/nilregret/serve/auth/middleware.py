@@ -75,7 +75,8 @@ class AccessMiddleware:
             try:
                 _check_size(scope, self._limits)
                 _check_framing(headers)
-                host = origin_checks.check(headers, scope["method"], self._names, tls=_tls(scope))
+                public = roles.public(scope["method"], scope["path"])
+                host = origin_checks.check(headers, scope["method"], self._names, tls=_tls(scope), nameless=public)
                 await self._authorize(scope, receive, response, headers, host)
             except AccessRevoked:
                 pass
@@ -233,7 +234,8 @@ class AccessMiddleware:
         elif path == login.IN and method in ("GET", "HEAD"):
             await login.form(_query(scope), style=self._style)(scope, receive, response)
         else:
-            raise Problem(405, "method", "This address does not take that method.")
+            allow = "POST" if path == login.OUT else "GET, HEAD, POST"
+            raise Problem(405, "method", "This address does not take that method.", headers={"Allow": allow})
 
     async def _log_in_or_out(self, scope: Scope, body: bytes, headers: Mapping[str, str]) -> Response:
         if scope["path"] == login.OUT:
@@ -268,9 +270,16 @@ def _check_size(scope: Scope, limits: Limits) -> None:
 
 
 def _check_framing(headers: Mapping[str, str]) -> None:
-    """Refuses two lengths of a body: a proxy may use the other one, and take the end of the body for a request."""
+    """Refuses two lengths of a body: a proxy may use the other one, and take the end of the body for a request.
+
+    Encodings besides `chunked` are refused too, because nothing here decodes them (RFC 9112, 6.1).
+    """
     if "transfer-encoding" in headers and "content-length" in headers:
         raise Problem(400, "malformed", "A request has `Content-Length` or `Transfer-Encoding`, not both.")
+    if headers.get("transfer-encoding", "chunked").strip().lower() != "chunked":
+        raise Problem(
+            400, "malformed", "`Transfer-Encoding` is `chunked` or absent: send the body without another one."
+        )
 
 
 def _check_path(scope: Scope) -> None:

@@ -123,7 +123,9 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def check(headers: Mapping[str, str], method: str, names: Names, *, tls: bool = False) -> str:
+def check(
+    headers: Mapping[str, str], method: str, names: Names, *, tls: bool = False, nameless: bool = False
+) -> str:  # fmt: skip
     """Returns the host of a request, without its port, and refuses requests from pages of other sites.
 
     Args:
@@ -131,13 +133,15 @@ def check(headers: Mapping[str, str], method: str, names: Names, *, tls: bool = 
         method: of HTTP.
         names: of this service.
         tls: whether the request is known to have come over TLS. If not, a proxy may have decrypted it.
+        nameless: whether `Host` may be absent, as in checks of health by load balancers. Every browser sends it.
 
     Raises:
         Problem: 421 for a foreign `Host`, 403 for a foreign page.
     """
     host = headers.get("host", "").lower()
     found = AUTHORITY.fullmatch(host)
-    if found is None or not names.has(found[1]):
+    name = "" if found is None else found[1]
+    if not names.has(name) and not (nameless and not host):
         raise Problem(
             421, "host",
             "The service does not answer to the name in `Host`. Ask it by the address it was started for, or start it "
@@ -154,7 +158,7 @@ def check(headers: Mapping[str, str], method: str, names: Names, *, tls: bool = 
             raise _foreign()
     elif headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and not _is_visit(headers, method):
         raise _foreign()
-    return found[1]
+    return name
 
 
 def check_direct(headers: Mapping[str, str], host: str, client: str | None, *, version: str = "1.1") -> None:
