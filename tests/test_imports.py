@@ -250,13 +250,13 @@ def code_lines(text, tree):
 
 
 def test_files_and_functions_are_short():
-    """At most 300 lines of code in a file, and 40 in a function."""
+    """At most 400 lines of code in a file, and 40 in a function."""
     long = []
     for name, path in FILES.items():
         text = path.read_text()
         tree = ast.parse(text)
         code = code_lines(text, tree)
-        long += [name] * (len(code) > 300)
+        long += [name] * (len(code) > 400)
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 long += [f"{name}.{node.name}"] * (len(code & set(range(node.lineno, node.end_lineno + 1))) > 40)

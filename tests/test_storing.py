@@ -15,6 +15,7 @@ import tempfile
 import textwrap
 import threading
 import time
+import traceback
 import weakref
 from pathlib import Path
 
@@ -23,6 +24,7 @@ import pytest
 import sqlalchemy
 
 import nilregret as nr
+from nilregret._utils import forks
 from nilregret.storage import MemoryStorage, SqlStorage, tables
 from nilregret.storage import postgresql as server
 from nilregret.storage import sqlite_connections as files
@@ -351,6 +353,69 @@ def test_a_study_goes_on_in_processes_that_are_forked(places, kind):
     assert [study.trials[number].reward for number in (4, 5, 6)] == [0.5] * 3
     study.tell(7, 0.25)
     assert nr.Study.open(storage=url).trials[7].reward == 0.25
+
+
+def _forked(act):
+    """Returns the exit code of a forked process: 0 if `act` returns, 3 after an error, 14 if it hangs."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(int(LONG))
+        try:
+            act()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(3)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork")
+
+
+@FORKS
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "postgresql"])
+def test_a_process_that_is_forked_while_threads_use_a_study_does_not_hang(places, kind):
+    study, stop = made(None if kind == "memory" else places(kind)()), threading.Event()
+
+    def work():
+        while not stop.is_set():
+            study.tell(study.ask(), 0.0)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    codes = [_forked(lambda: study.tell(study.ask(), 0.01)) for _ in range(5)]
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert codes == [0] * 5
+    assert sum(trial.reward == 0.01 for trial in study.trials) == (0 if kind == "memory" else 5)
+
+
+@FORKS
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+def test_a_file_in_use_at_a_fork_is_refused_in_the_child_and_not_read_wrongly(tmp_path, monkeypatch):
+    study, inside, go_on = made(url_of(tmp_path / "a.db")), threading.Event(), threading.Event()
+    monkeypatch.setattr(forks, "SECONDS", 0.01)
+
+    def work():
+        with study.storage.writing(study.replica.handle.study):
+            inside.set()
+            go_on.wait(LONG)
+
+    def refused():
+        with pytest.raises(nr.errors.StorageError, match="another thread was using it when this process was forked"):
+            study.ask()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert inside.wait(LONG)
+    code = _forked(refused)
+    go_on.set()
+    thread.join()
+    assert code == 0
+    assert _forked(study.ask) == 0
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 
+from .forks import survives_forks
+
 
 class ProcessSetting(ABC):
     """A context that changes a setting of the process, which several threads may enter at once.
@@ -16,6 +18,19 @@ class ProcessSetting(ABC):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
+        survives_forks(self)
+
+    @property
+    def fork_lock(self) -> threading.Lock:
+        """See `Forkable`."""
+        return self._lock
+
+    def after_fork(self) -> None:
+        """Restores the value in a forked process, in which no thread is inside."""
+        self._lock = threading.Lock()
+        if self._inside:
+            self._inside = 0
+            self._restore()
 
     @abstractmethod
     def _change(self) -> None:

@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from .._utils.checks import LARGEST_SEED, integer, many, one_of, shown
 from .._utils.errors import InvalidInput, NoRegretWarning
+from .._utils.forks import survives_forks
 from ..algorithms.auto import auto
 from ..domains.domain import Arms, Space
 from ..domains.search.designs import from_cube
@@ -132,6 +133,16 @@ class NoRegretSampler(BaseSampler):
         self._studies: deque[_Observed] = deque(maxlen=STUDIES)
         self._states: deque[tuple[_Key, OptunaState]] = deque(maxlen=STATES)
         self._warned = False
+        survives_forks(self)
+
+    @property
+    def fork_lock(self) -> threading.RLock:
+        """See `Forkable`."""
+        return self._lock
+
+    def after_fork(self) -> None:
+        """Begins anew in a forked process, which reads everything else from Optuna's record."""
+        self._begin()
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns the settings alone, because a copy reads everything else from the record."""

@@ -11,6 +11,7 @@ from typing import final
 
 from .._utils.checks import new_study_name, shown
 from .._utils.errors import InvalidInput, StorageError
+from .._utils.forks import WRITER, survives_forks
 from .arms import ArmChange
 from .base import Change, KeepsArms, KeepsNotes, ListedStudy, News, Notes, Renames, Storage, StoredStudy, Writer, taken
 from .trial import Trial
@@ -46,6 +47,16 @@ class MemoryStorage(Storage, KeepsNotes):
         self._studies: dict[str, _StoredRecord] = {}
         self._made = 0
         self._notes: dict[str, str] = {}  # Notes that belong to no study.
+        survives_forks(self, WRITER)
+
+    @property
+    def fork_lock(self) -> threading.RLock:
+        """See `Forkable`."""
+        return self._lock
+
+    def after_fork(self) -> None:
+        """Makes a new lock in a forked process, whose records are a copy."""
+        self._lock = threading.RLock()
 
     def names(self) -> list[str]:
         """Returns the names of all studies, oldest first."""

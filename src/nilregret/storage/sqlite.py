@@ -23,9 +23,10 @@ from sqlalchemy import exc
 
 from .._utils.checks import shown, storable
 from .._utils.errors import InvalidInput, StorageError
+from .._utils.forks import WRITER
 from .database import LOCK_SECONDS, Database, newer
 from .notes import notes_table
-from .sqlite_connections import APPLICATION_ID, ReaderPool, SqliteConnection, close_all
+from .sqlite_connections import APPLICATION_ID, FORKED, ReaderPool, SqliteConnection, close_all
 from .tables import ADDED, FORMAT, Tables, tables
 
 PRIVATE = 0o600  # Mode of a file with secrets: only its owner can use it.
@@ -47,7 +48,7 @@ class SqliteDatabase(Database):
         self.path = _path(url, make=make).absolute()
         self.place = f"{SCHEME}{self.path}"
         self.tables, self.notes = TABLES, NOTES
-        self._writer = SqliteConnection(self.path)
+        self._writer = SqliteConnection(self.path, WRITER)
         self._readers = ReaderPool(self.path)
         self.engine = self._writer.engine
         weakref.finalize(self, close_all, self._writer, self._readers)
@@ -126,6 +127,8 @@ class SqliteDatabase(Database):
                 f"Other processes have been writing for more than {LOCK_SECONDS:.0f} s; try again, or stop one that "
                 "holds the file."
             )
+        if FORKED in cause:
+            return "Fork before threads use the study, or start processes by 'spawn' or 'forkserver'."
         if "no such table" in cause or "no such column" in cause:
             return "The file has been replaced by another since it was opened, or damaged; nothing was written."
         if "not a database" in cause or "malformed" in cause or "decode" in cause:

@@ -7,7 +7,6 @@ import random
 import sqlite3
 import threading
 import time
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -17,6 +16,7 @@ from typing import Any, TypeVar, cast
 import sqlalchemy as sql
 from sqlalchemy import exc
 
+from .._utils.forks import POOL, READER, survives_forks
 from .database import LOCK_SECONDS
 
 R = TypeVar("R")
@@ -26,12 +26,13 @@ IDLE = 8  # Connections of readers that stay open.
 SHORT = 0.05  # Seconds that SQLite waits for a lock, ever more lazily. After that we try again ourselves.
 PAGES = 100  # Pages of the write-ahead log after which it is moved into the file.
 NOWHERE = (0, 0)
+FORKED = "another thread was using it when this process was forked"
 
 
 class SqliteConnection:
     """A connection to a file, for one thread at a time. It opens when it is needed."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, rank: int = READER) -> None:
         self.lock = threading.RLock()
         self._path, self._name = path, str(path)
         self.engine = sql.create_engine("sqlite://", creator=self.connect, poolclass=sql.NullPool, paramstyle="named")
@@ -44,7 +45,19 @@ class SqliteConnection:
         self._wal = False
         self._rollbacks = 0
         self._mode = "rw"
-        _OPEN.add(self)
+        survives_forks(self, rank, before=SqliteConnection.close_if_idle)
+
+    @property
+    def fork_lock(self) -> threading.RLock:
+        """See `Forkable`."""
+        return self.lock
+
+    def after_fork(self) -> None:
+        """Makes a new lock in a forked process. If the connection was in use, the process cannot use the file."""
+        self.lock = threading.RLock()
+        if self._connection is not None:
+            _IN_USE.add(self.inode)
+            self.close()
 
     def connect(self, mode: str | None = None) -> sqlite3.Connection:
         """Returns a connection of the driver.
@@ -72,8 +85,6 @@ class SqliteConnection:
         if self._mode != "rw":  # This mode sees no changes, and by now the file may be writable.
             self.close()
             self._mode = "rw"
-        if self._process != os.getpid():  # Forked nevertheless. `close` leaves the parent's connection open.
-            self.close()
         until = time.monotonic() + LOCK_SECONDS
         while True:
             try:
@@ -115,6 +126,8 @@ class SqliteConnection:
             with suppress(sqlite3.Error):
                 self._pragma("PRAGMA wal_checkpoint(TRUNCATE)")
             self.close()
+        if inode in _IN_USE:
+            raise sqlite3.OperationalError(FORKED)
         if self._connection is None:
             self._process, self.inode, self._wal = os.getpid(), inode, False
             connection = self.engine.connect()
@@ -191,6 +204,16 @@ class ReaderPool:
         self._idle: list[SqliteConnection] = []
         self._closed = 0  # The number of calls of `close`.
         self._inode = NOWHERE
+        survives_forks(self, POOL)
+
+    @property
+    def fork_lock(self) -> threading.Lock:
+        """See `Forkable`."""
+        return self._lock
+
+    def after_fork(self) -> None:
+        """Makes a new lock in a forked process."""
+        self._lock = threading.Lock()
 
     def take(self) -> SqliteConnection:
         """Returns a connection that no other thread uses until it is given back."""
@@ -232,7 +255,7 @@ def close_all(writer: SqliteConnection, readers: ReaderPool) -> None:
     writer.close()
 
 
-_OPEN: weakref.WeakSet[SqliteConnection] = weakref.WeakSet()
+_IN_USE: set[tuple[int, int]] = set()  # Files that a thread of the parent process was using when this one was forked.
 _FOREIGN: list[Any] = []  # Connections of the parent process, which must not be closed here.
 
 
@@ -248,12 +271,3 @@ def _prepare(connection: Any, _: Any) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA wal_autocheckpoint = {PAGES}")
     connection.execute("PRAGMA trusted_schema = OFF")  # The file may come from an untrusted source.
-
-
-def _before_fork() -> None:
-    for each in list(_OPEN):
-        each.close_if_idle()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork)

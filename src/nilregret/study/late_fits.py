@@ -9,6 +9,7 @@ from typing import Literal, Protocol, final
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput
+from .._utils.forks import POOL, survives_forks
 from ..policy.fits import FitJob, LateFits
 from ..storage.trial import Fit
 from .replica import Replica
@@ -69,6 +70,17 @@ class FitRunner:
         self.made = self.late = 0
         self.error: Exception | None = None
         self.failure = ""
+        survives_forks(self, POOL)
+
+    @property
+    def fork_lock(self) -> threading.Lock:
+        """See `Forkable`."""
+        return self._lock
+
+    def after_fork(self) -> None:
+        """Leaves the executor to the parent process: `make` makes the fits of a forked process."""
+        self._lock, self._executor = threading.Lock(), None
+        self._running.clear()
 
     @property
     def under_way(self) -> int:

@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
 from .._utils.errors import InvalidInput
+from .._utils.forks import survives_forks
 from .._utils.garbage import no_collection
 from ..policy.fits import FitJob, LateFits
 from ..policy.state import State
@@ -81,9 +82,7 @@ class Replica:
         self._made, self._goal, self._seed, self.clock, self._late = policy, goal, seed, clock, late
         self.roster, self.inputs = Roster(policy, ()), Inputs(policy, goal)
         self.handle = handle
-        self._plain_lock = lock = threading.RLock()
-        # A proxy avoids a cycle, so that a dropped study closes its files.
-        self.lock = ReplicaLock(lock, weakref.proxy(self))
+        self._make_locks()
         self._timed = policy.pending.in_time
         self.record, self.state = Record(), self._initial()
         self._current: AnyState | None = None
@@ -93,15 +92,33 @@ class Replica:
         self._arms: list[ArmChange] = []  # Changes of arms of this call.
         self._leases = Leases()
         self.notes: dict[str, str] = {}
-        self._writing = threading.RLock()  # One thread of this process writes at a time.
-        self._committed = threading.Condition(lock)
         self._uncommitted = False  # Whether record and state include a call that is not in the storage yet.
         self._backup: AnyState | None = None  # The state before that call, if a copy is cheaper than a rebuild.
         self._seconds = 0.0  # The duration of recent calls.
         self._contention = 0  # Calls for which other writers are still expected.
+        survives_forks(self)
         if handle is not None:
             with self.lock:
                 self.rebuild(self.state)
+
+    def _make_locks(self) -> None:
+        self._plain_lock = lock = threading.RLock()
+        # A proxy avoids a cycle, so that a dropped study closes its files.
+        self.lock = ReplicaLock(lock, weakref.proxy(self))
+        self._writing = threading.RLock()  # One thread of this process writes at a time.
+        self._committed = threading.Condition(lock)
+
+    @property
+    def fork_lock(self) -> threading.RLock:
+        """See `Forkable`."""
+        return self._plain_lock
+
+    def after_fork(self) -> None:
+        """Makes new locks in a forked process. The next call undoes what another thread had begun."""
+        if self._uncommitted or not self._plain_lock.acquire(blocking=False):
+            self._uncommitted, self._backup = False, None
+            self.invalidate()
+        self._make_locks()
 
     # -- writing -------------------------------------------------------------------------------------------------
 
