@@ -407,7 +407,7 @@ def test_files_keep_it(tmp_path, ending):
     path = study.export(tmp_path / f"trials.{ending}")
     other = nr.Study(policies()["points"])
     assert [trial.std for trial in other.add_from(path)] == [0.125, None]
-    with pytest.raises(nr.errors.InvalidInput, match="Nothing was added"):
+    with pytest.raises(nr.errors.InvalidInput, match="Nothing was recorded"):
         nr.Study(refusing()["clicks"]).add_from(study.export(tmp_path / f"other.{ending}"))
 
 

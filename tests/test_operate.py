@@ -202,7 +202,7 @@ def test_trials_go_to_files_and_come_back(oven, folder):
     assert "could not be written" in run("export", *oven, "no/trials.csv", code=1)
     assert "cannot be read" in run("import", *oven, "nowhere.csv", code=1)
     (folder / "bad.csv").write_text("heat,kind,reward\n150,rye,1\n1e9,rye,2\n")
-    assert "Nothing was added" in run("import", *oven, "bad.csv", code=1)
+    assert "Nothing was recorded" in run("import", *oven, "bad.csv", code=1)
     (folder / "bytes.csv").write_bytes(b"\xff\xfe\x00heat")
     run("import", *oven, "bytes.csv", code=1)
     assert len(data("trials", *oven)) == 3
@@ -280,7 +280,7 @@ def test_contexts_are_json(folder):
 def test_a_reward_of_a_point_that_was_not_asked_for(folder, oven):
     trial = data("add", *oven, '{"heat": 120, "kind": "rye"}', "-1.5")
     assert (trial["number"], trial["state"], trial["reward"]) == (0, "observed", -1.5)
-    assert run("import", *oven, "one.csv", code=1).startswith("Error: one.csv")
+    assert run("import", *oven, "one.csv", code=1).startswith("Error: There is no file 'one.csv'")
     (folder / "one.csv").write_text("heat,kind,reward\n120,rye,2\n")
     assert run("import", *oven, "one.csv") == "Added 1 trial; study 'oven' has 2.\n"
     stored(nr.auto(nr.Box([0.0], [1.0]), context=nr.Box([0.0], [1.0]), constraints=1), name="seen")

@@ -379,7 +379,7 @@ def test_files_say_how_often_and_are_read_again(tmp_path, ending):
     again.add_from(study.export(tmp_path / f"trials.{ending}"))
     assert [trial.times for trial in again.trials] == [trial.times for trial in study.trials[:-1]]
     np.testing.assert_allclose(study.predict(), again.predict(), rtol=0, atol=1e-10)
-    with pytest.raises(nr.errors.InvalidInput, match=r"decides in every round.*Nothing was added"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"decides in every round.*Nothing was recorded"):
         nr.Study(POLICY).add_from(tmp_path / f"trials.{ending}")
 
 

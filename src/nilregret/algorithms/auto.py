@@ -149,8 +149,8 @@ def auto(
             - A study, or a result of `nr.maximize` or `nr.minimize`. Each has its own direction.
             - The path or URL of a storage, of which all studies count, or one: "sqlite:///file.db#name".
             - A study of Optuna.
-            - A table of pandas, a list of dicts, or the path of a file ".csv" or ".jsonl". It has a column for each
-              parameter, or those of `study.export`, and a column `reward`. More is better.
+            - A data frame, a list of dicts, or the path of a CSV, JSON, Parquet or Arrow file. It has a column for each
+              parameter, or those of `study.export`, and a column `reward`, where more is better, or `loss`.
 
     Raises:
         InvalidInput: for values that make no sense.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ import numpy as np
 
 from .._utils.checks import Array, many, shown
 from .._utils.errors import InvalidInput
+from ..domains.cells import option_place
 from ..domains.domain import Arms, Domain, Space, sides
 from ..domains.parameters import CHOSEN, Choice, Parameter
 from ..domains.typed import D
@@ -71,7 +71,7 @@ def _lacking(source: Source, domain: Domain) -> str:
     if count < FEWEST:
         return f"{name} has {many(count, 'answered trial')}."
     wheres = [told.where for told in source.trials if isinstance(told.where, Mapping)]
-    theirs = sorted({str(each) for where in wheres for each in where} - {"reward"})
+    theirs = sorted({str(each) for where in wheres for each in where})
     if isinstance(domain, Space):
         if not theirs:
             return f"The trials of {name} have no named parameters."
@@ -151,7 +151,7 @@ def _placed(columns: Array, parameter: Parameter, value: Any) -> bool:
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
         return True
     if isinstance(parameter, Choice):
-        option = _option(parameter, value)
+        option = option_place(parameter, value)
         if option is None:
             return False
         columns[:] = np.where(np.arange(len(columns)) == option, CHOSEN, 0.0)
@@ -161,15 +161,6 @@ def _placed(columns: Array, parameter: Parameter, value: Any) -> bool:
         return False
     columns[0] = parameter.position(number)
     return bool(-BEYOND <= columns[0] <= 1.0 + BEYOND)
-
-
-def _option(parameter: Choice, value: Any) -> int | None:
-    """Returns the place of an option, which a file may hold as text."""
-    try:
-        return int(np.argmax(parameter.encode(value)))
-    except InvalidInput:
-        texts = [[str(option), json.dumps(option)] for option in parameter.options]
-        return next((i for i, each in enumerate(texts) if isinstance(value, str) and value in each), None)
 
 
 def _chosen(rewards: Array) -> Any:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,13 +11,14 @@ from typing import Any, NamedTuple
 from .._utils.checks import LARGEST_REWARD, Array, shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import loads
+from .._utils.tables import ENDINGS, Table, read_table, table_of
 from .._utils.urls import url_of
 from ..storage.base import Storage
 
-REWARDS = ("reward", "value")  # columns of a table that hold the reward, the first one that is there
+PREFIX = r"^(parameters\.|params_)"  # of a parameter's column, as `study.export` and Optuna name it
 KINDS = (
     "a study, a result of `nr.maximize`, the path or URL of a storage (a study of it: 'sqlite:///file.db#name'), a "
-    "study of Optuna, or a table with a column for each parameter and a column `reward`"
+    "study of Optuna, or a table with a column for each parameter and a column `reward`, also in a file"
 )
 
 
@@ -61,11 +61,14 @@ def read_sources(like: Any, goal: str) -> list[list[Source]]:
 
 
 def _read(source: Any, goal: str, name: str) -> list[Source]:
+    table = None if isinstance(source, str | Path) else table_of(source, f"`{name}`")
+    if table is not None:
+        return [_of_table(table, goal)]
     source = getattr(source, "study", source)  # of a result
     if isinstance(source, str | Path):
         path = str(source)
-        if path.endswith((".csv", ".jsonl")):
-            return [_of_table(_rows_of_file(Path(path)), goal, path)]
+        if path.lower().endswith(ENDINGS):
+            return [_of_table(read_table(path), goal)]
         return _of_storage(path)
     if isinstance(source, Storage):
         return _of_names(source, source.names())
@@ -73,11 +76,6 @@ def _read(source: Any, goal: str, name: str) -> list[Source]:
         return [_of_trials(source.policy, source.trials, source.goal, source.name)]
     if all(hasattr(source, each) for each in ("directions", "trials", "study_name")):
         return [_of_optuna(source)]
-    for method, arguments in (("to_dicts", ()), ("to_dict", ("records",))):  # of polars and pandas
-        if hasattr(source, method):
-            return [_of_table(getattr(source, method)(*arguments), goal, name)]
-    if isinstance(source, list | tuple) and source and all(isinstance(row, Mapping) for row in source):
-        return [_of_table(source, goal, name)]
     raise InvalidInput(f"`{name}` is {shown(source)}: an earlier study is {KINDS}.")
 
 
@@ -129,22 +127,17 @@ def _of_optuna(study: Any) -> Source:
     return Source(study.study_name, [Told(trial.params, sign * trial.value) for trial in done])
 
 
-def _of_table(rows: Iterable[Mapping[str, Any]], goal: str, name: str) -> Source:
+def _of_table(table: Table, goal: str) -> Source:
     """Returns the rows with a reward. Columns are named as parameters, or as `study.export` names them."""
-    sign, found = 1.0 if goal == "maximize" else -1.0, []
-    for row in rows:
-        column = next((column for column in REWARDS if column in row), None)
-        if column is None:
-            raise InvalidInput(
-                f"The table `{name}` has the columns {shown(list(row))}: one of them must be `reward`, the value of "
-                "the objective."
-            )
-        reward = number_of(row[column])
+    table = table.flat()
+    plain = {name: re.sub(PREFIX, "", name) for name in table.columns}
+    column, loss = table.reward([short for name, short in plain.items() if short != name])
+    sign, found = -1.0 if loss or goal == "minimize" else 1.0, []
+    for i, row in enumerate(table.rows()):
+        reward = number_of(table.number(column, i))
         if reward is not None:
-            nested = row["parameters"] if isinstance(row.get("parameters"), Mapping) else {}
-            where = {str(key).removeprefix("parameters.").removeprefix("params_"): value for key, value in row.items()}
-            found.append(Told(where | dict(nested), sign * reward))
-    return Source(name, found)
+            found.append(Told({plain[name]: row[name] for name in row if name != column}, sign * reward))
+    return Source(table.called, found)
 
 
 def number_of(value: Any) -> float | None:
@@ -154,12 +147,3 @@ def number_of(value: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return number if abs(number) <= LARGEST_REWARD else None
-
-
-def _rows_of_file(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        raise InvalidInput(f"There is no file {path}.")
-    with path.open(encoding="utf-8", newline="") as file:
-        if path.suffix == ".csv":
-            return list(csv.DictReader(file))
-        return [json.loads(line) for line in file if line.strip()]

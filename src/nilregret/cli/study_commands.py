@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from .._utils.checks import many
-from .._utils.errors import InvalidInput
+from .._utils.errors import InvalidInput, NoRegretWarning, printable
 from .._utils.urls import url_of
 from .common import echo, hint, json_option, opened_study, print_json, storage_at, study_command, suggestions
 
@@ -43,27 +44,30 @@ def export(storage: str, study: str, file: Path | None) -> None:
 @click.option("--optuna", metavar="NAME", help="FILE is the URL of a storage of Optuna: make STUDY of its study NAME.")
 @json_option
 def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json: bool) -> None:
-    """Add the trials with a reward of FILE to STUDY, all or none: what `export` wrote, or a table like it.
+    """Record the rewards of FILE in STUDY, all or none: what `export` wrote, or a table like it.
 
-    A table has a column for each parameter, and one named reward.
+    A row with the number of a trial of STUDY is the answer to it. Other rows are new trials. A table has a column for
+    each parameter, and one named reward.
     """
     if optuna is not None:
         made = _from_optuna(url_of(storage), study, file, optuna)
         click.get_current_context().call_on_close(made.close)
-        count, total = len(made.trials), len(made.trials)
+        count, answers, total = len(made.trials), 0, len(made.trials)
     else:
         found = opened_study(storage, study)
-        try:
-            count = len(found.add_from(file))
-        except OSError as error:
-            raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
-        except UnicodeDecodeError as error:
-            raise InvalidInput(f"{file} cannot be read: {error}.") from error
-        total = len(found.trials)
+        before = len(found.trials)
+        with warnings.catch_warnings(record=True) as said:  # Such as of a column that was not read.
+            warnings.simplefilter("always", NoRegretWarning)
+            taken = found.add_from(file)
+        for each in said:
+            click.echo(printable(f"Note: {each.message}"), err=True)
+        count, total = sum(trial.number >= before for trial in taken), len(found.trials)
+        answers = len(taken) - count
     if as_json:
-        print_json({"name": study, "added": count, "trials": total})
+        print_json({"name": study, "added": count, "answers": answers, "trials": total})
     else:
-        echo(f"Added {many(count, 'trial')}; study {study!r} has {total}.")
+        also = f", read {many(answers, 'answer')} to trials that were there" if answers else ""
+        echo(f"Added {many(count, 'trial')}{also}; study {study!r} has {total}.")
 
 
 def _from_optuna(storage: str, study: str, url: str, name: str) -> Study:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,13 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, LARGEST_SEED, LEAST_DELTA, Array, integer, number, shown
 from .._utils.errors import InvalidInput, warn
+from .._utils.tables import table_of
 from ..study.study import Study
 from .diagnostics import cautions, check_of, covered
 from .estimators import ESTIMATORS, Estimator, effective_sample_size, estimates
 from .features import features_of
 from .intervals import Interval, gain_interval, mean_interval
-from .log import ROUNDING, Log, log_of_columns, refuse_outside
+from .log import ROUNDING, Log, log_of_table, refuse_outside
 from .readers import read
 from .result import Evaluation
 from .reward_model import RewardModel
@@ -28,6 +29,7 @@ FLATTERED = (
     "The policy was chosen by means of the very log that it is evaluated on, which flatters it, and its interval is no "
     "guarantee. Evaluate it on decisions that come after it was chosen."
 )
+UNREAD = "Columns {} of the log were not read. Contexts are named context, or context.NAME."
 
 
 def evaluate(
@@ -109,23 +111,13 @@ def _log(log: Any, actions: Sequence[Any] | None) -> Log:
         return log_of_study(log)
     if isinstance(log, str | Path):
         return read(log, actions)
-    if isinstance(log, Mapping):
-        return log_of_columns(log, actions)
-    if hasattr(log, "columns") and hasattr(log, "to_dict"):
-        return log_of_columns({str(name): _values(log[name]) for name in log.columns}, actions)
-    raise InvalidInput(
-        f"`log` is {shown(log)}: it must be a study, a table (a data frame or a mapping of columns), or the path of a "
-        "file."
-    )
-
-
-def _values(column: Any) -> Any:
-    """Returns a column of a data frame as numbers, or as a list."""
-    values = np.asarray(column)
-    if values.dtype.kind in "fiub":
-        return values
-    missing = column.isna() if hasattr(column, "isna") else np.zeros(len(values), dtype=bool)
-    return [None if empty else value for value, empty in zip(values.tolist(), missing, strict=True)]
+    table = table_of(log, "`log`")
+    if table is None:
+        raise InvalidInput(
+            f"`log` is {shown(log)}: it must be a study, a table (a data frame, a mapping of columns or a list of "
+            "dicts), or the path of a file."
+        )
+    return log_of_table(table, actions)
 
 
 def _answered(log: Log, default_reward: float | None) -> Log:
@@ -170,6 +162,7 @@ def _evaluated(
     found = estimates(used.rewards, w, *_predicted(used, target.only(told)), most=most)
     effective = effective_sample_size(w)
     said = [*cautions(log, weights, check, effective), *([FLATTERED] if target.from_log else [])]
+    said += [UNREAD.format(", ".join(map(shown, log.unread)))] if log.unread else []
     return Evaluation(
         estimator=estimator, value=found[estimator], lower=low + span * interval.lower,
         upper=low + span * interval.upper, delta=delta, estimates=found, effective_sample_size=effective,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
@@ -13,11 +14,12 @@ import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, many, shown
 from .._utils.errors import InvalidInput
+from .._utils.tables import OF_TRIALS, PREFIXES, Table
 
 if TYPE_CHECKING:
     from ..study.study import Study
 
-ACTION, PROPENSITY, REWARD = ("action", "arm"), ("propensity",), ("reward",)
+ACTION, PROPENSITY = ("action", "arm"), ("propensity",)
 IDS = ("id", "event_id", "decision_id", "number")
 ROUNDING = 1e-6  # by which a propensity of 1 may exceed it in a file of single precision
 NEEDED = (
@@ -47,6 +49,7 @@ class Log:
         available: whether an action could be chosen, `(n, N)`, or None if all always could.
         left_out: numbers of rows that are not among the n, by reason.
         least: lowest propensity that there can be by design, or None.
+        unread: names of columns that were of no use.
         study: where the log comes from, or None for other logs.
     """
 
@@ -58,6 +61,7 @@ class Log:
     available: npt.NDArray[np.bool_] | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
     least: float | None = None
+    unread: tuple[str, ...] = ()
     study: Study | None = None
 
     def __len__(self) -> int:
@@ -103,30 +107,46 @@ def _some(contexts: Any, rows: npt.NDArray[np.bool_]) -> Any:
     return contexts[rows] if isinstance(contexts, np.ndarray) else [contexts[i] for i in np.flatnonzero(rows)]
 
 
-def log_of_columns(columns: Mapping[str, Any], actions: Sequence[Any] | None = None) -> Log:
+def log_of_table(table: Table, actions: Sequence[Any] | None = None) -> Log:
     """Returns the log in a table.
 
     Args:
-        columns: values by name of the column. Empty cells are None, NaN or an empty text.
+        table: of decisions, with a row for each.
         actions: names of all actions, in the order of a policy's probabilities. None for those found, sorted.
 
     Raises:
         InvalidInput: a column is missing, or a value cannot be used.
     """
-    for name in IDS:
-        if name in columns:
-            refuse_repeated(name, columns[name])
-    taken = _column(columns, ACTION)
-    propensities = _numbers("propensity", _column(columns, PROPENSITY))
-    rewards = _numbers("reward", _column(columns, REWARD))
-    codes, names = _coded(taken, actions)
-    contexts = _contexts(columns)
-    found = {"action": codes, "propensity": propensities, "reward": rewards, "context": contexts}
-    lengths = {name: len(column) for name, column in found.items() if column is not None}
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise InvalidInput(f"The columns of the log must have a row for each decision. Their lengths are: {listed}.")
-    return checked(Log(actions=names, taken=codes, propensities=propensities, rewards=rewards, contexts=contexts))
+    table = replace(table, first=0)
+    for name in filter(None, map(table.find, IDS)):
+        refuse_repeated(name, table.columns[name])
+    action, propensity = _column(table, ACTION), _column(table, PROPENSITY)
+    reward, loss = table.reward()
+    if loss:
+        raise InvalidInput(
+            f"{table.named}: `{reward}` is a loss by its name, and policies are compared by their rewards. Give a "
+            "column `reward`, which is minus the loss, and the range of rewards.",
+            advice="Such as `reward_range=(-1, 0)`.",
+        )
+    if not len(table):
+        raise InvalidInput(f"{table.called} has no decisions, so nothing can be evaluated.")
+    taken = table.columns[action]
+    codes, names = _coded(typed(taken) if table.texts else taken, actions)
+    return checked(
+        Log(
+            actions=names, taken=codes, propensities=_numbers(table, propensity), rewards=_numbers(table, reward),
+            contexts=_contexts(table), unread=_unread(table, {action, propensity, reward}),
+        )
+    )  # fmt: skip
+
+
+def _unread(table: Table, read: Collection[str]) -> tuple[str, ...]:
+    """Returns the names of columns that are of no use, and are not those of an export."""
+    known = OF_TRIALS | set(IDS) | set(ACTION)
+    return tuple(
+        name for name in table.columns
+        if name not in read and name.casefold() not in known and not name.startswith(PREFIXES)
+    )  # fmt: skip
 
 
 def checked(log: Log) -> Log:
@@ -148,24 +168,31 @@ def checked(log: Log) -> Log:
     return replace(log, propensities=np.minimum(p, 1.0)).only(known, "without a propensity")
 
 
-def _column(columns: Mapping[str, Any], names: Sequence[str]) -> Any:
-    for name in names:
-        if name in columns:
-            return columns[name]
-    raise InvalidInput(f"The log has no column {names[0]}: it has {shown(list(columns))}. {NEEDED}")
+def _column(table: Table, names: Sequence[str]) -> str:
+    column = table.find(*names)
+    if column is None:
+        raise InvalidInput(f"The log has no column {names[0]}: {table.named}. {NEEDED}")
+    return column
 
 
-def _numbers(name: str, column: Any) -> Array:
+def _numbers(table: Table, name: str) -> Array:
     """Returns a column as numbers, NaN where a cell is empty."""
-    values = column if isinstance(column, np.ndarray) else np.asarray(column, dtype=object)
-    if values.dtype.kind in "fiub":
+    values = table.columns[name]
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
         return values.astype(np.float64)
-    found = np.empty(len(values))
-    for row, value in enumerate(values):
+    found = (table.number(name, row) for row in range(len(table)))
+    return np.array([math.nan if value is None else value for value in found])
+
+
+def typed(column: list[Any]) -> list[Any]:
+    """Returns a column of texts with numbers and JSON in place of the texts that write them."""
+    found = []
+    for text in column:
+        is_json = isinstance(text, str) and (text[0] in "[{-." or text[0].isdigit())
         try:
-            found[row] = math.nan if value is None or value == "" else float(value)
-        except (TypeError, ValueError):
-            raise InvalidInput(f"Row {row} has {shown(value)} in column {name}: it must be a number.") from None
+            found.append(json.loads(text) if is_json else text)
+        except (ValueError, RecursionError):
+            return column
     return found
 
 
@@ -218,19 +245,20 @@ def _names(actions: list[Any]) -> list[Any]:
     return actions
 
 
-def _contexts(columns: Mapping[str, Any]) -> Any:
+def _contexts(table: Table) -> Any:
     """Returns the contexts: rows of numbers, dictionaries by name, the values of one column, or None."""
-    if "context" in columns:
-        found = columns["context"]
+    one = table.find("context")
+    if one is not None:
+        found = table.columns[one]
         whole = isinstance(found, np.ndarray) and found.dtype.kind in "fiu"
-        return found if whole else list(found)
-    named = {name.removeprefix("context."): columns[name] for name in columns if str(name).startswith("context.")}
+        return found if whole else typed(list(found)) if table.texts else list(found)
+    named = {name.removeprefix("context."): name for name in table.columns if str(name).startswith("context.")}
     if not named:
         return None
     if all(name.isdecimal() for name in named):
-        ordered = [named[name] for name in sorted(named, key=int)]
-        return np.column_stack([_numbers("context", column) for column in ordered])
-    rows = zip(*(list(column) for column in named.values()), strict=True)
+        return np.column_stack([_numbers(table, named[name]) for name in sorted(named, key=int)])
+    columns = [list(table.columns[column]) for column in named.values()]
+    rows = zip(*(map(typed, columns) if table.texts else columns), strict=True)
     return [dict(zip(named, row, strict=True)) for row in rows]
 
 

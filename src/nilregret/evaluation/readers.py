@@ -1,11 +1,7 @@
-"""Logs in files: tables and JSON lines, and the files of Vowpal Wabbit, Azure Personalizer and gittins."""
+"""Logs in files: tables (`nilregret._utils.tables`), and files of Vowpal Wabbit, Azure Personalizer and gittins."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import json
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +11,9 @@ import numpy as np
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput
-from .log import Log, log_of_columns, refuse_repeated
-
-KINDS = (
-    "It must be a CSV table, JSON lines (one object for each decision), text of Vowpal Wabbit (action:cost:probability "
-    "| features), or a log of Azure Personalizer, Vowpal Wabbit (dsjson) or gittins. Each may end in .gz."
-)
+from .._utils.files import bytes_of, text_in
+from .._utils.tables import Row, Table, is_text, records_of_text, table_in, table_of_records
+from .log import Log, log_of_table, refuse_repeated
 
 
 class Decision(NamedTuple):
@@ -53,65 +46,26 @@ def read(path: str | Path, actions: Sequence[Any] | None = None) -> Log:
     Raises:
         InvalidInput: the file cannot be read, or a line of it.
     """
-    path = Path(path)
-    try:
-        opened = gzip.open if path.suffix.lower() == ".gz" else open
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-            first = next((line for line in file if line.strip()), "")
-            file.seek(0)
-            return _log_in(file, first.strip(), path, actions)
-    except (OSError, EOFError, zlib.error, csv.Error, UnicodeDecodeError) as error:
-        raise InvalidInput(f"The log {shown(str(path))} cannot be read: {error}. {KINDS}") from error
+    data, called = bytes_of(path), shown(str(path))
+    if is_text(data):
+        text = text_in(data, called)
+        first = text.lstrip()[:1]
+        if first == "{":
+            return _log_of_records(records_of_text(text, called), called, actions)
+        if first and "|" in text.lstrip().partition("\n")[0] and first != "[":
+            return log_of_decisions(_of_vw_text(text.split("\n")), actions)
+    return log_of_table(table_in(data, called), actions)
 
 
-def _log_in(lines: Any, first: str, path: Path, actions: Sequence[Any] | None) -> Log:
-    if not first:
-        raise InvalidInput(f"The log {shown(str(path))} is empty. {KINDS}")
-    if first.startswith("{"):
-        return _log_of_records(_records(lines), actions)
-    if "|" in first:
-        return log_of_decisions(_of_vw_text(lines), actions)
-    rows = list(csv.DictReader(lines))
-    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
-    if not columns:
-        raise InvalidInput(f"The log {shown(str(path))} has no decisions. {KINDS}")
-    return log_of_columns({name: _typed(column) for name, column in columns.items()}, actions)
-
-
-def _typed(column: list[Any]) -> list[Any]:
-    """Returns a column of a CSV file with numbers and JSON in place of the texts that write them."""
-    found = []
-    for text in column:
-        try:
-            found.append(json.loads(text) if text and (text[0] in "[{-." or text[0].isdigit()) else text or None)
-        except (ValueError, RecursionError):
-            return [text or None for text in column]
-    return found
-
-
-def _records(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                record = None
-            if not isinstance(record, dict):
-                raise InvalidInput(f"Line {number} of the log is no JSON object: {shown(line.strip())}. {KINDS}")
-            yield record
-
-
-def _log_of_records(records: Iterator[dict[str, Any]], actions: Sequence[Any] | None) -> Log:
-    """Returns the log in JSON lines, whose first object says of which kind they are."""
-    listed = list(records)
-    if any("_label_cost" in record or "_label_Cost" in record for record in listed[:100]):
-        return log_of_decisions(_of_dsjson(listed), actions)
-    if any("_outcomes" in record for record in listed[:100]):
+def _log_of_records(records: list[Row], called: str, actions: Sequence[Any] | None) -> Log:
+    """Returns the log in JSON lines, whose first objects say of which kind they are."""
+    if any("_label_cost" in record or "_label_Cost" in record for record in records[:100]):
+        return log_of_decisions(_of_dsjson(records), actions)
+    if any("_outcomes" in record for record in records[:100]):
         raise InvalidInput("The log has decisions for several slots, and only decisions for one can be evaluated.")
-    if listed[0].get("event") in ("decision", "resolution"):
-        return log_of_decisions(_of_gittins(listed), actions)
-    names = dict.fromkeys(name for record in listed for name in record)
-    return log_of_columns({name: [record.get(name) for record in listed] for name in names}, actions)
+    if records[0].get("event") in ("decision", "resolution"):
+        return log_of_decisions(_of_gittins(records), actions)
+    return log_of_table(table_of_records(records, called), actions)
 
 
 def log_of_decisions(decisions: Iterable[Decision], actions: Sequence[Any] | None = None) -> Log:
@@ -129,13 +83,11 @@ def log_of_decisions(decisions: Iterable[Decision], actions: Sequence[Any] | Non
         named = list(dict.fromkeys(name for row in rows for name in (row.among or (row.action,))))
         if all(isinstance(name, int) for name in named):
             named.sort()
-    log = log_of_columns(
-        {
-            "action": [row.action for row in rows], "propensity": [row.propensity for row in rows],
-            "reward": [row.reward for row in rows], "context": [row.context for row in rows],
-        },
-        named,
-    )  # fmt: skip
+    columns = {
+        "action": [row.action for row in rows], "propensity": [row.propensity for row in rows],
+        "reward": [row.reward for row in rows], "context": [row.context for row in rows],
+    }  # fmt: skip
+    log = log_of_table(Table("the log", columns), named)
     known = [row for row in rows if row.propensity == row.propensity and row.propensity is not None]
     if all(row.among is None or len(set(row.among)) == len(log.actions) for row in known):
         return log

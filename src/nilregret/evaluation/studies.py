@@ -18,6 +18,8 @@ from .log import Log, checked
 def log_of_study(study: Study) -> Log:
     """Returns the decisions of a study on arms, with the propensities that it recorded.
 
+    Trials that were added with a propensity are decisions too: they come from another study or from a log.
+
     Args:
         study: whose policy has `Arms`.
 
@@ -33,7 +35,9 @@ def log_of_study(study: Study) -> Log:
             topic="no_arms",
         )
     trials = study.trials
-    asked = [trial for trial in trials if trial.as_corrected().told_order != trial.asked_order]
+    added = [trial.as_corrected().told_order == trial.asked_order for trial in trials]
+    asked = [trial for trial, new in zip(trials, added, strict=True) if not new or trial.propensity is not None]
+    of_others = any(new and trial.propensity is not None for trial, new in zip(trials, added, strict=True))
     log = Log(
         actions=tuple(range(len(domain))),
         taken=np.array([trial.arm for trial in asked], dtype=np.intp),
@@ -41,7 +45,7 @@ def log_of_study(study: Study) -> Log:
         rewards=np.array([trial.reward for trial in asked], dtype=np.float64),
         contexts=_contexts(study, asked), study=study,
         available=study.replica.roster.playable_at([trial.asked_order for trial in asked]),
-        least=_least(study, len(domain)),
+        least=None if of_others else _least(study, len(domain)),  # The policy of others may have had no floor.
         left_out={"added without being asked for": len(trials) - len(asked)} if len(asked) < len(trials) else {},
     )  # fmt: skip
     failed = np.array([trial.state == "failed" for trial in asked], dtype=bool)

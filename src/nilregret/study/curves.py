@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.errors import InvalidInput
+from .._utils.tables import csv_writer
 
 Band = Literal["error", "deviation", "none"]
 CSV_COLUMNS = ("panel", "name", "x", "mean", "standard_error", "standard_deviation", "replicates")
@@ -171,7 +171,8 @@ Panel = Curves | Boxes
 def write_csv(path: Path, panels: Sequence[Panel]) -> None:
     """Writes every number of the panels, a row for each point of a line."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(CSV_COLUMNS)
+        write_row = csv_writer(file, end="\n")
+        write_row(CSV_COLUMNS)
         for panel in panels:
-            writer.writerows(panel.rows())
+            for row in panel.rows():
+                write_row(row)

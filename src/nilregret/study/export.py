@@ -1,33 +1,31 @@
-"""Trials as tables and files: pandas, CSV, JSON lines, Parquet and Arrow. Files are read again by `add_from`.
+"""Trials as tables and files: pandas, CSV, JSON lines, Parquet and Arrow. `importing` reads them again.
 
 A row has one value a column: `parameters.rate`, `point.0`, `context.hour`, `constraints.0`.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from typing import TYPE_CHECKING, Any
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput, MissingExtra
+from .._utils.tables import Row, arrow_modules, csv_writer
+from ..domains.cells import option_texts
 from ..domains.domain import Arms, Domain
-from ..domains.parameters import Choice, Int, Parameter
+from ..domains.parameters import Choice
 from ..policy.policy import Policy
 from ..storage.record import Trial
 from .axes import space_of
 from .direction import AnyPolicy
-from .inputs import Inputs
-from .play_rewards import Rewards
 from .trial_json import trial_json, with_fits
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FORMATS = (".csv", ".jsonl", ".parquet", ".arrow")
-Row = dict[str, Any]
 Columns = Callable[[Trial], Row]
 
 
@@ -117,27 +115,23 @@ def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path, *, extra
     return path
 
 
-def write_csv(
-    policy: AnyPolicy, trials: Iterable[Trial], path: Path, *, extra: Columns | None = None,
-    cell: Callable[[Any], Any] = lambda value: value,
-) -> Path:  # fmt: skip
-    """Writes trials to a CSV file, row by row, and returns its path.
+def write_csv(policy: AnyPolicy, trials: Iterable[Trial], path: Path, *, extra: Columns | None = None) -> Path:
+    """Writes trials to a CSV file, row by row, and returns its path (see `csv_cell`).
 
     Args:
         policy: of the study.
         trials: of the study.
         path: of the file.
         extra: further columns of a trial, the same for all.
-        cell: returns what stands for a value or a name of a column.
     """
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer, row = csv.writer(file), None
+        write_row, row = csv_writer(file), None
         for number, row in enumerate(_in_text(policy, trials, extra)):
             if number == 0:
-                writer.writerow(map(cell, row))
-            writer.writerow(map(cell, row.values()))
+                write_row(row)
+            write_row(row.values())
         if row is None:
-            writer.writerow(["number"])
+            write_row(["number"])
     return path
 
 
@@ -171,14 +165,9 @@ def _choices(policy: AnyPolicy) -> Iterator[tuple[str, Choice]]:
 
 
 def _texts(parameter: Choice) -> dict[tuple[str, Any], str]:
-    """Returns the text of each option, by type and value.
-
-    If two options would look alike, or one would be empty, all are written as JSON.
-    """
-    plain = [option if isinstance(option, str) else json.dumps(option) for option in parameter.options]
-    if len(set(plain)) < len(plain) or "" in plain:
-        plain = [json.dumps(option) for option in parameter.options]
-    return {(type(option).__name__, option): text for option, text in zip(parameter.options, plain, strict=True)}
+    """Returns the text of each option, by type and value."""
+    texts = option_texts(parameter)
+    return {(type(option).__name__, option): text for option, text in zip(parameter.options, texts, strict=True)}
 
 
 def _told_in_text(row: Row, texts: Mapping[str, Mapping[tuple[str, Any], str]]) -> Row:
@@ -189,205 +178,10 @@ def _told_in_text(row: Row, texts: Mapping[str, Mapping[tuple[str, Any], str]]) 
 
 
 def _write_columns(table: list[Row], path: Path) -> None:
-    arrow, parquet = _arrow()
+    arrow, parquet = arrow_modules()
     columns = arrow.Table.from_pylist(table)
     if path.suffix.lower() == ".parquet":
         parquet.write_table(columns, path)
         return
     with arrow.OSFile(str(path), "wb") as file, arrow.ipc.new_file(file, columns.schema) as writer:
         writer.write_table(columns)
-
-
-def _read_columns(path: Path) -> list[Row]:
-    arrow, parquet = _arrow()
-    rows: list[Row]
-    try:
-        if path.suffix.lower() == ".parquet":
-            rows = parquet.read_table(path).to_pylist()
-        else:
-            with arrow.OSFile(str(path), "rb") as file, arrow.ipc.open_file(file) as reader:
-                rows = reader.read_all().to_pylist()
-    except arrow.ArrowInvalid as error:
-        kind = "Parquet" if path.suffix.lower() == ".parquet" else "Arrow"
-        raise InvalidInput(f"{path} is no {kind} file, or has been cut off: {error}.") from error
-    return rows
-
-
-def _arrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtra(
-            "A Parquet or Arrow file needs pyarrow, which is not installed: pip install "
-            "'nilregret[export]'. Files that "
-            "end in .csv or .jsonl need nothing."
-        ) from error
-    return pyarrow, parquet
-
-
-# -- files read again ----------------------------------------------------------------------------------------------
-
-
-@final
-class ImportedTrial(NamedTuple):
-    """A trial of a file that has a reward, as `Study.add` takes it.
-
-    Attributes:
-        where: point or parameters.
-        reward: reward (loss), or the rewards of several plays.
-        context: of the trial, or None.
-        constraints: constraint values, or None.
-        std: standard deviation of the noise of the reward, or None.
-    """
-
-    where: Any
-    reward: float | Rewards
-    context: Any
-    constraints: list[float] | None
-    std: float | None = None
-
-
-def read(policy: AnyPolicy, path: str | Path) -> list[ImportedTrial]:
-    """Returns the observed trials of a file that `write` wrote, or one like it, in its order.
-
-    In a CSV, Parquet or Arrow file every row with a reward counts. A column "NAME" may stand for a missing
-    "parameters.NAME". The policy's domain decides how values are read.
-    """
-    path = Path(path)
-    if _ending(path) == ".jsonl":
-        with path.open(encoding="utf-8") as file:
-            records = [_parsed(line, number) for number, line in enumerate(file, start=1) if line.strip()]
-        return [_told(record) for record in records if record.get("reward") is not None]
-    if path.suffix.lower() in (".parquet", ".arrow"):
-        table = _read_columns(path)
-    else:
-        with path.open(encoding="utf-8", newline="") as file:
-            table = list(csv.DictReader(file))
-    found = (_Reader(policy, row, number) for number, row in enumerate(table, start=1))
-    return [each.told() for each in found if each.number("reward") is not None]
-
-
-def _parsed(line: str, number: int) -> Row:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        record = None
-    if not isinstance(record, dict) or not {"parameters", "point"} & set(record):
-        raise InvalidInput(
-            f"Line {number} is no JSON object of a trial: {shown(line.strip())}. A file of JSON lines has one for each "
-            "trial, with `reward` and `parameters` or `point`."
-        )
-    return record
-
-
-def _told(record: Row) -> ImportedTrial:
-    named = record.get("parameters")
-    where = record.get("point") if named is None else named
-    reward = record["reward"]
-    if (record.get("plays") or 1) > 1:
-        reward = _several(reward, record["plays"], record.get("scatter"))
-    return ImportedTrial(where, reward, record.get("context"), record.get("constraints"), record.get("std"))
-
-
-def _several(mean: float, plays: float, scatter: float | None) -> Rewards:
-    """Returns the rewards of several plays."""
-    return Rewards(count=int(plays), sum=0.0, squares=scatter or 0.0, about=mean)
-
-
-@final
-class _Reader:
-    """A row of a table, read by its columns."""
-
-    def __init__(self, policy: AnyPolicy, row: Row, line: int) -> None:
-        self._policy, self._row, self._line = policy, row, line
-
-    def told(self) -> ImportedTrial:
-        """Returns the row as a trial."""
-        policy = self._policy
-        limits = [self.number(name) for name in self._several("constraints")]
-        known = [value for value in limits if value is not None]
-        fewer = policy.constraint_count == 0 and limits[: len(known)] == known
-        reward, plays = float(self.number("reward") or 0.0), self.number("plays") or 1.0
-        return ImportedTrial(
-            self._at("parameters", policy.domain) if space_of(policy.domain) else self._at("point", policy.domain),
-            reward if plays <= 1 else _several(reward, plays, self.number("scatter")),
-            None if policy.context is None else self._at("context", policy.context),
-            known if known and (len(known) == len(limits) or fewer) else None,
-            self.number("std"),
-        )
-
-    def number(self, column: str) -> float | None:
-        """Returns the number in a column, or None if the cell is empty or missing."""
-        value = self._row.get(column)
-        if value is None or value == "":
-            return None
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            raise self._wrong(column, value, "a number") from None
-
-    def _several(self, prefix: str) -> list[str]:
-        """Returns the columns "prefix.0", "prefix.1", ..."""
-        return [name for name in (f"{prefix}.{i}" for i in range(len(self._row))) if name in self._row]
-
-    def _at(self, prefix: str, domain: Domain) -> Any:
-        space = space_of(domain)
-        if space is None:
-            return [self.number(name) for name in self._several(prefix)]
-        named = {name: self._value(prefix, name, each) for name, each in space.parameters.items()}
-        if space.conditions is None:
-            return named
-        active = {name for name in named if space.conditions.is_active(name, named)}
-        return {name: value for name, value in named.items() if name in active}
-
-    def _value(self, prefix: str, name: str, parameter: Parameter) -> Any:
-        column = f"{prefix}.{name}" if f"{prefix}.{name}" in self._row else name
-        if column not in self._row:
-            raise InvalidInput(
-                f"The file has no column {prefix}.{name}, and the study has that parameter: it has "
-                f"{shown(list(self._row))}."
-            )
-        if not isinstance(parameter, Choice):
-            number = self.number(column)
-            return int(number) if isinstance(parameter, Int) and number is not None and number.is_integer() else number
-        text = self._row[column]
-        if text is None or text == "":
-            return None
-        found = [option for (_, option), known in _texts(parameter).items() if known == str(text)]
-        if not found:
-            raise self._wrong(column, text, f"one of {shown(list(_texts(parameter).values()))}")
-        return found[0]
-
-    def _wrong(self, column: str, value: Any, wanted: str) -> InvalidInput:
-        return InvalidInput(f"Row {self._line} has {shown(value)} in column {column}: it must be {wanted}, or empty.")
-
-
-def add_from(add: Callable[..., Trial], inputs: Inputs, policy: AnyPolicy, path: str | Path) -> list[Trial]:
-    """Adds the observed trials of a file to a study, and returns them. If one cannot be added, none is.
-
-    Args:
-        add: `add` of the study.
-        inputs: checks of the study.
-        policy: of the study.
-        path: of the file.
-    """
-    found = read(policy, path)
-    for number, told in enumerate(found, start=1):
-        try:
-            inputs.point(told.where)
-            inputs.rewards(told.reward)
-            inputs.context(told.context)
-            if told.constraints is not None:
-                inputs.constraints(told.constraints)
-            if told.std is not None:
-                inputs.std(told.std)
-        except InvalidInput as error:
-            raise InvalidInput(
-                f"Reward {number} of those in {path}: {error.what} Nothing was added.",
-                advice=error.advice,
-                topic=error.topic,
-            ) from None
-    return [
-        add(told.where, told.reward, context=told.context, constraints=told.constraints, std=told.std) for told in found
-    ]

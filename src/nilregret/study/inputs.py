@@ -32,10 +32,13 @@ class Inputs:
     Args:
         policy: of the study, in the units told.
         goal: of the study.
+
+    Attributes:
+        policy: as given.
     """
 
     def __init__(self, policy: AnyPolicy, goal: Goal) -> None:
-        self._policy = policy
+        self.policy = policy
         self._checked = reward_check(policy, goal)
 
     def reward(self, value: object) -> float:
@@ -55,7 +58,7 @@ class Inputs:
         """Returns a reward, or the rewards of several plays, as they are recorded."""
         if not is_several(value):
             return PlayRewards(self.reward(value), None)
-        if not isinstance(self._policy, Policy) or self._policy.switching is None:
+        if not isinstance(self.policy, Policy) or self.policy.switching is None:
             refuse_several_rewards(value)
         return sum_up(value, self.reward)
 
@@ -66,13 +69,13 @@ class Inputs:
             InvalidInput: it is no such number, or the policy cannot weigh rewards by their noise.
         """
         std = number("std", value, low=0.0, high=LARGEST_REWARD, why=STD)
-        refuse_std(self._policy)
+        refuse_std(self.policy)
         return std
 
     def constraints(self, values: Any) -> Array:
         """Returns constraint values, `(m,)`, read-only."""
         g = np.atleast_1d(finite_array("constraints", values))
-        wanted = self._policy.constraint_count
+        wanted = self.policy.constraint_count
         if g.ndim != 1 or (wanted and len(g) != wanted):
             count = f"{many(wanted, 'number')}, one for each constraint" if wanted else "a vector of numbers"
             raise InvalidInput(f"`constraints` has shape {g.shape}: it must be {count} of the policy.")
@@ -81,7 +84,7 @@ class Inputs:
 
     def context(self, context: Any) -> Array | None:
         """Returns a context, `(c,)`, read-only, or None if the policy has no contexts."""
-        domain = self._policy.context
+        domain = self.policy.context
         if domain is None:
             if context is not None:
                 meant = f"Did you mean `ask(count={shown(context)})`?" if isinstance(context, int) else ""
@@ -105,7 +108,7 @@ class Inputs:
 
     def point(self, point: Any) -> Decision:
         """Returns a decision for one point of the domain, or for the parameters of one."""
-        domain = self._policy.domain
+        domain = self.policy.domain
         one_row("point", point, domain.dimension)
         rows = domain.inside("point", point)
         if len(rows) != 1:

@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, final, overload
 
 import numpy.typing as npt
@@ -22,7 +21,7 @@ from ..policy.scripted import ScriptedPolicy
 from ..slots.memory import Restart
 from ..slots.objective import SATURATED
 from ..storage.trial import Trial
-from . import export
+from . import importing
 from .answers import check_answer, parse_answers, reason_of
 from .arms import Arm
 from .audit import Auditor
@@ -136,8 +135,7 @@ class Study(Queries[D]):
         handle = None if storage is None else self._find_or_make(policy, storage)
         late = check_fits(fits)
         self.replica = Replica(policy, self.goal, self.seed, clock, handle, late)
-        executor = None if isinstance(fits, str) else fits
-        self.late_fits = None if late is None else FitRunner(self.replica, executor)
+        self.late_fits = None if late is None else FitRunner(self.replica, None if isinstance(fits, str) else fits)
         self._calls = Transaction(self.replica, propensities=self.propensities)  # Each call without notes.
         charges = isinstance(policy, Policy) and policy.objective.revises
         self._remarks = charges or has_channels(policy)  # Whether a decision may lead to a warning.
@@ -455,11 +453,21 @@ class Study(Queries[D]):
         self._after_tell()
         return added
 
-    def add_from(self, path: str | Path) -> list[Trial[D]]:
-        """Adds the trials with a reward of a file that `export` wrote, or of one with such columns.
+    def add_from(self, table: Any) -> list[Trial[D]]:
+        """Records the rewards of a table or a file, all or none, and returns their trials.
 
-        Returns:
-            The new trials. If one trial of the file cannot be added, none is.
+        A row with the `number` of a trial of this study is the answer to it: it is told, once. Other rows are new
+        trials. Rows without a reward are left out. Columns that mean nothing are named in a warning.
+
+        Args:
+            table: path of a CSV, JSON lines, JSON, Parquet or Arrow file, such as one that `export` wrote. Or a data
+                frame, a mapping of columns, or a list of dicts. Columns: the parameters (or `parameters.NAME`,
+                `point.0`, ..., or `arm` or `action`) and `reward` (or `value`, or `loss` if the goal is to minimise).
+                There may be `std`, `propensity`, `context.NAME`, `constraints.0`, ...
+
+        Raises:
+            InvalidInput: the table cannot be read, a row cannot be used, or no row has a reward.
+            TrialError: a trial has a different answer.
 
         >>> import nilregret as nr
         >>> arms = nr.Arms.grid(0, 10, 11)
@@ -471,7 +479,9 @@ class Study(Queries[D]):
         >>> other.trials[0].reward
         0.5
         """
-        return export.add_from(self.add, self.inputs, self.policy, path)
+        taken = self._write(importing.taking(table, self.replica, self.goal), self._calls)
+        self._after_tell()
+        return taken
 
     # -- arms ----------------------------------------------------------------------------------------------------
 

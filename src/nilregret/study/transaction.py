@@ -150,11 +150,13 @@ class Transaction:
 
     def add(
         self, decision: Decision, context: Array | None, reward: float, constraints: Array | None,
-        plays: Plays | None = None, std: float | None = None,
+        plays: Plays | None = None, std: float | None = None, propensity: float | None = None,
     ) -> Trial:  # fmt: skip
         """Records a point that was not asked for, with its reward (see `Study.add`)."""
         order = self.order + 1
         trial = self._trial(decision, context, order=order, now=self.now)
+        if propensity is not None:  # Of a decision that was made elsewhere.
+            trial = trial._replace(propensity=propensity)
         at = trial.asked_at
         added = trial.answered(reward=reward, constraints=constraints, order=order, time=at, plays=plays, std=std)
         return self._replica.put(added, "told")

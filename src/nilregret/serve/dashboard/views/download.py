@@ -12,12 +12,10 @@ from ....study.trial_json import with_history
 from .columns import columns_of
 from .grid import Query, selected, wanted
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet computes a text that begins so
-
 
 def as_csv(study: Study, query: Query, path: Path) -> None:
     """Writes a table with the columns of `Study.export`. A text that a spreadsheet would compute begins with `'`."""
-    write_csv(study.policy, _trials(study, query), path, extra=study.replica.roster.columns, cell=_harmless)
+    write_csv(study.policy, _trials(study, query), path, extra=study.replica.roster.columns)
 
 
 def as_json(study: Study, query: Query, path: Path) -> None:
@@ -33,7 +31,3 @@ def as_json(study: Study, query: Query, path: Path) -> None:
 def _trials(study: Study, query: Query) -> list[Trial]:
     columns = columns_of(study)
     return [columns.trials[number] for number in selected(columns, wanted(columns, query)).tolist()]
-
-
-def _harmless(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

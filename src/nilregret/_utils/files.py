@@ -1,0 +1,74 @@
+"""Contents of files that users name: bytes, also of gzip, and text, whose encoding must be known."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import zlib
+from pathlib import Path
+
+from .checks import shown
+from .errors import InvalidInput
+
+# Byte order marks and the encodings that they announce. That of UTF-32 begins with that of UTF-16, so it comes first.
+MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+GZIP = b"\x1f\x8b"
+SAVE = (
+    'Save it as UTF-8: in a spreadsheet as "CSV UTF-8", in an editor by "Save with encoding", in a shell by '
+    "`iconv -f CP1252 -t UTF-8`."
+)
+
+
+def bytes_of(path: str | Path) -> bytes:
+    """Returns the content of a file, unpacked if it is gzip.
+
+    Raises:
+        InvalidInput: the file cannot be read.
+    """
+    try:
+        data = Path(path).read_bytes()
+        return gzip.decompress(data) if data.startswith(GZIP) else data
+    except FileNotFoundError:
+        raise InvalidInput(f"There is no file {shown(str(path))}, so it cannot be read.") from None
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.") from error
+    except (EOFError, zlib.error, ValueError) as error:  # A path with a NUL is a `ValueError`.
+        raise InvalidInput(f"{path} cannot be read: {error}.") from error
+
+
+def text_in(data: bytes, name: str | Path) -> str:
+    """Returns bytes as text: UTF-8, or what a byte order mark announces.
+
+    Args:
+        data: content of a file.
+        name: of the file, for errors.
+
+    Raises:
+        InvalidInput: the bytes are in another encoding. None is guessed, because a wrong guess misreads in silence.
+    """
+    encoding = next((encoding for mark, encoding in MARKS if data.startswith(mark)), "utf-8")
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        wrong = f"byte 0x{data[error.start : error.start + 1].hex()} in line {data.count(10, 0, error.start) + 1}"
+        raise InvalidInput(
+            f"{name} cannot be read: it is not {encoding.removesuffix('-sig').upper()} ({wrong}). "
+            f"Usually a program saved it in an older encoding, such as Latin-1. {SAVE}"
+        ) from None
+    if "\0" in text:
+        raise InvalidInput(
+            f"{name} cannot be read: it has NUL characters. Usually it is UTF-16 without a byte order mark, or no text "
+            f"at all. {SAVE}"
+        )
+    return text
+
+
+def text_of(path: str | Path) -> str:
+    """Returns the text of a file (see `bytes_of` and `text_in`)."""
+    return text_in(bytes_of(path), path)

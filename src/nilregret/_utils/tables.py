@@ -1,0 +1,405 @@
+"""The one reader of tables: CSV, JSON, JSON lines, Parquet and Arrow files, data frames, mappings and lists of dicts.
+
+CSV is written here too, in the one form that a spreadsheet does not compute.
+
+| what | how it is read |
+|---|---|
+| separator of a CSV file | comma, semicolon or tab, the one with which the first line has most columns |
+| decimal commas | in files that separate by semicolons or tabs. Decimal points beside them are refused |
+| a text that begins with `'` and then `=`, `+`, `-` or `@` | without the `'`, as `csv_cell` wrote it |
+| names of columns | without blanks around them, in any capitalisation |
+| columns without a name | not at all: the index of a data frame |
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from .checks import many, shown
+from .errors import InvalidInput, MissingExtra
+from .files import bytes_of, text_in
+
+ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".gz")
+KINDS = "a CSV table, JSON lines (an object for each row), a JSON list of objects, Parquet or Arrow"
+REWARDS = ("reward", "value")
+LOSSES = ("loss", "cost")  # Minus the rewards, whatever the goal.
+INDEX = re.compile(r"(Unnamed: \d+)?$")  # The name of a data frame's index in a CSV file.
+SEPARATORS = (",", ";", "\t")
+COMPUTED = re.compile(r"'*[=+\-@\t\r]")  # A spreadsheet computes a cell that begins so (but for the quotes).
+NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|nan)$")
+DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?$")
+DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?$")
+PARQUET, ARROW, WORKBOOK, DATABASE = b"PAR1", b"ARROW1", b"PK\x03\x04", b"SQLite format 3\0"
+# Columns of an export that are no answer and no point.
+OF_TRIALS = {
+    "number", "state", "reason", "explored", "late", "asked_at", "told_at", "fits", "lease_until", "abandoned",
+    "corrected", "repeats", "plays", "scatter", "feasible", "parameters", "point", "context", "constraints",
+    "propensity", "std", "arm", "arm_name", "id", "defaulted", "late_reward",
+}  # fmt: skip
+PREFIXES = ("parameters.", "point.", "context.", "constraints.")
+NESTED = ("parameters", "point", "context", "constraints")  # Entries of a trial that hold several values.
+
+Row = dict[str, Any]
+
+
+@final
+@dataclass(frozen=True)
+class Table:
+    """A table by columns.
+
+    Attributes:
+        called: words for the table in errors.
+        columns: values by name of the column, all of one length. An empty cell is None or NaN.
+        texts: True if a cell may be the text of a value, as in a CSV file.
+        first: number of the first row in errors.
+    """
+
+    called: str
+    columns: Mapping[str, Any]
+    texts: bool = False
+    first: int = 1
+
+    def __post_init__(self) -> None:
+        lengths = {name: len(column) for name, column in self.columns.items()}
+        if len(set(lengths.values())) > 1:
+            listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            raise InvalidInput(
+                f"The columns of {self.called} must have a row for each entry. Their lengths are: {listed}."
+            )
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    @property
+    def named(self) -> str:
+        """The table and its columns in words, for errors."""
+        return f"{self.called} has the columns {shown(list(self.columns), length=300)}"
+
+    def find(self, *names: str) -> str | None:
+        """Returns the column of one of these names, the first that is there, in any capitalisation."""
+        spelled = {name.casefold(): name for name in reversed(list(self.columns))}
+        return next((spelled[name] if name not in self.columns else name for name in names if name in spelled), None)
+
+    def reward(self, parameters: Collection[str] = ()) -> tuple[str, bool]:
+        """Returns the column of the answers, and whether they are losses by their name.
+
+        Args:
+            parameters: names that mean a parameter, even if one is called "value".
+
+        Raises:
+            InvalidInput: there is none.
+        """
+        names = [name for name in (*REWARDS, *LOSSES) if name == REWARDS[0] or name not in parameters]
+        column = self.find(*names)
+        if column is None:
+            raise InvalidInput(
+                f"{self.named}: one of them must be `reward` (or `value`, or `loss`), the value of the objective. "
+                "Usually it has another name: rename it."
+            )
+        return column, column.casefold() in LOSSES
+
+    def number(self, column: str, row: int) -> float | None:
+        """Returns the number in a cell, or None if the cell is empty."""
+        value = self.columns[column][row]
+        if is_missing(value):
+            return None
+        try:
+            if isinstance(value, str) and "_" in value:  # Python would read 1_000.
+                raise ValueError
+            return float(value)
+        except OverflowError:
+            return math.inf
+        except (TypeError, ValueError):
+            raise self.wrong(column, row, "a number") from None
+
+    def wrong(self, column: str, row: int, wanted: str) -> InvalidInput:
+        """Returns the error about a cell."""
+        value = self.columns[column][row]
+        comma = isinstance(value, str) and DECIMAL_COMMA.match(value)
+        why = " Decimal commas are read in files that separate by semicolons." if comma else ""
+        return InvalidInput(
+            f"Row {row + self.first} of {self.called} has {shown(value)} in column {column}: it must be {wanted}, or "
+            f"empty.{why}"
+        )
+
+    def rows(self) -> Iterable[Row]:
+        """Returns the rows as dicts."""
+        columns = [column.tolist() if isinstance(column, np.ndarray) else column for column in self.columns.values()]
+        return (dict(zip(self.columns, row, strict=True)) for row in zip(*columns, strict=True))
+
+    def flat(self) -> Table:
+        """Returns the table with dicts and lists of a trial's entries as columns "parameters.NAME", "point.0"."""
+        found: dict[str, Any] = {}
+        for name, column in self.columns.items():
+            nested = [each for each in column if isinstance(each, Mapping | list | tuple)] if name in NESTED else []
+            for key in dict.fromkeys(key for each in nested for key in _entries(each)):
+                found[f"{name}.{key}"] = [_entries(each).get(key) for each in column]
+            if not nested:
+                found[name] = column
+        return replace(self, columns=found)
+
+
+def _entries(nested: Any) -> Mapping[str, Any]:
+    if isinstance(nested, Mapping):
+        return {str(key): value for key, value in nested.items()}
+    return {str(i): value for i, value in enumerate(nested)} if isinstance(nested, list | tuple) else {}
+
+
+def is_missing(value: object) -> bool:
+    """Returns whether a cell is empty: None, NaN, NaT, pandas' NA, a masked entry or an empty text."""
+    if value is None or value is np.ma.masked or (isinstance(value, str) and value == ""):
+        return True
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and math.isnan(value)
+
+
+# -- whatever holds a table ------------------------------------------------------------------------------------------
+
+
+def table_of(source: Any, called: str) -> Table | None:
+    """Returns the table in a data frame, a mapping of columns or a list of dicts, or None if it is none of them.
+
+    Data frames are known by `columns` and entries by name: those of pandas, polars, Arrow and others.
+
+    Args:
+        source: the table.
+        called: words for it in errors.
+    """
+    if isinstance(source, Mapping):
+        return Table(called, {str(name): _values(column) for name, column in source.items()})
+    if isinstance(source, list | tuple) and source and all(isinstance(row, Mapping) for row in source):
+        return table_of_records(source, called)
+    names = getattr(source, "column_names", None) or getattr(
+        source, "columns", None
+    )  # Arrow's `columns` are the values.
+    if names is None or not hasattr(source, "__getitem__"):
+        return None
+    return Table(called, _unique({str(name): _values(source[name]) for name in names}, list(names), called))
+
+
+def _values(column: Any) -> Any:
+    """Returns a column as an array of numbers, or as a list with None in empty cells."""
+    if isinstance(column, np.ma.MaskedArray):
+        column = column.tolist()
+    values = list(column) if isinstance(column, list | tuple) else np.asarray(column)
+    if isinstance(values, np.ndarray):
+        if values.ndim == 0:
+            raise InvalidInput(
+                f"A column of the table is {shown(column)}: it must be a list with an entry for each row."
+            )
+        if values.ndim != 1 or values.dtype.kind in "fiub":
+            return values
+        values = values.tolist()
+    return [None if is_missing(value) and value != "" else value for value in values]
+
+
+def table_of_records(records: Sequence[Mapping[str, Any]], called: str) -> Table:
+    """Returns a table with a row for each dict."""
+    names = dict.fromkeys(name for record in records for name in record)
+    return Table(called, {str(name): [record.get(name) for record in records] for name in names})
+
+
+def _unique(columns: dict[str, Any], names: Sequence[Any], called: str) -> dict[str, Any]:
+    if len(columns) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InvalidInput(f"Column {shown(twice)} of {called} is there twice: rename one of the two.")
+    return columns
+
+
+def read_table(path: str | Path) -> Table:
+    """Returns the table in a file, whose content says of which kind it is.
+
+    Raises:
+        InvalidInput: the file cannot be read, or it is no table.
+    """
+    return table_in(bytes_of(path), str(path))
+
+
+def is_text(data: bytes) -> bool:
+    """Returns whether the content of a file is text, and not one of the known kinds of binary files."""
+    return not data.startswith((PARQUET, ARROW, WORKBOOK, DATABASE))
+
+
+def table_in(data: bytes, called: str) -> Table:
+    """Returns the table in the content of a file.
+
+    Args:
+        data: content of the file.
+        called: words for the file in errors.
+    """
+    if is_text(data):
+        return _table_of_text(text_in(data, called), called)
+    if data.startswith(WORKBOOK):
+        raise InvalidInput(f"{called} is a workbook or a ZIP file, which cannot be read: save its sheet as CSV.")
+    if data.startswith(DATABASE):
+        raise InvalidInput(f"{called} is a database, where a table is wanted: {KINDS}.")
+    return Table(called, _of_arrow(data, called), texts=True)
+
+
+def _table_of_text(text: str, called: str) -> Table:
+    """Returns the table in the text of a file."""
+    start = text.lstrip()
+    if not start:
+        raise InvalidInput(f"{called} is empty: it must be {KINDS}.")
+    if start[0] == "{":
+        return table_of_records(records_of_text(text, called), called)
+    if start[0] == "[":
+        return table_of_records(_listed(text, called), called)
+    return Table(called, _of_csv(text, called), texts=True)
+
+
+def _of_arrow(data: bytes, called: str) -> dict[str, Any]:
+    arrow, parquet = arrow_modules()
+    buffer = arrow.BufferReader(data)
+    try:
+        table = parquet.read_table(buffer) if data.startswith(PARQUET) else arrow.ipc.open_file(buffer).read_all()
+    except (arrow.ArrowInvalid, OSError) as error:
+        kind = "Parquet" if data.startswith(PARQUET) else "Arrow"
+        raise InvalidInput(f"{called} is no {kind} file, or has been cut off: {error}.") from error
+    columns: dict[str, Any] = table.to_pydict()
+    return _unique(columns, table.column_names, called)
+
+
+def arrow_modules() -> tuple[Any, Any]:
+    """Returns `pyarrow` and `pyarrow.parquet`."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtra(
+            "A Parquet or Arrow file needs pyarrow, which is not installed: pip install "
+            "'nilregret[export]'. Files that "
+            "end in .csv or .jsonl need nothing."
+        ) from error
+    return pyarrow, parquet
+
+
+# -- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def records_of_text(text: str, called: str) -> list[Row]:
+    """Returns the objects of JSON lines."""
+    found = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            record = _parsed(line)
+            if not isinstance(record, dict):
+                raise InvalidInput(f"Line {number} of {called} is no JSON object: {shown(line.strip())}.")
+            found.append(record)
+    return found
+
+
+def _listed(text: str, called: str) -> list[Row]:
+    found = _parsed(text)
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise InvalidInput(f"{called} is no JSON list of objects, one for each row, or has been cut off.")
+    return found
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+# -- CSV -------------------------------------------------------------------------------------------------------------
+
+
+def csv_cell(value: Any) -> Any:
+    """Returns what stands for a value in a CSV file: text that a spreadsheet would compute begins with `'`.
+
+    Numbers stay numbers. `read_table` takes the `'` away again.
+    """
+    computed = isinstance(value, str) and COMPUTED.match(value) and not NUMBER.match(value)
+    return f"'{value}" if computed else value
+
+
+def csv_writer(file: Any, *, end: str = "\r\n") -> Callable[[Iterable[Any]], Any]:
+    """Returns a function that writes a row to an open file.
+
+    Args:
+        file: opened with `newline=""`.
+        end: of a line.
+    """
+    write = csv.writer(file, lineterminator=end).writerow
+    return lambda row: write(map(csv_cell, row))
+
+
+def _of_csv(text: str, called: str) -> dict[str, Any]:
+    separator, text = _separator(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        lines = [(reader.line_num, row) for row in reader if any(row)]
+    except csv.Error as error:  # Such as a quote that is not closed, which would swallow all rows after it.
+        raise InvalidInput(f"{called} is no CSV table: line {reader.line_num}: {error}.") from None
+    (_, names), *rows = lines
+    while names and not names[-1]:  # A line may end in separators.
+        names.pop()
+    for number, row in rows:
+        if len(row) < len(names) or any(row[len(names) :]):
+            raise InvalidInput(
+                f"Line {number} of {called} has {many(len(row), 'cell')} where the first line has {len(names)}. "
+                "Usually the file has been cut off, or a text with the separator, or a number with a decimal comma, "
+                f"stands without quotes. The separator is {separator!r}."
+            )
+    kept = [i for i, name in enumerate(names) if not INDEX.match(name.strip())]
+    columns = {names[i].strip(): [row[i] for _, row in rows] for i in kept}
+    _unique(columns, [names[i].strip() for i in kept], called)
+    if separator != ",":
+        columns = _with_points(columns, called)
+    return {name: [_cell(text) for text in column] for name, column in columns.items()}
+
+
+def _separator(text: str) -> tuple[str, str]:
+    """Returns the separator of a CSV text, and the text from the names of the columns on."""
+    first, _, rest = text.partition("\n")
+    said = re.match(r"sep=(.)\r?$", first)  # Written by and for spreadsheets.
+    if said and rest.strip():
+        return said[1], rest
+    head = next(line for line in text.splitlines() if line.strip())
+    counts = {each: len(next(csv.reader([head], delimiter=each))) for each in SEPARATORS}
+    return max(SEPARATORS, key=counts.__getitem__), text
+
+
+def _with_points(columns: dict[str, list[str]], called: str) -> dict[str, list[str]]:
+    """Returns columns with decimal commas as decimal points.
+
+    Raises:
+        InvalidInput: there are both, of which one may group thousands.
+    """
+    found = {}
+    for kind in (DECIMAL_COMMA, DECIMAL_POINT):
+        numbers = ((name, text) for name, column in columns.items() if all(map(_is_number, column)) for text in column)
+        found[kind] = next(((name, text) for name, text in numbers if kind.match(text)), None)
+    comma, point = found[DECIMAL_COMMA], found[DECIMAL_POINT]
+    if comma and point:
+        raise InvalidInput(
+            f"{called} has numbers with a decimal comma ({comma[1]} in column {comma[0]}) and others with a point "
+            f"({point[1]} in column {point[0]}), which may group thousands: write all in one way."
+        )
+    if point:
+        return columns
+    return {
+        name: [text.replace(",", ".") if DECIMAL_COMMA.match(text) else text for text in column]
+        for name, column in columns.items()
+    }
+
+
+def _is_number(text: str) -> bool:
+    return not text or bool(NUMBER.match(text) or DECIMAL_COMMA.match(text))
+
+
+def _cell(text: str) -> str | None:
+    return text[1:] if text.startswith("'") and COMPUTED.match(text) else text or None

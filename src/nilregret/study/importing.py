@@ -1,0 +1,360 @@
+"""Trials of tables and files, added to a study or told as answers to its own trials.
+
+| row of the table | what becomes of it |
+|---|---|
+| without a reward | nothing |
+| with the `number` of a trial of this study | its reward is told to that trial. The same reward again is harmless |
+| any other | a new trial |
+
+A number is of this study unless the row's `asked_at` says that the trial was asked at another time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from .._utils.checks import LARGEST_WHOLE, Array, frozen, number, shown
+from .._utils.errors import InvalidInput, NoRegretError, warn
+from .._utils.tables import OF_TRIALS, PREFIXES, Table, is_missing, read_table, table_of
+from ..domains.cells import option_place, option_texts
+from ..domains.domain import Arms, Domain, Space
+from ..domains.parameters import Choice, Int, Parameter
+from ..policy.engines import Decision
+from ..storage.trial import Plays, Trial
+from .answers import Told
+from .axes import space_of
+from .direction import Goal
+from .inputs import Inputs
+from .play_rewards import Rewards
+from .replica import Replica
+from .transaction import Transaction
+
+NUMBER, ASKED, PROPENSITY, STD = "number", "asked_at", "propensity", "std"
+ARMS = ("arm", "action", "arm_name")
+ROUNDED = 1e-6  # Share of a range, or of an answer, that a spreadsheet may round away.
+AS_NEW = "Without the column `number` all rows are added as new trials."
+
+
+@final
+class Imported(NamedTuple):
+    """A row of a table with a reward, checked.
+
+    Attributes:
+        row: its number in the table, from 1.
+        decision: the point, or None if only a number says of which trial the row is.
+        context: `(c,)`, or None.
+        reward: reward (loss), or the average of several plays.
+        plays: number and scatter of several plays, or None.
+        constraints: constraint values `(m,)`, or None.
+        std: standard deviation of the noise of the reward, or None.
+        propensity: probability with which the point was chosen, or None.
+        number: of a trial of the study that was exported, or None.
+        asked_at: time of that trial, Unix seconds, or None.
+    """
+
+    row: int
+    decision: Decision | None
+    context: Array | None
+    reward: float
+    plays: Plays | None
+    constraints: Array | None
+    std: float | None
+    propensity: float | None
+    number: int | None
+    asked_at: float | None
+
+    def trial(self, trials: Sequence[Trial]) -> Trial | None:
+        """Returns the trial of the study to which the row belongs, or None if the row is a new one.
+
+        Raises:
+            InvalidInput: the trial is of another point.
+        """
+        if self.number is None or self.number >= len(trials):
+            if self.decision is None:
+                raise InvalidInput(
+                    f"the study has no trial {self.number}, and no column has its parameters or its point."
+                )
+            return None
+        known = trials[self.number]
+        if self.asked_at is not None and abs(self.asked_at - known.asked_at) > _rounding(self.asked_at):
+            return None
+        if not self._is_at(known):
+            where = known.point.tolist() if known.parameters is None else known.parameters
+            raise InvalidInput(
+                f"trial {known.number} was asked at {shown(where)}"
+                + ("" if known.context is None else " and its context")
+                + f", and the row is of another point. Usually the file is of another study, or was edited. {AS_NEW}"
+            )
+        return known
+
+    def _is_at(self, known: Trial) -> bool:
+        if self.decision is None:
+            return True
+        same = self.context is None or _close(self.context, known.context)
+        arm = self.decision.arm
+        return same and (_close(self.decision.point, known.point) if arm is None else arm == known.arm)
+
+    def repeats(self, known: Trial) -> bool:
+        """Returns whether a trial has this answer already, but for the digits that a spreadsheet rounds away."""
+        return (
+            known.reward is not None
+            and _close(self.reward, known.reward)
+            and (self.std is None or _close(self.std, known.std))
+            and (self.constraints is None or _close(self.constraints, known.constraints))
+            and (self.plays is None or self.plays.times == known.times)
+        )
+
+
+def _close(told: Any, known: Any) -> bool:
+    if known is None or np.shape(told) != np.shape(known):
+        return False
+    return bool(np.allclose(told, known, rtol=ROUNDED, atol=ROUNDED * bool(np.shape(known))))
+
+
+def _rounding(time: float) -> float:
+    """Returns the seconds by which a spreadsheet may have rounded a time: a unit of its last digit."""
+    exponent = Decimal(repr(time)).normalize().as_tuple().exponent
+    return 10.0**exponent if isinstance(exponent, int) else 0.0
+
+
+def _taken(calls: Transaction, row: Imported) -> Trial:
+    known = row.trial(calls.trials)
+    if known is None:
+        decision: Any = row.decision  # `trial` has refused rows without one.
+        return calls.add(
+            decision, row.context, row.reward, row.constraints, row.plays, row.std, propensity=row.propensity
+        )
+    if row.repeats(known):
+        return known
+    return calls.tell(Told(known, row.reward, row.constraints, row.plays, row.std))
+
+
+def _at(error: NoRegretError, row: int, called: str) -> NoRegretError:
+    return type(error)(
+        f"Row {row} of {called}: {error.what} Nothing was recorded.", advice=error.advice, topic=error.topic
+    )
+
+
+def taking(source: Any, replica: Replica, goal: Goal) -> Callable[[Transaction], list[Trial]]:
+    """Returns a function that adds or tells the rows of a table in a transaction, and returns their trials.
+
+    Args:
+        source: path of a file, a data frame, a mapping of columns or a list of dicts.
+        replica: of the study.
+        goal: of the study.
+
+    Raises:
+        InvalidInput: nothing can be read, or a row cannot be used.
+    """
+    table = read_table(source) if isinstance(source, str | Path) else table_of(source, "`table`")
+    if table is None:
+        raise InvalidInput(
+            f"{shown(source)} is no table: give the path of a file, a data frame, a mapping of columns or a list of "
+            "dicts."
+        )
+    reader = Reader(table.flat(), replica.inputs, goal, replica.roster.names)
+    rows = reader.rows()
+    if not rows:
+        raise InvalidInput(f"{table.named}, and no row has a reward in column {reader.reward}: nothing was read.")
+    reader.warn_unread()
+
+    def take(calls: Transaction) -> list[Trial]:
+        taken = []
+        for row in rows:
+            try:
+                taken.append(_taken(calls, row))
+            except NoRegretError as error:
+                raise _at(error, row.row, table.called) from None
+        return taken
+
+    return take
+
+
+@final
+class Reader:
+    """Reads the rows of a table as trials.
+
+    Args:
+        table: flat.
+        inputs: checks of the study.
+        goal: of the study.
+        names: of arms, by number.
+
+    Attributes:
+        reward: the column of rewards.
+    """
+
+    def __init__(self, table: Table, inputs: Inputs, goal: Goal, names: Mapping[int, str]) -> None:
+        self._table, self._inputs, self._names = table, inputs, names
+        self._domain: Any = inputs.policy.domain
+        self._context = inputs.policy.context
+        self._columns: dict[str, str | None] = {}  # The column of each entry that was looked for.
+        named = [name for space in self._spaces() for name in space.parameters]
+        self.reward, loss = table.reward(named)
+        if loss and goal == "maximize":
+            raise InvalidInput(
+                f"{table.named}: `{self.reward}` is a loss by its name, and the study maximises rewards. Nothing was "
+                "recorded. Give a column `reward`, which is minus the loss, or make the study with goal 'minimize'."
+            )
+        self._limits = self._numbered("constraints")
+        self._by_number = False  # Whether only numbers say of which trials the rows are.
+        self._where = self._reader_of_points()
+
+    def rows(self) -> list[Imported]:
+        """Returns the rows that have a reward."""
+        return [self._row(i) for i in range(len(self._table)) if self._table.number(self.reward, i) is not None]
+
+    def warn_unread(self) -> None:
+        """Warns of columns that mean nothing to the study."""
+        known = {column for column in self._columns.values() if column} | {self.reward, *self._limits}
+        unread = [
+            name for name in self._table.columns
+            if name not in known and name.casefold() not in OF_TRIALS and not name.startswith(PREFIXES)
+        ]  # fmt: skip
+        if unread:
+            warn(
+                f"{self._table.called} has columns that were not read: {', '.join(map(shown, unread))}. Read are the "
+                f"parameters, the contexts, `{self.reward}`, `std`, `propensity`, `number`, and constraints.0, ..."
+            )
+
+    def _row(self, i: int) -> Imported:
+        try:
+            reward, plays = self._inputs.rewards(self._told(i))
+            g, std = self._constraints(i), self._number(STD, i)
+            where = self._where(i)
+            p = self._number(PROPENSITY, i)
+            return Imported(
+                i + 1, None if where is None else where._replace(repeats=1 if plays is None else plays.times),
+                None if self._by_number else self._inputs.context(self._at("context", self._context, i)),
+                reward, plays, None if g is None else self._inputs.constraints(g),
+                None if std is None else self._inputs.std(std),
+                None if p is None else number(PROPENSITY, p, low=0.0, open_low=True, high=1.0),
+                self._whole(NUMBER, i), self._number(ASKED, i),
+            )  # fmt: skip
+        except InvalidInput as error:
+            if error.what.startswith("Row "):  # of a cell
+                raise error
+            raise _at(error, i + 1, self._table.called) from None
+
+    def _told(self, i: int) -> float | Rewards:
+        reward, plays = self._table.number(self.reward, i), self._number("plays", i) or 1.0
+        mean = 0.0 if reward is None else reward
+        if plays <= 1:
+            return mean
+        return Rewards(count=int(plays), sum=0.0, squares=self._number("scatter", i) or 0.0, about=mean)
+
+    def _constraints(self, i: int) -> list[float] | None:
+        limits = [self._table.number(column, i) for column in self._limits]
+        known = [value for value in limits if value is not None]
+        fewer = self._inputs.policy.constraint_count == 0 and limits[: len(known)] == known
+        return known if known and (len(known) == len(limits) or fewer) else None
+
+    # -- points --------------------------------------------------------------------------------------------------
+
+    def _reader_of_points(self) -> Any:
+        """Returns the function that reads the point of a row."""
+        space, table = space_of(self._domain), self._table
+        named = space is not None and any(self._column("parameters", name) for name in space.parameters)
+        if named or (space is None and self._numbered("point")):
+            return self._point
+        if isinstance(self._domain, Arms) and (column := table.find(*ARMS)):
+            self._columns["arm"] = column
+            return lambda i: self._arm(column, i)
+        if table.find(NUMBER):
+            self._by_number = True
+            return lambda i: None if self._whole(NUMBER, i) is not None else self._point(i)
+        return self._point
+
+    def _point(self, i: int) -> Decision:
+        decision = self._inputs.point(self._at("parameters" if space_of(self._domain) else "point", self._domain, i))
+        arm = self._number_of_arm("arm", i) if isinstance(self._domain, Arms) else None
+        same = arm is not None and np.array_equal(self._domain.points[arm], decision.point)  # Arms may coincide.
+        return decision._replace(arm=arm) if same else decision
+
+    def _arm(self, column: str, i: int) -> Decision:
+        """Returns the arm of a name or a number."""
+        cell, domain = self._table.columns[column][i], self._domain
+        named = [arm for arm, name in self._names.items() if name == cell]
+        arm = named[0] if len(named) == 1 else self._number_of_arm(column, i)
+        if arm is None:
+            raise self._table.wrong(column, i, f"an arm, 0 to {len(domain) - 1}, or the name of one")
+        return Decision(frozen(domain.points[arm].copy()), arm, explored=False)
+
+    def _number_of_arm(self, column: str, i: int) -> int | None:
+        try:
+            value = self._number(column, i)
+        except InvalidInput:
+            return None
+        return int(value) if value is not None and value in range(len(self._domain)) else None
+
+    def _at(self, prefix: str, domain: Domain | None, i: int) -> Any:
+        space = None if domain is None else space_of(domain)
+        if domain is None:
+            return None
+        if space is None:
+            columns = self._numbered(prefix)
+            if not columns:
+                raise InvalidInput(f"{self._table.named}: {prefix}.0, ... are missing.")
+            return [self._table.number(name, i) for name in columns]
+        named = {name: self._value(prefix, name, each, space, i) for name, each in space.parameters.items()}
+        if space.conditions is None:
+            return named
+        active = {name for name in named if space.conditions.is_active(name, named)}
+        return {name: value for name, value in named.items() if name in active}
+
+    def _value(self, prefix: str, name: str, parameter: Parameter, space: Space, i: int) -> Any:
+        column = self._column(prefix, name)
+        if column is None:
+            if space.conditions is not None and name in space.conditions.needs:
+                return None
+            raise InvalidInput(
+                f"{self._table.named}, and no column {prefix}.{name}: the study has a parameter of that name."
+            )
+        if not isinstance(parameter, Choice):
+            value = self._table.number(column, i)
+            return int(value) if isinstance(parameter, Int) and value is not None and value.is_integer() else value
+        cell = self._table.columns[column][i]
+        if is_missing(cell) and (self._table.texts or cell != ""):
+            return None
+        place = option_place(parameter, cell, texts=self._table.texts)
+        if place is None:
+            raise self._table.wrong(column, i, f"one of {shown(option_texts(parameter))}")
+        return parameter.options[place]
+
+    # -- columns -------------------------------------------------------------------------------------------------
+
+    def _spaces(self) -> list[Space]:
+        domains = (self._domain, self._context)
+        return [space for each in domains if each is not None and (space := space_of(each)) is not None]
+
+    def _column(self, prefix: str, name: str) -> str | None:
+        """Returns the column of a parameter, whose prefix may be left out."""
+        key = f"{prefix}.{name}"
+        if key not in self._columns:
+            self._columns[key] = next((each for each in (key, name) if each in self._table.columns), None)
+        return self._columns[key]
+
+    def _numbered(self, prefix: str) -> list[str]:
+        """Returns the columns "prefix.0", "prefix.1", ..."""
+        count = len(self._table.columns)
+        return [name for name in (f"{prefix}.{i}" for i in range(count)) if name in self._table.columns]
+
+    def _number(self, name: str, i: int) -> float | None:
+        if name not in self._columns:
+            self._columns[name] = self._table.find(name)
+        column = self._columns[name]
+        return None if column is None else self._table.number(column, i)
+
+    def _whole(self, name: str, i: int) -> int | None:
+        value = self._number(name, i)
+        if value is None:
+            return None
+        number(name, value, low=0.0, high=LARGEST_WHOLE)
+        if value != int(value):
+            raise InvalidInput(f"`{name}` is {value:g}: it must be a whole number.")
+        return int(value)
