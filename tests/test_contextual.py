@@ -5,10 +5,13 @@ import pytest
 
 import nilregret as nr
 from nilregret.errors import InvalidInput
-from nilregret.gp.context_bank import EARLY, Candidate, ContextPosterior
+from nilregret.gp.context_bank import EARLY, ContextPosterior
+from nilregret.gp.linear_model import Candidate
 from nilregret.slots import ArmModels, GaussianDraws, Hallucinated, Ignored, Imputed, SlidingWindow
 from nilregret.slots.scores import ExpectedImprovement, ThompsonSample, UpperConfidenceBound
 from nilregret.testing import check_policy
+
+from .marks import nightly
 
 ARMS = nr.Arms(np.arange(4.0)[:, None])
 SQUARE = nr.Box([0.0, 0.0], [1.0, 1.0])
@@ -232,6 +235,44 @@ def test_rewards_that_are_long_equal(reward):
     study = play(nr.auto(ARMS, context=SQUARE), 70, reward)
     assert np.isfinite(study.predict(context=[0.5, 0.5])).all()
     assert len({trial.arm for trial in study.trials[:40]}) == 4
+
+
+@pytest.mark.parametrize("place", [2, 30, 45, 57, 90])
+def test_the_first_reward_that_differs_judges_no_model(place):
+    """Equal rewards have no unit, so nothing says how large an error is."""
+    rows, _ = observed(100)
+    clicks = np.arange(100) == place
+    posterior = learned(rows[: place + 1], clicks[: place + 1], *BANK)
+    behind = np.array([BANK[j].behind for j in posterior._models])
+    np.testing.assert_array_equal(posterior._log_weights[list(posterior._models)], -behind)
+    posterior.extend(rows[place + 1 :], clicks[place + 1 :])
+    losses = learned(rows, -1e3 * clicks, *BANK)
+    np.testing.assert_allclose(losses.weights, posterior.weights, atol=1e-9)
+
+
+def share_of_the_best(zeros, seed, rounds, **options):
+    """Share of the best of three arms in the last quarter, whose first answers are zeros whatever is played."""
+    study, rng, best = nr.Study(nr.auto(nr.Arms(range(3)), **options), seed=seed), np.random.default_rng([seed, 99]), 0
+    for t in range(rounds):
+        context, luck = rng.random(4), rng.random()
+        trial = study.ask(context if options.get("context") else None)
+        study.tell(trial, float(t >= zeros and luck < (0.05, 0.2, 0.05)[trial.arm]))
+        best += t >= 0.75 * rounds and trial.arm == 1
+    return best / (rounds // 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "seed", "rounds"),
+    [
+        ({"context": nr.Box([0.0] * 4, [1.0] * 4), "reward": "bernoulli"}, 0, 500),
+        ({"regret": "cumulative"}, 1, 400),
+        *nightly(*[({"context": nr.Box([0.0] * 4, [1.0] * 4)}, seed, 700) for seed in (2, 3)]),
+        *nightly(*[({"regret": "cumulative"}, seed, 400) for seed in (2, 3)]),
+    ],
+)
+def test_clicks_that_are_rare_at_first_are_learned(options, seed, rounds):
+    """A click moved the weights of models by hundreds of nats, and three arms with fifty zeros were taken for one."""
+    assert share_of_the_best(50, seed, rounds, **options) > 0.9
 
 
 def test_failures_teach_nothing():

@@ -2,20 +2,16 @@
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| z | | features of a context, or of a context with an arm (`context_features`) | (p,) |
-| w_k | `blocks` | weights of arm k, N(w_0, s^2 / lambda I), w_0 = 0 but for the constant | (p,) |
-| s^2 | `noise` | noise variance of a model, inverse-gamma and shared by the arms: posterior rate / shape | scalar |
-| lambda | `Candidate.precision` | noise variance over prior variance of a weight | scalar |
 | L_j | `_log_weights` | log weight of model j: its log density of each reward before it learned the reward | m |
 
-Given s^2, the weights are exact (`arm_blocks`), and shape and rate follow from the errors of one-step predictions:
-rate += (y - mu)^2 / (2 (1 + q)), where s^2 q is the variance of mu. The prior mean of the constants is learned under
-N(0, 4 s^2 / lambda) (empirical Bayes). An arm that was not played is therefore thought to be like the others.
+`linear_model` has the models, each with its noise. Rewards are standardised by the first of them, and contexts too. As
+long as these are few, all models are made afresh from them when their number reaches the next of `ANEW`. The models of
+full size are then made one at a time, the likeliest first, each after `APART` observations more. Until then they have
+no weight. So no observation costs much. The posterior is a function of the observations in their order, and the units
+of rewards and columns make no difference.
 
-Rewards are standardised by the first of them, and contexts too. As long as these are few, all models are made afresh
-from them when their number reaches the next of `ANEW`. The models of full size are then made one at a time, the
-likeliest first, each after `APART` observations more. Until then they have no weight. So no observation costs much. The
-posterior is a function of the observations in their order, and the units of rewards and columns make no difference.
+As long as all rewards are equal there is no unit, and no noise to judge a prediction by. If two or more first rewards
+are equal, their densities do not count in the log weights. The same holds for the reward that ends them.
 
 An observation that is revised or forgotten later on takes back the density that it has by all others. So log weights
 then depend on what was forgotten, too.
@@ -27,53 +23,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
-from scipy.linalg.lapack import dtrtrs
 
 from .._utils.checks import Array, IndexArray
-from .._utils.copying import Copyable
 from ..domains.domain import Arms
 from ..kernels import Kernel
 from ..kernels.factorization import covariance_root, draws_of_root
-from .arm_blocks import ArmBlocks
 from .context_features import Standard, Waves, paired
+from .linear_model import Candidate, LinearModel
 from .protocol import Posterior
 
 ANEW = (1, 2, 3, 4, 6, 8, 12, 16, 24, 34, 50)  # numbers of observations at which units and features are learned
 EARLY = ANEW[-1]
 APART = 2  # observations between two models of full size
 LEAST = 1e-3  # weight below which a model has no say in predictions
-CONSTANTS = 0.25  # precision of the common prior mean of the constants, in units of lambda
-POOLED = 20  # observations between two estimates of this mean
 NUMBERS = 7e5  # of the covariances of one model, which bound the number of waves
 FEWEST_WAVES, MOST_WAVES = 16, 128
-
-
-class Candidate(NamedTuple):
-    """A linear model that is compared with others.
-
-    Attributes:
-        waves: True for random waves besides the constant and the columns.
-        length: lengthscale of the waves, in median distances.
-        precision: lambda.
-        keep: share of the distance from the prior that weights keep in each round, 1 without drift.
-        shared: True for one model of contexts and arms, False for a model for each arm.
-        behind: log weight that it lacks at the beginning, nats.
-    """
-
-    waves: bool = True
-    length: float = 1.0
-    precision: float = 0.3
-    keep: float = 1.0
-    shared: bool = False
-    behind: float = 0.0
 
 
 def waves_of(columns: int, count: int) -> int:
     """Returns the number of waves, each a cosine and a sine, of a model with so many columns and blocks."""
     return int(np.clip((math.sqrt(NUMBERS / count) - 1 - columns) / 2.0, FEWEST_WAVES, MOST_WAVES))
+
+
+def without_unit(targets: Array) -> int:
+    """Returns how many of the first targets `(n,)` came before there was a unit, with the one that made it known."""
+    apart = np.flatnonzero(targets != targets[0])
+    equal = int(apart[0]) if len(apart) else len(targets)
+    return equal + 1 if equal > 1 else 0
 
 
 def numbers_held(candidates: tuple[Candidate, ...], arms: int, columns: int, of_arms: int) -> int:
@@ -90,101 +69,6 @@ def numbers_held(candidates: tuple[Candidate, ...], arms: int, columns: int, of_
         own, count = (columns + of_arms, 1) if one.shared else (columns, arms)
         held += count * (1 + own + (2 * waves_of(own, count) if one.waves else 0)) ** 2
     return held
-
-
-@final
-class LinearModel(Copyable):
-    """A candidate with what it has learned, in standardised units.
-
-    Args:
-        candidate: the candidate.
-        count: number of blocks.
-        features: features of standardised rows.
-    """
-
-    OWNED = ("blocks",)
-
-    def __init__(self, candidate: Candidate, count: int, features: Waves) -> None:
-        self.features, self._precision = features, candidate.precision
-        self.blocks = ArmBlocks(count, features.size, candidate.precision, rooted=False, keep=candidate.keep)
-        self._shape = self._rate = 1.0
-        self._constant = 0.0  # prior mean of the weight of the constant
-        self._learned = 0
-
-    @property
-    def noise(self) -> float:
-        """Estimated variance of a reward."""
-        return self._rate / self._shape
-
-    def predict(self, z: Array) -> tuple[Array, Array]:
-        """Returns mean and variance of each block, each `(K,)`, at features `(p,)`."""
-        mean, variance = self.blocks.predict(z, self._constant)
-        return mean, variance * (self.noise / self._precision)
-
-    def predict_rows(self, blocks: IndexArray, Z: Array) -> tuple[Array, Array]:
-        """Returns mean and variance at features `(n, p)` of some blocks `(n,)`, each `(n,)`."""
-        moved = self.blocks.moved(blocks, Z)
-        mean = np.einsum("ij,ij->i", self.blocks.mean_now()[blocks], Z) + self._constant * moved[:, 0]
-        return mean, np.einsum("ij,ij->i", moved, Z) * (self.noise / self._precision)
-
-    def covariance(self, blocks: IndexArray, Z: Array) -> Array:
-        """Returns the covariance between features `(n, p)` of some blocks `(n,)`, `(n, n)`."""
-        same = blocks[:, None] == blocks
-        return np.where(same, self.blocks.moved(blocks, Z) @ Z.T, 0.0) * (self.noise / self._precision)
-
-    def learn(self, block: int, z: Array, target: float) -> float:
-        """Learns an observation. Returns the log density that it had, nats."""
-        self.blocks.now += 1
-        mean, variance = self.blocks.predict_and_add(block, z, target, self._constant)
-        density = self._judge(target - mean, 1.0 + variance / self._precision, 1)
-        self._learned += 1
-        if self._learned <= POOLED or self._learned % POOLED == 0:
-            self._pool()
-        return density
-
-    def learn_first(self, blocks: IndexArray, Z: Array, targets: Array) -> float:
-        """Learns the first observations `(n,)` at once. Returns the sum of the log densities that they had, nats."""
-        spread, errors, of_ones = (np.zeros(len(targets)) for _ in range(3))
-        self.blocks.now = self._learned = len(targets)
-        for block in np.unique(blocks).tolist():
-            own = np.flatnonzero(blocks == block)
-            root = np.asarray(np.linalg.cholesky(np.eye(len(own)) + Z[own] @ Z[own].T / self._precision))
-            solved = dtrtrs(root, np.column_stack([targets[own], np.ones(len(own)), Z[own]]), lower=1)[0]
-            errors[own], of_ones[own] = solved[:, 0], solved[:, 1]
-            spread[own] = root.diagonal() ** 2
-            self.blocks.add_first(block, root.diagonal(), solved[:, 2:], errors[own])
-        self._pool()
-        # The errors of one-step predictions, over their deviations, are L^{-1} (y - constant).
-        squares = (errors - self._constant * of_ones) ** 2
-        counts = np.arange(len(targets) + 1)
-        rates, shapes = 1.0 + 0.5 * np.append(0.0, squares.cumsum()), 1.0 + 0.5 * counts
-        self._rate, self._shape = float(rates[-1]), float(shapes[-1])
-        noise = rates[:-1] / shapes[:-1]
-        return -0.5 * float((squares / noise + np.log(2.0 * math.pi * noise * spread)).sum())
-
-    def unlearn(self, block: int, z: Array, target: float) -> float:
-        """Removes an observation. Returns the log density that it has by the others, nats."""
-        self.blocks.remove(block, z, target, least=0.0)  # |z|^2 is 27 at most, which bounds the loss of digits
-        self._learned -= 1
-        mean, variance = self.blocks.predict_one(block, z, self._constant)
-        return self._judge(target - mean, 1.0 + variance / self._precision, -1)
-
-    def _judge(self, error: float, spread: float, sign: int) -> float:
-        """Adds an error, or takes it away. Returns its log density by all other errors."""
-        square = error * error / spread
-        if sign < 0:
-            self._rate, self._shape = max(self._rate - 0.5 * square, 1e-12), self._shape - 0.5
-        noise = self.noise
-        density = -0.5 * (square / noise + math.log(2.0 * math.pi * noise * spread))
-        if sign > 0:
-            self._rate, self._shape = self._rate + 0.5 * square, self._shape + 0.5
-        return density
-
-    def _pool(self) -> None:
-        """Estimates the prior mean of the constants."""
-        blocks = self.blocks
-        left = blocks.count + CONSTANTS - float(blocks.covariance(1).sum())
-        self._constant = float(blocks.mean_now()[:, 0].sum()) / left
 
 
 @final
@@ -325,7 +209,8 @@ class ContextPosterior(Posterior):
         features = self._features_of(j)
         Z = features(self._rows(one, contexts, arms))
         model = LinearModel(one, 1 if one.shared else len(self._arms), features)
-        self._log_weights[j] = model.learn_first(np.zeros_like(arms) if one.shared else arms, Z, scaled) - one.behind
+        densities = model.learn_first(np.zeros_like(arms) if one.shared else arms, Z, scaled)
+        self._log_weights[j] = float(densities[without_unit(scaled) :].sum()) - one.behind
         self._models[j] = model
         if not self._late and not self._is_early:
             self._early = []
@@ -335,15 +220,17 @@ class ContextPosterior(Posterior):
         return (targets - self._center) / (self._unit or 1.0)
 
     def _learn(self, context: Array, arm: int, target: float) -> None:
-        if not self._unit and target != self._center:
+        known = self._unit > 0.0
+        if not known and target != self._center:
             # All targets were equal, so nothing that was learned of means depends on the unit.
             self._unit = abs(target - self._center) * math.sqrt(self.count - 1.0) / self.count
-        self._judge(context, arm, target, 1)
+        self._judge(context, arm, target, 1, known=known)
 
     def _unlearn(self, context: Array, arm: int, target: float) -> None:
-        self._judge(context, arm, target, -1)
+        self._judge(context, arm, target, -1, known=self._unit > 0.0)
 
-    def _judge(self, context: Array, arm: int, target: float, sign: int) -> None:
+    def _judge(self, context: Array, arm: int, target: float, sign: int, *, known: bool) -> None:
+        """Adds an observation to all models, or takes it away. Its density counts if the unit was known before."""
         scaled = self._scaled(target)
         found: dict[int, Array] = {}
         standard = self._standardised(context)
@@ -353,7 +240,9 @@ class ContextPosterior(Posterior):
                 row = np.concatenate([standard, self._standard_arms[arm]]) if one.shared else standard
                 found[id(features)] = features(row)
             change = model.learn if sign > 0 else model.unlearn
-            self._log_weights[j] += sign * change(0 if one.shared else arm, found[id(features)], scaled)
+            density = change(0 if one.shared else arm, found[id(features)], scaled)
+            if known:
+                self._log_weights[j] += sign * density
 
     def _standardised(self, contexts: Array) -> Array:
         return contexts if self._of_contexts is None else self._of_contexts.to(contexts)

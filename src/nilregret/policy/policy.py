@@ -13,7 +13,7 @@ from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain, check_domain, enclosing_box, sides
 from ..domains.search.boxes import PointSearch
 from ..domains.typed import D
-from ..gp.context_bank import Candidate
+from ..gp.linear_model import Candidate
 from ..kernels import Kernel, check_kernel
 from ..slots.auto_constraints import parts_for_constraints
 from ..slots.by_name import chosen

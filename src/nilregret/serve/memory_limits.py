@@ -25,9 +25,10 @@ from ..gp.arms import Prior
 from ..gp.bank import TOLERANCE
 from ..gp.binomial_counts import MOST_FEATURES as RATES
 from ..gp.choice import features_at_points
-from ..gp.context_bank import Candidate, numbers_held
+from ..gp.context_bank import numbers_held
 from ..gp.distinct_arms import FEW
 from ..gp.joint_draws import MOST_JOINT, PIVOTS
+from ..gp.linear_model import Candidate
 from ..gp.low_rank_arms import MAX_RANK
 from ..gp.out_of_sequence import FEWEST
 from ..gp.per_arm import arm_columns

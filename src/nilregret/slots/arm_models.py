@@ -9,7 +9,7 @@ from .._utils.checks import flag, listed, number, settle
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..domains.domain import Arms
-from ..gp.context_bank import Candidate
+from ..gp.linear_model import Candidate
 from .base import Policy
 from .refit import Learning
 

@@ -18,9 +18,9 @@ from .._utils.errors import InvalidInput, NoRegretWarning
 from .._utils.serialize import described, entries, from_plain, to_plain
 from ..domains.domain import sides
 from ..gp import Bank
-from ..gp.context_bank import Candidate
 from ..gp.ensemble import Ensemble
 from ..gp.fitting import FEWEST, MOST_RESTARTS, Standardization, fit
+from ..gp.linear_model import Candidate
 from ..gp.priors import PRIORS
 from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log
 from ..kernels import Kernel
@@ -220,7 +220,12 @@ class Refit(Learning):
         If there is nothing to learn from (equal rewards, or fewer than three distinct points), kernel and noise stay,
         and only the mean is fitted. If the noise is unknown (`noise="unknown"`), the kernel's unit is unknown, too.
         Then even one or two points are fitted under the prior. For equal rewards the noise is the mode of its prior.
+
+        As long as all rewards are equal there is no unit, and a repeated reward says nothing of the noise in it. So of
+        the first rewards, which are equal, a fit that learns unit and noise sees one at each point.
         """
+        if self.standardize and self.noise != "given" and stds is None:
+            rows, rewards = _without_first_repeats(rows, rewards)
         # A warp weighs answers of known noise by their rank, and their belief reaches down to the worst rewards.
         warp = WARPS[self.warp](rewards) if stds is None else None
         rewards = rewards if warp is None else warp.to(rewards)
@@ -249,6 +254,16 @@ class Refit(Learning):
         least = 10.0 * LEAST_REGULARIZATION * float(found.kernel.diagonal(rows / sides).max())
         ridge = max(found.noise**2, least) if self.noise == "given" else found.noise**2
         return Refitted(found.kernel.rescaled(sides), ridge, shifted, warp)
+
+
+def _without_first_repeats(rows: Array, rewards: Array) -> tuple[Array, Array]:
+    """Returns rows `(n, d)` and rewards `(n,)` without repeated rows before the first reward that differs, if any."""
+    apart = np.flatnonzero(rewards != rewards[0])
+    equal = int(apart[0]) if len(apart) else 0
+    kept = np.sort(np.unique(rows[:equal], axis=0, return_index=True)[1])
+    if len(kept) == equal:
+        return rows, rewards
+    return np.concatenate([rows[kept], rows[equal:]]), np.concatenate([rewards[kept], rewards[equal:]])
 
 
 @lru_cache(maxsize=64)

@@ -22,9 +22,9 @@ from ..._utils.randomness import Randomness
 from ...domains.domain import Arms, Domain
 from ...domains.search.arms import best_arm, tied
 from ...gp import Bank, Belief, RatePrior
-from ...gp.context_bank import Candidate
 from ...gp.ensemble import Ensemble
 from ...gp.joint_draws import MOST_JOINT
+from ...gp.linear_model import Candidate
 from ...gp.warping import AnyWarp
 from ...kernels import Kernel
 from ...slots.acquisition import PointView, TableView

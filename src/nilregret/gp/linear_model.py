@@ -1,0 +1,144 @@
+"""A linear model of the rewards of arms under contexts, one of those that `context_bank` averages.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| z | | features of a context, or of a context with an arm (`context_features`) | (p,) |
+| w_k | `blocks` | weights of arm k, N(w_0, s^2 / lambda I), w_0 = 0 but for the constant | (p,) |
+| s^2 | `noise` | noise variance, inverse-gamma and shared by the arms: posterior rate / shape | scalar |
+| lambda | `Candidate.precision` | noise variance over prior variance of a weight | scalar |
+
+Given s^2, the weights are exact (`arm_blocks`), and shape and rate follow from the errors of one-step predictions:
+rate += (y - mu)^2 / (2 (1 + q)), where s^2 q is the variance of mu. The prior mean of the constants is learned under
+N(0, 4 s^2 / lambda) (empirical Bayes). An arm that was not played is therefore thought to be like the others.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, final
+
+import numpy as np
+from scipy.linalg.lapack import dtrtrs
+
+from .._utils.checks import Array, IndexArray
+from .._utils.copying import Copyable
+from .arm_blocks import ArmBlocks
+from .context_features import Waves
+
+CONSTANTS = 0.25  # precision of the common prior mean of the constants, in units of lambda
+POOLED = 20  # observations between two estimates of this mean
+
+
+class Candidate(NamedTuple):
+    """A linear model that is compared with others.
+
+    Attributes:
+        waves: True for random waves besides the constant and the columns.
+        length: lengthscale of the waves, in median distances.
+        precision: lambda.
+        keep: share of the distance from the prior that weights keep in each round, 1 without drift.
+        shared: True for one model of contexts and arms, False for a model for each arm.
+        behind: log weight that it lacks at the beginning, nats.
+    """
+
+    waves: bool = True
+    length: float = 1.0
+    precision: float = 0.3
+    keep: float = 1.0
+    shared: bool = False
+    behind: float = 0.0
+
+
+@final
+class LinearModel(Copyable):
+    """A candidate with what it has learned, in standardised units.
+
+    Args:
+        candidate: the candidate.
+        count: number of blocks.
+        features: features of standardised rows.
+    """
+
+    OWNED = ("blocks",)
+
+    def __init__(self, candidate: Candidate, count: int, features: Waves) -> None:
+        self.features, self._precision = features, candidate.precision
+        self.blocks = ArmBlocks(count, features.size, candidate.precision, rooted=False, keep=candidate.keep)
+        self._shape = self._rate = 1.0
+        self._constant = 0.0  # prior mean of the weight of the constant
+        self._learned = 0
+
+    @property
+    def noise(self) -> float:
+        """Estimated variance of a reward."""
+        return self._rate / self._shape
+
+    def predict(self, z: Array) -> tuple[Array, Array]:
+        """Returns mean and variance of each block, each `(K,)`, at features `(p,)`."""
+        mean, variance = self.blocks.predict(z, self._constant)
+        return mean, variance * (self.noise / self._precision)
+
+    def predict_rows(self, blocks: IndexArray, Z: Array) -> tuple[Array, Array]:
+        """Returns mean and variance at features `(n, p)` of some blocks `(n,)`, each `(n,)`."""
+        moved = self.blocks.moved(blocks, Z)
+        mean = np.einsum("ij,ij->i", self.blocks.mean_now()[blocks], Z) + self._constant * moved[:, 0]
+        return mean, np.einsum("ij,ij->i", moved, Z) * (self.noise / self._precision)
+
+    def covariance(self, blocks: IndexArray, Z: Array) -> Array:
+        """Returns the covariance between features `(n, p)` of some blocks `(n,)`, `(n, n)`."""
+        same = blocks[:, None] == blocks
+        return np.where(same, self.blocks.moved(blocks, Z) @ Z.T, 0.0) * (self.noise / self._precision)
+
+    def learn(self, block: int, z: Array, target: float) -> float:
+        """Learns an observation. Returns the log density that it had, nats."""
+        self.blocks.now += 1
+        mean, variance = self.blocks.predict_and_add(block, z, target, self._constant)
+        density = self._judge(target - mean, 1.0 + variance / self._precision, 1)
+        self._learned += 1
+        if self._learned <= POOLED or self._learned % POOLED == 0:
+            self._pool()
+        return density
+
+    def learn_first(self, blocks: IndexArray, Z: Array, targets: Array) -> Array:
+        """Learns the first observations `(n,)` at once. Returns the log densities that they had, nats, `(n,)`."""
+        spread, errors, of_ones = (np.zeros(len(targets)) for _ in range(3))
+        self.blocks.now = self._learned = len(targets)
+        for block in np.unique(blocks).tolist():
+            own = np.flatnonzero(blocks == block)
+            root = np.asarray(np.linalg.cholesky(np.eye(len(own)) + Z[own] @ Z[own].T / self._precision))
+            solved = dtrtrs(root, np.column_stack([targets[own], np.ones(len(own)), Z[own]]), lower=1)[0]
+            errors[own], of_ones[own] = solved[:, 0], solved[:, 1]
+            spread[own] = root.diagonal() ** 2
+            self.blocks.add_first(block, root.diagonal(), solved[:, 2:], errors[own])
+        self._pool()
+        # The errors of one-step predictions, over their deviations, are L^{-1} (y - constant).
+        squares = (errors - self._constant * of_ones) ** 2
+        counts = np.arange(len(targets) + 1)
+        rates, shapes = 1.0 + 0.5 * np.append(0.0, squares.cumsum()), 1.0 + 0.5 * counts
+        self._rate, self._shape = float(rates[-1]), float(shapes[-1])
+        noise = rates[:-1] / shapes[:-1]
+        return np.asarray(-0.5 * (squares / noise + np.log(2.0 * math.pi * noise * spread)))
+
+    def unlearn(self, block: int, z: Array, target: float) -> float:
+        """Removes an observation. Returns the log density that it has by the others, nats."""
+        self.blocks.remove(block, z, target, least=0.0)  # |z|^2 is 27 at most, which bounds the loss of digits
+        self._learned -= 1
+        mean, variance = self.blocks.predict_one(block, z, self._constant)
+        return self._judge(target - mean, 1.0 + variance / self._precision, -1)
+
+    def _judge(self, error: float, spread: float, sign: int) -> float:
+        """Adds an error, or takes it away. Returns its log density by all other errors."""
+        square = error * error / spread
+        if sign < 0:
+            self._rate, self._shape = max(self._rate - 0.5 * square, 1e-12), self._shape - 0.5
+        noise = self.noise
+        density = -0.5 * (square / noise + math.log(2.0 * math.pi * noise * spread))
+        if sign > 0:
+            self._rate, self._shape = self._rate + 0.5 * square, self._shape + 0.5
+        return density
+
+    def _pool(self) -> None:
+        """Estimates the prior mean of the constants."""
+        blocks = self.blocks
+        left = blocks.count + CONSTANTS - float(blocks.covariance(1).sum())
+        self._constant = float(blocks.mean_now()[:, 0].sum()) / left
