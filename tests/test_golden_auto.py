@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.domains.domain import alike
 
 GOLDEN = Path(__file__).parent / "golden" / "auto.json"
 ARMS = nr.Arms.grid(0, 1, 15)
@@ -27,11 +28,11 @@ def value(rng, trial):
 
 
 def play(policy, rounds, *, reward=value, context=None, constraints=0, wait=1):
-    """Points of `rounds` decisions; every seventh trial fails, and rewards come in batches of `wait`."""
+    """Arms or points of `rounds` decisions; every seventh trial fails, and rewards come in batches of `wait`."""
     study, rng, points, waiting = nr.Study(policy, seed=3), np.random.default_rng(5), [], []
     for t in range(rounds):
         trial = study.ask() if context is None else study.ask(context(rng))
-        points.append([float(x) for x in np.atleast_1d(trial.point)])
+        points.append(trial.point.tolist() if trial.arm is None else trial.arm)
         known = {"constraints": [float(np.atleast_1d(trial.point)[0]) - 0.6] * constraints} if constraints else {}
         said = reward(rng, trial)
         if t % 7 == 6:
@@ -43,6 +44,15 @@ def play(policy, rounds, *, reward=value, context=None, constraints=0, wait=1):
                 study.tell(each, number, **beside)
             waiting = []
     return points
+
+
+def parted(case, one, other):
+    """The first round in which the decisions are not the same but for what another machine may round otherwise."""
+    domain = case.args[0].domain
+    for t, (here, there) in enumerate(zip(one, other, strict=True)):
+        if not (here == there or (isinstance(here, list) and alike(domain, np.array(here), np.array(there)))):
+            return t, here, there
+    return None
 
 
 CASES = {
@@ -95,4 +105,4 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_decisions_are_those_on_record(name):
-    np.testing.assert_allclose(CASES[name](), json.loads(GOLDEN.read_text())[name], rtol=1e-6, atol=1e-9)
+    assert parted(CASES[name], CASES[name](), json.loads(GOLDEN.read_text())[name]) is None

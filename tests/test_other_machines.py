@@ -1,10 +1,16 @@
 """Another processor or another C library rounds last bits differently. Decisions do not follow that."""
 
+import json
+import os
 import re
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 import nilregret as nr
 from nilregret.gp.arms import Prior
@@ -13,7 +19,15 @@ from nilregret.gp.feature_maps import NystromFeatures
 from nilregret.gp.low_rank_arms import MAX_RANK, LowRankPosterior
 from nilregret.kernels.factorization import covariance_root, pivoted_cholesky
 from nilregret.slots.propensities import JointNormals
+from nilregret.study.explain import explanation
 
+from .last_bits import last_bits_moved
+from .marks import thinned
+from .test_golden_auto import ARMS as LINE
+from .test_golden_auto import CASES, parted, play
+
+ALIASES = {"Prescott": "Katmai"}  # the first name of these kernels on processors of 64 bits
+ROOT = Path(__file__).parent.parent
 SQUARE = nr.Arms(np.stack(np.meshgrid(np.linspace(0, 1, 6), np.linspace(0, 1, 6)), -1).reshape(-1, 2))
 ROUGH = nr.Matern(2.5, 0.3)
 
@@ -62,7 +76,10 @@ def propensities(kernel):
     return JointNormals(np.zeros(len(SQUARE)), kernel(SQUARE.points, SQUARE.points)).probabilities(1.0)
 
 
-@pytest.mark.parametrize("draw", [drawn_by_pivots, drawn_by_root, drawn_in_span, propensities])
+DRAWS = [drawn_by_pivots, drawn_by_root, drawn_in_span, propensities]
+
+
+@pytest.mark.parametrize("draw", DRAWS)
 @pytest.mark.parametrize("kernel", [ROUGH, nr.SquaredExponential(0.3)], ids=["rough", "smooth"])
 def test_arms_that_mirror_each_other_are_drawn_alike_however_last_bits_are_rounded(draw, kernel):
     plain = draw(kernel)
@@ -92,3 +109,95 @@ def test_what_ties_is_sorted_stably():
     for path in Path(nr.__file__).parent.rglob("*.py"):
         for call in re.findall(r"argsort\(.*", path.read_text()):
             assert "stable" in call, f"{path.name}: {call}"
+
+
+def short(name):
+    case = CASES[name]
+    return partial(case.func, case.args[0], 12, **case.keywords)
+
+
+PLAYED = {
+    "clicks": short("yes and no"),
+    "counts": short("counts"),
+    "bank of rates": short("bank of rates"),
+    "a square of arms": partial(play, nr.gp_ts(SQUARE, ROUGH, noise=0.1, norm_bound=2), 12),
+    "a line of arms": partial(play, nr.gp_ts(LINE, ROUGH, noise=0.1, norm_bound=2), 12),
+    "on average": short("on average"),
+    "adaptive on a box": short("adaptive on a box"),
+    "adaptive": partial(play, nr.gp_ts(SQUARE, ROUGH, noise=0.1, norm_bound=2, memory="adaptive"), 12),
+    "a box": short("box"),
+    "a sketch": short("sketch"),
+}
+
+
+@pytest.mark.parametrize("name", thinned(PLAYED, *PLAYED.keys() - {"adaptive on a box"}))
+def test_decisions_do_not_follow_the_last_bits_of_a_library(name):
+    here = PLAYED[name]()
+    with last_bits_moved():
+        assert parted(PLAYED[name], here, PLAYED[name]()) is None
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["Prescott", "Sandybridge", "Haswell"])
+def test_decisions_do_not_follow_the_kernels_of_blas(name):
+    """The child also does without what NumPy has for newer processors."""
+    env = os.environ | {"OPENBLAS_CORETYPE": name, "NPY_DISABLE_CPU_FEATURES": " ".join(_newer())}
+    code = "from tests.test_other_machines import child; child()"
+    run = subprocess.run([sys.executable, "-c", code], env=env, cwd=ROOT, capture_output=True, text=True, check=True)
+    found = json.loads(run.stdout)
+    if not set(found["kernels"]) <= {name, ALIASES.get(name)}:
+        pytest.skip(f"OpenBLAS cannot be had with its kernels for {name} here, but with {found['kernels']}.")
+    for key, case in (CASES | PLAYED).items():
+        assert parted(case, case(), found["played"][key]) is None, key
+    for draw, numbers in zip(DRAWS, found["drawn"], strict=True):
+        np.testing.assert_allclose(draw(ROUGH), numbers, rtol=0.0, atol=1e-6)
+
+
+def child():
+    kernels = [each["architecture"] for each in threadpool_info() if each["internal_api"] == "openblas"]
+    played = {key: case() for key, case in (CASES | PLAYED).items()}
+    print(json.dumps({"kernels": kernels, "played": played, "drawn": [draw(ROUGH).tolist() for draw in DRAWS]}))
+
+
+def _newer():
+    return np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
+
+
+def test_a_program_that_another_machine_rounds_otherwise_resumes_its_study(tmp_path):
+    """Two workers of different processors share a study, whose policy each has computed by itself."""
+
+    def policy(lengthscale=0.9):
+        arms = nr.Space(rate=nr.Float(1e-3, 2.0, log=True), layers=nr.Int(1, 9, log=True)).grid(5)
+        kernel = nr.Matern(2.5, [float(np.exp(-lengthscale)), 0.7])
+        return nr.gp_ts(arms, kernel, noise=0.1, norm_bound=2.0)
+
+    url = f"sqlite:///{tmp_path}/studies.db"
+    here = nr.Study(policy(), storage=url)
+    for arm, point in enumerate(here.policy.domain.points):
+        here.add(point, 0.1 * arm)
+    with last_bits_moved():
+        assert policy().to_json() != here.policy.to_json()
+        assert (policy().domain.points != here.policy.domain.points).any()
+        there = nr.Study(policy(), storage=url)
+        assert there.policy.to_json() == here.policy.to_json()
+        asked = there.ask().arm
+    assert nr.Study(policy(), storage=url).explain(25).repeated
+    assert here.trials[25].arm == asked
+    with pytest.raises(nr.errors.InvalidInput, match=r"another kernel\.lengthscale"):
+        nr.Study(policy(lengthscale=0.90000001), storage=url)
+
+
+def test_a_decision_of_another_machine_is_repeated():
+    """`explain` compares points as far as machines agree, and no further."""
+    box, small = nr.Box([0.0, -1.0], [1.0, 1.0]), nr.slots.PointSearch(candidates=64)
+    study = nr.Study(nr.gp_ucb(box, ROUGH, noise=0.1, search=small), seed=0)
+    for _ in range(6):
+        trial = study.ask()
+        study.tell(trial, float(np.sin(5 * trial.point[0]) - trial.point[1] ** 2))
+    with last_bits_moved():
+        assert all(study.explain(number).repeated for number in range(6))
+    inwards = (box.upper - box.lower) * np.sign(box.upper + box.lower - 2.0 * study.trials[5].point)
+    for share, repeated in ((4e-7, True), (4e-6, False)):
+        there = study.trials[5]._replace(point=study.trials[5].point + share * inwards)
+        said = explanation(study.policy, study.goal, [*study.trials[:5], there], 5, seed=0)
+        assert said.repeated is repeated

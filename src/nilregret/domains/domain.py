@@ -21,6 +21,8 @@ from .box import Box
 from .parameters import Choice, Float
 from .space import Arms, Space
 
+ELSEWHERE = 1e-6  # share of a range by which another machine may decide otherwise
+
 __all__ = ["Arms", "Box", "Domain", "Space", "check_domain", "count_of_points", "enclosing_box", "sides"]
 
 Domain = Arms | Box | Space
@@ -78,3 +80,8 @@ def sides(domain: Domain, context: Domain | None = None) -> Array:
     encoded = [isinstance(part, Space) or (isinstance(part, Arms) and part.space is not None) for part in parts]
     unit = np.repeat(encoded, [part.dimension for part in parts])
     return np.where(unit, 1.0, box.upper - box.lower)
+
+
+def alike(domain: Domain, one: Array, other: Array) -> bool:
+    """Returns whether two points `(d,)` can be one decision on two machines, which round differently."""
+    return bool((np.abs(one - other) <= ELSEWHERE * sides(domain)).all())

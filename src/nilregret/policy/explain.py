@@ -12,7 +12,7 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.randomness import Randomness, propensity_generator
-from ..domains.domain import Arms, Box, Domain
+from ..domains.domain import Arms, Box, Domain, alike
 from ..gp import Belief
 from ..storage.record import Trial
 from .availability import Available
@@ -150,7 +150,7 @@ class Inquiry(NamedTuple):
                 decision = self._engine.draw_uniform(randomness, left)
             else:
                 decision = self._engine.choose(self._belief, question, left)
-            same = np.array_equal(decision.point, self.trial.point)
+            same = alike(self.state.policy.domain, decision.point, self.trial.point)
             hits += decision.arm == self.trial.arm if decision.arm is not None else same
         share = (hits + 1) / (self.draws + 2)  # for the error alone: 0 hits of many are no certainty
         itself = int(self.repeated)

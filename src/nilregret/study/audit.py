@@ -319,7 +319,7 @@ _STATES = {
 
 
 def _is_arm(domain: Arms, trial: Trial) -> bool:
-    return trial.arm in range(len(domain)) and np.array_equal(trial.point, domain.points[trial.arm])
+    return trial.arm in range(len(domain)) and _is_at(domain.points[trial.arm], trial.point)
 
 
 def _are_plain(fresh: list[Trial], known: Record) -> bool:
@@ -345,7 +345,12 @@ def _inside(domain: Domain, point: Array) -> bool:
         (inside,) = domain.inside("point", point[None])
     except InvalidInput:
         return False
-    return bool((np.abs(inside - point) <= SAME * np.maximum(1.0, np.abs(inside))).all())
+    return _is_at(inside, point)
+
+
+def _is_at(place: Array, point: Array) -> bool:
+    """Returns whether two points are equal up to rounding, which differs between processors and libraries."""
+    return bool((np.abs(place - point) <= SAME * np.maximum(1.0, np.abs(place))).all())
 
 
 def _agree(space: Space | None, stored: _Settings, decoded: _Settings) -> bool:

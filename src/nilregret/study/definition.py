@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput, StorageError
-from .._utils.serialize import plain_loads
+from .._utils.serialize import loads, plain_loads
 from ..policy.policy import Policy
 from ..storage.base import StoredStudy
-from .direction import Goal
+from .direction import AnyPolicy, Goal
 
 PROPENSITIES = "propensities"  # The fact that decisions are recorded with their probability.
+ROUNDING = 1e-12  # Relative difference of two numbers that are equal but for rounding.
 SHORT = 60  # Characters of a value that an error still shows.
 
 
@@ -51,18 +53,21 @@ def stored_facts(text: str, where: str) -> dict[str, Any]:
     return facts
 
 
-def check_same(stored: StoredStudy, policy: str, goal: Goal, seed: int, about: str, url: str) -> None:
-    """Raises `InvalidInput` if a stored study was made with another policy, goal, seed or facts.
+def policy_in_force(stored: StoredStudy, of: AnyPolicy, goal: Goal, seed: int, about: str, url: str) -> AnyPolicy:
+    """Returns the policy of a stored study that is resumed: the given one, or how another machine rounded it.
 
     Args:
         stored: the stored study.
-        policy: JSON of the policy that resumes it.
+        of: policy that resumes it.
         goal: that resumes it.
         seed: that resumes it.
         about: JSON of the facts.
         url: of the storage, for errors.
+
+    Raises:
+        InvalidInput: the stored study was made with another policy, goal, seed or facts.
     """
-    where = f"Study {stored.name!r} in {url}"
+    where, policy = f"Study {stored.name!r} in {url}", of.to_json()
     differing = differences(stored, policy, goal, seed, about, where)
     if differing:
         raise InvalidInput(
@@ -72,6 +77,7 @@ def check_same(stored: StoredStudy, policy: str, goal: Goal, seed: int, about: s
             advice=f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.",
             topic="made",
         )
+    return of if json.loads(_as_of_now(stored.policy)) == json.loads(policy) else loads(stored.policy)
 
 
 def differences(stored: StoredStudy, policy: str, goal: Goal, seed: int, about: str, where: str) -> list[str]:
@@ -104,7 +110,7 @@ def _differing(old: dict[str, Any], new: dict[str, Any], inside: str = "") -> li
     found = []
     for name in sorted(old.keys() | new.keys()):
         before, after = old.get(name), new.get(name)
-        if before == after:
+        if _alike(before, after):
             continue
         if isinstance(before, dict) and isinstance(after, dict) and before.get("type") == after.get("type"):
             found += _differing(before, after, f"{inside}{name}.")
@@ -113,6 +119,19 @@ def _differing(old: dict[str, Any], new: dict[str, Any], inside: str = "") -> li
             short = all(len(value) <= SHORT for value in values)
             found.append(f"{inside}{name}" + (f" ({values[0]} then, {values[1]} now)" if short else ""))
     return found
+
+
+def _alike(old: Any, new: Any) -> bool:
+    """Returns whether two values are equal up to rounding, since exp and log differ between machines."""
+    if old == new:
+        return True
+    if isinstance(old, float) and isinstance(new, float):
+        return math.isclose(old, new, rel_tol=ROUNDING)
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(map(_alike, old, new))
+    if isinstance(old, dict) and isinstance(new, dict):
+        return old.keys() == new.keys() and all(_alike(old[name], new[name]) for name in old)
+    return False
 
 
 def _shortly(value: Any) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from .._utils.checks import Array
 from .._utils.errors import InvalidInput, TrialError
 from .._utils.garbage import no_collection
-from ..domains.domain import Arms
+from ..domains.domain import Arms, Domain, alike
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.explain import Inquiry, Propensity, Reasons, runner_up
@@ -69,11 +69,12 @@ def propensity_of(
         draws: see `explanation`.
     """
     decision = before.decide(trial.context, now=trial.asked_at, available=available, again=trial)
-    return Inquiry(before, trial, trial.asked_at, available, draws, _same(decision, trial)).reasons().propensity
+    same = _same(decision, trial, before.policy.domain)
+    return Inquiry(before, trial, trial.asked_at, available, draws, same).reasons().propensity
 
 
-def _same(decision: Decision, trial: Trial) -> bool:
-    same = decision.arm == trial.arm and bool(np.array_equal(decision.point, trial.point))
+def _same(decision: Decision, trial: Trial, domain: Domain) -> bool:
+    same = decision.arm == trial.arm and alike(domain, decision.point, trial.point)
     return same and decision.explored == trial.explored and decision.repeats == trial.repeats
 
 
@@ -120,7 +121,7 @@ class _Moment:
         common: dict[str, Any] = {
             "trial": trial, "goal": self._goal, "algorithm": state.policy.algorithm, "pending": waiting,
             "answered": told, "multipliers": tuple(map(float, state.multipliers)),
-            "restarts": tuple(state.restarts), "repeated": _same(self._decision, trial),
+            "restarts": tuple(state.restarts), "repeated": _same(self._decision, trial, self._domain),
         }  # fmt: skip
         if not isinstance(state, State):  # The policy is a script.
             return Explanation(**common, round=trial.number + 1, chosen=self._candidate(trial.point, None))

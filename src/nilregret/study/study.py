@@ -26,7 +26,7 @@ from .answers import check_answer, parse_answers, reason_of
 from .arms import Arm
 from .audit import Auditor
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
-from .definition import PROPENSITIES, check_facts, check_same, stored_facts
+from .definition import PROPENSITIES, check_facts, policy_in_force, stored_facts
 from .direction import AnyPolicy, Goal, check_goal, check_policy, has_channels
 from .late_fits import FitMode, FitRunner, check_fits
 from .leases import lease_seconds
@@ -132,7 +132,7 @@ class Study(Queries[D]):
         self.quiet, self.held_warnings = False, dict[str, str]()
         self._warned: set[str] = set()  # Kinds of warnings: each is given once.
         self._next_check: float = FIRST  # The number of trials at which rewards are compared with the policy's scales.
-        handle = None if storage is None else self._find_or_make(policy, storage)
+        policy, handle = (policy, None) if storage is None else self._find_or_make(policy, storage)
         late = check_fits(fits)
         self.replica = Replica(policy, self.goal, self.seed, clock, handle, late)
         self.late_fits = None if late is None else FitRunner(self.replica, None if isinstance(fits, str) else fits)
@@ -187,7 +187,7 @@ class Study(Queries[D]):
             clock=clock, on_change=on_change, fits=fits,
         )  # fmt: skip
 
-    def _find_or_make(self, of: AnyPolicy, given: str | Storage) -> StoredStudyHandle:
+    def _find_or_make(self, of: AnyPolicy, given: str | Storage) -> tuple[Any, StoredStudyHandle]:
         from ..storage.opening import opened
 
         storage, where = opened(given), words_of(given)
@@ -198,8 +198,8 @@ class Study(Queries[D]):
                 raise
         policy, about = of.to_json(), json.dumps(self.about, sort_keys=True)
         stored = storage.find_or_make(self.name, policy=policy, goal=self.goal, seed=self.seed, about=about)
-        check_same(stored, policy, self.goal, self.seed, about, where)
-        return StoredStudyHandle(storage, stored, Auditor(of, self.goal, f"study {self.name!r} in {where}"))
+        of = policy_in_force(stored, of, self.goal, self.seed, about, where)
+        return of, StoredStudyHandle(storage, stored, Auditor(of, self.goal, f"study {self.name!r} in {where}"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the way to open a stored study again, so that both copies share its record."""
