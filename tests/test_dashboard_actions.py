@@ -38,11 +38,14 @@ class Forms(Pages):
         return self.post(f"/studies/{study}/actions/{action}", urlencode(entries).encode())
 
     def post(self, path, body, kind="application/x-www-form-urlencoded", method="POST"):
-        return self.get(path, method=method, body=body, content_type=kind)
+        """The page that a browser is sent to, or the answer if that is none."""
+        answer = self.get(path, method=method, body=body, content_type=kind)
+        return self.get(answer.headers["location"]) if answer.status == 303 else answer
 
     def act(self, study, action, **typed):
         """The page after the confirmation."""
-        first = self.send(study, action, self.hidden(self.open(study, action).text) | typed)
+        query = {"trial": typed["trial"]} if "trial" in typed else {}
+        first = self.send(study, action, self.hidden(self.open(study, action, **query).text) | typed)
         if first.status != 200:
             return first
         Checker(first.text)
@@ -72,21 +75,23 @@ def test_a_reward_is_told_after_a_confirmation_and_is_in_the_log(forms):
     assert "Trial 1 gets the reward 0.25." in asked_for.text
     assert trial(forms, 1).state == "pending"  # nothing happens before it is confirmed
     done = forms.send("a", "tell", forms.hidden(asked_for.text))
-    assert "Done." in done.text
+    assert "Done: " in done.text
     assert trial(forms, 1).reward == 0.25
     (line,) = forms.log("a")
     assert '"token":"tok","action":"tell"' in line
     assert '"outcome":"done"' in line
     again = forms.send("a", "tell", forms.hidden(asked_for.text))  # a double click
-    assert "Done." in again.text
+    assert "Done: " in again.text
     assert trial(forms, 1).corrected == ()
 
 
 def test_a_correction_says_the_old_and_the_new_answer(forms):
     forms.act("a", "tell", trial="0", reward="1")
-    page = forms.send("a", "correct", forms.hidden(forms.open("a", "correct").text) | {"trial": "0", "reward": "2"})
+    shown = forms.open("a", "correct", trial=0).text
+    assert re.search(r'name="reward" value="1.0"', shown)
+    page = forms.send("a", "correct", forms.hidden(shown) | {"reward": "2"})
     assert "The answer of trial 0 was 1 and becomes 2." in page.text
-    assert "Done." in forms.send("a", "correct", forms.hidden(page.text)).text
+    assert "Done: " in forms.send("a", "correct", forms.hidden(page.text)).text
     assert (trial(forms, 0).reward, len(trial(forms, 0).corrected)) == (2.0, 1)
     refused = forms.act("a", "tell", trial="0", reward="3")
     assert refused.status == 409
@@ -95,23 +100,26 @@ def test_a_correction_says_the_old_and_the_new_answer(forms):
 
 
 def test_failing_giving_up_adding_asking_and_notes(forms):
-    assert "Done." in forms.act("a", "fail", trial="0", reason="<b>no disk").text
-    assert "Done." in forms.act("a", "abandon", trial="1", reason="power cut").text
+    assert "Done: " in forms.act("a", "fail", trial="0", reason="<b>no disk").text
+    assert "Done: " in forms.act("a", "abandon", trial="1", reason="power cut").text
     added = {"p-arm": "3", "reward": "0.5", "std": "0.25"}
     to_add = forms.send("a", "add", forms.hidden(forms.open("a", "add").text) | added)
     assert "The reward 0.5 with a standard deviation of 0.25 is added at arm 3." in to_add.text
-    assert "Done." in forms.act("a", "add", **added).text
+    assert "Done: " in forms.act("a", "add", **added).text
     assert (trial(forms, 0).state, trial(forms, 1).state, trial(forms, 3).arm) == ("failed", "abandoned", 3)
     first = forms.send("a", "ask", forms.hidden(forms.open("a", "ask").text))
     for _ in range(2):  # a double click asks once
         asked_for = forms.send("a", "ask", forms.hidden(first.text)).text
-        assert re.search(r"Done. The policy decides once. It chose arm \d+ \([\d.]+\).", asked_for)
-        assert 'href="/studies/a/trials/4"' in asked_for
+        assert "Done: ask by hand." in asked_for
+        assert '<a href="/studies/a/actions/ask">Once more</a>' in asked_for
+        assert "<h1>Trial 4 " in asked_for
     assert len(nr.Study.open(storage=forms.storage, name="a").trials) == 5
-    assert "Done." in forms.act("a", "trial-note", trial="2", note="odd <i>").text
+    assert "Done: " in forms.act("a", "trial-note", trial="2", note="odd <i>").text
     assert "odd &lt;i&gt;" in forms.get("/studies/a/trials/2").text
-    assert "The note of the study becomes: &lt;b&gt;of summer" in forms.act("a", "note", note="<b>of summer").text
-    assert "Done." in forms.act("a", "tags", tags="x, y").text
+    to_write = forms.send("a", "note", forms.hidden(forms.open("a", "note").text) | {"note": "<b>of summer"})
+    assert "The note of the study becomes: &lt;b&gt;of summer" in to_write.text
+    assert "Done: " in forms.act("a", "note", note="<b>of summer").text
+    assert "Done: " in forms.act("a", "tags", tags="x, y").text
     page = forms.get("/studies/a").text
     Checker(page)
     assert "&lt;b&gt;of summer" in page
@@ -139,18 +147,18 @@ def test_what_stands_between_backticks_is_shown_as_code():
 
 
 def test_a_paused_study_decides_nothing_until_it_goes_on(forms):
-    assert "Done." in forms.act("a", "pause").text
+    assert "Done: " in forms.act("a", "pause").text
     refused = forms.act("a", "ask")
     assert refused.status == 409
     assert "The study is paused" in refused.text
-    assert "Done." in forms.act("a", "tell", trial="0", reward="1").text
-    assert "Done." in forms.act("a", "resume").text
-    assert "Done." in forms.act("a", "ask").text
+    assert "Done: " in forms.act("a", "tell", trial="0", reward="1").text
+    assert "Done: " in forms.act("a", "resume").text
+    assert "Done: " in forms.act("a", "ask").text
 
 
 def test_a_form_of_older_notes_is_refused(forms):
     stale = forms.hidden(forms.open("a", "note").text)
-    assert "Done." in forms.act("a", "note", note="by another").text
+    assert "Done: " in forms.act("a", "note", note="by another").text
     refused = forms.send("a", "note", stale | {"note": "mine", "confirmed": "yes"})
     assert refused.status == 409
     assert "changed meanwhile" in refused.text
@@ -158,12 +166,97 @@ def test_a_form_of_older_notes_is_refused(forms):
     assert forms.send("a", "note", odd).status == 409
 
 
+@pytest.mark.parametrize(("action", "mine", "theirs"), [
+    ("correct", {"reward": "2"}, {"reward": "3"}), ("correct", {"reward": "2"}, {"reward": "1", "std": "0.5"}),
+    ("trial-note", {"note": "mine"}, {"note": "theirs"}), ("tags", {"tags": "mine"}, {"tags": "theirs"}),
+])  # fmt: skip
+def test_a_form_is_refused_where_what_it_showed_has_changed(forms, action, mine, theirs):
+    forms.act("a", "tell", trial="0", reward="1")
+    number = {} if action == "tags" else {"trial": "0"}
+    opened = forms.hidden(forms.open("a", action, **number).text) | number | mine
+    confirming = forms.hidden(forms.send("a", action, opened).text)
+    assert "Done: " in forms.act("a", action, **number, **theirs).text  # by another
+    there = trial(forms, 0)
+    for entries in (opened, confirming):  # before and at the confirmation
+        refused = forms.send("a", action, entries)
+        assert refused.status == 409
+        assert "changed meanwhile" in refused.text
+    after = trial(forms, 0)
+    assert (after.reward, after.std, len(after.corrected)) == (there.reward, there.std, len(there.corrected))
+    assert "mine" not in forms.get("/studies/a/trials/0").text + forms.get("/studies/a").text
+    assert "Done: " in forms.act("a", action, **number, **mine).text  # opened again
+    again = forms.hidden(forms.send("a", action, forms.hidden(forms.open("a", action, **number).text) | mine).text)
+    assert "Done: " in forms.send("a", action, again | {"seal": "old"}).text  # a double click: it is so already
+
+
+def test_a_correction_and_a_note_show_what_is_there_and_ask_for_the_trial_first(forms):
+    forms.act("a", "tell", trial="0", reward="0.1", std="0.25")
+    forms.act("a", "trial-note", trial="0", note="odd")
+    forms.act("a", "fail", trial="1", reason="no disk")
+    shown = forms.open("a", "correct", trial=0).text
+    assert re.search(r'name="reward" value="0.1"', shown)
+    assert re.search(r'name="std" value="0.25"', shown)
+    assert ">odd</textarea>" in forms.open("a", "trial-note", trial=0).text
+    assert re.search(r'name="reward" value=""', forms.open("a", "correct", trial=1).text)
+    first = forms.open("a", "correct").text
+    assert '<form class="choose" method="get"' in first
+    assert 'name="reward"' not in first
+    wrong = forms.open("a", "correct", trial=9)
+    assert wrong.status == 422
+    assert "no trial 9" in wrong.text
+
+
+def test_a_point_is_added_again_with_other_values_after_a_step_back(forms):
+    entries = forms.hidden(forms.open("a", "add").text) | {"p-arm": "3", "reward": "0.5"}
+    confirming = forms.send("a", "add", entries)
+    assert "Done: " in forms.send("a", "add", forms.hidden(confirming.text)).text
+    changed = forms.send("a", "add", entries | {"reward": "0.75"})  # the form of before, from the history
+    assert "The reward 0.75 is added" in changed.text
+    for _ in range(2):  # a double click adds once
+        assert "Done: " in forms.send("a", "add", forms.hidden(changed.text)).text
+    assert [each.reward for each in nr.Study.open(storage=forms.storage, name="a").trials][3:] == [0.5, 0.75]
+    back = unescape(re.search(r'href="([^"]*)">Change it', changed.text)[1])
+    assert re.search(r'name="reward" value="0.75"', forms.get(back).text)
+
+
+def test_every_answer_to_a_form_is_a_redirection(forms):
+    def raw(path, entries):
+        return forms.get(path, method="POST", body=urlencode(entries).encode(),
+                         content_type="application/x-www-form-urlencoded")  # fmt: skip
+
+    for action, typed in {
+        "tell": {"trial": "0", "reward": "1"}, "fail": {"trial": "1", "reason": "x"},
+        "add": {"p-arm": "1", "reward": "1"},
+        "ask": {}, "note": {"note": "n"}, "tags": {"tags": "t"}, "pause": {}, "resume": {}, "retire-arm": {"arm": "1"},
+        "archive": {}, "unarchive": {}, "rename": {"name": "\N{SNOWMAN} b"},
+    }.items():  # fmt: skip
+        first = raw(f"/studies/a/actions/{action}", forms.hidden(forms.open("a", action).text) | typed)
+        assert first.status == 303
+        confirming = forms.get(first.headers["location"])
+        assert confirming.status == 200
+        done = raw(f"/studies/a/actions/{action}", forms.hidden(confirming.text))
+        assert done.status == 303
+        Checker(forms.get(done.headers["location"]).text)
+    first = raw("/new", {"name": "x", "arms": "0\n1"})
+    assert first.status == 303
+    assert raw("/new", forms.hidden(forms.get(first.headers["location"]).text)).status == 303
+    long = {"name": "y", "arms": "\n".join(f"{i}.5" for i in range(999))}  # longer than an address may be
+    assert raw("/new", forms.hidden(raw("/new", long).text)).status == 303
+    assert len(forms.storage.find("y").policy) > 3000
+
+
+def test_a_link_of_another_site_does_not_open_a_confirmation(forms):
+    for query in ({}, {"seal": "guessed"}):
+        page = forms.open("a", "tell", trial=0, reward=5, confirmed="yes", **query)
+        assert (page.status, "Yes: tell" in page.text) == (409 if query else 200, False)
+
+
 def test_a_study_is_renamed_archived_and_an_arm_retired(forms):
-    assert "Done." in forms.act("a", "retire-arm", arm="4").text
+    assert "Done: " in forms.act("a", "retire-arm", arm="4").text
     assert [arm.number for arm in nr.Study.open(storage=forms.storage, name="a").arms if arm.retired] == [4]
-    assert "Done." in forms.act("a", "archive").text
+    assert "Done: " in forms.act("a", "archive").text
     done = forms.act("a", "rename", name="b c")
-    assert "Done." in forms.act("b%20c", "unarchive").text
+    assert "Done: " in forms.act("b%20c", "unarchive").text
     assert 'href="/studies/b%20c"' in done.text
     assert forms.get("/studies/b%20c").status == 200
     assert forms.get("/studies/a").status == 404
@@ -176,12 +269,12 @@ def test_a_point_is_typed_by_its_parameters():
     contexts = nr.Space(load=nr.Float(0, 1))
     nr.Study(nr.auto(space), storage=forms.storage, name="s")
     typed = {"p-0": "0.01", "p-1": "3", "p-2": "1", "p-3": "0.5", "reward": "-2"}
-    assert "Done." in forms.act("s", "add", **typed).text
+    assert "Done: " in forms.act("s", "add", **typed).text
     assert nr.Study.open(storage=forms.storage, name="s").trials[0].parameters == {
         "rate": 0.01, "n": 3, "kind": "b", "share": 0.5,
     }  # fmt: skip
     nr.Study(arms(context=contexts), storage=forms.storage, name="c")
-    assert "Done." in forms.act("c", "ask", **{"c-0": "0.25"}).text
+    assert "Done: " in forms.act("c", "ask", **{"c-0": "0.25"}).text
     assert nr.Study.open(storage=forms.storage, name="c").trials[0].context_parameters == {"load": 0.25}
 
 
@@ -208,7 +301,7 @@ def test_a_point_of_many_parameters_and_options_is_added():
     space = nr.Space(**{f"x{i}": nr.Float(0, 1) for i in range(45)}, way=nr.Choice(*range(600)))
     nr.Study(nr.auto(space), storage=forms.storage, name="s")
     typed = {f"p-{i}": "0.5" for i in range(45)} | {"p-45": "599", "reward": "1"}
-    assert "Done." in forms.act("s", "add", **typed).text
+    assert "Done: " in forms.act("s", "add", **typed).text
     assert nr.Study.open(storage=forms.storage, name="s").trials[0].parameters["way"] == 599
 
 
@@ -220,15 +313,15 @@ def test_long_notes_are_refused_and_tags_with_commas_are_kept(forms):
         tags = ["a,b", 'the "best"', "plain"]
         client.run(client.send("PATCH", "/v1/studies/a", {"tags": tags}))
         shown = re.search(r'name="tags"[^>]*value="([^"]*)"', forms.open("a", "tags").text)
-        assert "Done." in forms.act("a", "tags", tags=unescape(shown[1])).text
+        assert "Done: " in forms.act("a", "tags", tags=unescape(shown[1])).text
         assert client.run(client.send("PATCH", "/v1/studies/a", {}))[1]["tags"] == tags
-    assert "Done." in forms.act("a", "tags", tags='x\ny, "z').text
+    assert "Done: " in forms.act("a", "tags", tags='x\ny, "z').text
 
 
 def test_keys_of_other_alphabets_are_kept_apart(forms):
     entries = forms.hidden(forms.open("a", "ask").text) | {"confirmed": "yes"}
     for letter in ("\u00e9", "\u00fc"):
-        assert "Done." in forms.send("a", "ask", entries | {"key": letter * 10}).text
+        assert "Done: " in forms.send("a", "ask", entries | {"key": letter * 10}).text
     assert len(nr.Study.open(storage=forms.storage, name="a").trials) == 5
 
 
@@ -354,7 +447,8 @@ def made_by_form(forms, **typed):
     Checker(first.text)
     if first.status != 200:
         return first
-    return forms.post("/new", urlencode(forms.hidden(first.text)).encode())
+    body = urlencode(forms.hidden(first.text)).encode()
+    return forms.get("/new", method="POST", body=body, content_type="application/x-www-form-urlencoded")
 
 
 def test_a_study_is_made_by_the_form_as_by_the_api():

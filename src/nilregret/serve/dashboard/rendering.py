@@ -23,9 +23,11 @@ from ..auth.caller import Caller
 from ..auth.caller import caller_of as of_scope
 from ..auth.tenants import reachable
 from . import files
+from .views.forms import ACTIONS
 from .views.pictures import many, short
 
 VERSION = version("nilregret")
+DID = "did"  # entry of an address: the action after which a browser came there
 CODE = re.compile(r"`([^`]+)`")
 
 
@@ -114,6 +116,8 @@ def page(
             request_path=request.url.path,
             may_leave=caller.token is not None,
             may_act=caller.may("admin"),
+            did=ACTIONS.get(request.query_params.get(DID, "")),
+            did_action=request.query_params.get(DID, ""),
             now=time.time(),
             version=VERSION,
             **data,

@@ -5,33 +5,39 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, unquote, urlencode
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Message
 
 from ...._utils.errors import InvalidInput, NoRegretError
 from ....storage import Storage
+from ....study.study import Study
 from ...addresses import segment
 from ...audit import audited, entries
 from ...auth.token_store import token_store
 from ...note_messages import AuditEntry
 from ...problems import Problem, problem_of
 from ...worker import StudyWorker
-from ..rendering import caller_of, page
-from ..views.forms import ACTIONS, Call, call, fields, point_text, seal, tags_text
+from ..rendering import DID, caller_of, page
+from ..views.forms import ACTIONS, SHOWING, Call, answer_of, call, fields, number_of, seal, tags_text, trial_field
 from ..views.pictures import short
 from .common import STUDY, study_name, with_error_pages, worker_of
+from .trials import trial_notes
 
 FORM = "application/x-www-form-urlencoded"
 MOST_ENTRIES, FORM_BYTES, KEY_BYTES = 400, 131_072, 16
+ADDRESS_BYTES = 5000  # of values in an address, which stand in `Referer` too: headers have 16 KiB in all
 AUDITED = ("trial-note", "retire-arm")  # actions whose operations keep the log themselves, as those by PATCH do
 AUDIT_ROWS = 200
-STALE = "This form is of another study or action, or of notes that changed meanwhile. Open it again, and send that."
+STALE = (
+    "This form is of another study or action, or what it showed has changed meanwhile. Open it again, and send that."
+)
 
 
 def _action(request: Request) -> str:
@@ -43,58 +49,111 @@ def _action(request: Request) -> str:
 
 @with_error_pages
 async def form(request: Request) -> Response:
-    """Shows the form of an action."""
+    """Shows the form of an action, or asks for a confirmation if the address has the values of a sent form."""
     action, worker = _action(request), await worker_of(request, fresh=True)
-    given = {name: value[:200] for name, value in request.query_params.items()}
-    return await _form(request, worker, action, given)
+    given = dict(request.query_params)
+    return await (_confirmation if "seal" in given else _form)(request, worker, action, given)
+
+
+@with_error_pages
+async def act(request: Request) -> Response:
+    """Goes to the confirmation of an action, or does it if it is confirmed. Both answers are redirections.
+
+    So no page of a browser's history sends a form again. Values that are too long for an address, and an action that is
+    refused, are answered at once.
+    """
+    action, worker = _action(request), await worker_of(request, fresh=True)
+    given = await given_of(request)
+    here = f"/studies/{segment(worker.name)}/actions/{action}"
+    if given.get("confirmed") != "yes":
+        query = urlencode(given)
+        if "seal" in given and len(query) <= ADDRESS_BYTES:
+            return RedirectResponse(f"{here}?{query}", 303)
+        return await _confirmation(request, worker, action, given)
+    there = await _there(request, worker, action, given)
+    same = await worker.read(lambda study: _same(study, action, given, there))
+    if there and same:
+        return RedirectResponse(_after(worker, action, given), 303)  # a double click
+    _check_seal(worker, action, given, there)
+    try:
+        wanted = await worker.read(lambda study: call(study, action, given))
+        done = await _done(request, worker, action, wanted, given.get("key", ""))
+    except (Problem, NoRegretError) as error:
+        problem = problem_of(error)
+        return await _form(request, worker, action, given, refused=problem.sentence, status=problem.status)
+    return RedirectResponse(_after(worker, action, given, done), 303)
 
 
 async def _form(
     request: Request, worker: StudyWorker, action: str, given: dict[str, str], *, refused: str = "", status: int = 200
 ) -> Response:
-    if action in ("note", "tags") and action not in given:
-        given = given | {"note": worker.notes.note, "tags": tags_text(worker.notes.tags)}
-    shown = await worker.read(lambda study: fields(study, action, given))
-    return _page(request, worker, action, given, status=status, fields=shown, refused=refused)
+    if action in SHOWING:
+        try:
+            await worker.read(lambda study: number_of(study, given))
+        except InvalidInput as error:
+            refused, status = ("", 200) if "trial" not in given else (str(error), 422)
+            asked = [trial_field(given)]
+            return _page(request, worker, action, given, {}, status=status, fields=asked, refused=refused, sends="get")
+    there = await _there(request, worker, action, given)
+    shown = await worker.read(lambda study: fields(study, action, there | given))
+    hidden = {"trial": given["trial"]} if action in SHOWING else {}
+    return _page(request, worker, action, given, there, status=status, fields=shown, hidden=hidden, refused=refused)
 
 
-def _page(
-    request: Request, worker: StudyWorker, action: str, given: dict[str, str], *, status: int = 200, **more: Any
-) -> Response:
-    base: dict[str, Any] = {"fields": [], "refused": "", "said": "", "done": "", "hidden": {}, "next": None}
-    return page(
-        request, "action.html", status=status, name=study_name(request), action=action, which=ACTIONS[action],
-        seal=_seal(worker, action), key=given.get("key") or secrets.token_hex(KEY_BYTES),
-        **(base | more),
-    )  # fmt: skip
-
-
-def _seal(worker: StudyWorker, action: str) -> str:
-    return seal(worker.stored.identity, action, worker.notes if action in ("note", "tags") else None)
-
-
-@with_error_pages
-async def act(request: Request) -> Response:
-    """Asks for a confirmation of an action, or does it if it is confirmed."""
-    action, worker = _action(request), await worker_of(request, fresh=True)
-    given = await given_of(request)
-    if not secrets.compare_digest(given.get("seal", "").encode(), _seal(worker, action).encode()):
-        raise Problem(409, "conflict", STALE)
+async def _confirmation(request: Request, worker: StudyWorker, action: str, given: dict[str, str]) -> Response:
+    there = await _there(request, worker, action, given)
+    _check_seal(worker, action, given, there)
     try:
         wanted = await worker.read(lambda study: call(study, action, given))
     except InvalidInput as error:
         return await _form(request, worker, action, given, refused=str(error), status=422)
-    if given.get("confirmed") != "yes":
-        hidden = {name: value for name, value in given.items() if name not in ("confirmed", "seal", "key")}
-        return _page(request, worker, action, given, said=wanted.said, hidden=hidden)
+    hidden = {name: value for name, value in given.items() if name not in ("confirmed", "seal", "key")}
+    return _page(request, worker, action, given, there, said=wanted.said, hidden=hidden, change=urlencode(hidden))
+
+
+def _page(
+    request: Request, worker: StudyWorker, action: str, given: dict[str, str], there: dict[str, str], *,
+    status: int = 200, **more: Any,
+) -> Response:  # fmt: skip
+    base: dict[str, Any] = {"fields": [], "refused": "", "said": "", "hidden": {}, "change": "", "sends": "post"}
+    return page(
+        request, "action.html", status=status, name=study_name(request), action=action, which=ACTIONS[action],
+        seal=_seal(worker, action, there), key=given.get("key") or secrets.token_hex(KEY_BYTES), **(base | more),
+    )  # fmt: skip
+
+
+async def _there(request: Request, worker: StudyWorker, action: str, given: dict[str, str]) -> dict[str, str]:
+    """Returns what is on record of that which an action replaces, by field of its form."""
+    if action == "note":
+        return {"note": worker.notes.note}
+    if action == "tags":
+        return {"tags": tags_text(worker.notes.tags)}
+    if action not in SHOWING:
+        return {}
     try:
-        done = await _done(request, worker, action, wanted, given.get("key", ""))
-    except (Problem, NoRegretError) as error:
-        problem = problem_of(error)
-        return await _form(request, worker, action, given, refused=problem.sentence, status=problem.status)
-    decided = [f" It chose {point_text(each)}." for each in done.get("decisions", [])]
-    said = "".join([wanted.said, *decided])
-    return _page(request, worker, action, given, done=said, next=_next(worker, wanted, done))
+        number = await worker.read(lambda study: number_of(study, given))
+    except InvalidInput:
+        return {}
+    if action == "trial-note":
+        return {"note": (await trial_notes(request, [number])).get(number, "")}
+    return await worker.read(lambda study: answer_of(study, number))
+
+
+def _same(study: Study, action: str, given: dict[str, str], there: dict[str, str]) -> bool:
+    """Returns whether a form wants what is on record already."""
+    try:
+        return call(study, action, given).body == call(study, action, given | there).body
+    except InvalidInput:  # the record has no answer that could be typed
+        return False
+
+
+def _seal(worker: StudyWorker, action: str, there: dict[str, str]) -> str:
+    return seal(worker.stored.identity, action, there)
+
+
+def _check_seal(worker: StudyWorker, action: str, given: dict[str, str], there: dict[str, str]) -> None:
+    if not secrets.compare_digest(given.get("seal", "").encode(), _seal(worker, action, there).encode()):
+        raise Problem(409, "conflict", STALE)
 
 
 async def given_of(request: Request) -> dict[str, str]:
@@ -144,15 +203,15 @@ async def called(request: Request, method: str, path: str, body: dict[str, Any],
         method: of HTTP.
         path: of the operation.
         body: JSON.
-        key: `Idempotency-Key`, or nothing.
+        key: of the form, or nothing. With the body it makes the `Idempotency-Key`.
 
     Raises:
         Problem: the operation was refused.
     """
     sent, received = json.dumps(body).encode(), list[Message]()
     headers = [(b"content-type", b"application/json")]
-    if key:
-        headers.append((b"idempotency-key", hashlib.sha256(key.encode()).hexdigest().encode()))
+    if key:  # of a form, which may be sent with other values after a step back
+        headers.append((b"idempotency-key", hashlib.sha256(key.encode() + b"\0" + sent).hexdigest().encode()))
     scope = {
         **{name: request.scope[name] for name in request.scope if name not in ("path_params", "endpoint", "route")},
         "method": method, "path": unquote(path), "raw_path": path.encode(), "query_string": b"", "headers": headers,
@@ -173,15 +232,13 @@ async def called(request: Request, method: str, path: str, body: dict[str, Any],
     return reply
 
 
-def _next(worker: StudyWorker, wanted: Call, done: dict[str, Any]) -> tuple[str, str] | None:
-    """Returns an address to go to and its name."""
-    name = done.get("name", worker.name) if wanted.method == "PATCH" else worker.name
-    here = f"/studies/{segment(name)}"
-    if "decisions" in done:
-        number = done["decisions"][0]["number"]
-        return f"{here}/trials/{number}", f"Trial {number}"
-    number = done.get("number")
-    return (here, "Back to the study") if number is None else (f"{here}/trials/{number}", f"Trial {number}")
+def _after(worker: StudyWorker, action: str, given: dict[str, str], done: Mapping[str, Any] | None = None) -> str:
+    """Returns the address of the page that shows what an action did."""
+    done = {} if done is None else done
+    name = done.get("name", worker.name) if action == "rename" else worker.name
+    number = done["decisions"][0]["number"] if "decisions" in done else done.get("number", given.get("trial"))
+    at = "" if number is None else f"/trials/{number}"
+    return f"/studies/{segment(name)}{at}?{DID}={action}"
 
 
 @with_error_pages

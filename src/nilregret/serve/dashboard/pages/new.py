@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -23,30 +24,30 @@ from ..views.new_study import (
     code_of,
     request_of,
 )
-from .actions import called, given_of
+from .actions import ADDRESS_BYTES, called, given_of
 from .common import base_of, with_error_pages
 
 
 @with_error_pages
 async def form(request: Request) -> Response:
-    """Shows an empty form."""
-    return _page(request, {})
+    """Shows an empty form, or the request that the values in the address stand for."""
+    given = dict(request.query_params)
+    return _shown(request, given) if given else _page(request, {})
 
 
 @with_error_pages
 async def make(request: Request) -> Response:
-    """Shows the request that the form stands for, or sends it if it is confirmed."""
-    given = await given_of(request)
-    name = given.get("name", "").strip()
+    """Goes to the request that the form stands for, or sends it if it is confirmed. Both answers are redirections.
+
+    What is too long for an address, and a request that is refused, are answered at once.
+    """
+    given = {key: value for key, value in (await given_of(request)).items() if value}
+    if given.pop("confirmed", "") != "yes":
+        query = urlencode(given)
+        fits = 0 < len(query) <= ADDRESS_BYTES
+        return RedirectResponse(f"/new?{query}", 303) if fits else _shown(request, given)
     try:
-        if not name:
-            raise InvalidInput("The study needs a name.")
-        body = request_of(given)
-    except InvalidInput as error:
-        return _page(request, given, refused=str(error), status=422)
-    if given.get("confirmed") != "yes":
-        return _page(request, given, code=code_of(name, body, base_of(request)))
-    try:
+        name, body = _wanted(given)
         await called(request, "PUT", f"/v1/studies/{segment(name)}", body, "")
     except (Problem, NoRegretError) as error:
         problem = problem_of(error)
@@ -54,9 +55,28 @@ async def make(request: Request) -> Response:
     return RedirectResponse(f"/studies/{segment(name)}/settings", 303)
 
 
+def _wanted(given: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    """Returns the name of the study and the request that makes it.
+
+    Raises:
+        InvalidInput: a value cannot be used.
+    """
+    name = given.get("name", "").strip()
+    if not name:
+        raise InvalidInput("The study needs a name.")
+    return name, request_of(given)
+
+
+def _shown(request: Request, given: dict[str, str]) -> Response:
+    try:
+        name, body = _wanted(given)
+    except InvalidInput as error:
+        return _page(request, given, refused=str(error), status=422)
+    return _page(request, given, code=code_of(name, body, base_of(request)))
+
+
 def _page(request: Request, given: dict[str, str], *, status: int = 200, **more: Any) -> Response:
     base: dict[str, Any] = {"refused": "", "code": []}
-    given = {key: value for key, value in given.items() if key != "confirmed"}
     return page(
         request, "new.html", status=status, given=given, types=TYPES, answers=ANSWERS, waiting=WAITING,
         rewards=REWARDS, senses=SENSES, parameters=PARAMETERS, contexts=CONTEXTS, **(base | more),

@@ -77,6 +77,7 @@ LABELS = {
     "constraints": "Constraint values, with commas", "tags": "Tags, with commas", "arm": "Number of the arm",
     "name": "New name", "trial": "Number of the trial",
 }  # fmt: skip
+SHOWING = ("correct", "trial-note")  # actions whose form shows what is on record, so their trial comes first
 NEEDED = ("reward", "reason", "arm", "name", "trial")
 
 
@@ -112,14 +113,41 @@ def fields(study: Study, action: str, given: Mapping[str, str]) -> list[dict[str
         given: values by name of the field.
     """
     which = ACTIONS[action]
-    names = ["trial"] * which.trial
-    found = [_plain(name, given) for name in names]
+    found = [_plain("trial", given)] * (which.trial and action not in SHOWING)
     if which.context and study.policy.context is not None:
         found += _of_domain(study.policy.context, "c", given)
     if which.point:
         found += _of_domain(study.policy.domain, "p", given)
     entries = [name for name in which.entries if name != "constraints" or study.policy.constraint_count]
     return found + [_plain(name, given) for name in entries]
+
+
+def trial_field(given: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the field for the number of a trial."""
+    return _plain("trial", given)
+
+
+def number_of(study: Study, given: Mapping[str, str]) -> int:
+    """Returns the number of the trial that a form names.
+
+    Raises:
+        InvalidInput: there is no such trial.
+    """
+    number = _whole("trial", given)
+    if number >= len(study.trials):
+        raise InvalidInput(f"There is no trial {number}: this study has {len(study.trials):,}, numbered from 0.")
+    return number
+
+
+def answer_of(study: Study, number: int) -> dict[str, str]:
+    """Returns the answer of a trial as the fields of its correction, and the reason of a failure."""
+    trial = study.trials[number]
+    limits = [] if trial.constraints is None else trial.constraints.tolist()
+    return {
+        "reward": "" if trial.reward is None else repr(trial.reward),
+        "std": "" if trial.std is None else repr(trial.std),
+        "constraints": ", ".join(map(repr, limits)), "reason": trial.reason or "",
+    }  # fmt: skip
 
 
 def _plain(name: str, given: Mapping[str, str]) -> dict[str, Any]:
@@ -173,9 +201,7 @@ def call(study: Study, action: str, given: Mapping[str, str]) -> Call:
         InvalidInput: a field cannot be used.
     """
     which = ACTIONS[action]
-    number = _whole("trial", given) if which.trial else None
-    if number is not None and number >= len(study.trials):
-        raise InvalidInput(f"There is no trial {number}: this study has {len(study.trials):,}, numbered from 0.")
+    number = number_of(study, given) if which.trial else None
     if action in ("tell", "correct"):
         body = _answer(given) | ({"revise": True} if action == "correct" else {})
         return Call("PUT", "/decisions/{id}/reward", body, _telling(study, action, number or 0, body), number)
