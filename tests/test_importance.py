@@ -88,6 +88,27 @@ def test_what_is_known_exactly_has_narrow_intervals_around_the_truth():
     assert found.leaders == [0]
 
 
+@pytest.mark.parametrize(
+    ("total", "high", "named"),
+    [
+        ([0.5, 0.45, 0.02, 0.02, 0.02], 0.21, [0, 1]),  # wide intervals meet, and still two dominate
+        ([0.6, 0.4, 0.0, 0.0, 0.0], 0.0, [0, 1]),  # the second is far behind the first, and far ahead of the rest
+        ([0.1, 0.9, 0.0, 0.0, 0.0], 0.0, [1]),
+        ([0.2, 0.2, 0.2, 0.2, 0.2], 0.1, []),
+    ],
+)
+def test_a_summary_names_the_parameters_that_dominate(total, high, named):
+    total = np.array(total)
+    ends = np.maximum(total - 0.3, 0.0) if high > 0.2 else total - 0.05, np.maximum(total + 0.05, high)
+    assert of.Indices(total, total, np.array(ends), np.array(ends)).named == named
+
+
+def test_no_total_lies_under_its_first_order_index():
+    found = known_exactly(lambda u: (u**2).sum(axis=1), 5, best=False)
+    assert (found.total >= found.first).all()
+    assert (found.total_interval[1] >= found.first).all()
+
+
 def told(space, f, count, *, goal="minimize", policy=None, contexts=None):
     """A study that was told a function at points of a Sobol sequence."""
     from scipy.stats import qmc

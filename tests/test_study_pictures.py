@@ -591,3 +591,35 @@ def test_titles_of_panels_stay_within_the_picture(name, letters):
     assert titles
     for text in titles:
         assert text.get_window_extent().x1 <= figure.bbox.width, text.get_text()
+
+
+HOSTILE = ("$\\nosuch$", "cost_$", "_hidden", "\ud800", "\x00")
+
+
+@pytest.mark.parametrize("interactive", [False, True])
+def test_names_are_text_and_no_markup_of_the_renderer(interactive):
+    space = nr.Space(**{HOSTILE[0]: nr.Float(0, 1), HOSTILE[3]: nr.Choice(*HOSTILE)})
+    study = nr.Study(nr.auto(space), seed=0, name="$\\a$")
+    study.quiet = True
+    for number in range(6):
+        study.tell(study.ask(), number % 4)
+    for name in NAMES:
+        figure = getattr(nr.plots, name)(study, interactive=interactive)
+        figure.to_html() if interactive else figure.canvas.draw()
+
+
+def test_names_of_policies_and_worlds_are_text_and_titles_fit(tmp_path):
+    arms = nr.Arms.grid(0, 1, 8)
+    policy = nr.gp_ucb(arms, nr.SquaredExponential(0.1), noise=0.2)
+    world = nr.Environment(lambda x: x[:, 0], domain=arms, noise=0.2)
+    worlds = dict.fromkeys([HOSTILE[0], HOSTILE[3], "a long name of a world"], world)
+    runs = nr.compare(dict.fromkeys(HOSTILE, policy), worlds, rounds=3, seeds=range(2))
+    figure = runs.plot(tmp_path / "a.svg")
+    figure.canvas.draw()
+    assert len(figure.legends[0].get_texts()) == len(HOSTILE)
+    for ax in figure.axes:
+        assert ax.title.get_window_extent().x1 <= figure.bbox.width, ax.get_title()
+
+
+def test_a_figure_shows_itself_in_a_notebook():
+    assert nr.plots.history(tuned([1.0, 2.0]))._repr_png_().startswith(b"\x89PNG")

@@ -1,5 +1,6 @@
 """What people see: numbers, tables that fit, the live view of a run, hints, completion."""
 
+import io
 import os
 import re
 import signal
@@ -186,6 +187,20 @@ def test_numbers_that_differ_late_have_more_digits():
     assert numbers([0.98123, 0.98123]) == ["0.9812", "0.9812"]
     assert numbers([1.0, 1.0 + 1e-12, 1.0001]) == ["1", "1", "1"]
     assert numbers([]) == []
+
+
+def test_a_comparison_is_printed_in_a_terminal_of_ascii(monkeypatch):
+    arms = nr.Arms.grid(0, 1, 4)
+    world = nr.Environment(lambda x: x[:, 0], domain=arms, noise=0.1)
+    policy = nr.gp_ucb(arms, nr.SquaredExponential(0.2), noise=0.1)
+    result = nr.compare({"é": policy, "b": policy}, world, rounds=3, seeds=range(2))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    print(result)
+    sys.stdout.seek(0)
+    lines = sys.stdout.read().splitlines()
+    assert "+-" in lines[-1]
+    assert lines[-2].startswith(r"\xe9")
+    assert len({line.index("+-") for line in lines if "+-" in line}) == 1
 
 
 def test_sparklines_keep_their_scale_and_their_width():

@@ -34,7 +34,7 @@ def public(
         also: packages whose public names are found here too, without being listed.
     """
     homes: dict[str, str] = {}
-    for node in ast.parse(Path(path[0], "__init__.pyi").read_text()).body:
+    for node in ast.parse(Path(path[0], "__init__.pyi").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom):
             module = resolve_name("." * node.level + (node.module or ""), package)
             homes |= {alias.name: module for alias in node.names}

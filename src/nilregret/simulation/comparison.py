@@ -190,12 +190,14 @@ class Comparison:
         return plots.regret(self, path, **{"kind": self.by, **options})
 
     def __str__(self) -> str:
+        from ..study.formatting import encodable
         from ..study.terminal import plain, table
 
         headings, groups = self._cells()
         tables = []
         for environment, rows in groups.items():
-            tables.append(f"{self._caption(environment)}\n{plain(table(rows, headings, wide=True))}")
+            cells = [[encodable(cell) for cell in row] for row in rows]
+            tables.append(f"{encodable(self._caption(environment))}\n{plain(table(cells, headings, wide=True))}")
         return "\n\n".join(tables)
 
     def __repr__(self) -> str:

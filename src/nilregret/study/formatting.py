@@ -146,6 +146,13 @@ def _shows(text: str, encoding: str | None) -> bool:
     return True
 
 
+def encodable(text: str) -> str:
+    """Returns a text that `print` can write: an ASCII terminal gets "+-" for "±" and escapes for other letters."""
+    if _shows(text, getattr(sys.stdout, "encoding", None)):
+        return text
+    return text.replace("±", "+-").encode("ascii", "backslashreplace").decode()
+
+
 def as_json(value: Any) -> str:
     """Returns a JSON document in plain ASCII, which every terminal and pipe can show."""
     return json.dumps(value, indent=1, allow_nan=False)

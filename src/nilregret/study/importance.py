@@ -42,6 +42,8 @@ PARTS = 8  # Random parts of the points, whose indices tell the error of integra
 BEST = 0.1  # Share of the space that counts as best.
 LEAST = 1e-300  # Against a division by zero.
 LITTLE = 0.5  # Share of the variation that the trials determine, below which the order may change.
+LARGE = 0.5  # Share of the largest total index from which a summary names a parameter.
+MOST_NAMED = 3  # Parameters that a summary names.
 FLAT = 1e-12  # Variance, as a share of the mean square, below which f is constant.
 
 
@@ -71,6 +73,17 @@ class Indices:
             return []
         ranked = np.argsort(-self.total, kind="stable").tolist()
         return [top, *(i for i in ranked if i != top and high[i] >= low[top])]
+
+    @property
+    def named(self) -> list[int]:
+        """The parameters that a summary names, most important first. None if more than three matter alike.
+
+        These are the `leaders` and those with half the largest total. The latter alone if they are too many.
+        """
+        leaders, ranked = self.leaders, np.argsort(-self.total, kind="stable").tolist()
+        large = [i for i in ranked if leaders and self.total[i] >= LARGE * self.total.max()]
+        either = [i for i in ranked if i in leaders or i in large]
+        return next((each for each in (either, large) if len(each) <= MOST_NAMED), [])
 
 
 @final
@@ -230,8 +243,9 @@ def _first_and_total(values: Array, count: int) -> tuple[Array, Array]:
     a, b = values[:, :1], values[:, 1:2]
     one = values[:, 2 : 2 + count]  # A with column i of B
     varies = ~_flat(values[:, :1])
-    first = np.where(varies, _correlation(b, one), 0.0)
-    return np.clip(first, 0.0, 1.0), np.clip(np.where(varies, 1.0 - _correlation(a, one), 0.0), 0.0, 1.0)
+    first = np.clip(np.where(varies, _correlation(b, one), 0.0), 0.0, 1.0)
+    total = np.clip(np.where(varies, 1.0 - _correlation(a, one), 0.0), 0.0, 1.0)
+    return first, np.maximum(total, first)  # The error of integration may turn them round.
 
 
 def _second(values: Array, count: int) -> Array:

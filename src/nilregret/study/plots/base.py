@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..._utils.checks import one_of
-from ..._utils.errors import MissingExtra
+from ..._utils.errors import MissingExtra, printable
 from ..study import Study
 
 if TYPE_CHECKING:
@@ -87,12 +87,17 @@ def theme() -> Theme:
 def new_figure(width: float, height: float) -> Figure:
     """Returns a new figure, width and height in inches."""
     try:
-        from matplotlib.figure import Figure
+        from .shown import ShownFigure
     except ImportError as error:
         raise MissingExtra(
             "Pictures need matplotlib, which is not installed: pip install 'nilregret[plot]'."
         ) from error
-    return Figure(figsize=(width, height), layout="constrained")
+    return ShownFigure(figsize=(width, height), layout="constrained")
+
+
+def plain(name: str) -> str:
+    """Returns a name as matplotlib shows it: a dollar begins no formula, and an underscore hides no label."""
+    return " " * name.startswith("_") + printable(name).replace("$", r"\$")
 
 
 def reward_label(study: Study, given: str | None) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._utils.checks import Array
 from ..curves import Boxes, Curves, Panel
-from .base import new_figure
+from .base import new_figure, plain
 from .lines import save
 
 if TYPE_CHECKING:
@@ -54,10 +54,10 @@ def panels(shown: Sequence[Panel], path: str | Path, *, title: str = "", note: s
             _draw_boxes(ax, panel, place)
         ax.set(ylabel=panel.y_label)
         if panel.title:
-            ax.set_title(panel.title, fontsize=10)
+            ax.set_title(plain(panel.title), fontsize=10)
         ax.grid(alpha=0.25, lw=0.6)
     _legends(figure, axes, shown)
-    figure.suptitle(title, fontsize=11, x=0.01, horizontalalignment="left")
+    figure.suptitle(plain(title), fontsize=11, x=0.01, horizontalalignment="left")
     if note:
         figure.supxlabel(note, fontsize=8, color="0.35", x=0.01, horizontalalignment="left")
     save(figure, path, dpi=90)
@@ -92,7 +92,7 @@ def _draw_curves(ax: Axes, panel: Curves, place: dict[str, int]) -> None:
         color, style, width = COLORS[i % len(COLORS)], STYLES[i % len(STYLES)], WIDTHS[i % len(STYLES)]
         marks: dict[str, Any] = {"marker": "o", "ms": 3} if panel.marks else {}
         below = 1.9 if width > min(WIDTHS) else 2.0  # The place among the layers of the picture.
-        ax.plot(panel.x, mean, color=color, ls=style, lw=width, label=name, zorder=below, **marks)
+        ax.plot(panel.x, mean, color=color, ls=style, lw=width, label=plain(name), zorder=below, **marks)
         if spread is not None and spread.any():
             ax.fill_between(panel.x, mean - spread, mean + spread, color=color, alpha=0.12, lw=0)
     if "x" in panel.log:

@@ -15,7 +15,6 @@ from .drawing import draw
 from .scene import Axis, Boxes, Line, Mark, Panel, Picture
 from .source import Source, study_of
 
-MOST_NAMED = 3  # Parameters that a title names.
 THICK = 0.36  # Half the height of a bar.
 
 
@@ -61,19 +60,18 @@ def importance_panels(found: Importance, study: Study) -> tuple[Panel, Panel]:
 
 
 def leaders(indices: Indices, names: Sequence[str]) -> str:
-    """Returns the parameters that may be the most important one, by the intervals of their total indices."""
+    """Returns the parameters that matter most, in words."""
     if not indices.leaders:
         return "nothing so far"
-    _, *rest = indices.leaders
-    if len(rest) >= MOST_NAMED:
+    short = [shortened(names[i]) for i in indices.named]
+    if not short:
         return "no single parameter"
-    short = [shortened(names[i]) for i in indices.leaders]
-    return f"{short[0]} most" if not rest else " and ".join([", ".join(short[:-1]), short[-1]])
+    return f"{short[0]} most" if len(short) == 1 else " and ".join([", ".join(short[:-1]), short[-1]])
 
 
 def _panel(indices: Indices, found: Importance, names: list[tuple[float, str]], title: str) -> Panel:
     order, rows = found.order[::-1], np.arange(len(found.names), dtype=np.float64)
-    first, total = indices.first[order], np.maximum(indices.total, indices.first)[order]
+    first, total = indices.first[order], indices.total[order]
     low, high = indices.total_interval[:, order]
     hover = [
         f"{found.names[i]}: alone {a:.2f}, total {b:.2f} ({c:.2f} to {d:.2f})"

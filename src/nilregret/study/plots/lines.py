@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._utils.checks import Array, number, one_of, shown
 from ..._utils.errors import InvalidInput
-from .base import new_figure
+from .base import new_figure, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,7 +97,7 @@ def draw_lines(ax: Axes, lines: Sequence[Line], place: dict[str, int], *, step: 
     for line in lines:
         i = place[line.name]
         color, dash = color_of(i), DASHES[i % len(DASHES)]
-        style: dict[str, Any] = {"color": color, "ls": dash, "lw": 1.4, "label": line.name}
+        style: dict[str, Any] = {"color": color, "ls": dash, "lw": 1.4, "label": plain(line.name)}
         style |= {"marker": "o", "ms": 4} if len(line.x) == 1 else {}
         drawn += ax.plot(line.x, line.y, drawstyle="steps-post" if step else "default", **style)
         if line.band is not None:

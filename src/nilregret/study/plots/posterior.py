@@ -18,7 +18,7 @@ from ..axes import Axis, axes, line_through, value_at
 from ..formatting import figure
 from ..posterior_band import PosteriorBand
 from ..study import Study
-from .base import BEST, MODEL, OBSERVED, new_figure, reward_label
+from .base import BEST, MODEL, OBSERVED, new_figure, plain, reward_label
 from .lines import inches, paper_style, save
 from .source import Source, are_clicks, context_named, study_of
 
@@ -84,7 +84,7 @@ def posterior(
         if channel:
             ax.axhline(0.0, color="0.5", lw=0.8)
         if context is not None:
-            ax.set_title(f"under {context_named(study, context)}", loc="left")
+            ax.set_title(f"under {plain(context_named(study, context))}", loc="left")
         ax.grid(alpha=0.25, lw=0.5)
         figure.legend(loc="outside lower center", ncols=3, frameon=False)
         save(figure, path)
@@ -142,12 +142,12 @@ def _draw_line(ax: Axes, seen: _Seen, axis: Axis) -> None:
         _draw_bars(ax, xs, shown)
     ax.plot([values.index(x) for x in at] if choice else at, told, "o", ms=3.5, color=OBSERVED, label="observed")
     if choice:
-        ax.set_xticks(xs, [str(value) for value in values])
+        ax.set_xticks(xs, [plain(str(value)) for value in values])
     elif getattr(axis.parameter, "log", False):
         ax.set_xscale("log")
     places = [values.index(x) for x in at] if choice else at
     _mark_best(ax, seen, trials, places, np.interp(places, xs, shown.mean) if seen.clicks else told)
-    ax.set(xlabel=axis.name)
+    ax.set(xlabel=plain(axis.name))
 
 
 def _draw_arms(ax: Axes, seen: _Seen, points: Array) -> None:
@@ -172,7 +172,7 @@ def _draw_arms(ax: Axes, seen: _Seen, points: Array) -> None:
     )
     every, space = 1 + len(order) // 20, cast(Arms, study.policy.domain).space
     if space is not None and len(order) <= FEW_NAMED:
-        labels = ["\n".join(map(figure, space.decode(points[arm]).values())) for arm in order]
+        labels = [plain("\n".join(map(figure, space.decode(points[arm]).values()))) for arm in order]
         ax.set_xticks(np.arange(len(order)), labels)
     else:
         ax.set_xticks(np.arange(0, len(order), every), [str(arm) for arm in order[::every]])

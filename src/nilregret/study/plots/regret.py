@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from ..._utils.checks import Array, one_of, shown
 from ..._utils.errors import InvalidInput
 from ..curves import half_interval
-from .base import new_figure
+from .base import new_figure, plain
 from .lines import LETTER, Line, draw_lines, inches, legend_columns, name_lines, paper_style, save
+from .scene import FEWEST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +27,7 @@ DWARFED = 5.0  # The largest line is this much above the middle of the others.
 DECADES = 1e-4  # A logarithmic axis shows no more below its top.
 MOST_IN_A_ROW, MOST_WITH_LABELS = 3, 2  # Panels.
 LABEL_HEIGHT = 0.16  # Inches of a label.
+BESIDE, TITLE_LETTER = 0.4, 0.065  # Inches beside the axes of a panel, and of a letter of its title.
 LABEL_SHARE = 0.36  # The most that labels may take of the width of a panel.
 KINDS = {"cumulative": "cumulative regret", "simple": "simple regret", "average": "average regret"}
 
@@ -115,7 +118,7 @@ def regret(
         for ax, (title, contenders) in zip(axes, groups.items(), strict=False):
             panels.append((ax, _draw(ax, _lines(contenders, kind), place, drawing)))
             if len(groups) > 1:
-                ax.set_title(title)
+                ax.set_title(plain(fill(title, max(int((wide / columns - BESIDE) / TITLE_LETTER), FEWEST))))
         for i, (ax, _) in enumerate(panels):
             ax.set(xlabel=x_label, ylabel=drawing.y_label if i % columns == 0 else "")
         name_lines(figure, panels, direct=direct)
@@ -198,7 +201,7 @@ def _draw_inset(ax: Axes, lines: list[Line], place: dict[str, int], drawing: _Dr
     ends = ends[np.isfinite(ends)]
     if len(ends) and ends.max() > 0.0:
         inner.set_ylim(min(0.0, float(ends.min())), 1.1 * float(ends.max()))
-    inner.set_title(f"without {largest.name}", fontsize=6.5, pad=2)
+    inner.set_title(f"without {plain(largest.name)}", fontsize=6.5, pad=2)
     inner.tick_params(labelsize=6)
     inner.xaxis.get_major_locator().set_params(nbins=3)  # type: ignore[call-arg]
     inner.grid(alpha=0.25, lw=0.4)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..._utils.checks import Array, many
 from ..._utils.errors import InvalidInput
 from ..study import Study
-from .base import BEST, FAILED, MODEL, OBSERVED, new_figure, reward_label
+from .base import BEST, FAILED, MODEL, OBSERVED, new_figure, plain, reward_label
 from .source import Source, study_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ def changes(
     _draw_rewards(rewarded, np.array([trial.number for trial in answered]), rewards)
     for ax, named in ((played, True), (rewarded, False)):  # One legend explains the lines of both panels.
         _draw_changes(ax, known, restarts, named=named)
-    played.set(ylabel=name, title=f"{study.name}: {many(len(restarts), 'restart')} in {many(len(trials), unit)}")
+    played.set(
+        ylabel=plain(name), title=f"{plain(study.name)}: {many(len(restarts), 'restart')} in {many(len(trials), unit)}"
+    )
     rewarded.set(xlabel=unit, ylabel=reward_label(study, label))
     figure.savefig(path, dpi=110)
 
@@ -76,7 +78,7 @@ def evidence(source: Source, path: str | Path, *, known: Sequence[int] = (), uni
     ax.plot(found.trials, found.values, ".-", ms=3, lw=1.0, color=MODEL, label="evidence for a change")
     ax.axhline(found.threshold, color=FAILED, lw=1.0, label="enough: 1 / delta")
     _draw_changes(ax, known, restarts, named=True)
-    ax.set(xlabel=unit, ylabel="log evidence", title=f"{study.name}: how much spoke for a change")
+    ax.set(xlabel=unit, ylabel="log evidence", title=f"{plain(study.name)}: how much spoke for a change")
     figure.savefig(path, dpi=110)
 
 

@@ -13,7 +13,7 @@ from ..._utils.errors import InvalidInput
 from ..curves import half_interval
 from ..direction import on_average
 from ..study import Study
-from .base import new_figure
+from .base import new_figure, plain
 from .lines import Line, draw_lines, inches, name_lines, paper_style, save
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def compare(
             ]
             panels.append((axes[1], draw_lines(axes[1], differences, place, step=True)))
             axes[1].axhline(0.0, color="0.5", lw=0.8)
-            axes[1].set(ylabel=f"minus {first}")
+            axes[1].set(ylabel=f"minus {plain(first)}")
             _limit(axes[1], differences)
         for ax in axes:
             ax.grid(alpha=0.25, lw=0.5)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .base import Theme, new_figure, theme
+from .base import Theme, new_figure, plain, theme
 from .lines import check_ending, legend_columns
 from .scene import FEWEST, LETTERS, Axis, Band, Boxes, Heat, Line, Panel, Picture, Points, Words
 
@@ -37,7 +37,7 @@ def static_figure(picture: Picture, path: str | Path | None) -> Figure:
         share = sum(picture.widths[columns]) / sum(picture.widths)
         _draw_panel(figure.add_subplot(grid[rows, columns]), panel, look, room * share)
     if picture.heading:
-        figure.suptitle(picture.heading, fontsize=10, x=0.01, horizontalalignment="left", color=look.text)
+        figure.suptitle(plain(picture.heading), fontsize=10, x=0.01, horizontalalignment="left", color=look.text)
     if picture.legend:
         named: dict[str, Any] = {}
         for ax in figure.axes:
@@ -75,7 +75,7 @@ def _draw_panel(ax: Axes, panel: Panel, look: Theme, inches: float) -> None:
     for mark in panel.marks:
         _DRAW[type(mark)](mark, ax, look)
     if panel.title:
-        ax.set_title(_wrapped(panel.title, inches), fontsize=9.5, loc="left", color=look.text)
+        ax.set_title(plain(_wrapped(panel.title, inches)), fontsize=9.5, loc="left", color=look.text)
     for side, spine in ax.spines.items():
         spine.set_visible(panel.framed and side in ("left", "bottom"))
         spine.set_color(look.text)
@@ -89,12 +89,12 @@ def _set_axis(ax: Axes, name: Literal["x", "y"], axis: Axis, look: Theme) -> Non
     of = ax.xaxis if name == "x" else ax.yaxis
     if axis.log:
         (ax.set_xscale if name == "x" else ax.set_yscale)("log")
-    of.set_label_text(axis.label, fontsize=9, color=look.text)
+    of.set_label_text(plain(axis.label), fontsize=9, color=look.text)
     if axis.limits is not None:
         (ax.set_xlim if name == "x" else ax.set_ylim)(*axis.limits)
     if axis.ticks is not None:
         of.set_major_locator(FixedLocator([at for at, _ in axis.ticks]))
-        of.set_ticklabels([words for _, words in axis.ticks], rotation=90 if axis.steep else 0)
+        of.set_ticklabels([plain(words) for _, words in axis.ticks], rotation=90 if axis.steep else 0)
         of.set_minor_locator(NullLocator())
     elif not axis.log:
         of.set_major_locator(MaxNLocator(6, integer=axis.whole, min_n_ticks=2 if axis.whole else 3))
@@ -110,7 +110,7 @@ def _points(mark: Points, ax: Axes, look: Theme) -> None:
     if mark.shape == "*":
         edge = {"linewidths": 0.6, "edgecolors": look.surface if look.surface != "none" else "white"}
     ax.scatter(
-        mark.x, mark.y, s=mark.size**2, marker=mark.shape, color=color, label=mark.label or None, zorder=3,
+        mark.x, mark.y, s=mark.size**2, marker=mark.shape, color=color, label=plain(mark.label) or None, zorder=3,
         alpha=mark.opacity, clip_on=mark.shape not in "|v^*", **edge,
     )  # fmt: skip
 
@@ -118,13 +118,19 @@ def _points(mark: Points, ax: Axes, look: Theme) -> None:
 def _line(mark: Line, ax: Axes, look: Theme) -> None:
     ax.plot(
         mark.x, mark.y, color=look.color(mark.color), lw=mark.width, ls="--" if mark.dashed else "-",
-        label=mark.label or None, drawstyle="steps-post" if mark.steps else "default", alpha=mark.opacity,
+        label=plain(mark.label) or None, drawstyle="steps-post" if mark.steps else "default", alpha=mark.opacity,
     )  # fmt: skip
 
 
 def _band(mark: Band, ax: Axes, look: Theme) -> None:
     ax.fill_between(
-        mark.x, mark.low, mark.high, color=look.color(mark.color), alpha=mark.opacity, lw=0, label=mark.label or None
+        mark.x,
+        mark.low,
+        mark.high,
+        color=look.color(mark.color),
+        alpha=mark.opacity,
+        lw=0,
+        label=plain(mark.label) or None,
     )
 
 
@@ -138,7 +144,7 @@ def _boxes(mark: Boxes, ax: Axes, look: Theme) -> None:
     face: dict[str, Any] = {"facecolor": color, "lw": 0.0}
     if mark.hatched:
         face = {"facecolor": "none", "edgecolor": color, "hatch": "////", "lw": 0.0}
-    drawn = PolyCollection(corners, alpha=mark.opacity, label=mark.label or None, zorder=1.5, **face)
+    drawn = PolyCollection(corners, alpha=mark.opacity, label=plain(mark.label) or None, zorder=1.5, **face)
     ax.add_collection(drawn, autolim=mark.y0 is not None)
     ax.autoscale_view()
 
@@ -146,7 +152,7 @@ def _boxes(mark: Boxes, ax: Axes, look: Theme) -> None:
 def _heat(mark: Heat, ax: Axes, look: Theme) -> None:
     drawn = ax.pcolormesh(mark.x, mark.y, mark.z, cmap="cividis" if mark.uncertain else look.ramp, rasterized=True)
     bar = drawn.axes.figure.colorbar(drawn, ax=ax, pad=0.02)  # type: ignore[union-attr]
-    bar.set_label(mark.label, fontsize=SMALL, color=look.text)
+    bar.set_label(plain(mark.label), fontsize=SMALL, color=look.text)
     bar.ax.tick_params(labelsize=SMALL, colors=look.text)
     bar.outline.set_visible(False)
 
@@ -156,7 +162,7 @@ def _words(mark: Words, ax: Axes, look: Theme) -> None:
 
     halo = [withStroke(linewidth=2.5, foreground=look.surface)] if look.surface != "none" else []
     ax.annotate(
-        mark.text, (mark.x, mark.y), xytext=(6 if mark.right else -6, 0 if mark.middle else 5 if mark.above else -5),
+        plain(mark.text), (mark.x, mark.y), xytext=(6 if mark.right else -6, 0 if mark.middle else 5 if mark.above else -5),
         textcoords="offset points", fontsize=SMALL, color=look.color(mark.color), path_effects=halo, zorder=5,
         horizontalalignment="left" if mark.right else "right",
         verticalalignment="center" if mark.middle else "bottom" if mark.above else "top",

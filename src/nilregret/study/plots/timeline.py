@@ -13,7 +13,7 @@ from ..._utils.checks import Array, IndexArray, many
 from ..._utils.errors import InvalidInput
 from ...storage.record import Trial
 from ..study import Study
-from .base import BEST, FAILED, MODEL, OBSERVED, new_figure
+from .base import BEST, FAILED, MODEL, OBSERVED, new_figure, plain
 from .lines import paper_style, save
 from .source import NO_SINGLE_BEST, Source, best_of, standing, study_of
 
@@ -66,7 +66,7 @@ def timeline(source: Source, path: str | Path | None = None, *, width: float = 7
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
         together = f"up to {rows} at once" if rows > 1 else "one after another"
-        title = f"{study.name}: {many(len(trials), 'trial')}, {together}"
+        title = f"{plain(study.name)}: {many(len(trials), 'trial')}, {together}"
         ax.set_title(title if study.policy.context is None else f"{title}. {NO_SINGLE_BEST}", loc="left")
         ax.grid(axis="x", alpha=0.25, lw=0.5)
         figure.legend(loc="outside lower center", ncols=5, frameon=False)

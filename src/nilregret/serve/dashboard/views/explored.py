@@ -59,24 +59,22 @@ def _importance(found: Importance) -> dict[str, Any]:
 
 
 def _leaders(indices: Indices, names: Sequence[str]) -> str:
-    """Returns a sentence with the parameters that may matter most, by the intervals of their total indices."""
+    """Returns a sentence with the parameters that matter most."""
     if not indices.leaders:
         return "No parameter moves the answers so far."
-    top, *rest = indices.leaders
-    others = [names[i] for i in sorted(rest)]
-    if len(others) >= len(names) - 1 and len(names) > 2:
+    named = [names[i] for i in indices.named]
+    if not named:
         return "No single parameter stands out yet."
-    return f"{names[top]} matters most." if not others else f"{names[top]} or {' or '.join(others)} matters most."
+    return f"{named[0]} matters most." if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]} matter most."
 
 
 def _bar(indices: Indices, i: int) -> dict[str, Any]:
     """Returns the index of a parameter as shares of the width of a bar, in percent."""
     low, high = (float(end[i]) for end in indices.total_interval)
-    alone, total = float(indices.first[i]), max(float(indices.total[i]), float(indices.first[i]))
+    alone, total = float(indices.first[i]), float(indices.total[i])
     return {
-        "alone": round(100 * max(alone, 0.0), 1), "total": round(100 * min(max(total, 0.0), 1.0), 1),
-        "low": round(100 * max(low, 0.0), 1), "high": round(100 * min(high, 1.0), 1),
-        "said": f"{total:.0%} in all ({max(low, 0.0):.0%} to {high:.0%}), {max(alone, 0.0):.0%} alone",
+        "alone": round(100 * alone, 1), "total": round(100 * total, 1), "low": round(100 * low, 1),
+        "high": round(100 * high, 1), "said": f"{total:.0%} in all ({low:.0%} to {high:.0%}), {alone:.0%} alone",
     }  # fmt: skip
 
 
