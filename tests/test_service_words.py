@@ -293,8 +293,8 @@ OWN_PARTS = {
     "serve/app.py", "serve/auth/tokens.py", "tuning/toml/shell.py", "tuning/toml/evaluation.py",
 }  # fmt: skip
 FUNCTIONS = {
-    "__reduce__", "checked", "checked_restart", "policy_in_force", "open", "answer_entries", "listed_answers", "imported",
-    "_cut",
+    "__reduce__", "checked", "checked_restart", "policy_in_force", "open", "answer_entries", "listed_answers",
+    "imported", "_cut",
 }  # fmt: skip
 RAISED = {"InvalidInput", "TrialError", "NoRegretError", "Problem"}
 BY_NAME = {"`Study`", "`Arms`"}
