@@ -9,6 +9,7 @@ import nilregret as nr
 from nilregret.serve.dashboard.rendering import middle, unbroken
 from nilregret.serve.dashboard.views.columns import columns_of
 from nilregret.serve.dashboard.views.explored import MOST_LINES, importance_view, parallel_view
+from nilregret.serve.dashboard.views.posterior import posterior_view
 
 from .dashboard import KERNEL, Pages, play, studies
 
@@ -128,3 +129,15 @@ def test_ends_of_axes_are_numbers_however_small():
     play(study, 4, lambda trial: 1.0 * trial.number)
     rate, kind, _ = parallel_view(study)["sides"]
     assert (rate["ends"], kind["ends"], kind["high"]) == ([1e-7, 1e-2, True], [0.0, 2.0, False], "c")
+
+
+def test_arms_are_called_by_their_names():
+    study = nr.Study(nr.gp_ucb(nr.Arms([[0.0, 0.0], [0.0, 1.0]]), KERNEL, noise=0.05), seed=0)
+    study.add_arms([[1.0, 0.0]], names=["half price"])
+    for point, reward in (([0, 0], 0.1), ([0, 1], 0.2), ([1, 0], 0.9)):
+        study.add(point, reward)
+    picture = posterior_view(study)["slices"][0]
+    assert picture["table"]["rows"][0][0] == "half price"
+    assert "First is half price, arm 2 (1, 0), with" in picture["summary"]
+    labels = [text.get_text() for text in nr.plots.posterior(study).axes[0].get_xticklabels()]
+    assert labels == ["half price", "1", "0"]

@@ -601,8 +601,8 @@ def test_names_are_text_and_no_markup_of_the_renderer(interactive):
     space = nr.Space(**{HOSTILE[0]: nr.Float(0, 1), HOSTILE[3]: nr.Choice(*HOSTILE)})
     study = nr.Study(nr.auto(space), seed=0, name="$\\a$")
     study.quiet = True
-    for number in range(6):
-        study.tell(study.ask(), number % 4)
+    for value in range(6):
+        study.tell(study.ask(), value % 4)
     for name in NAMES:
         figure = getattr(nr.plots, name)(study, interactive=interactive)
         figure.to_html() if interactive else figure.canvas.draw()

@@ -119,6 +119,10 @@ class Roster:
         """The names of the arms that have one, by number."""
         return {arm: name for arm, (name, _) in self._described.items() if name is not None}
 
+    def called(self, arm: int) -> str:
+        """Returns the name of an arm, or "arm 3" if it has none."""
+        return self.names.get(arm, f"arm {arm}")
+
     def columns(self, trial: Trial) -> dict[str, Any]:
         """Returns further columns of a trial in tables and files: the name of its arm, if any arm has one."""
         return {"arm_name": None if trial.arm is None else self.names.get(trial.arm)} if self.names else {}

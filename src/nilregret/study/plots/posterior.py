@@ -175,7 +175,10 @@ def _draw_arms(ax: Axes, seen: _Seen, points: Array) -> None:
         labels = [plain("\n".join(map(figure, space.decode(points[arm]).values()))) for arm in order]
         ax.set_xticks(np.arange(len(order)), labels)
     else:
-        ax.set_xticks(np.arange(0, len(order), every), [str(arm) for arm in order[::every]])
+        called = study.replica.roster.names
+        ax.set_xticks(
+            np.arange(0, len(order), every), [plain(called.get(arm, str(arm))) for arm in order[::every].tolist()]
+        )
     ax.set(xlabel="arm, in the order of the means" + (f" (best {len(order)})" if len(order) < len(shown.mean) else ""))
 
 

@@ -123,15 +123,8 @@ def _line(mark: Line, ax: Axes, look: Theme) -> None:
 
 
 def _band(mark: Band, ax: Axes, look: Theme) -> None:
-    ax.fill_between(
-        mark.x,
-        mark.low,
-        mark.high,
-        color=look.color(mark.color),
-        alpha=mark.opacity,
-        lw=0,
-        label=plain(mark.label) or None,
-    )
+    color, label = look.color(mark.color), plain(mark.label) or None
+    ax.fill_between(mark.x, mark.low, mark.high, color=color, alpha=mark.opacity, lw=0, label=label)
 
 
 def _boxes(mark: Boxes, ax: Axes, look: Theme) -> None:
@@ -162,7 +155,8 @@ def _words(mark: Words, ax: Axes, look: Theme) -> None:
 
     halo = [withStroke(linewidth=2.5, foreground=look.surface)] if look.surface != "none" else []
     ax.annotate(
-        plain(mark.text), (mark.x, mark.y), xytext=(6 if mark.right else -6, 0 if mark.middle else 5 if mark.above else -5),
+        plain(mark.text), (mark.x, mark.y),
+        xytext=(6 if mark.right else -6, 0 if mark.middle else 5 if mark.above else -5),
         textcoords="offset points", fontsize=SMALL, color=look.color(mark.color), path_effects=halo, zorder=5,
         horizontalalignment="left" if mark.right else "right",
         verticalalignment="center" if mark.middle else "bottom" if mark.above else "top",

@@ -230,12 +230,13 @@ def _ranked(section: _Section) -> Picture:
     kept = order[spread_evenly(len(order), MOST_ARMS)]
     shown = PosteriorBand(found.mean[kept], found.lower[kept], found.upper[kept], found.band)
     xs = np.arange(1.0, len(kept) + 1.0)
-    names = [f"arm {arm}" for arm in kept.tolist()]
+    names = [study.replica.roster.called(arm) for arm in kept.tolist()]
     picture = _curve(section, "Arms, the best first", "rank", xs, names, arms.points[kept], shown)
     best = int(kept[0])
+    at = settings(_settings_of(study, arms.points[best]), arms.points[best].tolist(), best)
+    first = at if best not in study.replica.roster.names else f"{names[0]}, {at}"
     picture["summary"] = (
-        f"{many(len(arms), 'arm')} in the order of the posterior mean. First is "
-        f"{settings(_settings_of(study, arms.points[best]), arms.points[best].tolist(), best)}, with "
+        f"{many(len(arms), 'arm')} in the order of the posterior mean. First is {first}, with "
         f"{short(float(shown.mean[0]))}, {_band_name(section, shown)} from {short(float(shown.lower[0]))} to "
         f"{short(float(shown.upper[0]))}."
     )
