@@ -13,10 +13,14 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import nilregret as nr
+from nilregret.gp import distinct_arms
 from nilregret.gp.arms import Prior
+from nilregret.gp.bank import BankPosterior
+from nilregret.gp.binomial_counts import RatePosterior, RatePrior
+from nilregret.gp.choice import posterior_on_arms
 from nilregret.gp.distinct_arms import DistinctArmsPosterior
+from nilregret.gp.drifting import DriftingPosterior
 from nilregret.gp.feature_maps import NystromFeatures
-from nilregret.gp.low_rank_arms import MAX_RANK, LowRankPosterior
 from nilregret.kernels.factorization import covariance_root, pivoted_cholesky
 from nilregret.slots.propensities import JointNormals
 from nilregret.study.explain import explanation
@@ -87,21 +91,30 @@ def test_arms_that_mirror_each_other_are_drawn_alike_however_last_bits_are_round
         np.testing.assert_allclose(draw(Elsewhere(kernel, SQUARE.points, seed)), plain, rtol=0.0, atol=1e-6)
 
 
-@pytest.mark.parametrize("made", [LowRankPosterior, DistinctArmsPosterior])
-def test_a_draw_takes_as_many_numbers_whatever_the_rank(made):
-    """The rank of a smooth kernel is where rounding begins: one feature more is not another draw."""
-    arms, kernel = nr.Arms.grid(0, 1, 40), nr.SquaredExponential(0.3)
-    drawn = []
-    for less in (0, 1):
-        prior = Prior(kernel, arms.points)
-        factor = pivoted_cholesky(kernel, arms.points, tol=1e-14, max_rank=MAX_RANK)
-        factor = factor._replace(features=factor.features[:, : factor.features.shape[1] - less])
-        prior._root = factor.features
-        posterior = LowRankPosterior(prior, factor, 0.1) if made is LowRankPosterior else made(prior, 0.1)
+SAMPLED = {
+    "low rank": lambda kernel: posterior_on_arms(LINE, kernel, 0.1),
+    "distinct arms": lambda kernel: DistinctArmsPosterior(Prior(kernel, LINE.points), 0.1),
+    "many arms": lambda kernel: DistinctArmsPosterior(Prior(kernel, LINE.points), 0.1),
+    "rates": lambda kernel: RatePosterior(
+        kernel, LINE.points, RatePrior(nr.slots.Bernoulli(), 0.0), regularization=0.25
+    ),
+    "drifting": lambda kernel: DriftingPosterior(LINE, kernel, 0.1, rate=0.1),
+    "bank": lambda kernel: BankPosterior(LINE, kernel, 0.1, rates=(0.0, 0.1)),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_a_draw_takes_as_many_numbers_whatever_the_rank(name, monkeypatch):
+    """The rank is where rounding begins. One feature more must not be another draw of all that comes later."""
+    if name == "many arms":
+        monkeypatch.setattr(distinct_arms, "MOST_JOINT", 10)
+    after = []
+    for lengthscale in (0.1, 10.0):
+        posterior, rng = SAMPLED[name](nr.SquaredExponential(lengthscale)), np.random.default_rng(0)
         posterior.append(3, 1.0)
-        rng = np.random.default_rng(0)
-        drawn.append(np.append(posterior.sample(rng, size=3), 1e-3 * rng.standard_normal()))
-    np.testing.assert_allclose(*drawn, rtol=0.0, atol=1e-5)
+        posterior.sample(rng, size=3)
+        after.append(rng.bit_generator.state)
+    assert after[0] == after[1]
 
 
 def test_what_ties_is_sorted_stably():
