@@ -259,6 +259,7 @@ DESCRIBED = [
     nr.slots.Hallucinated(),
     nr.slots.NearestMeans(neighbours=W(2)),
     nr.slots.Imputed(minimum=W(0), answer=W(1), delay=delays.FixedDelay(W(2))),
+    nr.slots.Exposed(wait=W(5), minimum=W(0)),
     delays.FixedDelay(W(2)),
     delays.GeometricDelay(W(2)),
     delays.PoissonDelay(W(2)),

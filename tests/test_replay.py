@@ -20,6 +20,9 @@ POLICIES = {
     "lengthscales": nr.algorithms.lb_gp_ucb(ARMS, KERNEL, noise=0.2, norm_bound=1.0),
     "adaptive": nr.gp_ucb(ARMS, KERNEL, noise=0.2, memory="adaptive"),
     "counts": nr.auto(ARMS, reward=nr.slots.Poisson(ceiling=4.0)),
+    "exposed": nr.auto(ARMS, reward=nr.slots.Poisson(ceiling=4.0)).using(
+        pending=nr.slots.Exposed(wait=5.0, in_time=True, failed="worst")
+    ),
     "conditional": nr.auto(SPACE, noise=0.2).using(
         search=SEARCH, pending="hallucinate", refit=nr.slots.Refit(every=20, restarts=0)
     ),

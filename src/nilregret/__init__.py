@@ -52,7 +52,7 @@ def __dir__() -> list[str]:
 def _load_parts() -> None:
     """Imports every module that has described classes."""
     from .algorithms import baselines  # noqa: F401
-    from .slots import arm_models, ask_again, earlier, elsewhere, safe  # noqa: F401
+    from .slots import arm_models, ask_again, earlier, elsewhere, exposure, safe  # noqa: F401
 
 
 parts.LOADERS.append(_load_parts)

@@ -106,6 +106,10 @@ def _known(reward: object) -> Callable[[Policy, str], Policy]:
     return lambda policy, other: policy.using(objective=reward, noise=reward.noise)
 
 
+def _exposed(policy: Policy, other: str) -> Policy:
+    return _known(nr.slots.Bernoulli())(policy, other).using(pending=nr.slots.Exposed(wait=5))
+
+
 def _models(policy: Policy, other: str) -> Policy:
     if policy.context is None and isinstance(policy.domain, nr.Arms):  # which they are for
         policy = policy.using(context=nr.Box(0.0, 1.0), kernel=nr.Matern(2.5, [0.3, 0.3]))
@@ -160,6 +164,7 @@ FILLINGS = [
     _using("pending", "`Censored`", nr.slots.Censored(minimum=None, window=2.0)),
     _using("pending", "`Imputed`", nr.slots.Imputed()),
     _using("pending", "`LateOrNever`", nr.slots.LateOrNever()),
+    Filling("pending", "`Exposed`", _exposed),
     Filling("objective", "`MultiplicativePenalty`", _penalty(MultiplicativePenalty)),
     Filling("objective", "`AdditivePenalty`", _penalty(lambda **more: AdditivePenalty(step=0.5, **more))),
     Filling("objective", "`Bernoulli`", _known(nr.slots.Bernoulli())),
@@ -401,6 +406,31 @@ REASONS = [
         ("`ThompsonSample`",),
         "draws one function of all contexts",
         "The average of several models is no posterior of one function that could be drawn; each arm has a draw.",
+    ),
+    Reason(
+        ("`Exposed`",),
+        (
+            "`Discount`",
+            "`DriftBank`",
+            "`AllOf`",
+            "`MultiplicativePenalty`",
+            "`AdditivePenalty`",
+            "arms under contexts of a box",
+            "box",
+            "space",
+            "`SelfNormalized`",
+            "`AnyRidge`",
+            "`AnalyticMixture`",
+            "`DualMixture`",
+            *LEARNED,
+            "`EveryRound",
+            "`OnAverage`",
+            "`Safe`",
+            "`Lazy`",
+        ),
+        "share of an observation|differs from point to point",
+        "It counts an unanswered trial as a share of an observation, which the posterior of clicks, counts and bounded "
+        "rewards learns.",
     ),
     Reason(
         ("`Lazy`",),

@@ -67,7 +67,7 @@ def test_a_filling_is_kept_by_the_policy_its_json_and_its_constraints():
         again = nr.Policy.from_json(policy.to_json())
         assert again == policy, filling.name
         refused = filling.name.startswith(("`Censored", "`LikelihoodRatio`")) and filling.slot == "confidence"
-        if filling.slot == "switching" or refused:
+        if filling.slot == "switching" or refused or filling.name == "`Exposed`":
             continue
         channel = policy.using(constraints=nr.EveryRound()).of_channel(1)
         for slot in ("domain", "context", "memory", "explore", "confidence", "search"):

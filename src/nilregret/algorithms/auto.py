@@ -22,6 +22,7 @@ from ..slots.constraints import Constraints, EveryRound
 from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import ConstantWidth
 from ..slots.explore import MOST_ROUNDS, CoordinateSearch, Explore, InitialDesign, InTurn
+from ..slots.exposure import by_exposure
 from ..slots.memory import Forever, Memory
 from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
@@ -136,7 +137,8 @@ def auto(
             - "prompt": answers come at once.
             - "late": unanswered trials shrink the variance, as with `parallel` above 1.
             - "silent no": bad trials are never answered. A trial counts as the value expected from its silence
-              (`Imputed`).
+              (`Imputed`). With `reward` "bernoulli" or "poisson" on arms, silence is 0, and a trial counts by its
+              exposure (`Exposed`).
             - "unknown": late, until there is evidence that silence means no (`LateOrNever`).
         reward: the kind of reward, if more is known than its size: "bernoulli" (clicks), "poisson" (counts), "bounded",
             or a part such as `nr.slots.Bernoulli(ceiling=0.1)`. On arms the policy is then Thompson sampling, with
@@ -166,14 +168,14 @@ def auto(
     count, part = _limits(constraints)
     limited = count > 0 or part is not None
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
-    pending, signed = _pending(answers, parallel), count > 0 or (part is not None and part.by_sign)
     kind = None if reward is None else chosen_reward(reward)
+    pending, signed = _pending(answers, parallel), count > 0 or (part is not None and part.by_sign)
     by_models = cumulative and _by_models(domain, context, part, answers)
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
         if noise is not None:
             raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
         if not by_models and like is None:
-            return _of_rates(kind, domain, context, world, pending=pending)
+            return _by_exposure(_of_rates(kind, domain, context, world, pending=pending), kind, answers)
     policy = build(
         "auto", domain, _first_kernel(domain, context, std), ConstantWidth(value=WIDTH),
         _score(domain, context, pending, limited=signed, cumulative=cumulative),
@@ -183,7 +185,7 @@ def auto(
         search=_search(domain, context, limited=limited, several=parallel > 1),
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
-    policy = _with_models(policy, world, answers) if by_models else policy
+    policy = _by_exposure(_with_models(policy, world, answers), kind, answers) if by_models else policy
     policy = policy if part is None else policy.using(constraints=part)
     return policy if like is None else with_earlier(policy, like)
 
@@ -260,6 +262,12 @@ def _with_models(policy: Policy[D], world: str, answers: str) -> Policy[D]:
         score=GaussianDraws(),
         refit=ArmModels(changing=world != "stationary"),
     )
+
+
+def _by_exposure(policy: Policy[D], kind: KnownReward | None, answers: str) -> Policy[D]:
+    """Returns the policy with silent trials that count by their exposure, if no reward can be less than silence, 0."""
+    silent = answers == "silent no" and kind is not None and kind.span[0] == 0.0
+    return (by_exposure(policy, None, minimum=0.0) or policy) if silent else policy
 
 
 def _of_rates(reward: KnownReward, domain: Arms, context: Arms | None, world: str, *, pending: Pending) -> Policy:

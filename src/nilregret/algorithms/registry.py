@@ -54,6 +54,7 @@ from ..slots.explore import (
     Uniform,
     UniformExploration,
 )
+from ..slots.exposure import Exposed
 from ..slots.lengthscales import LengthscaleBank
 from ..slots.memory import Discount, Memory, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
 from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
@@ -176,6 +177,7 @@ PARTS: dict[str, tuple[type, dict[str, Schema]]] = {
     "pending": (Pending, _named(
         Ignored, Hallucinated, NearestMeans, imputed=Schema(Imputed, without=_DELAY),
         late_or_never=Schema(LateOrNever, without=_DELAY), censored=Censored.within,
+        exposed=Schema(Exposed, without=["in_time"]),
     )),
     "width": (Confidence, _named(constant=ConstantWidth, pointwise=PointwiseBayes)),
     "switching": (Switching, _named(Lazy)),

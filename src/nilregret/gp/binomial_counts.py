@@ -41,6 +41,7 @@ from .protocol import RevisablePosterior
 MOST_FEATURES = 128
 LEFT_OUT = 1e-4  # share of the prior variance that features may leave out, which counts as part of h
 FIRST, GROWTH = 10, 0.15  # rewards until the first fit, and share of the rewards so far from one fit to the next
+ROUNDING = 1e-9  # plays of an arm that are none but for rounding
 REFRESH = 256  # rewards between two computations of everything from the sums
 SMOOTH = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6])  # standard deviations of g, as shares of `Rates.unit`
 OWN = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])  # of h
@@ -113,7 +114,10 @@ class RatePosterior(RevisablePosterior):
         self._shape = np.asfortranarray(found / size)
         self._rest = np.maximum(self.prior.variance / size**2 - np.einsum("nr,nr->n", self._shape, self._shape), 0.0)
         arms = len(points)
-        self.count, self._changes, self._due, self._since = 0, 0, FIRST, 0
+        self._due: float = FIRST
+        self._since = 0
+        self.count: float = 0  # sum of the weights of the rewards, and of all changes of them
+        self._changes: float = 0
         self.plays = np.zeros(arms, dtype=np.int64)
         self._average, self._scatter = np.zeros(arms), np.zeros(arms)
         self._learns = True
@@ -124,17 +128,19 @@ class RatePosterior(RevisablePosterior):
 
     # -- observations --------------------------------------------------------------------------------------------
 
-    def append(self, point: Any, target: float) -> None:
-        """Adds a reward of an arm."""
-        self._changed(self._sum_up(point, target))
+    def append(self, point: Any, target: float, *, weight: float = 1) -> None:
+        """Adds a reward of an arm, or a share of it."""
+        self._changed(self._sum_up(point, target, weight), weight)
 
-    def _sum_up(self, point: Any, target: float) -> int:
+    def _sum_up(self, point: Any, target: float, weight: float = 1) -> int:
         arm, target = int(point), number("target", target)
-        plays, average = self.plays.item(arm) + 1, self._average.item(arm)
+        if weight != 1 and self.plays.dtype != float:
+            self.plays = self.plays.astype(float)
+        plays, average = self.plays.item(arm) + weight, self._average.item(arm)
         change = target - average
-        average += change / plays
-        self._put(arm, plays, average, self._scatter.item(arm) + change * (target - average))
-        self.count += 1
+        average += weight * change / plays
+        self._put(arm, plays, average, self._scatter.item(arm) + weight * change * (target - average))
+        self.count += weight
         return arm
 
     def append_all(self, points: Sequence[Any], targets: Sequence[float]) -> None:
@@ -144,7 +150,7 @@ class RatePosterior(RevisablePosterior):
         """
         first, last = 0, len(points)
         while first < last:
-            until_fit, until_build = self._due - self._changes, REFRESH - self._since
+            until_fit, until_build = math.ceil(self._due - self._changes), REFRESH - self._since
             end = first + until_build
             if until_build < until_fit and end <= last:
                 for point, target in zip(points[first:end], targets[first:end], strict=True):
@@ -157,15 +163,16 @@ class RatePosterior(RevisablePosterior):
                     self.append(point, target)
             first = end
 
-    def forget(self, point: Any, target: float) -> None:
-        """Removes a reward of an arm."""
+    def forget(self, point: Any, target: float, *, weight: float = 1) -> None:
+        """Removes a reward of an arm, or a share of it."""
         arm, target = int(point), number("target", target)
-        plays, average = self.plays.item(arm) - 1, self._average.item(arm)
-        change = target - average
+        left_over, average = self.plays.item(arm) - weight, self._average.item(arm)
+        plays: float = 0 if left_over < ROUNDING else left_over  # Sums of shares are rounded.
+        change = weight * (target - average)
         left = average - change / plays if plays else 0.0
         self._put(arm, plays, left, self._scatter.item(arm) - change * (target - left) if plays > 1 else 0.0)
-        self.count -= 1
-        self._changed(arm)
+        self.count -= weight
+        self._changed(arm, weight)
 
     def revise(self, point: Any, old: float, new: float) -> None:
         """Replaces a reward of an arm."""
@@ -186,11 +193,11 @@ class RatePosterior(RevisablePosterior):
         self._data += pulled @ self._features
         self._mean = self._features.dot(self._covariance.dot(self._data))
 
-    def _put(self, arm: int, plays: int, average: float, scatter: float) -> None:
+    def _put(self, arm: int, plays: float, average: float, scatter: float) -> None:
         self.plays[arm], self._average[arm], self._scatter[arm] = plays, average, max(scatter, 0.0)
 
-    def _changed(self, arm: int) -> None:
-        self._changes += 1
+    def _changed(self, arm: int, weight: float) -> None:
+        self._changes += weight
         self._since += 1
         if self._changes >= self._due:
             self._due = self._changes + max(1, int(GROWTH * self.count))

@@ -109,7 +109,7 @@ class Averaged(Posterior, Generic[P]):
     # -- observations --------------------------------------------------------------------------------------------
 
     @property
-    def count(self) -> int:  # type: ignore[override]  # All posteriors have the same.
+    def count(self) -> float:  # type: ignore[override]  # All posteriors have the same.
         """Number of observations."""
         return self.each[0].count
 

@@ -45,7 +45,7 @@ class Posterior(Copyable, ABC):
     """
 
     regularization: float
-    count: int  # observations taken in, repeats included
+    count: float  # observations taken in, repeats included, and shares of some
     _outside: float = 0.0  # tr(K - Q) of a sketch, where Q <= K is the kernel matrix of its span
 
     @abstractmethod

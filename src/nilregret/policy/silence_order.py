@@ -56,12 +56,12 @@ class SilenceOrder(Copyable):
                 self._queue.popleft()  # the trial has been read
             return list(outcomes)
         found = self._update(outcomes)
-        settled, worth = waits.settled, waits.worth(data.lowest())
+        worth = waits.worth(data.lowest())
         while self._queue:
             number, place = self._queue[0]
             queued = self._trials.get(number)
             if queued is not None and queued.state == "pending":
-                if self._asked - place < settled:
+                if not waits.over(number, self._asked - place):
                     break
                 limits = outputs.silent_values(queued)
                 queued = queued._replace(state="observed", reward=worth, constraints=limits, told_order=LAST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple, cast, final
 
@@ -12,12 +12,13 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.copying import independent
-from ..gp import Bank, Belief
+from ..gp import Bank, Belief, RepeatedPlays
 from ..gp.binomial_counts import RatePrior
 from ..gp.ensemble import Ensemble
 from ..gp.fitting import Standardization
 from ..gp.warping import AnyWarp
 from ..kernels import Kernel
+from ..slots.delay_law import Waits
 from ..slots.memory import Prediction
 from ..storage.trial import Trial
 from .answer_noise import AnswerNoise
@@ -67,6 +68,7 @@ class TrainedPosterior:
         known: prior knowledge of rewards beyond their size, or None.
         models: the linear models that take the place of the kernel, or None.
         bank: the kernels that are compared, or None.
+        shares: shares of an observation that unanswered trials count as, by number, where they count so.
         added: number of kernels that were added to the bank in this run.
         begun: number of beliefs so far.
     """
@@ -81,6 +83,7 @@ class TrainedPosterior:
         self.kernel = policy.kernel
         self.added = self.begun = 0
         self._entries: dict[int, Entry] = {}
+        self.shares: dict[int, float] = {}
         self._unmade: Any = []  # trials, or their numbers, whose entries nobody has looked at
         self._trial_of: Callable[[int], Trial] | None = None
         self._batches: list[tuple[list[Any], list[float | None]]] = []  # cells and targets to learn
@@ -161,7 +164,11 @@ class TrainedPosterior:
 
     def _entry(self, trial: Trial) -> Any:
         """Returns the entry of a trial in the belief, with the weight of a noise that is told."""
-        return self.noise.entry(self.engine, trial)
+        share = self.shares.get(trial.number) if self.shares else None
+        return self.noise.entry(self.engine, trial) if share is None else self._part_of(trial, share)
+
+    def _part_of(self, trial: Trial, share: float) -> RepeatedPlays:
+        return RepeatedPlays(self.engine.entry(trial), weight=share)
 
     def learn(self, entries: list[Entry]) -> None:
         """Adds entries to the belief."""
@@ -209,9 +216,26 @@ class TrainedPosterior:
         asked, answered = [cells[number] for number in sorted(cells)], [cells[number] for number in values]
         self.belief.begin_with(asked, answered, list(values.values()))
 
+    def weigh_all(self, open_: Mapping[int, Trial], waits: Waits, reward: float) -> None:
+        """Makes the unanswered trials that have grown older count as shares of this reward."""
+        for number, share in waits.shares(self.shares):
+            self._weigh(open_[number], self.units.scaled(reward), share)
+
+    def _weigh(self, trial: Trial, target: float, share: float) -> None:
+        gained = share - self.shares.get(trial.number, 0.0)
+        if gained > 0.0:
+            self._batches.append(([self._part_of(trial, gained)], [target]))
+        else:
+            self.belief.drop(self._part_of(trial, -gained), target)
+        self.shares[trial.number] = share
+        self.entries[trial.number] = Entry(trial, target)
+
     def revise(self, trial: Trial, target: float | None) -> None:
         """Replaces the entry of a trial that was answered, or played fewer times than asked for."""
         before, old = self.entries[trial.number]
+        if trial.number in self.shares:
+            self._complete(trial, old, target)
+            return
         lighter = self.noise.is_lighter
         reweighed = before.std != trial.std or lighter(before) != lighter(trial)
         if (before.repeats > 1 and before.times != trial.times) or reweighed:
@@ -220,6 +244,16 @@ class TrainedPosterior:
         else:
             self.belief.revise(self._entry(trial), old, target)
         self.entries[trial.number] = Entry(trial, target)
+
+    def _complete(self, trial: Trial, old: float | None, target: float | None) -> None:
+        """Replaces a share of an observation by a whole one."""
+        share = self.shares.pop(trial.number)
+        self.entries[trial.number] = Entry(trial, target)
+        if old != target:
+            self.belief.drop(self._part_of(trial, share), old)
+            self.belief.put_all([self._entry(trial)], [target])
+        elif share < 1.0:
+            self._batches.append(([self._part_of(trial, 1.0 - share)], [target]))
 
     def revise_all(self, changes: list[tuple[Trial, float | None]]) -> None:
         """Replaces the targets of several entries, as one change of the belief."""
@@ -237,6 +271,7 @@ class TrainedPosterior:
         if entry is None:
             return None
         self.belief.drop(self._entry(entry.trial), entry.target)
+        self.shares.pop(number, None)
         return entry.trial
 
     # -- predictions ---------------------------------------------------------------------------------------------
@@ -285,4 +320,5 @@ class TrainedPosterior:
     def copy(self, engine: Engine[Any]) -> TrainedPosterior:
         """Returns an independent copy."""
         fresh = {"engine": engine, "_belief": self.belief.copy(), "_entries": self._entries.copy()}
+        fresh["shares"] = self.shares.copy()
         return independent(self, ("_batches",), fresh={**fresh, "_unmade": self._unmade[:]})

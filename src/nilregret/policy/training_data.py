@@ -57,9 +57,8 @@ class TrainingData:
         self._constraint_means = ConstraintMeans(policy.sides) if policy.objective.constraints else None
         self._answers: AnswersAlone | None = None  # made when a part asks for the posterior of the answers alone
         self._plain = not policy.pending.revises  # read once, since a round takes some tens of microseconds
-        self._direct = self._plain and self._constraint_means is None and self.pending.waits is None
-        self._direct = self._direct and not policy.pending.moves
         self._moves = policy.pending.moves and self.pending.waits is None
+        self._direct = self._plain and not (self._constraint_means or self.pending.waits or self._moves)
         self.rebuild_own(0)
 
     # -- the posterior -------------------------------------------------------------------------------------------
@@ -247,6 +246,7 @@ class TrainingData:
         recharged = self._constraint_means is not None and self._constraint_means.take_changed()
         if pending.waits is not None:
             self.posterior.revise_all(self._due(pending.waits, everything=recharged))
+            self.posterior.weigh_all(pending.open, pending.waits, self.lowest())
             if recharged or lowered:
                 self._update_targets(sorted(number for number in pending.dropped if number in self.posterior.entries))
         elif self._part.moves or (lowered and (pending.dropped or pending.open)):

@@ -6,7 +6,11 @@
 | "fail" | the trial is recorded as failed, which says nothing about the reward | see `late` |
 | "reward" | the default reward is recorded | see `late` |
 | "censor" | the trial counts as the least reward, as it did before (`Censored.within`) | see `late` |
-| "silence" | no deadline: a pending trial's imputed reward falls with its age (`Imputed`) | is recorded and counts |
+| "silence" | nothing is recorded: by then a pending trial counts as the default reward | is recorded and counts |
+
+Under "reward" and "silence" an open trial counts by its exposure, where the posterior can (`Exposed`). This is as much
+of the default reward as of the answers would have come. Elsewhere it counts as nothing under "reward". Under "silence",
+which then takes no deadline, its imputed reward falls with its age (`Imputed`).
 
 The event at a deadline is on record, so a replay sees it at its place. The next command of the study writes it, in
 whichever process that runs. Queries write nothing.
@@ -23,6 +27,7 @@ from typing import Any, Literal, final
 from .._utils.checks import number, shown
 from .._utils.errors import InvalidInput
 from ..policy.policy import Policy
+from ..slots.exposure import by_exposure
 from ..slots.pending import Censored
 from ..slots.silence import Imputed
 from ..storage.record import Trial
@@ -60,11 +65,6 @@ class Rule:
         if self.deadline is not None:
             number("deadline", self.deadline, low=0.0, open_low=True, high=LONGEST_LEASE,
                    why="It is how long a reward is waited for, in seconds.")  # fmt: skip
-        if self.on_deadline == "silence" and self.deadline is not None:
-            raise InvalidInput(
-                "`deadline` is given, and with `on_deadline` 'silence' there is none: how long answers take is learned "
-                "from those that come. Leave it out."
-            )
         if self.on_deadline in ("fail", "reward", "censor") and self.deadline is None:
             raise InvalidInput(
                 f"`deadline` is missing: with `on_deadline` {self.on_deadline!r} say after how many seconds that is."
@@ -99,6 +99,9 @@ class Rule:
         """
         if self.default_reward is not None:
             Inputs(policy, goal).reward(self.default_reward)
+        exposed = self._exposed(policy)
+        if exposed is not None:
+            return exposed
         if self.on_deadline not in ("censor", "silence"):
             return policy
         if not isinstance(policy, Policy):
@@ -106,10 +109,28 @@ class Rule:
                 f"`on_deadline` {self.on_deadline!r} needs a policy that learns; this one follows a script."
             )
         if self.on_deadline == "silence":
+            if self.deadline is not None:
+                raise InvalidInput(
+                    "`deadline` is given, and with `on_deadline` 'silence' this policy learns how long answers take "
+                    "from those that come: leave it out. Rates on arms (`reward`), and `auto` for arms under contexts, "
+                    "take one."
+                )
             return policy.using(pending=Imputed(minimum=self.default_reward or 0.0))
         window = timedelta(seconds=self.deadline or 0.0)
         late = "accept" if self.late == "count" else "drop"
         return policy.using(pending=Censored.within(window, minimum=self.default_reward, late=late))
+
+    def _exposed(self, policy: AnyPolicy) -> AnyPolicy | None:
+        """Returns the policy with open trials that count by their exposure, or None where they do not.
+
+        A policy that says itself what open trials count as keeps that under "reward".
+        """
+        if self.on_deadline not in ("reward", "silence") or not isinstance(policy, Policy):
+            return None
+        if self.on_deadline == "reward" and (policy.pending.hallucinates or not policy.pending.as_answered):
+            return None
+        wait = None if self.deadline is None else timedelta(seconds=self.deadline)
+        return by_exposure(policy, wait, minimum=self.default_reward or 0.0)
 
 
 @final
@@ -149,7 +170,7 @@ class Deadlines:
         """Returns the deadline of a trial in Unix seconds, or None."""
         if trial.lease_until is not None:
             return trial.lease_until
-        if self.rule.on_deadline == "censor" and self.rule.deadline is not None:
+        if self.rule.on_deadline in ("censor", "silence") and self.rule.deadline is not None:
             return trial.asked_at + self.rule.deadline
         return None
 

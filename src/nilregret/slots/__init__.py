@@ -13,7 +13,8 @@ Worked examples are in docs/extending.md. Kernels derive from `nilregret.kernels
 | `explore` | `Explore` | `due` | `score`, `places`, `forcing`, `chances`, `uniform`, `ever` |
 | `pending` | `Pending` | `count_as` | `hallucinates`, `moves`, `in_time`, `counts`, `lowest`, `stand_in`, `revises` |
 | | | | `check_reward`, `proves`, `waits` |
-| | `Waits` | `ask`, `hear`, `forget`, `moving`, `ages`, `values`, `copy` | |
+| | `Waits` | `ask`, `hear`, `forget`, `moving`, `ages`, `values`, `copy` | `shares`, `evident`, `settled` |
+| | | | `over`, `worth`, `answer` |
 | `objective` | `Objective` | `target` | `begin`, `charge`, `constraints`, `kernels`, `revises`, `proved` |
 | | | | `looks_back`, `is_reward`, `clicks` |
 | | `PenaltyState` | `hear`, `advance`, `put_back`, `copy` | `values`, `saturated`, `kernel`, `noise_factor`, `began` |

@@ -40,6 +40,7 @@ from .explore import InitialDesign as InitialDesign
 from .explore import InTurn as InTurn
 from .explore import Situation as Situation
 from .explore import Uniform as Uniform
+from .exposure import Exposed as Exposed
 from .lengthscales import LengthscaleBank as LengthscaleBank
 from .memory import Detector as Detector
 from .memory import Discount as Discount

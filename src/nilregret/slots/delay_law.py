@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Self, final
 
 import numpy as np
@@ -70,6 +71,23 @@ class Waits(ABC):
             charges: penalty for violations at each, as far as it is known. 0 without multipliers.
             lowest: smallest reward of the part (`Pending.lowest`), reward units.
         """
+
+    def shares(self, known: Mapping[int, float]) -> list[tuple[int, float]]:  # noqa: ARG002
+        """Returns pending trials that count as another share of an observation now, each with this share.
+
+        Args:
+            known: the shares that trials count as so far, by number.
+        """
+        return []
+
+    def over(self, name: int, age: int) -> bool:  # noqa: ARG002
+        """Returns whether a detector takes the silence of a pending trial for an observation, if it is one.
+
+        Args:
+            name: number of the trial.
+            age: number of trials asked after it.
+        """
+        return age >= self.settled
 
     @property
     def settled(self) -> float:

@@ -196,7 +196,7 @@ class LikelihoodSet(Copyable, Guess):
         self._predictions = np.zeros((2, 0))
         self._log_likelihoods = np.zeros(2)  # log likelihood of each rule's predictions
         self._bounds_of_p: tuple[Array, Array] | None = None  # bounds of p
-        self._due = 0
+        self._due: float = 0
         self._model: _Model | None = None
 
     def check(self, rounds: int, posterior: Posterior) -> None:
