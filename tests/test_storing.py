@@ -64,7 +64,7 @@ def as_format(path, number):
     execute(path, f"PRAGMA user_version = {number}")
     if number < 8:
         execute(path, "DROP TABLE arms")
-    for format_ in (9, 8, 7):
+    for format_ in (10, 9, 8, 7):
         if number < format_:
             execute(path, *(f"ALTER TABLE {table} DROP COLUMN {name}" for table, name in new_in(format_)))
     if number < 6:
@@ -85,7 +85,7 @@ def columns(path, table="trials"):
         return [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
 
 
-@pytest.mark.parametrize("number", [2, 3, 4, 5, 6, 7, 8])
+@pytest.mark.parametrize("number", [2, 3, 4, 5, 6, 7, 8, 9])
 def test_files_of_older_versions_are_read_as_they_are_and_brought_up_to_date_by_the_first_write(tmp_path, number):
     path = tmp_path / "a.db"
     study = made(url_of(path))
@@ -104,8 +104,12 @@ def test_files_of_older_versions_are_read_as_they_are_and_brought_up_to_date_by_
     again.close()
     assert set(NEW_IN_5 + NEW_IN_6) <= set(columns(path))
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT format, events, goal FROM studies").fetchone() == (9, 12, "maximize")
-        assert connection.execute("PRAGMA user_version").fetchone() == (9,)
+        assert connection.execute("SELECT format, events, goal FROM studies").fetchone() == (
+            tables.FORMAT,
+            12,
+            "maximize",
+        )
+        assert connection.execute("PRAGMA user_version").fetchone() == (tables.FORMAT,)
         orders = [row[0] for row in connection.execute("SELECT last_order FROM trials ORDER BY number")]
     assert orders == [trial.last_order for trial in again.trials]
     study = nr.Study.open(storage=url_of(path))

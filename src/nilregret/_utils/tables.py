@@ -44,10 +44,10 @@ PARQUET, ARROW, WORKBOOK, DATABASE = b"PAR1", b"ARROW1", b"PK\x03\x04", b"SQLite
 OF_TRIALS = {
     "number", "state", "reason", "explored", "late", "asked_at", "told_at", "fits", "lease_until", "abandoned",
     "corrected", "repeats", "plays", "scatter", "feasible", "parameters", "point", "context", "constraints",
-    "propensity", "std", "arm", "arm_name", "id", "defaulted", "late_reward",
+    "propensity", "std", "metrics", "arm", "arm_name", "id", "defaulted", "late_reward",
 }  # fmt: skip
-PREFIXES = ("parameters.", "point.", "context.", "constraints.")
-NESTED = ("parameters", "point", "context", "constraints")  # Entries of a trial that hold several values.
+PREFIXES = ("parameters.", "point.", "context.", "constraints.", "metrics.")
+NESTED = ("parameters", "point", "context", "constraints", "metrics")  # Entries of a trial that hold several values.
 
 Row = dict[str, Any]
 

@@ -18,7 +18,7 @@ from ..policy.explain import Propensity
 from ..policy.state import State
 from ..storage.record import Trial
 from ..storage.trial import Plays
-from ..study.answers import Told, check_answer, reason_of
+from ..study.answers import Told, check_answer, check_observation, reason_of
 from ..study.axes import settings_at
 from ..study.explain import propensity_of
 from ..study.play_rewards import Rewards, check_plays
@@ -158,7 +158,7 @@ class TellResult(NamedTuple):
         late: whether the answer came after the deadline.
         counted: whether the policy learns from the answer.
         sentence: about a late answer, in words.
-        told: reward, plays, constraint values and noise that were told, if they differ from those on record.
+        told: reward, plays, constraint values, noise and metrics that were told, if they differ from those on record.
         new: whether it is the decision's first answer from a caller.
         again: whether all of it was on record already.
     """
@@ -167,7 +167,7 @@ class TellResult(NamedTuple):
     late: bool
     counted: bool
     sentence: str | None = None
-    told: tuple[float | None, Plays | None, list[float] | None, float | None] | None = None
+    told: tuple[float | None, Plays | None, list[float] | None, float | None, dict[str, float]] | None = None
     new: bool = False
     again: bool = False
 
@@ -192,8 +192,8 @@ class Tell(NamedTuple):
         if body.reward is None and body.constraints is None:
             raise InvalidInput("`reward` is missing: a reward, or constraint values, or both must be told.")
         field = "constraints" if body.reward is None else "reward"
-        std = None if body.std is None else about("std", study.inputs.std, body.std)
-        told = about(field, check_answer, study.inputs, self.number, _rewards(body.reward), body.constraints, std)
+        answer = _rewards(body.reward), body.constraints, body.std, body.metrics
+        told = about(field, check_answer, study.inputs, self.number, *answer)
         if body.observed_at is not None:
             number("observed_at", body.observed_at, high=study.replica.clock() + AHEAD, why=SEEN)
         return lambda transaction: self._tell(worker, transaction, told, body)
@@ -217,7 +217,7 @@ class Tell(NamedTuple):
         """Stores an answer that came after the deadline rule was applied. It counts if the rule says so."""
         check_plays(trial, told.plays)
         key = f"{LATE}:{self.number}"
-        before = (*json.loads(transaction.read_note(key) or "[]"), *[None] * 4)[:4]
+        before = (*json.loads(transaction.read_note(key) or "[]"), *[None] * 5)[:5]
         late = _merged(trial.number, before, told, revise=revise)
         rule = worker.deadlines.rule
         counted = rule.late == "count"
@@ -231,7 +231,7 @@ class Tell(NamedTuple):
             if counted
             else f"It came after the deadline and does not count: {stands} stands. It is kept with the decision."
         )
-        now = late[0], late[2] and Plays(*late[2]), late[1], late[3]
+        now = late[0], late[2] and Plays(*late[2]), late[1], late[3], late[4] or {}
         return TellResult(
             trial, late=True, counted=counted, sentence=sentence, told=now,
             new=before[0] is None and late[0] is not None, again=late == list(before),
@@ -300,20 +300,18 @@ class Observe(NamedTuple):
         """Checks the observation, and returns the action that records it."""
         body, inputs = self.body, worker.study.inputs
         context = about("context", inputs.context, body.context)
-        value, plays = about("reward", inputs.rewards, _rewards(body.reward))
+        answer = _rewards(body.reward), body.constraints, body.std, body.metrics
+        told = about("reward", check_observation, inputs, *answer)
         checked = worker.study.replica.checked
         entry, place = checked(lambda: self._place(worker))
         decision: Decision = about(entry, checked, lambda: worker.study.inputs.point(place))
-        decision = decision._replace(repeats=1 if plays is None else plays.times)
-        g = None if body.constraints is None else about("constraints", inputs.constraints, body.constraints)
-        std = None if body.std is None else about("std", inputs.std, body.std)
 
         def action(transaction: Transaction) -> ObserveResult:
             reply = self.request.stored_reply(transaction)
             if reply is not None:
                 return ObserveResult(_trial(transaction, reply.numbers[0]), reply.more, again=True)
             would = self._comparison(worker, transaction.preview(context), decision) if body.compare else None
-            trial = transaction.add(decision, context, value, g, plays, std)
+            trial = transaction.add(decision, context, *told)
             self.request.store(transaction, [trial.number], would)
             if would is not None:
                 transaction.write_note(f"{WOULD}:{trial.number}", json.dumps(would))
@@ -365,13 +363,14 @@ def _after_default(transaction: Transaction, number_: int) -> TellResult | None:
 
 
 def _merged(number_: int, before: Sequence[Any], told: Told, *, revise: bool) -> list[Any]:
-    """Returns reward, constraint values, plays and noise that have come late, the earlier ones included.
+    """Returns reward, constraint values, plays, noise and metrics that have come late, the earlier ones included.
 
     Raises:
         TrialError: a different late answer came before, and `revise` is False.
     """
-    reward, g, plays, std = before
+    reward, g, plays, std, metrics = before
     now = told.reward, None if told.constraints is None else told.constraints.tolist(), told.plays and list(told.plays)
+    metrics = metrics if not told.measured else dict(told.measured)
     known_reward, new_reward = [reward, plays, std], [now[0], now[2], told.std]
     for name, known, other in (("reward", known_reward, new_reward), ("constraint values", [g], [now[1]])):
         if known[0] is not None and other[0] is not None and known != other and not revise:
@@ -381,7 +380,7 @@ def _merged(number_: int, before: Sequence[Any], told: Told, *, revise: bool) ->
                 topic="answered",
             )
     first = known_reward if now[0] is None else new_reward
-    return [first[0], g if now[1] is None else now[1], first[1], first[2]]
+    return [first[0], g if now[1] is None else now[1], first[1], first[2], metrics]
 
 
 def tell_result(worker: StudyWorker, trials: Sequence[Trial], trial: Trial) -> TellResult:

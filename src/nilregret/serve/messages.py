@@ -30,6 +30,10 @@ Rewards = (
     ]
     | Sums
 )
+Metrics = Annotated[
+    dict[Annotated[str, Meta(min_length=1, max_length=200)], float | bool],
+    Meta(max_length=100, description="Further numbers to keep with the reward, by name."),
+]
 Plays = Annotated[int | None, Meta(description="Of how many plays `reward` is the mean.")]
 Context = Annotated[
     list[float] | dict[str, Any] | None, Meta(description="What is known before: numbers, or parameters by name.")
@@ -190,6 +194,7 @@ class Earlier(Reply, frozen=True):
     reason: str | None
     told_at: float
     std: Std
+    metrics: dict[str, float]
 
 
 class DecisionInFull(Decision, frozen=True):
@@ -207,6 +212,7 @@ class DecisionInFull(Decision, frozen=True):
     late_reward: float | None
     observed_at: float | None
     std: Std
+    metrics: dict[str, float]
     corrected: Annotated[list[Earlier], Meta(description="What was told before, oldest first.")]
 
 
@@ -219,6 +225,7 @@ class RewardRequest(Request, frozen=True):
     reward: Rewards | None = None
     constraints: list[float] | None = None
     std: Std = None
+    metrics: Metrics | None = None
     observed_at: Annotated[float | None, Meta(description="When it was seen; kept with it.")] = None
     revise: Revise = False
 
@@ -251,6 +258,7 @@ class Answer(Reply, frozen=True):
     told_at: float | None
     sentence: str | None
     std: Std
+    metrics: dict[str, float]
 
 
 class RewardItem(RewardRequest, frozen=True, kw_only=True):
@@ -307,6 +315,7 @@ class ObservationRequest(Request, frozen=True):
     context: Context = None
     constraints: list[float] | None = None
     std: Std = None
+    metrics: Metrics | None = None
     compare: Annotated[bool, Meta(description="Apprentice: say what the policy would have done.")] = False
 
 

@@ -88,7 +88,7 @@ async def one_decision(service: Service, request: ParsedRequest) -> ASGIApp:
             late=came.late if notes[DEFAULTED] is None else late is not None,
             counted=came.counted, defaulted=notes[DEFAULTED] is not None, late_reward=late,
             observed_at=None if notes[OBSERVED] is None else json.loads(notes[OBSERVED] or ""),
-            std=trial.std, corrected=[earlier(each) for each in trial.corrected],
+            std=trial.std, metrics=trial.metrics, corrected=[earlier(each) for each in trial.corrected],
         )  # fmt: skip
 
     return json_of(await worker.read(seen))

@@ -90,17 +90,18 @@ def earlier(answer: Earlier) -> messages.Earlier:
     """Returns an answer that was corrected later."""
     g = None if answer.constraints is None else answer.constraints.tolist()
     plays = plays_of(answer.reward, answer.plays)
-    return messages.Earlier(answer.reward, plays, g, answer.reason, answer.time, answer.std)
+    return messages.Earlier(answer.reward, plays, g, answer.reason, answer.time, answer.std, dict(answer.measured))
 
 
 def answer(worker: StudyWorker, ids: Ids, result: TellResult) -> messages.Answer:
     """Returns the reply to a reward or a failure."""
     trial, told = result.trial, result.told
     g = None if trial.constraints is None else trial.constraints.tolist()
-    reward, plays, constraints, std = (trial.reward, trial.plays, g, trial.std) if told is None else told
+    known = trial.reward, trial.plays, g, trial.std, trial.metrics
+    reward, plays, constraints, std, metrics = known if told is None else told
     reason = trial.abandoned.reason if trial.abandoned and trial.state == "abandoned" else trial.reason
     return messages.Answer(
         id=ids.of(worker.tenant, worker.stored, trial.number), number=trial.number, state=trial.state, reward=reward,
         plays=plays_of(reward, plays), constraints=constraints, reason=reason, late=result.late,
-        counted=result.counted, told_at=trial.told_at, sentence=result.sentence, std=std,
+        counted=result.counted, told_at=trial.told_at, sentence=result.sentence, std=std, metrics=metrics,
     )  # fmt: skip

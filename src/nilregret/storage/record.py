@@ -14,7 +14,7 @@ from typing import NamedTuple, overload
 from .._utils.checks import Array, many, shown
 from .._utils.errors import StorageError, TrialError
 from .arms import ArmChange
-from .trial import EventKind, Trial
+from .trial import EventKind, Measured, Trial
 
 __all__ = ["Event", "Record", "Trial", "describe_answer"]
 
@@ -181,9 +181,8 @@ class Record(Sequence[Trial]):
         trial = self.require(trial_or_number)
         if not trial.open:
             raise TrialError(
-                f"Trial {trial.number} was told already ("
-                f"{describe_answer(trial.reward, trial.constraints, trial.reason, trial.std)}), and now another answer "
-                f"comes ({answer}); nothing was recorded. Usually two workers had the same trial.",
+                f"Trial {trial.number} was told already ({answer_of(trial)}), and now another answer comes "
+                f"({answer}); nothing was recorded. Usually two workers had the same trial.",
                 advice="`tell(..., revise=True)` corrects an answer and keeps the first; to record another reward of "
                 "the same point use `add`.",
                 topic="answered",
@@ -220,15 +219,22 @@ class Record(Sequence[Trial]):
         return trial
 
 
+def answer_of(trial: Trial) -> str:
+    """Returns the answer of a trial in words."""
+    return describe_answer(trial.reward, trial.constraints, trial.reason, trial.std, trial.measured)
+
+
 def describe_answer(
-    reward: float | None, constraints: Array | None, reason: str | None = None, std: float | None = None
-) -> str:
+    reward: float | None, constraints: Array | None, reason: str | None = None, std: float | None = None,
+    measured: Measured = (),
+) -> str:  # fmt: skip
     """Returns an answer in words."""
     if reason is not None:
         return f"failed: {shown(reason)}"
     facts = [] if reward is None else [f"reward {reward!r}"]
     facts += [] if std is None else [f"std {std!r}"]
-    return ", ".join(facts + ([] if constraints is None else [f"constraints {constraints.tolist()}"]))
+    facts += [] if constraints is None else [f"constraints {constraints.tolist()}"]
+    return ", ".join(facts + [f"metrics {shown(dict(measured))}"] * bool(measured))
 
 
 def _order(event: Event) -> int:

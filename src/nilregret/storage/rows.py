@@ -15,7 +15,7 @@ import numpy as np
 from .._utils.checks import Array, frozen, shown
 from .._utils.errors import StorageError
 from .._utils.serialize import plain_loads
-from .trial import Abandoned, Answer, Fit, Plays, Trial
+from .trial import Abandoned, Answer, Fit, Measured, Plays, Trial
 
 _TEXT, _WHOLE, _REAL = (str,), (int,), (float,)
 _OR_NULL = (type(None),)
@@ -46,6 +46,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "fits": _TEXT + _OR_NULL,
     "propensity": _REAL + _OR_NULL,
     "std": _REAL + _OR_NULL,
+    "metrics": _TEXT + _OR_NULL,
 }
 FIXED = (  # Columns that never change.
     "number", "arm", "point", "parameters", "context", "explored", "asked_order", "asked_at", "lease_until", "repeats",
@@ -53,7 +54,7 @@ FIXED = (  # Columns that never change.
 )  # fmt: skip
 OUTCOME = (  # Columns that may change.
     "state", "reward", "reason", "told_order", "told_at", "constraints", "constraints_order", "abandoned_order",
-    "abandoned_at", "abandoned_reason", "corrected", "plays", "scatter", "std",
+    "abandoned_at", "abandoned_reason", "corrected", "plays", "scatter", "std", "metrics",
 )  # fmt: skip
 _NEVER_ABANDONED, _ONE_PLAY = (None,) * len(Abandoned._fields), (None,) * len(Plays._fields)
 NONE = "[]"  # Fits of a policy that makes some, when none came into force.
@@ -93,6 +94,7 @@ def outcome(trial: Trial) -> tuple[Any, ...]:
         None if not trial.corrected else json.dumps([_dict_of(answer) for answer in trial.corrected]),
         *(trial.plays or _ONE_PLAY),
         trial.std,
+        json.dumps(dict(trial.measured)) if trial.measured else None,
     )
 
 
@@ -108,6 +110,7 @@ def _dict_of(answer: Answer) -> dict[str, Any]:
     g, plays = answer.constraints, answer.plays
     told = answer._asdict() | {"constraints": None if g is None else g.tolist()}
     told["plays"] = None if plays is None else list(plays)
+    told["metrics"] = dict(told.pop("measured")) or None
     return {name: value for name, value in told.items() if name in _ANSWER or value is not None}
 
 
@@ -130,7 +133,7 @@ class RowReader:
             (
                 number, state, arm, text, parameters, context, explored, reward, reason, asked_order, asked_at,
                 told_order, told_at, constraints, constraints_order, lease_until, left_order, left_at, left_reason,
-                corrected, repeats, plays, scatter, fits, propensity, std,
+                corrected, repeats, plays, scatter, fits, propensity, std, metrics,
             ) = row  # fmt: skip
             if explored not in (0, 1):
                 raise ValueError(f"`explored` is {explored}")
@@ -151,6 +154,7 @@ class RowReader:
                 () if corrected is None else _corrected(corrected), 1 if repeats is None else repeats,
                 None if plays is None and scatter is None else _plays(plays, scatter),
                 None if fits is None else () if fits == NONE else _fits(fits), propensity, std,
+                () if metrics is None else _measured(plain_loads(metrics)),
             )  # fmt: skip
         except ValueError as error:
             raise StorageError(
@@ -179,6 +183,12 @@ def _fits(text: str) -> tuple[Fit, ...]:
         if not isinstance(fit, dict) or {name: type(value) for name, value in fit.items()} != _FIT:
             raise ValueError(f"`fits` has {shown(fit)}")
     return tuple(Fit(**fit) for fit in found)
+
+
+def _measured(metrics: Any) -> Measured:
+    if not isinstance(metrics, dict) or not all(type(value) is float for value in metrics.values()):
+        raise ValueError(f"`metrics` is {shown(metrics)}")
+    return tuple(metrics.items())
 
 
 def _values(name: str, text: str | None) -> Array | None:
@@ -217,7 +227,7 @@ def _corrected(text: str) -> tuple[Answer, ...]:
         raise ValueError(f"`corrected` is {shown(text)}")
     found = []
     for answer in answers:
-        if not isinstance(answer, dict) or answer.keys() - {"plays", "std"} != _ANSWER.keys():
+        if not isinstance(answer, dict) or answer.keys() - {"plays", "std", "metrics"} != _ANSWER.keys():
             raise ValueError(f"`corrected` has {shown(answer)}")
         plays = answer.get("plays")
         if plays is not None and (not isinstance(plays, list) or len(plays) != 2):
@@ -226,8 +236,8 @@ def _corrected(text: str) -> tuple[Answer, ...]:
             if type(answer.get(name)) not in kinds:
                 raise ValueError(f"`{name}` of `corrected` is {shown(answer[name])}")
         g = answer["constraints"]
-        constraints = None if g is None else _array("constraints", g)
-        found.append(
-            Answer(**answer | {"constraints": constraints, "plays": None if plays is None else _plays(*plays)})
-        )
+        told = answer | {"plays": None if plays is None else _plays(*plays)}
+        told["constraints"] = None if g is None else _array("constraints", g)
+        metrics = told.pop("metrics", None)
+        found.append(Answer(**told, measured=() if metrics is None else _measured(metrics)))
     return tuple(found)

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import sqlalchemy as sql
 
-FORMAT = 9  # Of the tables. A database of a newer format is refused.
+FORMAT = 10  # Of the tables. A database of a newer format is refused.
 READABLE = 2  # The oldest format that is read unchanged, even without write access.
 # Columns added since format 1, with the format that added them.
 ADDED = {
     "trials": {
         "constraints": 2, "constraints_order": 4, "last_order": 5, "lease_until": 5, "abandoned_order": 5,
         "abandoned_at": 5, "abandoned_reason": 5, "corrected": 5, "repeats": 6, "plays": 6, "scatter": 6,
-        "fits": 7, "propensity": 8, "std": 9,
+        "fits": 7, "propensity": 8, "std": 9, "metrics": 10,
     },
     "studies": {
         "goal": 3, "events": 5, "stamp": 5, "trials": 7, "observed": 7, "failed": 7, "abandoned": 7, "best": 7,
@@ -114,6 +114,7 @@ def _trials(metadata: sql.MetaData, prefix: str, studies: sql.Table) -> sql.Tabl
         sql.Column("fits", sql.Text),  # JSON, fits that came into force. Since format 7.
         sql.Column("propensity", sql.Double),  # Probability of the decision, NULL if unknown. Since format 8.
         sql.Column("std", sql.Double),  # Deviation of the noise of the reward, NULL if unknown. Since format 9.
+        sql.Column("metrics", sql.Text),  # JSON, numbers by name, NULL without any. Since format 10.
         sql.UniqueConstraint("study", "asked_order"),
         sql.UniqueConstraint("study", "told_order"),
         sql.Index(f"{prefix}trials_by_last_order", "study", "last_order", unique=True),

@@ -6,11 +6,12 @@ its worker is gone. Its answer may still come, late. An answer may be corrected,
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, final, overload
 
 import numpy as np
 
-from .._utils.checks import Array, frozen, many
+from .._utils.checks import LONGEST_NAME, Array, frozen, many
 from .._utils.html_table import html_table
 from ..domains.typed import D
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 TrialState = Literal["pending", "observed", "failed", "abandoned"]
 EventKind = Literal["asked", "told", "limited", "abandoned", "corrected"]
+MOST_METRICS = 100  # of one trial
+Measured = tuple[tuple[str, float], ...]  # name and value of each metric
 
 
 class Abandoned(NamedTuple):
@@ -73,6 +76,7 @@ class Answer(NamedTuple):
         constraints: the constraint values known then, `(m,)`, read-only, or None.
         plays: number and scatter of the rewards of several plays, of which `reward` is the average, or None.
         std: standard deviation of the noise, reward units, or None.
+        measured: (name, value) of each metric told with it.
     """
 
     order: int
@@ -82,6 +86,7 @@ class Answer(NamedTuple):
     constraints: Array | None
     plays: Plays | None = None
     std: float | None = None
+    measured: Measured = ()
 
 
 class _Fields(NamedTuple):
@@ -109,6 +114,7 @@ class _Fields(NamedTuple):
     fits: tuple[Fit, ...] | None = None
     propensity: float | None = None
     std: float | None = None
+    measured: Measured = ()
 
 
 ASKED = _Fields._fields.index("state")  # The number of fields that never change.
@@ -162,6 +168,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             recorded (`Study(propensities=True)`), and on continuous domains.
         std: standard deviation of the noise of this reward as told, reward units, or None where it is unknown. Of
             several plays, that of each.
+        measured: (name, value) of each metric told with the reward. See `metrics`.
 
     >>> import nilregret as nr
     >>> arms = nr.Arms.grid(0, 10, 11)
@@ -184,6 +191,11 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
     def context_parameters(self) -> dict[str, Any] | None:
         """Named parameters of the context in a new dict, or None if it has no names."""
         return None if self.context_settings is None else dict(self.context_settings)
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Metrics told with the reward, by name, in a new dict. Decisions do not depend on them."""
+        return dict(self.measured)
 
     @property
     def late(self) -> bool:
@@ -232,6 +244,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         facts |= {"parameters": dict(self.settings)} if self.settings is not None else {"point": _listed(self.point)}
         reason = self.abandoned.reason if self.abandoned is not None and self.state == "abandoned" else self.reason
         facts |= {"reward": self.reward, "std": self.std, "constraints": _listed(self.constraints), "reason": reason}
+        facts |= {"metrics": dict(self.measured) or None}
         words = [str(self.number), self.state] + ["explored"] * self.explored + ["late"] * self.late
         words += ["corrected"] * bool(self.corrected)
         words += [many(self.times, "play")] * (self.repeats > 1)
@@ -245,7 +258,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             self.number, self.point.tobytes(), self.arm, self.explored, self.state, self.reward, self.reason,
             self.asked_order, self.asked_at, self.told_order, self.told_at, _bytes(self.context),
             _bytes(self.constraints), self.constraints_order, self.lease_until, self.abandoned,
-            self.repeats, self.plays, self.fits, self.propensity, self.std,
+            self.repeats, self.plays, self.fits, self.propensity, self.std, self.measured,
             tuple(answer._replace(constraints=_bytes(answer.constraints)) for answer in self.corrected),  # type: ignore[arg-type]  # to compare
         )  # fmt: skip
 
@@ -261,7 +274,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             return self
         unknown = ("pending", None, None, None, None, None, None, None, self.lease_until, None, (), self.repeats, None)
         return tuple.__new__(
-            Trial, (*self[:ASKED], *unknown, self.fits, self.propensity, None)
+            Trial, (*self[:ASKED], *unknown, self.fits, self.propensity, None, ())
         )  # This is fast, because a replay calls it for each trial.
 
     def as_of(self, order: int) -> Trial:
@@ -283,6 +296,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
                 constraints=known,
                 plays=None,
                 std=None,
+                measured=(),
             )
         if trial.constraints_order is not None and trial.constraints_order > order:
             trial = trial._replace(constraints=None, constraints_order=None)
@@ -294,7 +308,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         return self._replace(
             state=_state_of(last.reward), reward=last.reward, reason=last.reason, constraints=last.constraints,
             told_order=last.order, told_at=last.time, corrected=tuple(earlier), plays=last.plays,
-            std=last.std,
+            std=last.std, measured=last.measured,
         )  # fmt: skip
 
     def as_corrected(self) -> Trial:
@@ -330,7 +344,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
 
     def answered(
         self, *, reward: float, order: int, time: float, constraints: Array | None = None, plays: Plays | None = None,
-        std: float | None = None,
+        std: float | None = None, measured: Measured = (),
     ) -> Trial:  # fmt: skip
         """Returns this trial with its reward and the constraint values that came with it.
 
@@ -339,7 +353,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         told = ("observed", reward, None, order, time, self.constraints if constraints is None else constraints)
         kept = (self.context_settings, self.constraints_order, self.lease_until, self.abandoned, (), self.repeats)
         fixed = (self.fits, self.propensity)
-        return tuple.__new__(Trial, (*self[:ASKED], *told, *kept, plays, *fixed, std))  # as in `asked`
+        return tuple.__new__(Trial, (*self[:ASKED], *told, *kept, plays, *fixed, std, measured))  # as in `asked`
 
     def with_constraints(self, *, constraints: Array, order: int) -> Trial:
         """Returns this trial with constraint values that were told without a reward."""
@@ -355,7 +369,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
 
     def as_revised(
         self, *, reward: float | None, reason: str | None, constraints: Array | None, order: int, time: float,
-        plays: Plays | None = None, std: float | None = None,
+        plays: Plays | None = None, std: float | None = None, measured: Measured = (),
     ) -> Trial:  # fmt: skip
         """Returns this answered trial with another answer. `corrected` keeps the earlier one."""
         before = Answer(
@@ -366,11 +380,22 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             self.constraints,
             self.plays,
             self.std,
+            self.measured,
         )
         return self._replace(
             state=_state_of(reward), reward=reward, reason=reason, constraints=constraints, told_order=order,
-            told_at=time, corrected=(*self.corrected, before), plays=plays, std=std,
+            told_at=time, corrected=(*self.corrected, before), plays=plays, std=std, measured=measured,
         )  # fmt: skip
+
+
+def is_metric_name(name: object) -> bool:
+    """Returns whether a metric may have this name: one line of text, which every file can hold."""
+    return isinstance(name, str) and bool(name.strip()) and len(name) <= LONGEST_NAME and name.isprintable()
+
+
+def metric_names(trials: Iterable[Trial]) -> list[str]:
+    """Returns the names of all metrics of some trials, in the order in which they came."""
+    return list(dict.fromkeys(name for trial in trials for name, _ in trial.measured))
 
 
 def _state_of(reward: float | None) -> TrialState:

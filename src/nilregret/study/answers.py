@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from .._utils.checks import Array, shown
 from .._utils.errors import InvalidInput
-from ..storage.trial import Plays, Trial
+from ..storage.trial import Measured, Plays, Trial
 from .inputs import Inputs
 
-ENTRIES = frozenset({"trial", "reward", "constraints", "std"})  # of an answer in a dict
+ENTRIES = frozenset({"trial", "reward", "constraints", "std", "metrics"})  # of an answer in a dict
 
 
 class Told(NamedTuple):
@@ -22,6 +22,7 @@ class Told(NamedTuple):
         constraints: constraint values `(m,)`, or None.
         plays: count and scatter of the rewards, if the trial was played several times.
         std: standard deviation of the noise of the reward, or None where it is unknown.
+        measured: (name, value) of each metric.
     """
 
     trial: Trial | int
@@ -29,6 +30,7 @@ class Told(NamedTuple):
     constraints: Array | None
     plays: Plays | None = None
     std: float | None = None
+    measured: Measured = ()
 
 
 def reason_of(what: str, reason: object) -> str:
@@ -43,17 +45,28 @@ def reason_of(what: str, reason: object) -> str:
     return reason.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")
 
 
-def check_answer(inputs: Inputs, trial: Any, reward: Any = None, constraints: Any = None, std: Any = None) -> Told:
+def check_answer(
+    inputs: Inputs, trial: Any, reward: Any = None, constraints: Any = None, std: Any = None, metrics: Any = None
+) -> Told:
     """Returns a user's answer, checked."""
-    if reward is None and constraints is not None:
-        if std is not None:
-            raise InvalidInput("`std` is the standard deviation of a reward's noise, and no reward is told with it.")
-        return Told(trial, None, inputs.constraints(constraints))
     g = None if constraints is None else inputs.constraints(constraints)
+    if reward is None and g is not None:
+        given = "std" if std is not None else "metrics" if metrics else None
+        if given is not None:
+            raise InvalidInput(f"`{given}` belongs to a reward, and no reward is told with it.")
+        return Told(trial, None, g)
+    noise = None if std is None else inputs.std(std)
+    measured = () if metrics is None else inputs.metrics(metrics)
     if type(reward) is float:
-        return Told(trial, inputs.reward(reward), g, None, None if std is None else inputs.std(std))
+        return Told(trial, inputs.reward(reward), g, None, noise, measured)
     mean, plays = inputs.rewards(reward)
-    return Told(trial, mean, g, plays, None if std is None else inputs.std(std))
+    return Told(trial, mean, g, plays, noise, measured)
+
+
+def check_observation(inputs: Inputs, reward: Any, constraints: Any, std: Any, metrics: Any) -> tuple[Told, float]:
+    """Returns the answer of a point that was not asked for, checked, and the reward in it."""
+    told = check_answer(inputs, -1, reward, constraints, std, metrics)
+    return told, inputs.reward(None) if told.reward is None else told.reward
 
 
 def parse_answers(inputs: Inputs, answers: object) -> list[Told]:
@@ -74,12 +87,12 @@ def listed_answers(answers: object) -> list[Any]:
 def answer_entries(answer: Any) -> dict[str, Any]:
     """Returns the entries of an answer given as (trial, reward), (trial, reward, constraints) or a dict, unchecked.
 
-    A dict has these names, and may have "std".
+    A dict has these names, and may have "std" and "metrics".
     """
     if isinstance(answer, Mapping):
         if "trial" not in answer or not answer.keys() <= ENTRIES:
             raise InvalidInput(
-                f"An answer in a dict has 'trial', 'reward' and perhaps 'constraints' and 'std', not "
+                f"An answer in a dict has 'trial', 'reward' and perhaps 'constraints', 'std' and 'metrics', not "
                 f"{shown(list(answer))}."
             )
         return dict(answer)

@@ -25,7 +25,7 @@ from ..slots.switching import MOST_REPEATS
 from ..storage.arms import ArmChange
 from ..storage.base import News
 from ..storage.record import Record
-from ..storage.trial import Fit, Trial
+from ..storage.trial import Fit, Measured, Trial
 from .arms import ArmTimes, Roster
 from .axes import settings_at, space_of
 from .direction import AnyPolicy, Goal, has_channels, reward_check
@@ -184,6 +184,7 @@ class Auditor:
         if trial.repeats != 1 or trial.plays is not None or trial.corrected:
             self._check_plays(trial)
         self._check_std(trial, trial.reward, trial.std)
+        self._check_metrics(trial, trial.reward, trial.measured)
         withdrawn = bool(trial.corrected) and trial.reward is None
         if trial.corrected:
             self._check_corrections(trial)
@@ -242,6 +243,11 @@ class Auditor:
             if answer.reward is not None:
                 self._check_reward(trial, answer.reward)
             self._check_std(trial, answer.reward, answer.std)
+            self._check_metrics(trial, answer.reward, answer.measured)
+
+    def _check_metrics(self, trial: Trial, reward: float | None, measured: Measured) -> None:
+        if measured and (reward is None or not all(abs(value) <= LARGEST_REWARD for _, value in measured)):
+            self._refuse(trial, f"its metrics are {shown(dict(measured))}, and its reward {reward}")
 
     def _check_std(self, trial: Trial, reward: float | None, std: float | None) -> None:
         if std is not None and (reward is None or not 0.0 <= std <= LARGEST_REWARD):

@@ -1,6 +1,6 @@
 """Trials as tables and files: pandas, CSV, JSON lines, Parquet and Arrow. `importing` reads them again.
 
-A row has one value a column: `parameters.rate`, `point.0`, `context.hour`, `constraints.0`.
+A row has one value a column: `parameters.rate`, `point.0`, `context.hour`, `constraints.0`, `metrics.loss`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ..domains.domain import Arms, Domain
 from ..domains.parameters import Choice
 from ..policy.policy import Policy
 from ..storage.record import Trial
+from ..storage.trial import metric_names
 from .axes import space_of
 from .direction import AnyPolicy
 from .trial_json import trial_json, with_fits
@@ -33,7 +34,7 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
     """Yields a row for each trial, all with the same columns. An empty cell is None.
 
     The column `propensity` is there if some decision is recorded with its probability, and `std` if the noise of some
-    reward is known.
+    reward is known. Metrics are in columns such as `metrics.accuracy`.
 
     Args:
         policy: of the study.
@@ -44,9 +45,11 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
     limits = (len(trial.constraints) for trial in trials if trial.constraints is not None)
     widest = max([policy.constraint_count, *limits])
     known = [name for name in ("propensity", "std") if any(getattr(trial, name) is not None for trial in trials)]
+    metrics = metric_names(trials)
     for trial in trials:
-        record = trial_json(trial)
-        yield _row(record, policy, widest) | {name: record.get(name) for name in known} | more(trial)
+        record, measured = trial_json(trial), trial.metrics
+        row = _row(record, policy, widest) | {name: record.get(name) for name in known}
+        yield row | {f"metrics.{name}": measured.get(name) for name in metrics} | more(trial)
 
 
 def _row(record: Row, policy: AnyPolicy, constraints: int) -> Row:

@@ -25,8 +25,8 @@ from ..domains.cells import option_place, option_texts
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Choice, Int, Parameter
 from ..policy.engines import Decision
-from ..storage.trial import Plays, Trial
-from .answers import Told
+from ..storage.trial import Trial
+from .answers import Told, check_observation
 from .axes import space_of
 from .direction import Goal
 from .inputs import Inputs
@@ -35,6 +35,7 @@ from .replica import Replica
 from .transaction import Transaction
 
 NUMBER, ASKED, PROPENSITY, STD = "number", "asked_at", "propensity", "std"
+METRICS = "metrics."
 ARMS = ("arm", "action", "arm_name")
 ROUNDED = 1e-6  # Share of a range, or of an answer, that a spreadsheet may round away.
 AS_NEW = "Without the column `number` all rows are added as new trials."
@@ -49,9 +50,7 @@ class Imported(NamedTuple):
         decision: the point, or None if only a number says of which trial the row is.
         context: `(c,)`, or None.
         reward: reward (loss), or the average of several plays.
-        plays: number and scatter of several plays, or None.
-        constraints: constraint values `(m,)`, or None.
-        std: standard deviation of the noise of the reward, or None.
+        told: the answer of which `reward` is part.
         propensity: probability with which the point was chosen, or None.
         number: of a trial of the study that was exported, or None.
         asked_at: time of that trial, Unix seconds, or None.
@@ -61,9 +60,7 @@ class Imported(NamedTuple):
     decision: Decision | None
     context: Array | None
     reward: float
-    plays: Plays | None
-    constraints: Array | None
-    std: float | None
+    told: Told
     propensity: float | None
     number: int | None
     asked_at: float | None
@@ -101,12 +98,14 @@ class Imported(NamedTuple):
 
     def repeats(self, known: Trial) -> bool:
         """Returns whether a trial has this answer already, but for the digits that a spreadsheet rounds away."""
+        told, metrics = self.told, known.metrics
         return (
             known.reward is not None
             and _close(self.reward, known.reward)
-            and (self.std is None or _close(self.std, known.std))
-            and (self.constraints is None or _close(self.constraints, known.constraints))
-            and (self.plays is None or self.plays.times == known.times)
+            and (told.std is None or _close(told.std, known.std))
+            and (told.constraints is None or _close(told.constraints, known.constraints))
+            and (told.plays is None or told.plays.times == known.times)
+            and all(_close(value, metrics.get(name)) for name, value in told.measured)
         )
 
 
@@ -126,12 +125,10 @@ def _taken(calls: Transaction, row: Imported) -> Trial:
     known = row.trial(calls.trials)
     if known is None:
         decision: Any = row.decision  # `trial` has refused rows without one.
-        return calls.add(
-            decision, row.context, row.reward, row.constraints, row.plays, row.std, propensity=row.propensity
-        )
+        return calls.add(decision, row.context, row.told, row.reward, row.propensity)
     if row.repeats(known):
         return known
-    return calls.tell(Told(known, row.reward, row.constraints, row.plays, row.std))
+    return calls.tell(row.told._replace(trial=known))
 
 
 def _at(error: NoRegretError, row: int, called: str) -> NoRegretError:
@@ -202,6 +199,7 @@ class Reader:
                 "recorded. Give a column `reward`, which is minus the loss, or make the study with goal 'minimize'."
             )
         self._limits = self._numbered("constraints")
+        self._metrics = [name for name in table.columns if name.startswith(METRICS)]
         self._by_number = False  # Whether only numbers say of which trials the rows are.
         self._where = self._reader_of_points()
 
@@ -211,7 +209,7 @@ class Reader:
 
     def warn_unread(self) -> None:
         """Warns of columns that mean nothing to the study."""
-        known = {column for column in self._columns.values() if column} | {self.reward, *self._limits}
+        known = {column for column in self._columns.values() if column} | {self.reward, *self._limits, *self._metrics}
         unread = [
             name for name in self._table.columns
             if name not in known and name.casefold() not in OF_TRIALS and not name.startswith(PREFIXES)
@@ -224,16 +222,17 @@ class Reader:
 
     def _row(self, i: int) -> Imported:
         try:
-            reward, plays = self._inputs.rewards(self._told(i))
-            g, std = self._constraints(i), self._number(STD, i)
+            metrics = {name.removeprefix(METRICS): self._table.number(name, i) for name in self._metrics}
+            told, reward = check_observation(
+                self._inputs, self._told(i), self._constraints(i), self._number(STD, i),
+                {name: value for name, value in metrics.items() if value is not None},
+            )  # fmt: skip
             where = self._where(i)
             p = self._number(PROPENSITY, i)
             return Imported(
-                i + 1, None if where is None else where._replace(repeats=1 if plays is None else plays.times),
+                i + 1, where,
                 None if self._by_number else self._inputs.context(self._at("context", self._context, i)),
-                reward, plays, None if g is None else self._inputs.constraints(g),
-                None if std is None else self._inputs.std(std),
-                None if p is None else number(PROPENSITY, p, low=0.0, open_low=True, high=1.0),
+                reward, told, None if p is None else number(PROPENSITY, p, low=0.0, open_low=True, high=1.0),
                 self._whole(NUMBER, i), self._number(ASKED, i),
             )  # fmt: skip
         except InvalidInput as error:

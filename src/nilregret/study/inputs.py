@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array, finite_array, frozen, many, number, outcome, shown
+from .._utils.checks import LARGEST_REWARD, LONGEST_NAME, Array, finite_array, frozen, many, number, outcome, shown
 from .._utils.errors import InvalidInput
 from ..domains.coordinates import one_row
 from ..domains.domain import Arms, Space
 from ..policy.answer_noise import refuse_std
 from ..policy.engines import Decision
 from ..policy.policy import Policy
+from ..storage.trial import MOST_METRICS, Measured, is_metric_name
 from .direction import AnyPolicy, Goal, reward_check
 from .play_rewards import PlayRewards, is_several, refuse_several_rewards, sum_up
 
@@ -71,6 +73,27 @@ class Inputs:
         std = number("std", value, low=0.0, high=LARGEST_REWARD, why=STD)
         refuse_std(self.policy)
         return std
+
+    def metrics(self, values: Any) -> Measured:
+        """Returns metrics as they are recorded: (name, value) of each, in the order given.
+
+        Raises:
+            InvalidInput: they are no dict of names and finite numbers, or too many.
+        """
+        if not isinstance(values, Mapping) or len(values) > MOST_METRICS:
+            raise InvalidInput(
+                f"`metrics` is {shown(values)}: it must be a dict of at most {MOST_METRICS} numbers by name."
+            )
+        for name in values:
+            if not is_metric_name(name):
+                raise InvalidInput(
+                    f"`metrics` has the name {shown(name)}: it must be one line of at most {LONGEST_NAME} characters."
+                )
+        return tuple(
+            (str(name), outcome("metrics", value, low=-LARGEST_REWARD, high=LARGEST_REWARD,
+                                        why=f"It is of {shown(name)}: leave out what was not measured."))
+            for name, value in values.items()
+        )  # fmt: skip
 
     def constraints(self, values: Any) -> Array:
         """Returns constraint values, `(m,)`, read-only."""

@@ -22,7 +22,7 @@ from ..slots.memory import Restart
 from ..slots.objective import SATURATED
 from ..storage.trial import Trial
 from . import importing
-from .answers import check_answer, parse_answers, reason_of
+from .answers import check_answer, check_observation, parse_answers, reason_of
 from .arms import Arm
 from .audit import Auditor
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
@@ -315,6 +315,7 @@ class Study(Queries[D]):
         *,
         constraints: npt.ArrayLike | None = None,
         std: float | None = None,
+        metrics: Mapping[str, float] | None = None,
         revise: bool = False,
     ) -> Trial[D]:
         """Records the reward of a trial and returns the trial with it.
@@ -334,6 +335,8 @@ class Study(Queries[D]):
             std: standard deviation of the noise of this reward, reward units, where it is known: the standard error of
                 a mean over folds, an error bar. Of several plays, that of each. It takes the place of the policy's
                 noise, given or fitted. 0 says that the reward is exact. None says nothing.
+            metrics: further numbers to keep with the reward, by name, such as {"accuracy": 0.93, "epochs": 12}. At most
+                100. They are in `trial.metrics` and in every table. Decisions do not depend on them.
             revise: if True, a different answer corrects the one on record. The study goes on as if the correction had
                 been told first. `trial.corrected` keeps the earlier answer.
 
@@ -351,7 +354,7 @@ class Study(Queries[D]):
         >>> study.tell(trial.number, 0.7).reward  # the same answer again changes nothing
         0.7
         """
-        told = check_answer(self.inputs, trial, reward, constraints, std)
+        told = check_answer(self.inputs, trial, reward, constraints, std, metrics)
         answered = self._write(self._calls.tell, told, revise)
         self._after_tell()
         return answered
@@ -360,8 +363,8 @@ class Study(Queries[D]):
         """Records several answers in one transaction, all or none, and returns the trials with them.
 
         Args:
-            answers: each (trial, reward) or (trial, reward, constraints), or a dict of these names and "std" (see
-                `tell`). At most 10,000.
+            answers: each (trial, reward) or (trial, reward, constraints), or a dict of these names, "std" and
+                "metrics" (see `tell`). At most 10,000.
             revise: see `tell`.
 
         >>> import nilregret as nr
@@ -424,6 +427,7 @@ class Study(Queries[D]):
         context: npt.ArrayLike | Mapping[str, Any] | None = None,
         constraints: npt.ArrayLike | None = None,
         std: float | None = None,
+        metrics: Mapping[str, float] | None = None,
     ) -> Trial[D]:
         """Records the reward of a point that was not asked for, and returns the new trial.
 
@@ -434,6 +438,7 @@ class Study(Queries[D]):
             context: of the trial, if the policy has contexts.
             constraints: see `tell`.
             std: see `tell`.
+            metrics: see `tell`.
 
         >>> import nilregret as nr
         >>> arms = nr.Arms.grid(0, 10, 11)
@@ -443,13 +448,10 @@ class Study(Queries[D]):
         >>> len(study.trials)
         1
         """
-        noise = None if std is None else self.inputs.std(std)
-        (value, plays), seen = self.inputs.rewards(reward), self.inputs.context(context)
-        g = None if constraints is None else self.inputs.constraints(constraints)
-        decision = self.replica.checked(lambda: self.inputs.point(point_or_parameters))._replace(
-            repeats=1 if plays is None else plays.times
-        )
-        added = self._write(self._calls.add, decision, seen, value, g, plays, noise)
+        answer = check_observation(self.inputs, reward, constraints, std, metrics)
+        seen = self.inputs.context(context)
+        decision = self.replica.checked(lambda: self.inputs.point(point_or_parameters))
+        added = self._write(self._calls.add, decision, seen, *answer)
         self._after_tell()
         return added
 
@@ -463,7 +465,7 @@ class Study(Queries[D]):
             table: path of a CSV, JSON lines, JSON, Parquet or Arrow file, such as one that `export` wrote. Or a data
                 frame, a mapping of columns, or a list of dicts. Columns: the parameters (or `parameters.NAME`,
                 `point.0`, ..., or `arm` or `action`) and `reward` (or `value`, or `loss` if the goal is to minimise).
-                There may be `std`, `propensity`, `context.NAME`, `constraints.0`, ...
+                There may be `std`, `propensity`, `context.NAME`, `constraints.0`, `metrics.NAME`, ...
 
         Raises:
             InvalidInput: the table cannot be read, a row cannot be used, or no row has a reward.

@@ -20,8 +20,8 @@ from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.state import State
 from ..storage.arms import ArmChange, ArmChangeKind, ChangedArm
-from ..storage.record import describe_answer
-from ..storage.trial import Plays, Trial
+from ..storage.record import answer_of, describe_answer
+from ..storage.trial import Measured, Plays, Trial
 from .answers import Told
 from .arms import Arm
 from .axes import settings_at, space_of
@@ -149,17 +149,19 @@ class Transaction:
         return trial
 
     def add(
-        self, decision: Decision, context: Array | None, reward: float, constraints: Array | None,
-        plays: Plays | None = None, std: float | None = None, propensity: float | None = None,
-    ) -> Trial:  # fmt: skip
-        """Records a point that was not asked for, with its reward (see `Study.add`)."""
-        order = self.order + 1
+        self, decision: Decision, context: Array | None, told: Told, reward: float, propensity: float | None = None
+    ) -> Trial:
+        """Records a point that was not asked for, with its answer and the reward in it (see `Study.add`)."""
+        order, plays = self.order + 1, told.plays
+        decision = decision._replace(repeats=1 if plays is None else plays.times)
         trial = self._trial(decision, context, order=order, now=self.now)
         if propensity is not None:  # Of a decision that was made elsewhere.
             trial = trial._replace(propensity=propensity)
-        at = trial.asked_at
-        added = trial.answered(reward=reward, constraints=constraints, order=order, time=at, plays=plays, std=std)
-        return self._replica.put(added, "told")
+        answered = trial.answered(
+            reward=reward, constraints=told.constraints, order=order, time=trial.asked_at, plays=plays, std=told.std,
+            measured=told.measured,
+        )  # fmt: skip
+        return self._replica.put(answered, "told")
 
     def tell(self, told: Told, revise: bool = False) -> Trial:
         """Records a reward, constraint values, or both (see `Study.tell`)."""
@@ -173,10 +175,10 @@ class Transaction:
             return known
         if not revise:
             record.require_open(
-                told.trial, describe_answer(told.reward, told.constraints, std=told.std)
+                told.trial, describe_answer(told.reward, told.constraints, None, told.std, told.measured)
             )  # This raises an error.
         check_plays(known, told.plays)
-        return self._correct(known, told.reward, told.constraints, None, told.plays, told.std)
+        return self._correct(known, told.reward, told.constraints, None, told.plays, told.std, told.measured)
 
     def tell_all(self, answers: Sequence[Told], *, revise: bool) -> list[Trial]:
         """Records several answers, in this order (see `Study.tell_many`)."""
@@ -201,8 +203,7 @@ class Transaction:
             return known
         if not known.open:
             raise TrialError(
-                f"Trial {known.number} cannot be abandoned: its answer is there "
-                f"({describe_answer(known.reward, known.constraints, known.reason, known.std)}).",
+                f"Trial {known.number} cannot be abandoned: its answer is there ({answer_of(known)}).",
                 advice="A wrong answer is corrected by `tell(..., revise=True)` or `fail(..., revise=True)`.",
                 topic="answered",
             )
@@ -244,7 +245,7 @@ class Transaction:
         return tuple.__new__(Trial, (
             len(self._replica.record), point, arm, settings, order, now, context, explored, "pending",
             None, None, None, None, None, named, None, None, None, (), repeats, None, fits, None,
-            None,
+            None, (),
         ))  # fmt: skip
 
     def _tell_first(self, known: Trial, told: Told, reward: float) -> Trial:
@@ -257,9 +258,10 @@ class Transaction:
             g = None
         replica = self._replica
         order, now = replica.record.order + 1, replica.now()
-        return replica.put(
-            known.answered(reward=reward, constraints=g, order=order, time=now, plays=plays, std=told.std), "told"
+        answered = known.answered(
+            reward=reward, constraints=g, order=order, time=now, plays=plays, std=told.std, measured=told.measured
         )
+        return replica.put(answered, "told")
 
     def _tell_constraints(self, known: Trial, told: Told, *, revise: bool) -> Trial:
         """Records constraint values without a reward."""
@@ -283,15 +285,25 @@ class Transaction:
 
     def _correct(
         self, known: Trial, reward: float | None, constraints: Array | None, reason: str | None,
-        plays: Plays | None = None, std: float | None = None,
+        plays: Plays | None = None, std: float | None = None, measured: Measured = (),
     ) -> Trial:  # fmt: skip
-        """Records another answer. Without new constraint values, those on record stay."""
+        """Records another answer. Without new constraint values and metrics, those on record stay."""
+        measured = measured or (() if reward is None else known.measured)
         g = known.constraints if constraints is None else constraints
         if reward is None and known.constraints_order is None:
             g = None  # They came with the reward that is taken back.
         order, now = self.order + 1, self.now
         return self._replica.put(
-            known.as_revised(reward=reward, reason=reason, constraints=g, order=order, time=now, plays=plays, std=std),
+            known.as_revised(
+                reward=reward,
+                reason=reason,
+                constraints=g,
+                order=order,
+                time=now,
+                plays=plays,
+                std=std,
+                measured=measured,
+            ),
             "corrected",
         )
 
@@ -380,4 +392,5 @@ def _is_same(known: Trial, told: Told) -> bool:
     """Returns whether an answered trial has exactly this answer."""
     g = told.constraints
     same = g is None or (known.constraints is not None and np.array_equal(g, known.constraints))
+    same = same and (not told.measured or dict(known.measured) == dict(told.measured))
     return (known.reward, known.plays, known.std) == (told.reward, told.plays, told.std) and same

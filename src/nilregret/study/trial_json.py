@@ -32,6 +32,7 @@ def trial_json(trial: Trial) -> Json:
         "told_at": trial.told_at,
     }
     record |= {name: value for name in ("propensity", "std") if (value := getattr(trial, name)) is not None}
+    record |= {"metrics": trial.metrics} if trial.measured else {}
     if trial.repeats > 1:
         told = trial.reward is not None
         record |= {
@@ -56,6 +57,7 @@ def with_history(trial: Trial) -> Json:
         "corrected": [
             {"reward": before.reward, "reason": before.reason, "told_at": before.time}
             | ({} if before.std is None else {"std": before.std})
+            | ({"metrics": dict(before.measured)} if before.measured else {})
             | ({} if before.plays is None else before.plays._asdict())
             for before in trial.corrected
         ],

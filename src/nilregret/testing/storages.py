@@ -109,12 +109,13 @@ def _check_runs(storage: Any) -> None:
     for _ in range(12):
         trial = study.ask()
         study.tell(trial, [1 / 3 + 0.1 * i * (-1) ** i for i in range(trial.repeats)], std=1 / 7)
-    study.tell(trial, [0.1] * max(trial.repeats - 1, 1), std=0.0, revise=True)
+    study.tell(trial, [0.1] * max(trial.repeats - 1, 1), std=0.0, metrics={"error": 1 / 7, "epochs": 3}, revise=True)
+    study.tell(trial, [0.2] * max(trial.repeats - 1, 1), metrics={"epochs": 4}, revise=True)
     study.ask()
     promise(
         _keys(Study.open(storage=storage, name="runs").trials) == _keys(study.trials),
         "Trials that are to be played several times do not come out of the storage as they went in: `repeats`, "
-        "`propensity`, and `plays` and `std` of answers and of those that were corrected.",
+        "`propensity`, and `plays`, `std` and metrics of answers and of those that were corrected.",
     )
 
 

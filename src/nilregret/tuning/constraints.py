@@ -11,7 +11,7 @@ from typing import Any, final
 
 from .._utils.checks import integer, many, shown
 from .._utils.errors import InvalidInput, printable
-from .outcome import Malformed, Outcome, one_number, reward_in, std_in
+from .outcome import Malformed, Outcome, metrics_in, one_number, reward_in, std_in
 
 TEXT = re.compile(r"\s*(?P<entry>.+?)\s*(?P<sign><=|>=)\s*(?P<bound>[-+]?[\d._]+(?:[eE][-+]?\d+)?)\s*")
 HOW = "Write it as 'latency <= 50': an entry of the objective's answer, <= or >=, and a number in the entry's units."
@@ -75,26 +75,30 @@ class ConstraintReader:
     def read(self, answer: object, call: Callable[[Callable[..., Any]], object]) -> Outcome:
         """Returns the reward, the constraint values and the noise in an answer.
 
-        An entry "std" is the standard deviation of the noise of the reward, unless a rule limits it.
+        An entry "std" is the standard deviation of the noise of the reward, unless a rule limits it. Further entries
+        are metrics, and so are those with a limit, as they were returned.
 
         Args:
             answer: the answer of the objective.
             call: calls a function with the arguments of the objective.
         """
-        if not self.count:
-            return Outcome(reward_in(answer), std=std_in(answer))
-        if self.each:
-            value = reward_in(answer)
-            found = [
+        limited = {each.entry for each in self.each if isinstance(each, Rule)}
+        told = self.count > 0 and not self.each
+        reward, values = _split(answer) if told else (answer, None)
+        value = reward_in(reward)
+        if told:
+            found = _values(values, self.count)
+        else:
+            found = tuple(
                 each.value(answer)
                 if isinstance(each, Rule)
                 else one_number(call(each), f"the answer of the constraint {_name(each)}")
                 for each in self.each
-            ]
-            limited = {each.entry for each in self.each if isinstance(each, Rule)}
-            return Outcome(value, constraints=tuple(found), std=None if "std" in limited else std_in(answer, limited))
-        reward, values = _split(answer)
-        return Outcome(reward_in(reward), constraints=_values(values, self.count), std=std_in(reward))
+            )
+        std = None if "std" in limited else std_in(reward, limited)
+        read = ({"reward", "constraints"} if told else {"reward"}) | ({"std"} - limited)
+        metrics, left_out = metrics_in(reward, read)
+        return Outcome(value, constraints=found or None, std=std, metrics=metrics, left_out=left_out)
 
 
 UNLIMITED = ConstraintReader()

@@ -16,7 +16,8 @@ from queue import SimpleQueue
 from typing import Any, final
 from uuid import uuid4
 
-from .._utils.errors import InvalidInput, NoRegretError, StorageError, TrialError, exception_text
+from .._utils.checks import counted
+from .._utils.errors import InvalidInput, NoRegretError, StorageError, TrialError, exception_text, warn
 from .._utils.executors import HOPELESS
 from ..storage.record import Trial
 from ..study.study import Study
@@ -24,6 +25,10 @@ from .outcome import Outcome
 from .time_limit import Task
 
 CANCELLED = "its evaluation was cancelled"
+LEFT_OUT = (
+    "trials do not keep: metrics are finite numbers, at most 100, under names of one line. The rewards are recorded. "
+    "Leave out what was not measured, and save text, lists and models elsewhere."
+)
 STOPPED = "its worker was asked to end"
 RETRIES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # Seconds before an answer is told again that the storage did not take.
 
@@ -91,6 +96,7 @@ class Loop:
         self._has_value = any(trial.state == "observed" for trial in known)
         self._valued = 0  # Values in this run.
         self._failed = 0  # Failures in this run before any value.
+        self._left_out: set[str] = set()  # Entries of answers that a warning has named.
         self._cancelled = 0  # Cancellations since the last answer.
         self._token = uuid4().hex  # It identifies this run.
         self._asked: dict[int, Trial] = {}
@@ -176,6 +182,7 @@ class Loop:
                 raise
             self._lease.say(f"trial {trial.number}: {error}")  # Another process answered first, and that holds.
             return None
+        self._warn(outcome)
         self._valued += outcome.value is not None
         self._has_value = self._has_value or self._valued > 0
         self._failed += outcome.value is None
@@ -183,6 +190,13 @@ class Loop:
         if not self._has_value and self._failed >= HOPELESS and self._lease is None:
             raise NoRegretError(nothing_works(self._failed, trial)) from outcome.error
         return reason
+
+    def _warn(self, outcome: Outcome) -> None:
+        """Warns once of each entry of an answer that no trial can keep."""
+        new = [name for name in outcome.left_out if name not in self._left_out]
+        if new:
+            self._left_out.update(new)
+            warn(f"Answers have {counted(len(new), 'entry')} {', '.join(new)}, which {LEFT_OUT}")
 
     def _tell(self, trial: Trial, outcome: Outcome) -> Trial:
         """Tells the study the outcome. A worker with a lease retries while the storage is away."""
@@ -211,7 +225,7 @@ class Loop:
 def _told(study: Study, trial: Trial, outcome: Outcome) -> Trial:
     if outcome.value is None:
         return study.fail(trial, outcome.reason or "it gave no reason")
-    return study.tell(trial, outcome.value, constraints=outcome.constraints, std=outcome.std)
+    return study.tell(trial, outcome.value, constraints=outcome.constraints, std=outcome.std, metrics=outcome.metrics)
 
 
 def _evaluated(task: Task, at: Any, token: str) -> Outcome:  # noqa: ARG001 - Calls are told apart by the token.

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, only_entry, real, shown
 from .._utils.errors import SHOWN, exception_text
+from ..storage.trial import MOST_METRICS, is_metric_name
 
 ALIKE = 0.7  # The likeness of two names, from 0 to 1, above which one is taken for a slip of the other.
 
@@ -33,6 +34,8 @@ class Outcome(NamedTuple):
         error: the exception that the objective raised, if that happened in this process.
         constraints: constraint values `(m,)`, if there are constraints.
         std: standard deviation of the noise of the value, or None where it is unknown.
+        metrics: further numbers in the answer, by name.
+        left_out: names of further entries that are no finite numbers.
         malformed: whether `reason` is a mistake of form, which further evaluations would repeat.
     """
 
@@ -41,6 +44,8 @@ class Outcome(NamedTuple):
     error: BaseException | None = None
     constraints: tuple[float, ...] | None = None
     std: float | None = None
+    metrics: Mapping[str, float] | None = None
+    left_out: tuple[str, ...] = ()
     malformed: bool = False
 
 
@@ -77,6 +82,27 @@ def std_in(answer: object, limited: Collection[str] = ()) -> float | None:
     if std < 0.0:
         raise Unusable(f"its entry 'std' is {std:g}, and a standard deviation is at least 0")
     return std
+
+
+def metrics_in(answer: object, read: Collection[str]) -> tuple[dict[str, float] | None, tuple[str, ...]]:
+    """Returns the further numbers in an answer by name, and the names of further entries that are none.
+
+    Args:
+        answer: any object. Only a mapping has further entries.
+        read: names of the entries that were read already.
+    """
+    if not isinstance(answer, Mapping):
+        return None, ()
+    found, left_out = dict[str, float](), list[str]()
+    for name, entry in answer.items():
+        if name in read:
+            continue
+        value = real(float(entry) if isinstance(entry, bool | np.bool_) else entry)
+        if is_metric_name(name) and value is not None and abs(value) <= LARGEST_REWARD and len(found) < MOST_METRICS:
+            found[str(name)] = value
+        else:
+            left_out.append(shown(name))
+    return found or None, tuple(left_out)
 
 
 def _check_misspelt(answer: Mapping[Any, Any], limited: Collection[str]) -> None:

@@ -13,6 +13,7 @@ from .._utils.errors import MissingExtra, NoRegretError, TrialError
 from ..domains.typed import D
 from ..slots.objective import satisfying
 from ..storage.record import Trial
+from ..storage.trial import metric_names
 from ..study.best import Certainty, closest_of, is_noisy, told_best
 from ..study.direction import best_label
 from ..study.formatting import number
@@ -153,6 +154,7 @@ class Result(Generic[D]):
         - `parameters`: a dict, or None if the domain has no named parameters.
         - `point`: a list of d numbers, as the kernel sees the point.
         - `std`: standard deviation of the noise of the value, or None. Only if some is known.
+        - `metrics`: numbers that the objective returned beside the value, by name. Only if there are some.
         - `constraints`: a list of m numbers, or None. Only if there are constraints.
         - `feasible`: True, False, or None. Only if there are constraints.
         """
@@ -160,6 +162,8 @@ class Result(Generic[D]):
         rows = [_row(trial) for trial in trials]
         if any(trial.std is not None for trial in trials):
             rows = [row | {"std": trial.std} for row, trial in zip(rows, trials, strict=True)]
+        if any(trial.measured for trial in trials):
+            rows = [row | {"metrics": trial.metrics} for row, trial in zip(rows, trials, strict=True)]
         if not self._constrained:
             return rows
         for row, trial in zip(rows, trials, strict=True):
@@ -171,7 +175,7 @@ class Result(Generic[D]):
         """Returns the history as a table, with a row for each trial.
 
         There is a column "parameters.NAME" for each parameter. On domains without named parameters the columns are
-        "point.0", "point.1", ... Constraint values are in "constraints.0", ...
+        "point.0", "point.1", ... Constraint values are in "constraints.0", ..., and metrics in "metrics.NAME".
 
         >>> import nilregret as nr
         >>> result = nr.minimize(lambda x: (x - 2) ** 2, nr.Space(x=nr.Int(0, 4)), trials=5, progress=False)
@@ -185,13 +189,15 @@ class Result(Generic[D]):
                 "`to_pandas` needs pandas, which is not installed: pip install 'nilregret[export]'. "
                 "`result.history` has the same as a list of dicts."
             ) from error
-        rows = []
+        rows, named = [], metric_names(self.trials)
         for row in self.history:
             parameters, point = row.pop("parameters"), row.pop("point")
             prefix, entries = ("point", dict(enumerate(point))) if parameters is None else ("parameters", parameters)
             values = row.pop("constraints", None) or [None] * self.study.policy.constraint_count
             limits = {f"constraints.{j}": value for j, value in enumerate(values)}
-            rows.append(row | limits | {f"{prefix}.{name}": value for name, value in entries.items()})
+            found = row.pop("metrics", {})
+            metrics = {f"metrics.{name}": found.get(name) for name in named}
+            rows.append(row | limits | metrics | {f"{prefix}.{name}": value for name, value in entries.items()})
         return pd.DataFrame(rows)
 
     def plot(

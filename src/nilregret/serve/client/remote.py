@@ -168,20 +168,21 @@ class RemoteStudy:
 
     def tell(
         self, decision: m.Decision | str, reward: Told | None = None, *, constraints: npt.ArrayLike | None = None,
-        std: float | None = None, observed_at: float | None = None, revise: bool = False,
+        std: float | None = None, metrics: Mapping[str, float] | None = None, observed_at: float | None = None,
+        revise: bool = False,
     ) -> m.Answer:  # fmt: skip
         """Records the reward of a decision or of its id. `late` and `counted` of the answer say how it counts.
 
         `reward` is a number. If a decision is to be played several times (`decision.repeats`), it holds one number for
         each play, or it is `nr.study.Rewards` of these plays. `std` is the standard deviation of its noise, where it is
-        known. With `revise` it corrects an earlier reward.
+        known, and `metrics` are further numbers to keep with it. With `revise` it corrects an earlier reward.
 
         Raises:
             TrialError: the decision has a different reward, or there is no such decision.
         """
         body = m.RewardRequest(
             reward=None if reward is None else reward_of(reward), constraints=constraint_values(constraints),
-            std=std, observed_at=observed_at, revise=revise,
+            std=std, metrics=plain("metrics", metrics), observed_at=observed_at, revise=revise,
         )  # fmt: skip
         return self._session.send("PUT", f"{self._path_of(decision)}/reward", body, m.Answer)
 
@@ -212,8 +213,8 @@ class RemoteStudy:
 
     def add(
         self, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, *, context: Context = None,
-        constraints: npt.ArrayLike | None = None, std: float | None = None, compare: bool = False,
-        key: str | None = None,
+        constraints: npt.ArrayLike | None = None, std: float | None = None,
+        metrics: Mapping[str, float] | None = None, compare: bool = False, key: str | None = None,
     ) -> m.Observation:  # fmt: skip
         """Records an observation that no decision asked for, at parameters, a point `(d,)` or the number of an arm.
 
@@ -223,7 +224,7 @@ class RemoteStudy:
         place = "parameters" if isinstance(given, dict) else "arm" if isinstance(given, int) else "point"
         body = m.ObservationRequest(
             reward=reward_of(reward), context=context_of(context), constraints=constraint_values(constraints),
-            std=std, compare=compare, **{place: given},
+            std=std, metrics=plain("metrics", metrics), compare=compare, **{place: given},
         )  # fmt: skip
         return self._session.send("POST", f"{self.path}/observations", body, m.Observation, key_header(key))
 

@@ -15,7 +15,7 @@ import numpy as np
 from ...._utils.checks import Array
 from ....domains.domain import Arms, Domain
 from ....domains.parameters import Choice
-from ....storage.trial import Trial, TrialState
+from ....storage.trial import Trial, TrialState, metric_names
 from ....study.axes import space_of
 from ....study.study import Study
 from .pictures import short
@@ -112,12 +112,16 @@ def _layout(study: Study, trials: Sequence[Trial]) -> list[Column]:
     columns += told
     fixed = {column.key for column in (*columns, *answer)}
     for column in _of_domain(policy.domain, "point", lambda trial: trial.settings, lambda trial: trial.point):
-        clash = column.key in fixed or column.key.startswith(("context.", "constraints.", PARAMETERS))
+        clash = column.key in fixed or column.key.startswith(("context.", "constraints.", "metrics.", PARAMETERS))
         columns.append(column._replace(key=PARAMETERS + column.key) if clash else column)
     if policy.context is not None:
         under = _of_domain(policy.context, "", lambda trial: trial.context_settings, lambda trial: trial.context)
         columns += [column._replace(key="context." + column.key.lstrip(".")) for column in under]
     return [*columns, *answer]
+
+
+def _of_metric(name: str) -> Read:
+    return lambda trial: trial.metrics.get(name)
 
 
 def _told(study: Study, trials: Sequence[Trial]) -> list[Column]:
@@ -130,12 +134,13 @@ def _told(study: Study, trials: Sequence[Trial]) -> list[Column]:
 
 
 def _answer(study: Study, trials: Sequence[Trial]) -> list[Column]:
-    """Returns the columns of constraints, times and reasons."""
+    """Returns the columns of constraints, metrics, times and reasons."""
     widths = {len(trial.constraints) for trial in trials if trial.constraints is not None}
     columns = [
         Column(f"constraints.{j}", f"constraint {j + 1}", "number", _of_constraint(j))
         for j in range(max([study.policy.constraint_count, *widths]))
     ]
+    columns += [Column(f"metrics.{name}", name, "number", _of_metric(name)) for name in metric_names(trials)]
     columns.append(Column("asked_at", "asked", "time", lambda trial: trial.asked_at))
     columns.append(Column("told_at", "told", "time", lambda trial: trial.told_at))
     return [*columns, Column("reason", "reason", "text", reason_of)]

@@ -29,7 +29,8 @@ from .columns import STATES, Column, Columns, columns_of
 from .pictures import many, reward_text, short
 
 PER_PAGE = 50
-MOST_SHOWN = 6  # parameters (and constraints) that are shown unless others are chosen
+ANSWERED = ("constraints.", "metrics.")  # beginnings of columns
+MOST_SHOWN = 6  # parameters (and constraints with metrics) that are shown unless others are chosen
 MOST_FIELDS = 24  # columns with a filter on the page
 MOST_DIGITS = 10  # of the number of a page
 EXCESS = 400  # characters of a value that an address may have
@@ -209,14 +210,17 @@ def grid_view(study: Study, query: Query) -> dict[str, Any]:
 
 
 def _usual(columns: Columns, study: Study) -> list[str]:
-    """Returns the columns that are shown by default: the first parameters and constraints, and those that say most."""
+    """Returns the columns that are shown by default: the first parameters and constraints, and those that say most.
+
+    Metrics stand beside constraints.
+    """
     fixed = {"number", "state", "arm", "reward", "std", "told_at"}
     others = {*fixed, "asked_at", "reason"}
-    inputs = [key for key in columns.layout if key not in others and "constraints." not in key]
+    inputs = [key for key in columns.layout if key not in others and not key.startswith(ANSWERED)]
     fixed |= {"asked_at"} if len(inputs) < MOST_SHOWN else set()  # beside many parameters the first to be left out
     coordinates = isinstance(columns.layout.get("arm"), Column) and any(key.startswith("point.") for key in inputs)
     most = 2 if coordinates and study.replica.roster.names else MOST_SHOWN
-    limits = [key for key in columns.layout if key.startswith("constraints.")][: MOST_SHOWN // 2]
+    limits = [key for key in columns.layout if key.startswith(ANSWERED)][: MOST_SHOWN // 2]
     reasons = ["reason"] if (columns.array("reason") != "").any() else []
     return [key for key in columns.layout if key in {*fixed, *inputs[:most], *limits, *reasons}]
 

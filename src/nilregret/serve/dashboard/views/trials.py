@@ -33,6 +33,7 @@ def trial_record(study: Study, number: int) -> dict[str, Any] | None:
         "number": trial.number, "state": trial.state, "where": where(trial), "context": short_context(trial),
         "reward": reward_text(trial), "reason": record["reason"] or "",
         "constraints": "" if limits is None else ", ".join(short(value) for value in limits),
+        "metrics": [(name, short(value)) for name, value in trial.measured],
         "violates": trial.feasible is False and not on_average(study.policy), "asked_at": trial.asked_at,
         "told_at": trial.told_at, "marks": marks(trial),
         "asked": trial.as_corrected().told_order != trial.asked_order,
