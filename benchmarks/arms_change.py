@@ -8,7 +8,8 @@ banner is added and another is retired, at random. Regret is the rate of the bes
 shown. The study has `nr.auto(arms, reward="bernoulli")`, once changed in place by `add_arms` and `retire_arm`, and once
 made afresh at each change. "own posterior each" is Thompson sampling with a Beta(1, 1) posterior of each banner, which
 knows no features. CPU is `process_time` of decisions, answers and changes together, of the last tenth over the first.
-The last lines are of one change of a study of 50,000 trials.
+The lines after it are of one change of a study of 50,000 trials. The last ones are of 4 banners under contexts of 36
+columns, with prompt answers and where silence means no: three banners are added, one after the other.
 """
 
 from __future__ import annotations
@@ -151,11 +152,50 @@ def cost_of_a_change(trials: int) -> None:
         )
 
 
+def cost_under_contexts(answers: str, places: list[int]) -> None:
+    """Prints what an added arm and the next decision take under contexts, over a decision with its answer."""
+    countries, rng = nr.Choice(*range(30)), np.random.default_rng(0)
+    context = nr.Space(
+        device=nr.Choice("a", "b", "c"), country=countries, hour=nr.Float(0, 24), returning=nr.Choice(True, False)
+    )
+    policy = nr.auto(nr.Arms(range(4)), context=context, reward="bernoulli", answers=answers)
+    study = nr.Study(policy, seed=0)
+    study.quiet = True
+
+    def decide() -> nr.Trial:
+        return study.ask(
+            {"device": str(rng.choice(list("abc"))), "country": int(rng.integers(30)), "hour": 24.0 * rng.random(),
+             "returning": bool(rng.integers(2))}
+        )  # fmt: skip
+
+    def pair() -> float:
+        begin = time.process_time()
+        trial, clicked = decide(), float(rng.random() < 0.1)
+        if clicked or answers == "prompt":
+            study.tell(trial, clicked)
+        return time.process_time() - begin
+
+    for place in places:
+        before, taken = median([pair() for _ in range(place - len(study.trials))][-200:]), []
+        for _ in range(3):
+            begin = time.process_time()
+            study.add_arms([[float(len(study.arms))]])
+            decide()
+            taken.append((time.process_time() - begin) / before)
+        shown = ", ".join(f"{each:.1f}" for each in taken)
+        print(
+            f"contexts, {answers}, {place:,} trials: an arm added and the next decision take {shown} pairs", flush=True
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=20_000)
     parser.add_argument("--trials", type=int, default=50_000)
+    parser.add_argument(
+        "--contexts", type=int, nargs="*", default=[500, 2000, 4000], help="trials before arms are added"
+    )
     args = parser.parse_args()
     found = {kind: [played(kind, seed, args.rounds) for seed in range(args.seeds)] for kind in PLAYERS}
     ours = np.array([regret for regret, _ in found["in place"]])
@@ -168,6 +208,8 @@ def main() -> None:
         )
     if args.trials:
         cost_of_a_change(args.trials)
+    for answers in ("prompt", "silent no") if args.contexts else ():
+        cost_under_contexts(answers, args.contexts)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import pytest
 
 import nilregret as nr
 from nilregret.evaluation.studies import log_of_study
+from nilregret.gp.context_bank import ContextPosterior, numbers_held
+from nilregret.gp.linear_model import Candidate
 from nilregret.kernels import Empirical
 from nilregret.serve.client import Client as Remote
 from nilregret.serve.testing import Serving
@@ -18,7 +20,7 @@ from nilregret.slots.scores import RandomisedBound
 from nilregret.storage import MemoryStorage
 from nilregret.study.transaction import Failed
 
-from .marks import nightly
+from .marks import nightly, thinned
 from .service import Client, plain
 from .test_operate import data, run
 
@@ -238,6 +240,70 @@ def test_nothing_left_to_play_is_an_error_that_says_so():
         study.ask(among=[1, 2])
     assert len(study.trials) == 0
     assert study.ask().arm == 3
+
+
+UNDER_CONTEXTS = {
+    "numbers": {},
+    "clicks": {"reward": "bernoulli"},
+    "silent no": {"reward": "bernoulli", "answers": "silent no"},
+    "drifting": {"world": "drifting"},
+    "budget": {"constraints": nr.OnAverage(count=1)},
+}
+
+
+def live(study, rounds):
+    """Decisions under contexts, of which every fourth waits, or is not answered if silence means no."""
+    for number in range(len(study.trials), len(study.trials) + rounds):
+        trial = study.ask([0.5 + 0.5 * math.sin(number), (0.37 * number) % 1.0])
+        limits = {"constraints": [0.2 * trial.arm - 0.5]} if study.policy.constraint_count else {}
+        if number % 4:
+            study.tell(trial, float(math.sin(5.0 * trial.point[0] + number) > 0.2), **limits)
+
+
+def sees(state):
+    """What a state says of all arms, to the bit."""
+    found = state.envelope(context=np.array([0.3, 0.8]))
+    return found.mean, found.std
+
+
+@pytest.mark.parametrize("goal", thinned(["maximize", "minimize"], "minimize"))
+@pytest.mark.parametrize("kind", thinned(UNDER_CONTEXTS, "clicks"))
+def test_under_contexts_a_new_arm_replays_nothing_and_all_is_as_after_a_replay(kind, goal, tmp_path, monkeypatch):
+    policy = nr.auto(ARMS, context=nr.Box([0.0, 0.0], [1.0, 1.0]), **UNDER_CONTEXTS[kind])
+    url = f"sqlite:///{tmp_path}/a.db"
+    study = nr.Study(policy, seed=2, goal=goal, storage=url)
+    other = nr.Study.open(storage=url)
+    with monkeypatch.context() as patch:
+        patch.setattr(study.replica, "_replayed", None)
+        patch.setattr(other.replica, "_replayed", None)
+        for rounds in (0, 5, 45, 3, 20):  # before any, in each size of the models, and while these are made
+            live(study, rounds)
+            study.add_arms(NEW[:1] + 0.1 * rounds)
+            other.predict(context=[0.3, 0.8])
+        study.retire_arm(9)
+        live(other, 6)
+        study.restore_arm(9)
+        live(study, 6)
+        assert {trial.arm for trial in study.trials} - set(range(8))  # new arms are played
+    for replica in (study.replica, other.replica):
+        replica.current()
+        for found, expected in zip(sees(replica.state), sees(replica._replayed()), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    assert all(study.explain(trial).repeated for trial in study.trials[-6:])
+    copy = study.replica.state.copy()
+    before = sees(copy)
+    study.add_arms([[0.2, 0.2]])
+    live(study, 2)
+    np.testing.assert_array_equal(sees(copy), before)  # it has arms of its own
+
+
+def test_models_have_fewer_waves_once_arms_are_more_than_twice_as_many():
+    arms = nr.Arms(np.arange(30.0)[:, None])
+    posterior = ContextPosterior(K, arms, 2, (Candidate(),), regularization=1.0)
+    assert posterior.copy().add_arms(arms.with_more(np.arange(30.0, 60.0)[:, None]))
+    more = arms.with_more(np.arange(30.0, 61.0)[:, None])
+    assert not posterior.add_arms(more)
+    assert numbers_held((Candidate(),), more, 2) < 2.1 * numbers_held((Candidate(),), arms, 2)
 
 
 def test_a_log_says_which_arms_there_were():

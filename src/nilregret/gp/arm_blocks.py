@@ -55,15 +55,19 @@ class ArmBlocks(Copyable):
         regularization: lambda, reward units squared.
         rooted: whether roots of the covariances are kept, or the covariances themselves.
         keep: rho. Below 1 covariances are kept, and observations can only be added.
+        most: number of blocks for which room is reserved, so that `grow` moves nothing. It takes no memory before.
     """
 
     OWNED = ("_factors", "mean", "_changed", "_log_ratios")
 
-    def __init__(self, count: int, size: int, regularization: float, *, rooted: bool = True, keep: float = 1.0) -> None:
+    def __init__(
+        self, count: int, size: int, regularization: float, *, rooted: bool = True, keep: float = 1.0, most: int = 0
+    ) -> None:
         self.count, self.size, self.regularization = count, size, regularization
         self._rooted, self._keep = rooted and keep == 1.0, keep
         self._halved = not self._rooted and size >= HALVED
-        self._factors = np.zeros((count, size, size))  # W_k^T, or P_k, so that one product serves all blocks
+        self._room = np.zeros((max(count, most), size, size))  # `_factors` and what it may grow into, of one owner
+        self._factors = self._room[:count]  # W_k^T, or P_k, so that one product serves all blocks
         self._factors.reshape(count, -1)[:, :: size + 1] = 1.0
         self.mean = np.zeros((count, size))
         self._log_ratios = np.zeros(count)
@@ -74,6 +78,19 @@ class ArmBlocks(Copyable):
     def log_ratio(self) -> float:
         """Log det(I + Z Z^T / lambda) of all observations, without drift."""
         return float(self._log_ratios.sum())
+
+    def grow(self, more: int) -> None:
+        """Adds blocks that know nothing, as if they had been there from the start. O(more p^2) if there is room."""
+        before, self.count = self.count, self.count + more
+        if self._factors.base is not self._room or self.count > len(self._room):  # A copy has an array of its own.
+            self._room = np.zeros((2 * self.count, self.size, self.size))
+            self._room[:before] = self._factors
+        self._factors = self._room[: self.count]
+        self._factors[before:].reshape(more, -1)[:, :: self.size + 1] = 1.0
+        self.mean = np.concatenate([self.mean, np.zeros((more, self.size))])
+        self._log_ratios, self._changed = (
+            np.concatenate([each, np.zeros(more)]) for each in (self._log_ratios, self._changed)
+        )
 
     # -- predictions ---------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ import numpy as np
 from .._utils.blas import with_one_thread
 from .._utils.checks import Array, IndexArray
 from .._utils.copying import independent
+from ..domains.domain import Arms
 from .arms import ArmIndices, ArmPosterior
 from .at_points import AtPoints, Gradients
 from .binomial_counts import RatePosterior
@@ -332,6 +333,10 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
     def drop(self, cell: Any, value: float | None) -> None:
         """Removes a trial."""
         super().drop(cell, value)
+
+    def add_arms(self, arms: Arms) -> bool:
+        """Takes over more arms, if linear models of arms hold the belief (see `ContextPosterior.add_arms`)."""
+        return bool(cast(Any, self.observed).add_arms(arms))
 
     def predict(self, cells: Any = None) -> tuple[Array, Array]:
         """Returns mean and standard deviation of f at rows `(n, d)`."""

@@ -41,6 +41,7 @@ APART = 2  # observations between two models of full size
 LEAST = 1e-3  # weight below which a model has no say in predictions
 NUMBERS = 7e5  # of the covariances of one model, which bound the number of waves
 FEWEST_WAVES, MOST_WAVES = 16, 128
+ROOM = 4  # times as many arms have room reserved, which takes address space and no memory
 
 
 def waves_of(columns: int, count: int) -> int:
@@ -55,19 +56,26 @@ def without_unit(targets: Array) -> int:
     return equal + 1 if equal > 1 else 0
 
 
-def numbers_held(candidates: tuple[Candidate, ...], arms: int, columns: int, of_arms: int) -> int:
+def sized_by(arms: Arms) -> int:
+    """Returns the number of arms that sets the number of waves: the first arms, doubled where more than twice came."""
+    count = len(arms.founding)
+    while len(arms) > 2 * count:
+        count *= 2
+    return count
+
+
+def numbers_held(candidates: tuple[Candidate, ...], arms: Arms, columns: int) -> int:
     """Returns how many numbers the covariances of all models hold.
 
     Args:
         candidates: the models.
-        arms: number of arms.
+        arms: the arms.
         columns: number of columns of a context.
-        of_arms: number of columns of an arm.
     """
     held = 0
     for one in candidates:
-        own, count = (columns + of_arms, 1) if one.shared else (columns, arms)
-        held += count * (1 + own + (2 * waves_of(own, count) if one.waves else 0)) ** 2
+        own, count, by = (columns + arms.dimension, 1, 1) if one.shared else (columns, len(arms), sized_by(arms))
+        held += count * (1 + own + (2 * waves_of(own, by) if one.waves else 0)) ** 2
     return held
 
 
@@ -100,7 +108,9 @@ class ContextPosterior(Posterior):
         self._log_weights = np.full(len(candidates), -np.inf)  # of candidates with models
         self._models: dict[int, LinearModel] = {}  # by place among the candidates
         self._of_contexts: Standard | None = None
-        self._standard_arms = Standard(arms.points).to(arms.points)
+        self._sized_by, self._founding = sized_by(arms), len(arms.founding)
+        self._of_arms = Standard(arms.founding.points)
+        self._standard_arms = self._of_arms.to(arms.points)
 
     # -- observations --------------------------------------------------------------------------------------------
 
@@ -161,6 +171,21 @@ class ContextPosterior(Posterior):
         row = np.asarray(row, dtype=float)
         return row[: self._columns], int(self._arms.index(row[None, self._columns :])[0])
 
+    def add_arms(self, arms: Arms) -> bool:
+        """Takes over more arms, of which nothing is known, to the bit as if they had been there from the start.
+
+        Returns False, and changes nothing, if waves must be fewer for so many arms. The posterior is then made anew.
+        """
+        by = sized_by(arms)
+        if waves_of(self._columns, by) != waves_of(self._columns, self._sized_by):
+            return False
+        more, self._arms, self._sized_by = len(arms) - len(self._arms), arms, by
+        self._standard_arms = self._of_arms.to(arms.points)
+        for j, model in self._models.items():
+            if not self.candidates[j].shared:
+                model.blocks.grow(more)
+        return True
+
     # -- models --------------------------------------------------------------------------------------------------
 
     def _make_again(self) -> None:
@@ -195,8 +220,8 @@ class ContextPosterior(Posterior):
             if kinds[i] == kinds[j]:
                 return model.features
         standard = self._standardised(np.array([context for context, _, _ in self._early[:EARLY]]))
-        rows = paired(standard, self._standard_arms) if one.shared else standard
-        pairs = waves_of(rows.shape[1], 1 if one.shared else len(self._arms)) if one.waves else 0
+        rows = paired(standard, self._standard_arms[: self._founding]) if one.shared else standard
+        pairs = waves_of(rows.shape[1], 1 if one.shared else self._sized_by) if one.waves else 0
         pairs = min(pairs, FEWEST_WAVES) if self._is_early else pairs
         return Waves(rows, pairs, one.length, key=kinds.index(kinds[j]))
 
@@ -208,7 +233,8 @@ class ContextPosterior(Posterior):
         scaled = self._scaled(np.array([target for _, _, target in early]))
         features = self._features_of(j)
         Z = features(self._rows(one, contexts, arms))
-        model = LinearModel(one, 1 if one.shared else len(self._arms), features)
+        count, first, most = (1, 1, 1) if one.shared else (len(self._arms), self._founding, ROOM * self._sized_by)
+        model = LinearModel(one, count, features, founding=first, most=most)
         densities = model.learn_first(np.zeros_like(arms) if one.shared else arms, Z, scaled)
         self._log_weights[j] = float(densities[without_unit(scaled) :].sum()) - one.behind
         self._models[j] = model

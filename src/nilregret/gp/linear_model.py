@@ -57,13 +57,18 @@ class LinearModel(Copyable):
         candidate: the candidate.
         count: number of blocks.
         features: features of standardised rows.
+        founding: number of blocks at the start of the study, all by default.
+        most: number of blocks for which room is reserved.
     """
 
     OWNED = ("blocks",)
 
-    def __init__(self, candidate: Candidate, count: int, features: Waves) -> None:
+    def __init__(
+        self, candidate: Candidate, count: int, features: Waves, *, founding: int | None = None, most: int = 0
+    ) -> None:
         self.features, self._precision = features, candidate.precision
-        self.blocks = ArmBlocks(count, features.size, candidate.precision, rooted=False, keep=candidate.keep)
+        self.blocks = ArmBlocks(count, features.size, candidate.precision, rooted=False, keep=candidate.keep, most=most)
+        self._founding = count if founding is None else founding
         self._shape = self._rate = 1.0
         self._constant = 0.0  # prior mean of the weight of the constant
         self._learned = 0
@@ -138,7 +143,12 @@ class LinearModel(Copyable):
         return density
 
     def _pool(self) -> None:
-        """Estimates the prior mean of the constants."""
-        blocks = self.blocks
-        left = blocks.count + CONSTANTS - float(blocks.covariance(1).sum())
-        self._constant = float(blocks.mean_now()[:, 0].sum()) / left
+        """Estimates the prior mean of the constants.
+
+        Blocks that came later are added one by one. So those without observations make no difference to the bit.
+        """
+        first, covariance, mean = self._founding, self.blocks.covariance(1).ravel(), self.blocks.mean_now()[:, 0]
+        left, total = first + CONSTANTS - float(covariance[:first].sum()), float(mean[:first].sum())
+        for own, weight in zip(covariance[first:].tolist(), mean[first:].tolist(), strict=True):
+            left, total = left + (1.0 - own), total + weight
+        self._constant = total / left

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._utils.checks import Array, IndexArray
 from .._utils.copying import independent
+from ..domains.domain import Arms
 from ..gp import Belief
 from ..slots.pending import Answers
 from ..storage.record import Trial
@@ -36,6 +37,10 @@ class AnswersAlone(Answers):
         self._points: dict[bytes, Trial] = {}  # the earliest answered trial at each distinct row
         self._trials: list[Trial] = []  # these trials by number, whatever the order of the answers
         self.rows: Array = np.zeros((0, len(sides)))
+
+    def add_arms(self, arms: Arms) -> bool:
+        """Takes over more arms (see `State.add_arms`)."""
+        return bool(self._belief.add_arms(arms))  # type: ignore[attr-defined]  # at points
 
     def update(self, answers: Mapping[int, tuple[Trial, float]]) -> None:
         """Replaces the answers by these trials with their targets."""

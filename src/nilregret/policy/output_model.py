@@ -82,6 +82,12 @@ class OutputModel:
         value = float(trial.constraints[self._index - 1])
         return trial._replace(reward=value, state="observed", reason=None, std=None)
 
+    def add_arms(self, policy: Policy) -> bool:
+        """Takes over a policy on more arms (see `State.add_arms`)."""
+        self.policy, self._valid_for = policy, policy.valid_for
+        self._design = self._progress = None
+        return self.size is None and self.data.add_arms(policy)
+
     # -- learning ------------------------------------------------------------------------------------------------
 
     def learn_constraint(self, trials: list[Trial]) -> None:

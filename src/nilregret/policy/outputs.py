@@ -65,6 +65,12 @@ class Outputs:
         self._waiting: list[Trial] = []  # trials whose constraint values came in, or that failed, since the last update
         self.reward.update_kernel(NOW)
 
+    def add_arms(self, policy: Policy) -> bool:
+        """Takes over a policy on more arms (see `State.add_arms`)."""
+        self.policy, self.rule, self.engine.domain = policy, policy.constraints, policy.domain
+        each = [policy, *(policy.of_channel(j + 1) for j in range(len(self.constraints)))]
+        return all(output.add_arms(one) for output, one in zip(self.each, each, strict=True))
+
     # -- trials and values ---------------------------------------------------------------------------------------
 
     def record(self, trial: Trial) -> None:

@@ -68,6 +68,16 @@ class State:
         # Most policies learn an outcome and have nothing else to update, which makes their rounds quick.
         self._simple = self.reward.guess is None and not (policy.by_round or policy.refit or policy.constraints)
 
+    def add_arms(self, policy: Policy) -> bool:
+        """Takes over this policy on more arms, of which nothing is known, to the bit as a replay would, in O(1).
+
+        Returns False if something that was learned depends on all arms. A replay must then make the state anew.
+        """
+        if policy.models is None or policy.switching is not None or self.memory.detector is not None:
+            return False
+        self.policy = self.memory.policy = policy
+        return self.outputs.add_arms(policy)
+
     # -- plays without trials, of a policy that is `direct` ------------------------------------------------------
 
     def play(self, context: Array | None) -> Decision:

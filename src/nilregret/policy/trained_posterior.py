@@ -107,6 +107,11 @@ class TrainedPosterior:
             return []
         return [trial for trial in self.trials if trial.std is not None]
 
+    def add_arms(self, policy: Policy) -> bool:
+        """Takes over a policy with linear models on more arms (see `State.add_arms`)."""
+        self.policy = policy
+        return bool(self._belief.add_arms(policy.domain))  # type: ignore[attr-defined]  # at points
+
     def empty(self, *, apart: bool = False, bank: Bank | Ensemble | None = None) -> Belief[Any]:
         """Returns an empty belief under the kernel in use (see `Engine.fresh` and `Prior`)."""
         noise = noise_told(self.policy, self.ridge)

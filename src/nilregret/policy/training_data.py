@@ -63,6 +63,12 @@ class TrainingData:
 
     # -- the posterior -------------------------------------------------------------------------------------------
 
+    def add_arms(self, policy: Policy) -> bool:
+        """Takes over a policy on more arms (see `State.add_arms`)."""
+        self.policy = policy
+        alone = self._answers is None or self._answers.add_arms(policy.domain)
+        return self.posterior.add_arms(policy) and alone
+
     def rebuild_own(self, first: int) -> None:
         """Rebuilds the posterior under its own kernel, with the ridge of a memory that begins at round `first`."""
         policy = self.policy

@@ -2,7 +2,7 @@
 
 | event | effect |
 |---|---|
-| added | more arms with the next numbers. The posterior is made anew over all arms, from the whole record |
+| added | more arms with the next numbers, of which nothing is known. What was learned stays |
 | retired | no decision plays the arm. Its trials still teach, and its pending trials may be told |
 | restored | decisions may play the arm again |
 | described | another name, or other facts |

@@ -20,6 +20,7 @@ from .._utils.errors import InvalidInput
 from .._utils.forks import survives_forks
 from .._utils.garbage import no_collection
 from ..policy.fits import FitJob, LateFits
+from ..policy.policy import Policy
 from ..policy.state import State
 from ..storage.arms import ArmChange
 from ..storage.base import Change, News
@@ -27,7 +28,7 @@ from ..storage.record import Record
 from ..storage.trial import EventKind, Fit, Trial
 from .arms import Roster
 from .clock import read_clock
-from .direction import AnyPolicy, AnyState, Goal, copy_of_state, initial_state, receive
+from .direction import AnyPolicy, AnyState, Goal, copy_of_state, initial_state, policy_of_rewards, receive
 from .inputs import Inputs
 from .leases import Leases
 from .replica_lock import ReplicaLock
@@ -253,15 +254,22 @@ class Replica:
         return True
 
     def change_arms(self, change: ArmChange) -> None:
-        """Records a change of arms that has just happened. The state of other arms is made from the record."""
+        """Records a change of arms that has just happened. The state takes over new arms, or is made anew."""
         self._valid = False  # Until the call is over.
         if self.handle is not None:
             self._arms.append(change)
         self.record.change_arms(change)
-        if self._adopt_arms():
+        if self._adopt_arms() and not self._extended():
             with no_collection:
                 self.state = self._replayed()
         self._current = None
+
+    def _extended(self) -> bool:
+        """Lets the state take over the new arms, to the bit as a replay would. Returns False if it cannot."""
+        state, policy = self.state, self.policy
+        if not isinstance(state, State) or not isinstance(policy, Policy):
+            return False
+        return state.add_arms(policy_of_rewards(policy, self._goal))
 
     def checked(self, check: Callable[[], R]) -> R:
         """Returns the result of a check that depends on the arms. Another process may have added some.
@@ -406,8 +414,8 @@ class Replica:
         if changed or arms:
             self._valid = False  # Until record and state agree again.
             events = self.record.apply(changed, arms)
-            other = bool(arms) and self._adopt_arms()
-            if other or any(event.kind == "corrected" for event in events):
+            more = bool(arms) and self._adopt_arms()
+            if any(event.kind == "corrected" for event in events) or (more and not self._extended()):
                 self.state = self._replayed()
             else:
                 receive(self.state, self._goal, events)
