@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from .addresses import ID_PATTERN
+
 Reward = Annotated[float, Meta(description="What came of it; true and false count as 1 and 0.")] | bool
 
 
@@ -38,6 +40,10 @@ Plays = Annotated[int | None, Meta(description="Of how many plays `reward` is th
 Context = Annotated[
     list[float] | dict[str, Any] | None, Meta(description="What is known before: numbers, or parameters by name.")
 ]
+POINT = {"type": "array", "items": {"type": "number"}}
+# Which of these an entry may be depends on the study. Generators of clients leave out what has no `items`.
+CHOICE: dict[str, Any] = {"anyOf": [{"type": "number"}, {"type": "boolean"}, POINT, {"type": "object"}]}
+Choices = Annotated[list[Any], Meta(extra_json_schema={"items": CHOICE})]
 Deadline = Annotated[float, Meta(gt=0, le=1e9, description="Seconds for which a reward is waited for.")]
 OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
 EventKind = Literal[
@@ -151,10 +157,8 @@ class DecisionRequest(Request, frozen=True):
         Key | None,
         Meta(description="A worker's name: what it was asked and has not answered is given to it again."),
     ] = None
-    among: Annotated[list[Any] | None, Meta(description="What may be done this time: arms, points or parameters.")] = (
-        None
-    )
-    exclude: Annotated[list[Any] | None, Meta(description="Arms that may not.")] = None
+    among: Annotated[Choices | None, Meta(description="What may be done this time: arms, points or parameters.")] = None
+    exclude: Annotated[Choices | None, Meta(description="Arms that may not.")] = None
     propensity: Annotated[bool, Meta(description="Whether to say how probable it was; of at most 10 decisions.")] = (
         False
     )
@@ -264,7 +268,7 @@ class Answer(Reply, frozen=True):
 class RewardItem(RewardRequest, frozen=True, kw_only=True):
     """The reward of one of several decisions."""
 
-    id: str
+    id: Annotated[str, Meta(extra_json_schema={"pattern": ID_PATTERN})]
 
 
 class RewardsRequest(Request, frozen=True):

@@ -6,16 +6,22 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from .._utils.checks import LONGEST_NAME
+from .addresses import NEW_PATTERN
 from .messages import Reply, Request
 
 Text = Annotated[str, Meta(max_length=10_000)]
+NewName = Annotated[
+    str,
+    Meta(min_length=1, max_length=LONGEST_NAME, description="A new name.", extra_json_schema={"pattern": NEW_PATTERN}),
+]
 Tag = Annotated[str, Meta(min_length=1, max_length=60)]
 
 
 class StudyChangeRequest(Request, frozen=True):
     """Changes of a study that its policy does not see. Entries that are left out stay as they are."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=500, description="A new name.")] | None = None
+    name: NewName | None = None
     archived: Annotated[bool | None, Meta(description="Whether lists leave it out.")] = None
     paused: Annotated[bool | None, Meta(description="Whether the service refuses to decide.")] = None
     note: Text | None = None

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from . import parameters
+from .addresses import ID_PATTERN, NAME_PATTERN
 from .examples import examples, links
 from .operations import LONGEST_KEY, REFUSED, Operation, ResponseInfo
 
@@ -21,8 +22,15 @@ KEY = {
     "description": "Names this request: the same again is answered the same, and done once.",
 }  # fmt: skip
 PLACES: dict[str, dict[str, Any]] = {
-    "name": {"schema": {"type": "string"}, "description": "Of the study."},
-    "id": {"schema": {"type": "string"}, "description": "Of the decision, as it was given."},
+    "name": {
+        "schema": {"type": "string", "minLength": 1, "maxLength": 1602, "pattern": NAME_PATTERN},
+        "description": "Of the study. `.`, `..`, and names with a slash, a backslash or `~~` first are `~~` and the "
+        "hexadecimal digits of their UTF-8.",
+    },
+    "id": {
+        "schema": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": ID_PATTERN},
+        "description": "Of the decision, as it was given.",
+    },
     "arm": {"schema": {"type": "integer", "minimum": 0}, "description": "The number of an arm."},
     "number": {"schema": {"type": "integer", "minimum": 0}, "description": "Of the decision, as it was given."},
 }
