@@ -75,9 +75,16 @@ from .rewards import Bernoulli as Bernoulli
 from .rewards import Bounded as Bounded
 from .rewards import Poisson as Poisson
 from .safe import Safe as Safe
+from .scores import ExpectedImprovement as ExpectedImprovement
 from .scores import GaussianDraws as GaussianDraws
 from .scores import PointwiseScore as PointwiseScore
+from .scores import PosteriorDeviation as PosteriorDeviation
+from .scores import PosteriorMean as PosteriorMean
+from .scores import ProbabilityOfImprovement as ProbabilityOfImprovement
+from .scores import RandomisedBound as RandomisedBound
 from .scores import Score as Score
+from .scores import ThompsonSample as ThompsonSample
+from .scores import UpperConfidenceBound as UpperConfidenceBound
 from .silence import Imputed as Imputed
 from .silence import LateOrNever as LateOrNever
 from .sketch import Sketch as Sketch

@@ -147,7 +147,14 @@ class PointwiseScore(Score):
 @described
 @dataclass(frozen=True)
 class UpperConfidenceBound(PointwiseScore):
-    """Optimism: the upper bound of f (Srinivas et al. 2010, eq. 6)."""
+    """Optimism: the upper bound of f (Srinivas et al. 2010, eq. 6).
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1).using(score=nr.slots.UpperConfidenceBound())
+    >>> nr.Study(policy, seed=0).ask().number
+    0
+    """
 
     highest_bound: ClassVar[bool] = True
     batched = True
@@ -181,6 +188,12 @@ class RandomisedBound(Score):
     Attributes:
         shift: 2 log(N / 2) for N arms. For a box see `nilregret.algorithms.takeno`.
         growth: 0 for arms. For a box of d dimensions 4 d, since the grid of the proof becomes finer with t^2.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1).using(score=nr.slots.RandomisedBound(shift=3.4))
+    >>> nr.Study(policy, seed=0).ask().number
+    0
     """
 
     shift: float
@@ -291,7 +304,14 @@ class _Widened:
 @described
 @dataclass(frozen=True)
 class PosteriorMean(PointwiseScore):
-    """Exploitation alone (Srinivas et al. 2010, section 6, "mean only")."""
+    """Exploitation alone (Srinivas et al. 2010, section 6, "mean only").
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1).using(score=nr.slots.PosteriorMean())
+    >>> nr.Study(policy, seed=0).ask().number
+    0
+    """
 
     batched = True
 
@@ -308,7 +328,14 @@ class PosteriorMean(PointwiseScore):
 @described
 @dataclass(frozen=True)
 class PosteriorDeviation(PointwiseScore):
-    """Exploration alone: the greedy experimental design (Srinivas et al. 2010, eq. 4, "variance only")."""
+    """Exploration alone: the greedy experimental design (Srinivas et al. 2010, eq. 4, "variance only").
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1).using(score=nr.slots.PosteriorDeviation())
+    >>> nr.Study(policy, seed=0).ask().number
+    0
+    """
 
     batched = True
 
@@ -362,6 +389,12 @@ class ExpectedImprovement(Improvement):
 
     The logarithm has the same maximiser. Far from the incumbent it neither underflows nor loses its gradient (Ament et
     al. 2023).
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1).using(score=nr.slots.ExpectedImprovement())
+    >>> nr.Study(policy, seed=0).ask().number
+    0
     """
 
     logarithm: ClassVar[bool] = True
@@ -389,6 +422,12 @@ class ProbabilityOfImprovement(Improvement):
     """The number z, with the same maximiser as P(f > f_best + xi) = Phi(z), which never saturates (Kushner 1964).
 
     Without a margin and with the best posterior mean as incumbent, it plays the best mean and does not explore.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1).using(score=nr.slots.ProbabilityOfImprovement())
+    >>> nr.Study(policy, seed=0).ask().number
+    0
     """
 
     batched = True
@@ -420,6 +459,12 @@ class ThompsonSample(Score):
             path itself.
         growth: D_t has grid * t^growth points along each side. The theorem has 2.
         per_norm: True if `grid` is for the first guess of B and grows with the guess.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.gp_ucb(arms, kernel, noise=0.1).using(score=nr.slots.ThompsonSample())
+    >>> nr.Study(policy, seed=0).ask().number
+    0
     """
 
     grid: float | None = None
