@@ -246,6 +246,34 @@ DEFECTS = (
         "test_simulate.py test_changing.py",
         "the first round of a period",
     ),
+    Defect(
+        "kernels/factorization",
+        "return int((residual >= top - min(TIED * top + TIED_OF_PRIOR * size, 0.5 * top)).argmax())",
+        "return int(residual.argmax())",
+        "test_other_machines.py",
+        "a pivot among equal residuals that rounding chooses",
+    ),
+    Defect(
+        "kernels/factorization",
+        "FAVOR = 1e-3",
+        "FAVOR = 0.0",
+        "test_other_machines.py",
+        "the same in LAPACK",
+    ),
+    Defect(
+        "kernels/factorization",
+        "return rng.standard_normal((size, most))[:, :rank]",
+        "return rng.standard_normal((size, rank))",
+        "test_other_machines.py",
+        "a draw that takes more numbers where the rank is larger",
+    ),
+    Defect(
+        "study/audit",
+        "_is_at(domain.points[trial.arm], trial.point)",
+        "np.array_equal(domain.points[trial.arm], trial.point)",
+        "test_other_machines.py",
+        "arms that another machine has rounded otherwise",
+    ),
 )
 
 
