@@ -275,6 +275,22 @@ def test_clicks_that_are_rare_at_first_are_learned(options, seed, rounds):
     assert share_of_the_best(50, seed, rounds, **options) > 0.9
 
 
+def test_clicks_numbers_and_losses_are_decided_alike():
+    """Under contexts the kind of reward makes no difference, in any unit, however rare clicks are."""
+    chosen = []
+    for unit, options, goal in (
+        (1.0, {"reward": "bernoulli"}, "maximize"),
+        (1e3, {}, "maximize"),
+        (-1.0, {}, "minimize"),
+    ):
+        study, rng = nr.Study(nr.auto(ARMS, context=SQUARE, **options), seed=1, goal=goal), np.random.default_rng(4)
+        for t in range(90):
+            trial = study.ask(rng.random(2))
+            study.tell(trial, unit * float(rng.random() < 0.2 and t > 55))
+        chosen.append([trial.arm for trial in study.trials])
+    assert chosen[0] == chosen[1] == chosen[2]
+
+
 def test_failures_teach_nothing():
     study = nr.Study(nr.auto(ARMS, context=SQUARE), seed=0)
     for t in range(20):

@@ -311,3 +311,21 @@ def test_a_study_makes_its_state_once(storage, monkeypatch):
     study = nr.Study(POLICIES["arms"], storage=storage)
     assert len(made) == 1
     assert study.ask().number == 0
+
+
+def test_first_rewards_that_are_equal_count_once_at_each_point_and_never_again():
+    """Before a reward differs there is no unit, and 17 zeros of an arm are no evidence of little noise."""
+    rows, zeros = np.repeat(np.arange(3.0), 17)[:, None], np.zeros(51)
+    later, rewards = np.array([[0.0], [1.0], [2.0], [1.0], [0.0]]), np.array([1.0, 0.0, 0.0, 0.0, 0.0])
+    refit = nr.slots.Refit(every=3, noise="unknown", prior="related", restarts=0)
+    fitted = [
+        refit(nr.Matern(2.5, 1.0), np.concatenate([first, later]), np.concatenate([before, rewards]), np.array([2.0]),
+        noise=0.1, seed=0)
+        for first, before in ((rows, zeros), (rows[::17], zeros[:3]))
+    ]  # fmt: skip
+    assert fitted[0] == fitted[1]
+    assert fitted[0].scale.std == pytest.approx(np.sqrt(7.0) / 8.0)
+    distinct = np.arange(51.0)[:, None]  # on a plateau every point says something of the function
+    whole = refit(nr.Matern(2.5, 1.0), np.concatenate([distinct, later]), np.concatenate([zeros, rewards]),
+                  np.array([50.0]), noise=0.1, seed=0)  # fmt: skip
+    assert whole.scale.std == pytest.approx(np.sqrt(55.0) / 56.0)
