@@ -200,6 +200,24 @@ def test_a_program_that_another_machine_rounds_otherwise_resumes_its_study(tmp_p
         nr.Study(policy(lengthscale=0.90000001), storage=url)
 
 
+def test_a_run_with_computed_bounds_goes_on_elsewhere(tmp_path):
+    def run(trials, end):
+        box = nr.Box([0.0], [float(np.exp(end))])
+        return nr.minimize(lambda x: float(x[0]), box, trials=trials, storage=f"sqlite:///{tmp_path}/a.db", name="a")
+
+    end = next(each for each in np.linspace(0.3, 0.7, 9) if np.exp(each) != _elsewhere(each))
+    run(2, end)
+    with last_bits_moved():
+        assert len(run(3, end).study.trials) == 3
+    with pytest.raises(nr.errors.InvalidInput, match="of other parameters"):
+        run(4, end + 1e-6)
+
+
+def _elsewhere(value):
+    with last_bits_moved():
+        return np.exp(value)
+
+
 def test_a_decision_of_another_machine_is_repeated():
     """`explain` compares points as far as machines agree, and no further."""
     box, small = nr.Box([0.0, -1.0], [1.0, 1.0]), nr.slots.PointSearch(candidates=64)

@@ -110,7 +110,7 @@ def _differing(old: dict[str, Any], new: dict[str, Any], inside: str = "") -> li
     found = []
     for name in sorted(old.keys() | new.keys()):
         before, after = old.get(name), new.get(name)
-        if _alike(before, after):
+        if same_values(before, after):
             continue
         if isinstance(before, dict) and isinstance(after, dict) and before.get("type") == after.get("type"):
             found += _differing(before, after, f"{inside}{name}.")
@@ -121,16 +121,16 @@ def _differing(old: dict[str, Any], new: dict[str, Any], inside: str = "") -> li
     return found
 
 
-def _alike(old: Any, new: Any) -> bool:
+def same_values(old: Any, new: Any) -> bool:
     """Returns whether two values are equal up to rounding, since exp and log differ between machines."""
     if old == new:
         return True
     if isinstance(old, float) and isinstance(new, float):
         return math.isclose(old, new, rel_tol=ROUNDING)
     if isinstance(old, list) and isinstance(new, list):
-        return len(old) == len(new) and all(map(_alike, old, new))
+        return len(old) == len(new) and all(map(same_values, old, new))
     if isinstance(old, dict) and isinstance(new, dict):
-        return old.keys() == new.keys() and all(_alike(old[name], new[name]) for name in old)
+        return old.keys() == new.keys() and all(same_values(old[name], new[name]) for name in old)
     return False
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from .._utils.checks import many, shown
 from .._utils.errors import InvalidInput
-from .._utils.serialize import loads
+from .._utils.serialize import loads, to_plain
 from ..algorithms.auto import auto
 from ..algorithms.earlier import with_earlier
 from ..domains.domain import Domain, Space
+from ..study.definition import same_values
 from ..study.direction import AnyPolicy, Goal, check_policy
 from ..study.study import Study
 from .constraints import UNLIMITED, ConstraintReader
@@ -90,7 +91,7 @@ def _stored(domain: Domain, storage: str | Storage | None, name: str) -> AnyPoli
         return None
     policy: AnyPolicy = loads(stored.policy)
     check_policy(policy)
-    if policy.domain != domain:
+    if not same_values(to_plain(policy.domain), to_plain(domain)):
         raise InvalidInput(
             f"Study {shown(name)} in {storage} is of other parameters: {_differences(policy.domain, domain)}. "
             "Choose another `name` for the new ones."
