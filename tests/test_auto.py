@@ -26,7 +26,8 @@ TREE = nr.Space(
     C=nr.Float(0.0, 1.0),
 )
 
-LINE = nr.Box([0.0], [1.0])
+LINE, ARMS = nr.Box([0.0], [1.0]), nr.Arms.grid(0, 1, 30)
+EIGHT, GRID = nr.Space(a=nr.Int(0, 7), b=nr.Int(0, 7)), nr.Space(a=nr.Int(0, 9), b=nr.Int(0, 9))
 
 
 def quick(policy):
@@ -279,6 +280,60 @@ def test_a_batch_is_eight_single_questions():
             other.tell(theirs, bowl(theirs))
 
 
+# -- small spaces ------------------------------------------------------------------------------------------------------
+
+SMALL = nr.Space(n=nr.Int(0, 9), kind=nr.Choice("a", "b", "c"))
+
+
+def repeated(study):
+    """Points that were asked for several times, without the one of the best answer."""
+    asked = [tuple(trial.point) for trial in study.trials]
+    top = max(study.trials, key=lambda trial: trial.reward)
+    return {point for point in asked if asked.count(point) > 1} - {tuple(top.point)}
+
+
+@pytest.mark.parametrize(
+    ("domain", "rounds", "seed"),
+    [
+        (SMALL, 30, 0),
+        (nr.Space(a=nr.Int(0, 7), b=nr.Int(0, 7)), 48, 2),
+        *nightly(*((GRID, 90, seed) for seed in range(4))),
+    ],
+)
+def test_a_point_with_an_exact_answer_that_is_not_the_best_is_not_played_again(domain, rounds, seed):
+    study = play(quick(nr.auto(domain)) if domain is not GRID else nr.auto(domain), rounds=rounds, seed=seed)
+    assert repeated(study) == set()
+
+
+def test_under_noise_a_promising_point_is_played_again():
+    def noisy(trial):
+        return bowl(trial) + 0.2 * math.sin(1e3 * trial.number)
+
+    told, learned = (play(quick(nr.auto(SMALL, noise=noise)), noisy, rounds=40) for noise in (0.14, None))
+    for study in (told, learned):
+        asked = [tuple(trial.point) for trial in study.trials]
+        assert max(asked.count(point) for point in asked) > 2
+    assert repeated(told)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.parametrize("parallel", [1, 8])
+@pytest.mark.parametrize("domain", [SMALL, MIXED, SQUARE], ids=["small", "mixed", "square"])
+def test_the_points_of_a_batch_differ(domain, parallel, noise):
+    study = nr.Study(quick(nr.auto(domain, parallel=parallel)), seed=0)
+    for _ in range(3):
+        waiting = study.ask(count=3)  # asked before, by another worker
+        batch = [*waiting, *study.ask(count=6)]
+        assert len({tuple(trial.point) for trial in batch}) == 9
+        for trial in batch:
+            study.tell(trial, bowl(trial) + noise * math.sin(1e3 * trial.number))
+
+
+def test_a_batch_of_more_than_there_are_repeats_some():
+    study = nr.Study(quick(nr.auto(nr.Space(n=nr.Int(0, 3)))), seed=0)
+    assert len({tuple(trial.point) for trial in study.ask(count=6)}) == 4
+
+
 # -- promises, and what it is made of ----------------------------------------------------------------------------------
 
 PROMISES = {
@@ -334,7 +389,8 @@ def test_parts_follow_the_arguments():
     assert nr.auto(SQUARE).refit.noise == "unknown"
     assert nr.auto(SQUARE, noise=0.3).refit.noise == "given"
     assert nr.auto(SQUARE, noise=0.3).noise == 0.3
-    assert isinstance(nr.auto(SQUARE).pending, Ignored)
+    assert isinstance(nr.auto(SQUARE).pending, Hallucinated)
+    assert isinstance(nr.auto(ARMS).pending, Ignored)
     assert isinstance(nr.auto(SQUARE, parallel=2).pending, Hallucinated)
     assert isinstance(nr.auto(SQUARE, answers="late").pending, Hallucinated)
     assert isinstance(nr.auto(SQUARE, answers="silent no").pending, nr.slots.Imputed)

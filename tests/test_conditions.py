@@ -154,7 +154,7 @@ def test_tables_say_nothing_where_a_parameter_does_not_count():
 
 def test_the_search_moves_what_counts_alone():
     point = SPACE.encode({"way": "stay", "steep": True})
-    rows = neighbours(SPACE, point)
+    rows = neighbours(SPACE, point, np.ones(SPACE.dimension, dtype=bool))
     named = [SPACE.decode(row) for row in rows]
     assert {"way": "walk", "steep": True, "pace": 0.5, "hill": 4.5} in named
     assert {tuple(values.items())[:2] for values in named} == {

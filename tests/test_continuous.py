@@ -828,7 +828,7 @@ def test_a_point_is_moved_apart_to_the_best_untried_one_around_it(d, most):
         candidates = search.candidate_points(box, seed)
         moved = search.moved_apart(
             point, AcquisitionFunction(values, values), box, candidates=candidates, scores=values(candidates),
-            tried=point[None], noisy=True, rng=lambda seed=seed: np.random.default_rng(seed),
+            tried=point[None], rng=lambda seed=seed: np.random.default_rng(seed),
         )  # fmt: skip
         assert valued[1:] == [sum(valued[1:])]
         assert sum(valued[1:]) <= most

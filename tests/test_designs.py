@@ -13,11 +13,14 @@ from nilregret.domains.search.acquisition import AcquisitionFunction
 from nilregret.domains.search.boxes import SAME, real_columns
 from nilregret.domains.search.designs import (
     LARGEST,
+    MOST_OPTIONS,
     SMALLEST,
     coordinates,
     design,
     from_cube,
+    leading_options,
     mutated,
+    neighbours,
     one_changed,
     sobol,
     uniform,
@@ -324,6 +327,10 @@ def test_points_told_before_are_no_part_of_a_design_and_shorten_it():
     for x in (0.1, 0.2):
         other.add([x, 0.0], 1.0)
     assert [tuple(trial.point) for trial in other.ask(count=2)] == whole[2:]
+    again = nr.Study(policy_of(BOX, InitialDesign(4)), seed=0)
+    again.add(whole[1], 1.0)
+    again.add(whole[2], 1.0)
+    assert tuple(again.ask().point) == whole[3]
 
 
 @pytest.mark.parametrize(
@@ -601,9 +608,7 @@ def test_where_all_around_is_impossible_the_point_stays():
     point = np.array([0.5, 0.5])
     standing = search.candidate_points(BOX, 0)
     scores = np.zeros(len(standing))
-    found = search.moved_apart(
-        point, nowhere, BOX, candidates=standing, scores=scores, tried=point[None], noisy=True, rng=rng
-    )
+    found = search.moved_apart(point, nowhere, BOX, candidates=standing, scores=scores, tried=point[None], rng=rng)
     assert found is point
 
 
@@ -619,11 +624,52 @@ def test_of_many_candidates_the_leading_ones_that_were_not_tried_are_valued():
     tried = np.concatenate([[[0.5, 0.5]], ranked[:200]])
     found = search.moved_apart(
         tried[0], AcquisitionFunction(values, lambda points: (points[:, 0], points)), BOX, candidates=standing,
-        scores=-np.abs(standing - 0.5).sum(axis=1), tried=tried, noisy=True, rng=rng,
+        scores=-np.abs(standing - 0.5).sum(axis=1), tried=tried, rng=rng,
     )  # fmt: skip
     assert max(looked) <= 64 + 64  # not all 1,024: a value costs O(n^2)
     assert (np.abs(found - tried) >= 0.01).any(axis=1).all()
     assert np.abs(found - 0.5).sum() <= np.abs(ranked[201:] - 0.5).sum(axis=1).min() + 0.02
+
+
+def test_of_many_options_a_search_steps_to_those_of_the_best_points():
+    space = nr.Space(k=nr.Choice(*range(100)), few=nr.Choice(*range(MOST_OPTIONS)), n=nr.Int(0, 1))
+    ranked = np.array([space.encode({"k": k % 100, "few": 0, "n": 0}) for k in range(7, 200, 3)])
+    worth = leading_options(space, ranked)
+    assert np.flatnonzero(worth[:100]).tolist() == sorted((7 + 3 * i) % 100 for i in range(MOST_OPTIONS))
+    assert worth[100:].all()
+    around = [space.decode(row) for row in neighbours(space, ranked[0], worth)]
+    assert len(around) == 2 * (MOST_OPTIONS - 1) + 1
+    assert {row["k"] for row in around} == set(np.flatnonzero(worth[:100]))
+
+
+def test_many_options_take_hardly_more_evaluations_than_few():
+    found = {}
+    for options in (5, 500):
+        space = nr.Space(k=nr.Choice(*range(options)), x=nr.Float(0, 1))
+        value = rng(1).random(options)
+
+        def values(points, options=options, value=value):
+            return value[points[:, :options].argmax(axis=1)] - np.square(points[:, -1] - 0.3)
+
+        def slopes(points, values=values):
+            gradients = np.zeros(points.shape)
+            gradients[:, -1] = -2.0 * (points[:, -1] - 0.3)
+            return values(points), gradients
+
+        search = nr.slots.PointSearch(mutations=256, incumbents=5)
+        points = search.candidate_points(space, 0)
+        found[options] = search.maximize(
+            AcquisitionFunction(values, slopes), space, candidates=points, scores=values(points),
+            incumbents=points[:1], rng=lambda: rng(2),
+        )  # fmt: skip
+        assert found[options].value > value.max() - 1e-6
+    assert found[500].evaluations < 3 * found[5].evaluations
+
+
+def test_a_small_space_is_compared_completely():
+    search = nr.slots.PointSearch(candidates=32)
+    assert len(search.candidate_points(CHOICES, 0)) == len(np.unique(search.candidate_points(CHOICES, 0), axis=0)) == 24
+    assert len(nr.slots.PointSearch(candidates=16).candidate_points(CHOICES, 0)) == 16
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.5, math.nan, "far"])

@@ -6,6 +6,7 @@ from sklearn.gaussian_process import kernels as sk
 
 import nilregret as nr
 from nilregret.gp import PointPosterior, sample_path
+from nilregret.kernels import pairs
 from nilregret.kernels.stationary import _matern_bessel, _matern_debye
 
 A = np.random.default_rng(0).uniform(-2, 2, (15, 3))
@@ -272,3 +273,20 @@ def test_a_refit_rescales_a_period_with_the_box():
         study.tell(trial, float(np.sin(2 * np.pi * hour / 24.0) - (trial.point[0] - 4.0) ** 2 / 10.0))
     found = study.replica.current().kernel
     assert found.left.kernel.period == pytest.approx(24.0)
+
+
+def test_columns_that_do_not_differ_change_no_bit(monkeypatch):
+    """Of a choice with hundreds of options only few columns differ in some points."""
+    rng = np.random.default_rng(0)
+    points = np.zeros((40, 300))
+    points[:, [0, -1]] = rng.random((40, 2))
+    points[np.arange(40), rng.integers(1, 299, 40)] = np.sqrt(0.5)
+    kernel = nr.Matern(2.5, tuple(rng.uniform(0.1, 2.0, 300)))
+    weights, found = rng.standard_normal((25, 25)), []
+    for wide in (64, 1000):
+        monkeypatch.setattr(pairs, "WIDE", wide)
+        matrix, pullback = kernel.matrix_and_pullback(points[:25])
+        found.append((kernel(points[:25], points[25:]), matrix, pullback(weights)))
+    assert np.array_equal(found[0][0], found[1][0])
+    for some, whole in zip(found[0][1:], found[1][1:], strict=True):
+        np.testing.assert_allclose(some, whole, rtol=1e-12, atol=1e-13)

@@ -168,8 +168,9 @@ def auto(
     count, part = _limits(constraints)
     limited = count > 0 or part is not None
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
+    spreads = not (cumulative or limited or isinstance(domain, Arms)) and context is None
+    pending, signed = _pending(answers, spreads or parallel > 1), count > 0 or (part is not None and part.by_sign)
     kind = None if reward is None else chosen_reward(reward)
-    pending, signed = _pending(answers, parallel), count > 0 or (part is not None and part.by_sign)
     by_models = cumulative and _by_models(domain, context, part, answers)
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
         if noise is not None:
@@ -258,7 +259,7 @@ def _with_models(policy: Policy[D], world: str, answers: str) -> Policy[D]:
     return policy.using(
         memory=None,  # The models that drift serve worlds that change.
         explore=None,
-        pending=_pending(answers, 1) if answers == "silent no" else None,  # Draws differ with the same answers.
+        pending=_pending(answers, False) if answers == "silent no" else None,  # Draws differ with the same answers.
         score=GaussianDraws(),
         refit=ArmModels(changing=world != "stationary"),
     )
@@ -351,9 +352,9 @@ def _memory(world: str) -> Memory:
     return Forever() if world == "stationary" else EDetector()
 
 
-def _pending(answers: str, parallel: int) -> Pending:
+def _pending(answers: str, several: bool) -> Pending:
     if answers == "silent no":
         return Imputed(minimum=None, failed="weighed")
     if answers == "unknown":
         return LateOrNever(minimum=None, failed="weighed")
-    return Hallucinated(failed="weighed") if answers == "late" or parallel > 1 else Ignored(failed="weighed")
+    return Hallucinated(failed="weighed") if answers == "late" or several else Ignored(failed="weighed")

@@ -89,8 +89,8 @@ class AtPoints(WeighingPosterior):
         return self._seen.average
 
     @property
-    def noisy(self) -> bool:
-        """True if repeated points had different targets, or if no point was repeated."""
+    def noisy(self) -> bool | None:
+        """True if repeated points had different targets, False if they had equal ones, None if none was repeated."""
         return self._seen.noisy
 
     @property

@@ -329,8 +329,8 @@ class AveragedPoints(Averaged[AtPoints]):
         return self.each[0].average
 
     @property
-    def noisy(self) -> bool:
-        """True if repeated points had different targets, or if no point was repeated."""
+    def noisy(self) -> bool | None:
+        """True if repeated points had different targets, False if they had equal ones, None if none was repeated."""
         return self.each[0].noisy
 
     def _mean(self, j: int, points: Any) -> Array:

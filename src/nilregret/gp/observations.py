@@ -55,10 +55,10 @@ class Observations(Copyable):
         return float(np.maximum(self._scatter[: self.size], 0.0).sum())
 
     @property
-    def noisy(self) -> bool:
-        """True if repeated points had different targets, or if no point was repeated."""
+    def noisy(self) -> bool | None:
+        """True if repeated points had different targets, False if they had equal ones, None if none was repeated."""
         again = self._told[: self.size] > 1
-        return not again.any() or bool(self._scatter[: self.size][again].any())
+        return bool(self._scatter[: self.size][again].any()) if again.any() else None
 
     def told(self, place: int) -> int:
         """Returns the number of observations of the point at a place, whatever their weights."""

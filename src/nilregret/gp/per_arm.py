@@ -42,10 +42,9 @@ class ArmColumns(NamedTuple):
 
     @staticmethod
     def of(arms: Array, columns: range, dimension: int) -> ArmColumns:
-        """Returns the columns of arms `(K, c)` in points with `dimension` columns."""
-        distinct = (arms + 0.0)[np.sort(np.unique(arms + 0.0, axis=0, return_index=True)[1])]
-        rows = np.zeros((len(distinct), dimension))
-        rows[:, columns] = distinct
+        """Returns the columns of distinct arms `(K, c)` in points with `dimension` columns."""
+        rows = np.zeros((len(arms), dimension))
+        rows[:, columns] = arms
         return ArmColumns(frozenset(columns), rows)
 
 
@@ -60,8 +59,10 @@ def arm_columns(domain: Domain, dimension: int) -> list[ArmColumns]:
     """Returns the columns that hold an arm, or one option of a choice, in rows whose last columns are the point's."""
     first = dimension - domain.dimension
     if isinstance(domain, Arms):
-        few = len(domain) <= MOST_ARMS
-        return [ArmColumns.of(domain.points, range(first, dimension), dimension)] if few else []
+        if len(domain) > MOST_ARMS:
+            return []
+        distinct = domain.points[np.sort(np.unique(domain.points, axis=0, return_index=True)[1])]
+        return [ArmColumns.of(distinct, range(first, dimension), dimension)]
     if not isinstance(domain, Space) or domain.active(domain.lower[None]) is not None:
         return []
     choices = [place for parameter, place in domain.columns() if isinstance(parameter, Choice)]

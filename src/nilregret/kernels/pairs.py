@@ -14,10 +14,18 @@ from typing import final
 
 import numpy as np
 
-from .._utils.checks import Array
+from .._utils.checks import Array, IndexArray
 
 MOST_KEPT = 2**15  # squared differences that are kept: more take longer to read than to compute again
+WIDE = 64  # columns beyond which those that do not differ are left out, as of options that no point has
 MOST_LENGTHS = 1e150  # lengthscales in a span, whose square is finite: every kernel is 0 there
+
+
+def varying(first: Array, second: Array) -> IndexArray | slice:
+    """Returns the columns in which rows of `first` and of `second` may differ, or all if they are few or rows many."""
+    if first.shape[1] <= max(WIDE, len(first) + len(second)) or not len(first):
+        return slice(None)
+    return np.flatnonzero((first != first[0]).any(axis=0) | (second != first[0]).any(axis=0))
 
 
 @final
@@ -32,6 +40,8 @@ class Pairs:
         from scipy.spatial.distance import pdist, squareform  # slow to import
 
         self._pdist, self._squareform = pdist, squareform
+        self._width, self._varying = points.shape[1], varying(points, points[:0])
+        points = points[:, self._varying]
         self._points = points - points[:1]  # an origin among the points
         n, d = points.shape
         self._kept: Array | None = None
@@ -43,6 +53,7 @@ class Pairs:
 
     def squares(self, unit: Array) -> Array:
         """Returns r^2 of each pair, as a fresh array."""
+        unit = self._of_varying(unit)
         if self._kept is None:
             return np.asarray(self._pdist(self._points / unit, "sqeuclidean"))
         return np.asarray(self._rates(unit) @ self._kept)
@@ -55,6 +66,14 @@ class Pairs:
             weights: `(n, n)`.
             unit: lengthscales.
         """
+        result = np.zeros(self._width)
+        result[self._varying] = self._sums(values, weights, self._of_varying(unit))
+        return result
+
+    def _of_varying(self, unit: Array) -> Array:
+        return unit[self._varying] if len(unit) == self._width else unit
+
+    def _sums(self, values: Array, weights: Array, unit: Array) -> Array:
         if self._kept is None:
             scaled = self._points / unit
             # squareform leaves 0 on the diagonal, where (x - x)^2 would otherwise be a difference of large numbers.

@@ -37,7 +37,7 @@ from .base import (
     weights_array,
 )
 from .derivatives import Derivatives
-from .pairs import Pairs
+from .pairs import Pairs, varying
 
 FAR = 1e5  # s / nu beyond which every Matern kernel is 0 to the last digit
 DEBYE_FROM = 100.0  # beyond this nu the Bessel function overflows where the kernel is still far from 1
@@ -236,8 +236,9 @@ class Stationary(Spectral):
         from scipy.spatial.distance import cdist  # slow to import
 
         # Squares of differences are exactly 0 for coincident points, unlike |a|^2 + |b|^2 - 2ab.
-        unit = self._unit(first)
-        return cdist(first / unit, second / unit, "sqeuclidean")
+        unit, columns = self._unit(first), varying(first, second)
+        unit = unit[columns] if unit.ndim else unit
+        return cdist(first[:, columns] / unit, second[:, columns] / unit, "sqeuclidean")
 
 
 def _normal(unit: Array, lengthscale: float | tuple[float, ...]) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.randomness import Randomness
+from ..domains.search.boxes import real_columns
 from ..slots.explore import Answered, Explore, Situation, checked_places
 from ..storage.trial import Trial
 from .availability import Available, places_left
@@ -79,7 +80,7 @@ def posed(
         best_reward = partial(reward.data.best_reward_at, available.points)
     question = Question(
         rounds.number, reward.bounds(now=now), reward.posterior.units, context, rounds.last, best_reward, randomness,
-        score, 1.0 if reward.guess is None else reward.guess.growth, limits,
+        score, 1.0 if reward.guess is None else reward.guess.growth, limits, lambda: _tried(memory),
     )  # fmt: skip
     return forcing, question, available
 
@@ -131,6 +132,25 @@ def _open_points(memory: MemoryRunner) -> Array:
     """Returns the points of unanswered trials that count, `(k, d)`."""
     trials = list(memory.outputs.reward.data.pending.open.values())
     return np.array([trial.point for trial in trials]).reshape(len(trials), memory.policy.domain.dimension)
+
+
+def _tried(memory: MemoryRunner) -> Array:
+    """Returns the points that the search of a box or space leaves to play others, `(k, d)`.
+
+    These are all that were asked for. In a space without real parameters a point whose answer may be another one next
+    time is worth a second question, if the model says so. So answered points are left only if their answers are not
+    known to be noisy. Until that is known, the best one may be asked again, which shows it.
+    """
+    domain, fitting, reward = memory.policy.domain, memory.policy.fitting, memory.outputs.reward
+    belief = reward.posterior.belief
+    seen, known = belief.with_pending.points, belief.observed
+    if known.count and not real_columns(domain).any():
+        noisy = known.noisy
+        if noisy is None:
+            noisy = fitting is None or fitting.noise != "unknown" or any(trial.std for trial in reward.posterior.trials)
+            seen = known.points[np.arange(len(known.points)) != known.average.argmax()]
+        seen = seen[:0] if noisy else seen
+    return np.concatenate([seen[:, seen.shape[1] - domain.dimension :], _open_points(memory)])
 
 
 def _comparable(memory: MemoryRunner) -> list[Trial]:

@@ -286,10 +286,11 @@ def _best_outside(models: _Models, phase: _Away, points: Array, rewards: Array, 
         rng=lambda: situation.randomness.generator,
     )  # fmt: skip
     placed: Array = search.moved_apart(
-        found.point.copy(), surface, domain, candidates=candidates, scores=scores, tried=tried, noisy=False,
+        found.point.copy(), surface, domain, candidates=candidates, scores=scores, tried=tried,
         rng=lambda: situation.randomness.generator,
     )  # fmt: skip
-    return placed if np.isfinite(surface.values(placed[None]))[0] else None
+    again = (tried == placed).all(axis=1).any()  # Nothing else is left outside.
+    return None if again or not np.isfinite(surface.values(placed[None]))[0] else placed
 
 
 def _improvement(posterior: AtPoints, best: float, excluded: Callable[[Array], Mask]) -> AcquisitionFunction:

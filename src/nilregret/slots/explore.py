@@ -285,7 +285,8 @@ class InitialDesign(Explore):
     """Initial rounds that play scrambled Sobol points, one coordinate for each parameter, rounded and without repeats.
 
     The same seed gives the same points, whatever the rewards are. If the domain has fewer points, all of them are
-    played in random order. After a restart the design begins again.
+    played in random order. Points that were told before (`Study.add`) are left out. After a restart the design begins
+    again.
 
     Attributes:
         rounds: number of points.
@@ -318,8 +319,11 @@ class InitialDesign(Explore):
 
     def places(self, situation: Situation) -> Array:
         """Returns the next point of the design."""
-        points = _design_of(situation.domain, self.rounds, situation.seed, self.middle)
-        return points[situation.history : situation.history + 1]
+        points = _design_of(situation.domain, self.rounds, situation.seed, self.middle)[situation.history :]
+        if isinstance(situation.domain, Arms):  # Several may be at one point.
+            return points[:1]
+        tried = {point.tobytes() for point in situation.tried()}
+        return next((points[i : i + 1] for i, point in enumerate(points) if point.tobytes() not in tried), points[:0])
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if the memory never holds more than these rounds."""

@@ -23,7 +23,7 @@ from ..._utils.serialize import described
 from ..domain import Box, Space
 from ..parameters import Float
 from .acquisition import AcquisitionFunction
-from .designs import clipped, mutated, neighbours, sobol, within
+from .designs import clipped, every, leading_options, mutated, neighbours, sobol, within
 from .quasi_newton import ascend, between
 from .trust_region import climb, tops_of_parabolas
 
@@ -36,6 +36,7 @@ CLOSE = 0.01  # smallest distance between starts, as a share of the diagonal
 AROUND = 64  # least number of mutations tried by `moved_apart`
 NEAREST = 24  # number of the nearest of them that are valued where candidates are dense, and
 FARTHER = 12  # one of so many of the others
+BLOCK = 128  # best points that are compared with each other at a time
 LEADING = 64  # number of candidates that are compared with the tried points at a time
 MORE = 3  # multiple of starts and steps if the candidates are not dense
 REACH = 3.0  # spacings within which the slope of a start must lead above the best so far
@@ -80,9 +81,9 @@ class PointSearch:
             sizes. They are useful if the candidates are not dense.
         incumbents: number of the best points so far that are searched closely.
         apart: smallest distance of a new point from every point tried, in some parameter, as a share of its range.
-            So the end of a search is not spent on one point. With 0 any point is allowed. Without real parameters a
-            point may be repeated, unless all repeated points had equal rewards, which means no noise. Points may
-            also be repeated under contexts, and if `EveryRound`, `OnAverage` or `Safe` place them inside of a
+            So the end of a search is not spent on one point. With 0 any point is allowed. Without real parameters an
+            answered point may be repeated if answers are noisy, and the best one also if that is not known yet. Points
+            may also be repeated under contexts, and if `EveryRound`, `OnAverage` or `Safe` place them inside of a
             border.
     """
 
@@ -108,8 +109,11 @@ class PointSearch:
         settle(self, apart=number("apart", self.apart, low=0.0, high=1.0, why="It is a share of a parameter's range."))
 
     def candidate_points(self, domain: Box | Space, seed: int) -> Array:
-        """Returns the candidates `(candidates, d)`, the same for the same seed."""
-        points = sobol(domain, self.candidates, np.random.default_rng([seed, domain.dimension]))
+        """Returns the candidates `(candidates, d)`, the same for the same seed, or all points if there are no more."""
+        rng = np.random.default_rng([seed, domain.dimension])
+        if isinstance(domain, Space) and len(points := every(domain, self.candidates)):
+            return points[rng.permutation(len(points))]
+        points = sobol(domain, self.candidates, rng)
         if self.dense(domain):  # Upper bounds often have their maxima on faces and in corners.
             unit = (points - domain.lower) / (domain.upper - domain.lower)
             half = 0.75 * _spacing(domain, len(unit))
@@ -125,7 +129,7 @@ class PointSearch:
 
     def moved_apart(
         self, point: Array, surface: AcquisitionFunction, domain: Box | Space, *, candidates: Array, scores: Array,
-        tried: Array, noisy: bool, rng: Callable[[], np.random.Generator],
+        tried: Array, rng: Callable[[], np.random.Generator],
     ) -> Array:  # fmt: skip
         """Returns the point `(d,)`, or the best untried point around it if it is too close to a tried one.
 
@@ -135,12 +139,10 @@ class PointSearch:
             domain: domain of the points.
             candidates: `(m, d)`.
             scores: of the candidates, `(m,)`.
-            tried: points asked for so far, `(n, d)`.
-            noisy: True if repeated points can have different rewards, as far as is known.
+            tried: points that are not to be played while there are others, `(n, d)`.
             rng: returns the generator of the trial.
         """
-        real = real_columns(domain)
-        if not self.apart or (noisy and not real.any()) or not self._near(point[None], tried, domain)[0]:
+        if not self.apart or not self._near(point[None], tried, domain)[0]:
             return point
         leading = self._leading(candidates[np.argsort(-coarse(scores), kind="stable")], tried, domain)
         changed = mutated(domain, point[None], max(self.mutations, AROUND), rng())
@@ -205,8 +207,9 @@ class PointSearch:
         chosen = _spread(points, values, starts, domain)
         unit = float(np.ptp(values[np.isfinite(values)]))
         found = self._ascend(
-            surface, domain, points[chosen], values[chosen], best=first.value, spacing=spacing, unit=unit
-        )
+            surface, domain, points[chosen], values[chosen], best=first.value, spacing=spacing, unit=unit,
+            worth=leading_options(domain, points[np.argsort(-values, kind="stable")]),
+        )  # fmt: skip
         return max(first, found, key=lambda each: each.value)._replace(
             evaluations=first.evaluations + found.evaluations
         )
@@ -241,9 +244,9 @@ class PointSearch:
 
     def _ascend(
         self, surface: AcquisitionFunction, domain: Box | Space, at: Array, values: Array, *, best: float,
-        spacing: float, unit: float,
+        spacing: float, unit: float, worth: npt.NDArray[np.bool_],
     ) -> Found:  # fmt: skip
-        """Alternates gradients in real columns with exact local search in others until neither improves."""
+        """Alternates gradients in real columns with local search in others until neither improves."""
         real = real_columns(domain)
         at, values, counted, moving = at.copy(), values.copy(), 0, np.arange(len(at))
         for _ in range(MOST_ALTERNATIONS):
@@ -251,7 +254,7 @@ class PointSearch:
                 counted += self._climb(surface, domain, at, values, moving, real, best=best, spacing=spacing, unit=unit)
             if real.all():
                 break
-            moving, tried = _step_to_neighbours(surface, domain, at, values, moving)
+            moving, tried = _step_to_neighbours(surface, domain, at, values, moving, worth)
             counted += tried
             if not len(moving):
                 break
@@ -302,13 +305,14 @@ def _likely(surface: AcquisitionFunction, points: Array) -> Array:
 
 
 def _step_to_neighbours(
-    surface: AcquisitionFunction, domain: Box | Space, at: Array, values: Array, who: npt.NDArray[np.intp]
-) -> tuple[npt.NDArray[np.intp], int]:
+    surface: AcquisitionFunction, domain: Box | Space, at: Array, values: Array, who: npt.NDArray[np.intp],
+    worth: npt.NDArray[np.bool_],
+) -> tuple[npt.NDArray[np.intp], int]:  # fmt: skip
     """Moves these starts to their best neighbours, in place, in one batch.
 
     Returns the starts that rose, and the number of points evaluated.
     """
-    around = [neighbours(domain, at[i]) for i in who]
+    around = [neighbours(domain, at[i], worth) for i in who]
     points = np.concatenate(around)
     if not len(points):
         return who[:0], 0
@@ -397,15 +401,26 @@ def _spacing(domain: Box | Space, count: int) -> float:
 
 def _spread(points: Array, values: Array, count: int, domain: Box | Space, *, apart: float = 0.02) -> list[int]:
     """Returns the best points, none of them closer than a share `apart` of the diagonal to a better one."""
-    unit = points / (domain.upper - domain.lower)
-    left, chosen = values.copy(), []
-    for _ in range(count):
-        index = int(left.argmax())
-        if left[index] == -np.inf:
+    span, limit, chosen = domain.upper - domain.lower, apart**2 * domain.dimension, list[int]()
+    order = np.argsort(-values, kind="stable")
+    order = order[values[order] > -np.inf]
+
+    def far(unit: Array, row: Array) -> npt.NDArray[np.bool_]:
+        offsets = unit - row
+        return np.asarray(np.einsum("ij,ij->i", offsets, offsets) > limit)
+
+    for start in range(0, len(order), BLOCK):  # The first block is nearly always enough.
+        block = order[start : start + BLOCK]
+        unit = points[block] / span
+        left = np.ones(len(block), dtype=bool)
+        for index in chosen:
+            left &= far(unit, points[index] / span)
+        while len(chosen) < count and left.any():
+            first = int(left.argmax())
+            chosen.append(int(block[first]))
+            left &= far(unit, unit[first])
+        if len(chosen) == count:
             break
-        chosen.append(index)
-        offsets = unit - unit[index]
-        left[np.einsum("ij,ij->i", offsets, offsets) <= apart**2 * domain.dimension] = -np.inf
     return chosen
 
 

@@ -19,6 +19,7 @@ from ..parameters import CHOSEN, Choice, Float, Int, Parameter
 
 SMALLEST, LARGEST = 10.0**-2.5, 10.0**-0.5  # steps of a mutation, as shares of a parameter's range
 MOST_LISTED = 2**16  # largest number of points of a space that are listed
+MOST_OPTIONS = 32  # options of a choice to which a search steps, those of the best points
 MEAN_CHANGES = 2.0  # mean number of parameters that a mutation changes, but at least a fifth of them
 
 
@@ -206,33 +207,47 @@ def clipped(domain: Box | Space, points: Array) -> Array:
     return domain.snap(np.clip(points, domain.lower, domain.upper))
 
 
-def neighbours(domain: Box | Space, point: Array) -> Array:
+def leading_options(domain: Box | Space, ranked: Array) -> npt.NDArray[np.bool_]:
+    """Returns which columns are worth a step, `(d,)`: of a choice with many options, those of the best points.
+
+    Args:
+        domain: domain of the points.
+        ranked: points `(n, d)`, the best first.
+    """
+    worth = np.ones(domain.dimension, dtype=bool)
+    for parameter, columns in domain.columns():
+        if isinstance(parameter, Choice) and parameter.columns > MOST_OPTIONS:
+            options, first = np.unique(ranked[:, columns].argmax(axis=1), return_index=True)
+            worth[columns] = np.isin(np.arange(parameter.columns), options[np.argsort(first)[:MOST_OPTIONS]])
+    return worth
+
+
+def neighbours(domain: Box | Space, point: Array, worth: npt.NDArray[np.bool_]) -> Array:
     """Returns points that differ in one choice or one whole number.
 
-    A whole number changes by a step, by an eighth of the range, or to an end. Parameters that become active are at the
-    middle of their range.
+    The new options are those of the columns in `worth` `(d,)`. A whole number changes by a step, by an eighth of the
+    range, or to an end. Parameters that become active are at the middle of their range.
     """
-    rows = []
-    active = domain.active(point[None])
+    active, changed = domain.active(point[None]), [np.zeros((0, domain.dimension))]
     for parameter, columns in domain.columns():
-        if active is not None and not active[0, columns.start]:
+        if isinstance(parameter, Float) or (active is not None and not active[0, columns.start]):
             continue
-        for value in _other_values(parameter, point[columns]):
-            row = point.copy()
-            row[columns] = parameter.encode(value)
-            rows.append(row)
-    points = np.array(rows).reshape(len(rows), domain.dimension)
+        values = _other_values(parameter, point[columns], worth[columns])
+        rows = np.repeat(point[None], len(values), axis=0)
+        rows[:, columns] = values
+        changed.append(rows)
+    points = np.concatenate(changed)
     return points if active is None else domain.snap(points)
 
 
-def _other_values(parameter: Float | Int | Choice, columns: Array) -> list[object]:
-    if isinstance(parameter, Float):
-        return []
+def _other_values(parameter: Int | Choice, columns: Array, worth: npt.NDArray[np.bool_]) -> Array:
+    """Returns the columns of the values next to one, `(n, columns)`."""
     if isinstance(parameter, Choice):
-        chosen = parameter.decode(columns)
-        return [option for option in parameter.options if option is not chosen]
+        others = np.flatnonzero(worth & (np.arange(parameter.columns) != columns.argmax()))
+        return np.where(others[:, None] == np.arange(parameter.columns), CHOSEN, 0.0)
     here = parameter.decode(columns)
     step = parameter.step
     far = max((parameter.high - parameter.low) // (8 * step), 2)
     steps = {here + count * step for count in (-1, 1, -far, far)} | {parameter.low, parameter.high}
-    return [value for value in sorted(steps - {here}) if parameter.low <= value <= parameter.high]
+    values = [value for value in sorted(steps - {here}) if parameter.low <= value <= parameter.high]
+    return np.array([parameter.encode(value) for value in values]).reshape(len(values), 1)

@@ -168,6 +168,7 @@ class Question(NamedTuple):
         score: the score of the round.
         norm_growth: the guess of the norm divided by the first guess. It is 1 if the norm is given.
         limits: the beliefs about constraints with posteriors of their own, or None.
+        tried: returns the points that a search leaves to play others, `(k, d)`.
     """
 
     round: int
@@ -180,6 +181,7 @@ class Question(NamedTuple):
     score: Score
     norm_growth: float = 1.0
     limits: Limits | None = None
+    tried: Callable[[], Array] = lambda: np.zeros((0, 0))
 
     def centred(self) -> Question:
         """Returns the question for rewards less the centre, if the bounds allow that. The centre would cost digits."""

@@ -203,8 +203,7 @@ class PointEngine(Engine[PointBelief]):
         if self.search.apart and self.context is None and (limits is None or limits.rule.movable):
             placed = self.search.moved_apart(
                 placed, surface, domain, candidates=points, scores=scores,
-                tried=belief.with_pending.points[:, self.before :], noisy=belief.observed.noisy,
-                rng=lambda: question.randomness.generator,
+                tried=question.tried(), rng=lambda: question.randomness.generator,
             )  # fmt: skip
         none_left(bool(self._failed) and bool(np.isneginf(surface.values(placed[None]))[0]))
         return Decision(frozen(placed), None, explored=False)
