@@ -137,9 +137,9 @@ def _open_points(memory: MemoryRunner) -> Array:
 def _tried(memory: MemoryRunner) -> Array:
     """Returns the points that the search of a box or space leaves to play others, `(k, d)`.
 
-    These are all that were asked for. In a space without real parameters a point whose answer may be another one next
-    time is worth a second question, if the model says so. So answered points are left only if their answers are not
-    known to be noisy. Until that is known, the best one may be asked again, which shows it.
+    These are all that were asked for. If no parameter is real and answers are known to be noisy, they are the open ones
+    alone. An answered point may then be worth a second question. Until noise is known, the best point may be asked
+    again, which shows it.
     """
     domain, fitting, reward = memory.policy.domain, memory.policy.fitting, memory.outputs.reward
     belief = reward.posterior.belief

@@ -267,7 +267,8 @@ class Study(Queries[D]):
         """Returns the next trial, recorded as pending. With `count`, returns a list of that many.
 
         The policy's `pending` part says how pending trials are treated. Most policies ignore them, and then mostly
-        ask for the same point again until a reward comes. `gp_bucb` and `gp_ucb_sdf` spread out. A list of b trials is
+        ask for the same point again until a reward comes. `gp_bucb`, `gp_ucb_sdf`, and `auto` in boxes and spaces
+        spread out. A list of b trials is
         b decisions in turn, recorded in one transaction: all of them, or none.
 
         Args:
