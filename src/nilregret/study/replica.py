@@ -73,6 +73,7 @@ class Replica:
         record: all trials known here.
         state: the policy's state after them.
         lock: of record and state.
+        made: the policy with which the study was made.
         notes: new notes of the call that is being written.
     """
 
@@ -80,7 +81,7 @@ class Replica:
         self, policy: AnyPolicy, goal: Goal, seed: int, clock: Callable[[], float], handle: StoredStudyHandle | None,
         late: LateFits | None = None,
     ) -> None:  # fmt: skip
-        self._made, self._goal, self._seed, self.clock, self._late = policy, goal, seed, clock, late
+        self.made, self._goal, self._seed, self.clock, self._late = policy, goal, seed, clock, late
         self.roster, self.inputs = Roster(policy, ()), Inputs(policy, goal)
         self.handle = handle
         self._make_locks()
@@ -246,7 +247,7 @@ class Replica:
     def _adopt_arms(self) -> bool:
         """Takes over the arms on record. Returns whether the state is of other arms."""
         before = self.policy
-        self.roster = Roster(self._made, self.record.arms)
+        self.roster = Roster(self.made, self.record.arms)
         if self.roster.policy.domain == before.domain:
             self.roster.policy = before
             return False
@@ -323,6 +324,13 @@ class Replica:
                 reason = f"its lease of {until - trial.asked_at:g} s ran out"
                 self.put(trial.as_abandoned(reason=reason, order=self.record.order + 1, time=now), "abandoned")
         return False
+
+    def adopt(self, record: Record) -> None:
+        """Takes over a record of the same policy, goal and seed. The next call makes the state of it."""
+        with self.lock:
+            self.record, self._saved_order = record, record.order
+            self._adopt_arms()
+            self.invalidate()
 
     # -- reading -------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
 from .._utils.errors import NoRegretError
@@ -67,6 +68,34 @@ def arms_writer(writer: Writer) -> KeepsArms:
 def words_of(storage: str | Storage) -> str:
     """Returns what an error calls a storage."""
     return storage if isinstance(storage, str) else str(getattr(storage, "url", storage.place))
+
+
+def portable(study: Any) -> Callable[[], Any]:
+    """Returns a function to pickle that makes a study of this record, which then goes its own way.
+
+    A study in a storage that processes share is opened again instead, so that all copies share its record. A clock and
+    functions that the study calls stay behind, and fits that an executor makes wait for `fit_pending`.
+    """
+    handle, replica = study.replica.handle, study.replica
+    if handle is not None and handle.storage.shared:
+        return partial(_same, study)
+    with replica.lock:
+        replica.sync()
+        record = replica.record.as_of(replica.record.order)
+    return partial(_of_record, type(study), replica.made, {
+        "goal": study.goal, "seed": study.seed, "name": study.name, "about": study.about,
+        "fits": "inline" if study.late_fits is None else "pending",
+    }, record)  # fmt: skip
+
+
+def _same(study: Any) -> Any:
+    return study
+
+
+def _of_record(cls: Any, policy: Any, given: dict[str, Any], record: Record) -> Any:
+    study = cls(policy, **given)
+    study.replica.adopt(record)
+    return study
 
 
 def reopened(cls: Any, url: str, name: str, given: dict[str, Any], known: Identity | None = None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, final, overload
@@ -19,6 +19,7 @@ from ..study.direction import best_label
 from ..study.formatting import number
 from ..study.function import answers_for_units
 from ..study.notebook import trials_html
+from ..study.stored import portable
 from ..study.study import Study
 
 if TYPE_CHECKING:
@@ -76,6 +77,13 @@ class Result(Generic[D]):
     trials: tuple[Trial[D], ...]
     wanted: int
     stopped: str | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the trials, and the study with its record.
+
+        A study in memory goes with the copy and then its own way. One in a storage is opened again.
+        """
+        return _restored, (portable(self.study), self.trials, self.wanted, self.stopped)
 
     @property
     def best_trial(self) -> Trial[D]:
@@ -287,6 +295,12 @@ class Result(Generic[D]):
     def _noisy(self) -> bool:
         """True if noise was told, or some point was evaluated twice with different values."""
         return is_noisy(self.trials)
+
+
+def _restored(
+    study: Callable[[], Study[Any]], trials: tuple[Trial, ...], wanted: int, stopped: str | None
+) -> Result[Any]:
+    return Result(study=study(), trials=trials, wanted=wanted, stopped=stopped)
 
 
 def _doubts(certainty: Certainty, *, noisy: bool) -> list[str]:
