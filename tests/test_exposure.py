@@ -8,6 +8,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.gp.binomial_counts import RatePosterior, RatePrior
+from nilregret.gp.context_bank import ContextPosterior
 from nilregret.policy.trained_posterior import TrainedPosterior
 from nilregret.slots.exposure import STEP, Exposure
 from nilregret.storage import MemoryStorage
@@ -16,6 +17,7 @@ from .service import AT, Client, Clock, asked, plain, told
 
 CLICKS = nr.auto(nr.Arms(range(4)), reward="bernoulli")
 HOURS = nr.Space(hour=nr.Float(0, 24))
+UNDER_HOURS = nr.auto(nr.Arms(range(4)), context=HOURS, reward="bernoulli")
 EXPOSED = nr.slots.Exposed
 
 
@@ -62,6 +64,27 @@ def test_shares_of_a_reward_add_up_to_the_reward():
     parts._fit(), whole._fit()
     for mine, theirs in zip(parts.predict(), whole.predict(), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-3)
+
+
+@pytest.mark.parametrize("rounds", [30, 90])
+def test_shares_of_an_observation_under_contexts_add_up_to_it(rounds):
+    arms = nr.Arms(range(3))
+    policy = nr.auto(arms, context=HOURS, reward="bernoulli").using(pending=EXPOSED())
+    whole, parts = (ContextPosterior(policy.kernel, arms, 1, policy.models, regularization=1.0) for _ in range(2))
+    rng = np.random.default_rng(0)
+    for _ in range(rounds):
+        row, target = np.array([24 * rng.random(), float(rng.integers(3))]), float(rng.random() < 0.4)
+        whole.append(row, target)
+        parts.append(row, target, weight=0.25)
+        parts.append(row, target, weight=0.5)
+        parts.forget(row, target, weight=0.25)
+        parts.append(row, target, weight=0.5)
+    assert parts.count == whole.count == rounds
+    at = np.column_stack([np.linspace(0, 24, 9), np.arange(9) % 3])
+    assert np.abs(parts.predict(at)[0] - whole.predict(at)[0]).max() < 0.1  # weights of models differ by their order
+    for j, model in parts._models.items():
+        np.testing.assert_allclose(model.blocks.covariance(), whole._models[j].blocks.covariance(), atol=1e-6)
+        assert model._shape == pytest.approx(whole._models[j]._shape)
 
 
 # -- shares ------------------------------------------------------------------------------------------------------------
@@ -173,10 +196,16 @@ def test_a_bad_newcomer_does_not_have_the_window():
     assert np.mean(shares) < 0.2
 
 
+@pytest.mark.nightly
+def test_a_bad_newcomer_under_contexts_does_not_have_the_window():
+    shares = [newcomer(UNDER_HOURS.using(pending=EXPOSED(wait=300)), 300, 0.02, seed) for seed in range(4)]
+    assert np.mean(shares) < 0.25
+
+
 # -- records, policies, the service ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("policy", [CLICKS], ids=["arms"])
+@pytest.mark.parametrize("policy", [CLICKS, UNDER_HOURS], ids=["arms", "contexts"])
 @pytest.mark.parametrize("in_time", [False, True])
 def test_a_replay_decides_alike_by_the_clock_on_record(policy, in_time):
     clock = Clock()
@@ -200,7 +229,8 @@ def test_a_part_says_where_it_does_not_fit():
 
 def test_auto_takes_it_where_only_clicks_are_told():
     arms = nr.Arms(range(3))
-    for given in ({"reward": "bernoulli"}, {"reward": "poisson"}, {"reward": "bounded"}):
+    under = {"reward": "bernoulli", "context": HOURS}
+    for given in ({"reward": "bernoulli"}, {"reward": "poisson"}, {"reward": "bounded"}, under):
         assert nr.auto(arms, answers="silent no", **given).pending == EXPOSED(failed="weighed")
     below = nr.slots.Bounded(low=-1.0)
     for given in ({"reward": "bernoulli", "world": "drifting"}, {"reward": below}, {"context": HOURS}):
@@ -208,7 +238,7 @@ def test_auto_takes_it_where_only_clicks_are_told():
 
 
 @pytest.mark.parametrize("rule", ["reward", "silence"])
-@pytest.mark.parametrize("policy", [CLICKS], ids=["arms"])
+@pytest.mark.parametrize("policy", [CLICKS, UNDER_HOURS], ids=["arms", "contexts"])
 def test_the_service_counts_open_decisions_by_the_deadline_of_the_study(rule, policy):
     given = {"policy": plain(policy), "deadline": 60.0, "on_deadline": rule, "default_reward": 0.0}
     context = {} if policy.context is None else {"context": {"hour": 3.0}}

@@ -111,9 +111,9 @@ def _exposed(policy: Policy, other: str) -> Policy:
 
 
 def _models(policy: Policy, other: str) -> Policy:
-    if policy.context is None and isinstance(policy.domain, nr.Arms):  # which they are for
-        policy = policy.using(context=nr.Box(0.0, 1.0), kernel=nr.Matern(2.5, [0.3, 0.3]))
-    return policy.using(refit=nr.slots.ArmModels())
+    under = {"context": nr.Box(0.0, 1.0), "kernel": nr.Matern(2.5, [0.3, 0.3])}  # contexts, which they are for
+    alone = policy.context is None and isinstance(policy.domain, nr.Arms)
+    return policy.using(refit=nr.slots.ArmModels(), **(under if alone else {}))
 
 
 def _given(policy: Policy, other: str) -> Policy:
@@ -422,7 +422,7 @@ REASONS = [
             "`AnyRidge`",
             "`AnalyticMixture`",
             "`DualMixture`",
-            *LEARNED,
+            *(name for name in LEARNED if name != "`ArmModels`"),
             "`EveryRound",
             "`OnAverage`",
             "`Safe`",
@@ -430,7 +430,7 @@ REASONS = [
         ),
         "share of an observation|differs from point to point",
         "It counts an unanswered trial as a share of an observation, which the posterior of clicks, counts and bounded "
-        "rewards learns.",
+        "rewards learns, and so do linear models of arms.",
     ),
     Reason(
         ("`Lazy`",),

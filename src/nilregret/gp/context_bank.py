@@ -16,6 +16,9 @@ are equal, their densities do not count in the log weights. The same holds for t
 An observation that is revised or forgotten later on takes back the density that it has by all others. So log weights
 then depend on what was forgotten, too.
 
+An observation of weight w is its likelihood to the power w: a row sqrt(w) z with the target sqrt(w) y, and w / 2 of
+shape.
+
 Predictions have the mean and the variance of the mixture.
 """
 
@@ -23,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -38,6 +41,7 @@ from .protocol import Posterior
 ANEW = (1, 2, 3, 4, 6, 8, 12, 16, 24, 34, 50)  # numbers of observations at which units and features are learned
 EARLY = ANEW[-1]
 APART = 2  # observations between two models of full size
+ROUNDING = 1e-9  # weight of an observation that is none but for rounding
 LEAST = 1e-3  # weight below which a model has no say in predictions
 NUMBERS = 7e5  # of the covariances of one model, which bound the number of waves
 FEWEST_WAVES, MOST_WAVES = 16, 128
@@ -79,6 +83,15 @@ def numbers_held(candidates: tuple[Candidate, ...], arms: Arms, columns: int) ->
     return held
 
 
+class _Seen(NamedTuple):
+    """An observation."""
+
+    context: Array
+    arm: int
+    target: float
+    weight: float = 1.0
+
+
 @final
 class ContextPosterior(Posterior):
     """The average of linear models of arms under contexts, with most methods of `AtPoints`.
@@ -97,10 +110,11 @@ class ContextPosterior(Posterior):
     def __init__(
         self, kernel: Kernel, arms: Arms, columns: int, candidates: tuple[Candidate, ...], *, regularization: float
     ) -> None:
-        self.kernel, self.regularization, self.count = kernel, regularization, 0
+        self.kernel, self.regularization = kernel, regularization
+        self.count: float = 0  # sum of the weights of the observations
         self.candidates = candidates
         self._arms, self._columns = arms, columns
-        self._early: list[tuple[Array, int, float]] = []  # contexts, arms and targets, until models are of full size
+        self._early: list[_Seen] = []  # until models are of full size
         self._is_early = True
         self._late: list[int] = []  # candidates whose models are yet to be made in full size, the next one last
         self._since = 0  # observations since the first of these
@@ -114,18 +128,23 @@ class ContextPosterior(Posterior):
 
     # -- observations --------------------------------------------------------------------------------------------
 
-    def append(self, point: Any, target: float) -> None:
-        """Adds one observation of a row (context, point)."""
-        context, arm = self._split(point)
-        self.count += 1
+    def append(self, point: Any, target: float, *, weight: float = 1) -> None:
+        """Adds one observation of a row (context, point), or a share of one, beside earlier shares of it."""
+        seen = _Seen(*self._split(point), target, weight)
+        self.count += weight
+        if weight < 1.0 and (place := self._place(seen)) is not None:
+            total = self._early[place].weight + weight
+            self._early[place] = seen._replace(weight=1.0 if total > 1.0 - ROUNDING else total)
+            self._learn(seen)
+            return
         if self._is_early:
-            self._early.append((context, arm, target))
+            self._early.append(seen)
             if len(self._early) in ANEW:
                 self._make()
                 return
-        self._learn(context, arm, target)
+        self._learn(seen)
         if self._late:
-            self._early.append((context, arm, target))
+            self._early.append(seen)
             self._since += 1
             if self._since % APART == 0:
                 self._make_next()
@@ -141,30 +160,34 @@ class ContextPosterior(Posterior):
     def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
         """Replaces the targets of several observations."""
         for point, before, after in zip(points, old, new, strict=True):
-            context, arm = self._split(point)
-            if self._early:
-                self._early[self._place(context, arm, before)] = (context, arm, after)
+            seen = _Seen(*self._split(point), before)
+            if (place := self._place(seen)) is not None:
+                self._early[place] = seen._replace(target=after)
             if not self._is_early:
-                self._unlearn(context, arm, before)
-                self._learn(context, arm, after)
+                self._unlearn(seen)
+                self._learn(seen._replace(target=after))
         if self._is_early:
             self._make_again()
 
-    def forget(self, point: Any, target: float) -> None:
-        """Removes one observation."""
-        context, arm = self._split(point)
-        self.count -= 1
-        if self._early:
-            del self._early[self._place(context, arm, target)]
+    def forget(self, point: Any, target: float, *, weight: float = 1) -> None:
+        """Removes one observation, or a share of it."""
+        seen = _Seen(*self._split(point), target, weight)
+        self.count -= weight
+        if (place := self._place(seen)) is not None:
+            left = self._early[place].weight - weight
+            self._early[place : place + 1] = [seen._replace(weight=left)] if left > ROUNDING else []
         if self._is_early:
             self._make_again()
         else:
-            self._unlearn(context, arm, target)
+            self._unlearn(seen)
 
-    def _place(self, context: Array, arm: int, target: float) -> int:
-        """Returns the place of an early observation."""
-        known = enumerate(self._early)
-        return next(i for i, (x, k, y) in known if k == arm and y == target and (x == context).all())
+    def _place(self, seen: _Seen) -> int | None:
+        """Returns the place of an early observation, of a share if this is one, or None."""
+        for i, (context, arm, target, weight) in enumerate(self._early):
+            alike = arm == seen.arm and target == seen.target and (weight == 1.0) is (seen.weight == 1.0)
+            if alike and (context == seen.context).all():
+                return i
+        return None
 
     def _split(self, row: Any) -> tuple[Array, int]:
         """Returns the context and the arm of a row."""
@@ -193,9 +216,11 @@ class ContextPosterior(Posterior):
         early, first = self._early, max(each for each in (0, *ANEW) if each <= len(self._early))
         self._early = early[:first]
         self._make()
-        for self.count, observation in enumerate(early[first:], start=first + 1):
-            self._early.append(observation)
-            self._learn(*observation)
+        self.count = sum(seen.weight for seen in self._early)
+        for seen in early[first:]:
+            self.count += seen.weight
+            self._early.append(seen)
+            self._learn(seen)
 
     def _make(self) -> None:
         """Learns units and features from the early observations, and makes all models afresh."""
@@ -205,9 +230,12 @@ class ContextPosterior(Posterior):
         self._models = {}
         if not early:
             return
-        targets = np.array([target for _, _, target in early])
+        contexts, _, targets, weights = (np.array(each) for each in zip(*early, strict=True))
         self._center, self._unit = float(targets.mean()), float(np.ptp(targets)) and float(targets.std())
-        self._of_contexts = Standard(np.array([context for context, _, _ in early]))
+        if (weights != 1.0).any():
+            self._center = float(np.average(targets, weights=weights))
+            self._unit = math.sqrt(np.average((targets - self._center) ** 2, weights=weights))
+        self._of_contexts = Standard(contexts)
         self._late = likeliest
         self._make_next()
         while self._is_early and self._late:
@@ -219,7 +247,7 @@ class ContextPosterior(Posterior):
         for i, model in self._models.items():
             if kinds[i] == kinds[j]:
                 return model.features
-        standard = self._standardised(np.array([context for context, _, _ in self._early[:EARLY]]))
+        standard = self._standardised(np.array([seen.context for seen in self._early[:EARLY]]))
         rows = paired(standard, self._standard_arms[: self._founding]) if one.shared else standard
         pairs = waves_of(rows.shape[1], 1 if one.shared else self._sized_by) if one.waves else 0
         pairs = min(pairs, FEWEST_WAVES) if self._is_early else pairs
@@ -229,13 +257,13 @@ class ContextPosterior(Posterior):
         """Makes the next model from the early observations."""
         j = self._late.pop()
         one, early = self.candidates[j], self._early
-        contexts, arms = np.array([context for context, _, _ in early]), np.array([arm for _, arm, _ in early])
-        scaled = self._scaled(np.array([target for _, _, target in early]))
+        contexts, arms, targets, weights = (np.array(each) for each in zip(*early, strict=True))
+        scaled = self._scaled(targets)
         features = self._features_of(j)
         Z = features(self._rows(one, contexts, arms))
         count, first, most = (1, 1, 1) if one.shared else (len(self._arms), self._founding, ROOM * self._sized_by)
         model = LinearModel(one, count, features, founding=first, most=most)
-        densities = model.learn_first(np.zeros_like(arms) if one.shared else arms, Z, scaled)
+        densities = model.learn_first(np.zeros_like(arms) if one.shared else arms, Z, scaled, weights)
         self._log_weights[j] = float(densities[without_unit(scaled) :].sum()) - one.behind
         self._models[j] = model
         if not self._late and not self._is_early:
@@ -245,18 +273,20 @@ class ContextPosterior(Posterior):
         """Returns targets in standard units."""
         return (targets - self._center) / (self._unit or 1.0)
 
-    def _learn(self, context: Array, arm: int, target: float) -> None:
+    def _learn(self, seen: _Seen) -> None:
         known = self._unit > 0.0
-        if not known and target != self._center:
+        if not known and seen.target != self._center:
             # All targets were equal, so nothing that was learned of means depends on the unit.
-            self._unit = abs(target - self._center) * math.sqrt(self.count - 1.0) / self.count
-        self._judge(context, arm, target, 1, known=known)
+            others = self.count - seen.weight
+            self._unit = abs(seen.target - self._center) * math.sqrt(seen.weight * others) / self.count
+        self._judge(seen, 1, known=known)
 
-    def _unlearn(self, context: Array, arm: int, target: float) -> None:
-        self._judge(context, arm, target, -1, known=self._unit > 0.0)
+    def _unlearn(self, seen: _Seen) -> None:
+        self._judge(seen, -1, known=self._unit > 0.0)
 
-    def _judge(self, context: Array, arm: int, target: float, sign: int, *, known: bool) -> None:
+    def _judge(self, seen: _Seen, sign: int, *, known: bool) -> None:
         """Adds an observation to all models, or takes it away. Its density counts if the unit was known before."""
+        context, arm, target, weight = seen
         scaled = self._scaled(target)
         found: dict[int, Array] = {}
         standard = self._standardised(context)
@@ -266,7 +296,7 @@ class ContextPosterior(Posterior):
                 row = np.concatenate([standard, self._standard_arms[arm]]) if one.shared else standard
                 found[id(features)] = features(row)
             change = model.learn if sign > 0 else model.unlearn
-            density = change(0 if one.shared else arm, found[id(features)], scaled)
+            density = change(0 if one.shared else arm, found[id(features)], scaled, weight)
             if known:
                 self._log_weights[j] += sign * density
 

@@ -94,52 +94,57 @@ class LinearModel(Copyable):
         same = blocks[:, None] == blocks
         return np.where(same, self.blocks.moved(blocks, Z) @ Z.T, 0.0) * (self.noise / self._precision)
 
-    def learn(self, block: int, z: Array, target: float) -> float:
+    def learn(self, block: int, z: Array, target: float, weight: float) -> float:
         """Learns an observation. Returns the log density that it had, nats."""
         self.blocks.now += 1
+        z, target = _weighed(z, target, weight)
         mean, variance = self.blocks.predict_and_add(block, z, target, self._constant)
-        density = self._judge(target - mean, 1.0 + variance / self._precision, 1)
+        density = self._judge(target - mean, 1.0 + variance / self._precision, weight)
         self._learned += 1
         if self._learned <= POOLED or self._learned % POOLED == 0:
             self._pool()
         return density
 
-    def learn_first(self, blocks: IndexArray, Z: Array, targets: Array) -> Array:
+    def learn_first(self, blocks: IndexArray, Z: Array, targets: Array, weights: Array) -> Array:
         """Learns the first observations `(n,)` at once. Returns the log densities that they had, nats, `(n,)`."""
+        roots = np.sqrt(weights)
+        Z, targets = roots[:, None] * Z, roots * targets
         spread, errors, of_ones = (np.zeros(len(targets)) for _ in range(3))
         self.blocks.now = self._learned = len(targets)
         for block in np.unique(blocks).tolist():
             own = np.flatnonzero(blocks == block)
             root = np.asarray(np.linalg.cholesky(np.eye(len(own)) + Z[own] @ Z[own].T / self._precision))
-            solved = dtrtrs(root, np.column_stack([targets[own], np.ones(len(own)), Z[own]]), lower=1)[0]
+            solved = dtrtrs(root, np.column_stack([targets[own], roots[own], Z[own]]), lower=1)[0]
             errors[own], of_ones[own] = solved[:, 0], solved[:, 1]
             spread[own] = root.diagonal() ** 2
             self.blocks.add_first(block, root.diagonal(), solved[:, 2:], errors[own])
         self._pool()
         # The errors of one-step predictions, over their deviations, are L^{-1} (y - constant).
         squares = (errors - self._constant * of_ones) ** 2
-        counts = np.arange(len(targets) + 1)
-        rates, shapes = 1.0 + 0.5 * np.append(0.0, squares.cumsum()), 1.0 + 0.5 * counts
+        rates, shapes = (1.0 + 0.5 * np.append(0.0, each.cumsum()) for each in (squares, weights))
         self._rate, self._shape = float(rates[-1]), float(shapes[-1])
         noise = rates[:-1] / shapes[:-1]
-        return np.asarray(-0.5 * (squares / noise + np.log(2.0 * math.pi * noise * spread)))
+        scale = np.log(2.0 * math.pi * noise * spread) + (weights - 1.0) * np.log(2.0 * math.pi * noise)
+        return np.asarray(-0.5 * (squares / noise + scale))
 
-    def unlearn(self, block: int, z: Array, target: float) -> float:
+    def unlearn(self, block: int, z: Array, target: float, weight: float) -> float:
         """Removes an observation. Returns the log density that it has by the others, nats."""
+        z, target = _weighed(z, target, weight)
         self.blocks.remove(block, z, target, least=0.0)  # |z|^2 is 27 at most, which bounds the loss of digits
         self._learned -= 1
         mean, variance = self.blocks.predict_one(block, z, self._constant)
-        return self._judge(target - mean, 1.0 + variance / self._precision, -1)
+        return self._judge(target - mean, 1.0 + variance / self._precision, -weight)
 
-    def _judge(self, error: float, spread: float, sign: int) -> float:
-        """Adds an error, or takes it away. Returns its log density by all other errors."""
-        square = error * error / spread
-        if sign < 0:
-            self._rate, self._shape = max(self._rate - 0.5 * square, 1e-12), self._shape - 0.5
+    def _judge(self, error: float, spread: float, weight: float) -> float:
+        """Adds an error, or takes it away if its weight is negative. Returns its log density by all other errors."""
+        square, size = error * error / spread, abs(weight)
+        if weight < 0.0:
+            self._rate, self._shape = max(self._rate - 0.5 * square, 1e-12), self._shape - 0.5 * size
         noise = self.noise
-        density = -0.5 * (square / noise + math.log(2.0 * math.pi * noise * spread))
-        if sign > 0:
-            self._rate, self._shape = self._rate + 0.5 * square, self._shape + 0.5
+        scale = math.log(2.0 * math.pi * noise * spread) + (size - 1.0) * math.log(2.0 * math.pi * noise)
+        density = -0.5 * (square / noise + scale)
+        if weight > 0.0:
+            self._rate, self._shape = self._rate + 0.5 * square, self._shape + 0.5 * size
         return density
 
     def _pool(self) -> None:
@@ -152,3 +157,11 @@ class LinearModel(Copyable):
         for own, weight in zip(covariance[first:].tolist(), mean[first:].tolist(), strict=True):
             left, total = left + (1.0 - own), total + weight
         self._constant = total / left
+
+
+def _weighed(z: Array, target: float, weight: float) -> tuple[Array, float]:
+    """Returns features and target of an observation of some weight, as those of one of weight 1."""
+    if weight == 1.0:
+        return z, target
+    root = math.sqrt(weight)
+    return root * z, root * target

@@ -54,7 +54,8 @@ NO, END, APART = -1, -2, -3
 def weighs(policy: Policy) -> bool:
     """Returns whether the posterior of a policy can count a trial as a share of an observation."""
     alone = policy.constraints is None and policy.switching is None and policy.memory.drift() is None
-    return bool(alone and policy.objective.learned(policy) is not None)
+    by_models = policy.models is not None and policy.objective.is_reward
+    return bool(alone and (by_models or policy.objective.learned(policy) is not None))
 
 
 @final
@@ -69,7 +70,8 @@ class Exposed(Pending):
     of the wait, or never. If noes come as early as yeses, silence counts less, and it counts nothing if all trials
     are answered before the wait is over. Nothing is proved.
 
-    For clicks, counts and bounded rewards on arms (`reward=`), whose posterior learns shares of observations.
+    For clicks, counts and bounded rewards on arms (`reward=`), and for `ArmModels`, whose posteriors learn shares of
+    observations.
 
     Attributes:
         wait: age at which silence is a no, in questions, or seconds with `in_time`. None learns it from the answers.
@@ -109,7 +111,7 @@ class Exposed(Pending):
         if not weighs(policy):
             raise InvalidInput(
                 "`Exposed` counts an unanswered trial as a share of an observation. Posteriors of rates on arms "
-                "(`reward=`) can do that, without constraints, drift or runs of plays.",
+                "(`reward=`) and `ArmModels` can do that, without constraints, drift or runs of plays.",
                 advice="Elsewhere take `nr.slots.Imputed(minimum=0)`.",
             )
 
