@@ -18,6 +18,7 @@ from nilregret.serve.testing import Serving
 from nilregret.slots.envelope import FiniteBayes
 from nilregret.slots.scores import RandomisedBound
 from nilregret.storage import MemoryStorage
+from nilregret.study.replica import Replica
 from nilregret.study.transaction import Failed
 
 from .marks import nightly, thinned
@@ -450,6 +451,17 @@ def test_arms_over_http(client):
         ("arms_restored", None, [8]),
     ]  # fmt: skip
     assert client.put(AT, {"policy": plain(UCB), "seed": 3})[0] == 200  # the study is as it was put
+
+
+def test_a_new_arm_under_contexts_joins_over_http_without_a_replay(client, monkeypatch):
+    monkeypatch.setattr(Replica, "_replayed", None)
+    at, policy = "/v1/studies/live", nr.auto(ARMS, context=nr.Box([0.0], [1.0]), reward="bernoulli")
+    assert client.put(at, {"policy": plain(policy), "seed": 3})[0] == 201
+    for number in range(6):
+        (decision,) = client.post(f"{at}/decisions", {"context": [0.1 * number]})[1]["decisions"]
+        assert client.put(f"{at}/decisions/{decision['id']}/reward", {"reward": number % 2})[0] == 200
+    assert client.post(f"{at}/arms", {"arms": [{"point": [0.5, 1.3]}]})[0] == 201
+    assert client.post(f"{at}/decisions", {"context": [0.5], "among": [8]})[1]["decisions"][0]["arm"] == 8
 
 
 def test_arms_that_do_not_fit_over_http(client):
