@@ -14,6 +14,7 @@
 | together | a budget, a switch and delays, each alone and all at once: shortfall and overspend |
 | banners | clicks under 504 contexts: CPU in the median and at the worst, regret |
 | changed | classes permuted halfway; answers that come 100 rounds late |
+| newcomers | an arm of 2% or 20% joins while clicks come late and noes at a deadline: its share, and regret |
 | rare | clicks and faults of .5% to 5% whose first 50 answers are equal: share of the best arm in the end |
 
 A data set becomes a bandit: the contexts are its columns, an arm is a class, and the reward is 1 for the right one.
@@ -32,7 +33,7 @@ from pathlib import Path
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
-from live_parts import budgets, classified, rare, rates
+from live_parts import budgets, classified, newcomers, rare, rates
 from live_parts.peers import missing
 from tabulate import tabulate
 from tqdm import tqdm
@@ -45,6 +46,7 @@ ROWS = {  # one entry a row of the table
     "together": budgets.together,
     "banners": classified.clicks_under_contexts,
     "changed": classified.changed,
+    "newcomers": newcomers.newcomers,
     "rare": rare.rare,
 }
 

@@ -1,0 +1,142 @@
+"""Row newcomers: an arm of 2% or 20% joins four of 10 to 12% while clicks come late and noes at a deadline.
+
+The regret is that after the arm joined, and the share is that of the new arm in the first waiting window. "At once" is
+told every answer at once, "when told" a click when it comes and a no at the deadline, with trials that count when they
+are told, "at W" both at the deadline, and "exposed" as "when told", with `nr.slots.Exposed`. "HTTP" is the service with
+`"on_deadline": "reward"`, which tells the noes by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import warnings
+
+import numpy as np
+
+import nilregret as nr
+
+from .report import paired
+
+RATES = [0.10, 0.12, 0.10, 0.12]
+WAITS = {100: (400, 400), 500: (800, 700)}  # W: decisions before and after the arm joins
+LAWS = {"early": lambda u: -np.log(1.0 - u * (1.0 - np.exp(-5.0))) / 5.0, "uniform": lambda u: u}
+CONTEXT = nr.Space(device=nr.Choice("phone", "desk", "tablet"), hour=nr.Float(0, 24), returning=nr.Choice(True, False))
+METHODS = ("at once", "when told", "at W", "exposed", "HTTP")
+GOAL = "1.5, share .35"
+
+
+class Python:
+    """A study that is told of each answer, as the method has it."""
+
+    def __init__(self, method, contexts, wait, seed):
+        policy = nr.auto(nr.Arms(range(len(RATES))), context=CONTEXT if contexts else None, reward="bernoulli")
+        self._study = nr.Study(
+            policy.using(pending=nr.slots.Exposed(wait=wait)) if method == "exposed" else policy, seed=seed
+        )
+        self._study.quiet = True
+
+    def ask(self, _, context):
+        trial = self._study.ask(context)
+        return trial, trial.arm
+
+    def tell(self, trial, reward):
+        self._study.tell(trial, reward)
+
+    def join(self):
+        self._study.add_arms([[len(RATES)]])
+
+
+class Http:
+    """The service in this process, whose clock ticks once a decision. It tells noes at the deadline by itself."""
+
+    def __init__(self, contexts, wait, seed):
+        import httpx
+
+        from nilregret.serve.app import create_app
+        from nilregret.storage import MemoryStorage
+
+        self._now = 0.0
+        self._app = create_app(MemoryStorage(), clock=lambda: 1000.0 + self._now)
+        self._runner = asyncio.Runner()
+        self._http = httpx.AsyncClient(transport=httpx.ASGITransport(self._app), base_url="http://127.0.0.1")
+        policy = nr.auto(nr.Arms(range(len(RATES))), context=CONTEXT if contexts else None, reward="bernoulli")
+        rule = {"deadline": wait, "on_deadline": "reward", "default_reward": 0}
+        self._send("PUT", "", {"policy": json.loads(policy.to_json()), "seed": seed, **rule})
+
+    def _send(self, method, path, body):
+        answer = self._runner.run(self._http.request(method, f"/v1/studies/live{path}", json=body))
+        answer.raise_for_status()
+        return answer.json()
+
+    def ask(self, step, context):
+        self._now = float(step)
+        made = self._send("POST", "/decisions", {} if context is None else {"context": context})["decisions"][0]
+        return made["id"], made["arm"]
+
+    def tell(self, name, reward):
+        if reward:
+            self._send("PUT", f"/decisions/{name}/reward", {"reward": 1})
+
+    def join(self):
+        self._send("POST", "/arms", {"arms": [{"point": [len(RATES)]}]})
+
+    def close(self):
+        self._runner.run(self._http.aclose())
+        self._runner.close()
+        self._app.state.service.workers.close()
+
+
+def played(method, contexts, wait, law, rate, seed, rounds):
+    """Share of the new arm in the window after it joined, and regret from then on."""
+    before, after = rounds
+    rates, rng, due, arms = np.array([*RATES, rate]), np.random.default_rng(seed), {}, []
+    learner = Http(contexts, wait, seed) if method == "HTTP" else Python(method, contexts, wait, seed)
+    for step in range(before + after):
+        if step == before:
+            learner.join()
+        seen = rng.random(4)
+        context = None
+        if contexts:
+            device = ("phone", "desk", "tablet")[int(3 * seen[0])]
+            context = {"device": device, "hour": 24 * seen[1], "returning": bool(seen[2] < 0.4)}
+        token, arm = learner.ask(step, context)
+        yes, delay = rng.random() < rates[arm], min(int(wait * LAWS[law](seen[3])), wait - 1)
+        at = {"at once": 0, "at W": wait}.get(method, delay if yes else wait)
+        due.setdefault(step + at, []).append((token, float(yes)))
+        arms.append(arm)
+        for answer in due.pop(step, []):
+            learner.tell(*answer)
+    if method == "HTTP":
+        learner.close()
+    chosen = np.array(arms[before:])
+    return float((chosen[:wait] == len(RATES)).mean()), float(rates.max() * after - rates[chosen].sum())
+
+
+def newcomers(args):
+    """Row newcomers, with four times as many seeds, since a run has some hundred clicks alone."""
+    warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
+    waits = WAITS if args.rounds is None else {args.rounds: (args.rounds, args.rounds)}
+    seeds, found, rows = range(args.first, args.first + 4 * args.seeds), [], []
+    methods = METHODS[:-1] if args.alone else METHODS
+    for contexts in (False, True):
+        for wait, rounds in waits.items():
+            for law in LAWS:
+                for rate in (0.02, 0.2):
+                    name, each = f"{'contexts' if contexts else 'arms'}, W {wait}, {law}, {rate:.0%}", {}
+                    for method in methods:
+                        runs = [played(method, contexts, wait, law, rate, seed, rounds) for seed in seeds]
+                        each[method] = np.array(runs)
+                        found += [
+                            {"row": "newcomers", "problem": name, "method": method, "seed": s, "share": a, "regret": b}
+                            for s, (a, b) in zip(seeds, runs, strict=True)
+                        ]
+                    over = [
+                        "{:.2f} [{:.2f}, {:.2f}]".format(*paired(each[method][:, 1], each["at once"][:, 1], ratio=True))
+                        for method in methods[3:]
+                    ]
+                    cells = (f"{each[method][:, 1].mean():.1f} ({each[method][:, 0].mean():.2f})" for method in methods)
+                    rows.append([name, *cells, *over])
+    head = ["regret (share) of a new arm", *methods, *(f"{method} over at once" for method in methods[3:])]
+    args.show(f"New arms, {len(seeds)} seeds (goal: regret {GOAL} of a bad one)", head, rows)
+    return found
