@@ -218,7 +218,9 @@ def leading_options(domain: Box | Space, ranked: Array) -> npt.NDArray[np.bool_]
     for parameter, columns in domain.columns():
         if isinstance(parameter, Choice) and parameter.columns > MOST_OPTIONS:
             options, first = np.unique(ranked[:, columns].argmax(axis=1), return_index=True)
-            worth[columns] = np.isin(np.arange(parameter.columns), options[np.argsort(first)[:MOST_OPTIONS]])
+            worth[columns] = np.isin(
+                np.arange(parameter.columns), options[np.argsort(first, kind="stable")[:MOST_OPTIONS]]
+            )
     return worth
 
 
