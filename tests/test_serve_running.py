@@ -146,6 +146,18 @@ def test_several_processes_on_postgresql(folder, places):
         for number in range(6):
             status, _, said = served.ask("POST", "/v1/studies/a/decisions", {}, token=secret)
             assert (status, json.loads(said)["decisions"][0]["number"]) == (201, number)
+        assert served.ask("PUT", "/v1/studies/b", STUDY, token=secret)[0] == 201
+        assert served.ask("POST", "/v1/studies/b/decisions", {}, token=secret)[0] == 201
+
+        def told():
+            text = served.ask("GET", "/metrics", token=secret)[2].decode()
+            return {
+                line for line in text.splitlines() if line.startswith(("nilregret_decisions", "nilregret_process_d"))
+            }
+
+        of = {f'{name}_total{{study="{study}",tenant="default"}} {count}.0' for study, count in (("a", 6), ("b", 1))
+              for name in ("nilregret_decisions", "nilregret_process_decisions")}  # fmt: skip
+        until(lambda: all(told() == of for _ in range(8)))  # whichever process answers
         run("token", "revoke", "--storage", place, token["id"])
         until(lambda: {served.ask("GET", "/v1/studies", token=secret)[0] for _ in range(6)} == {401})
         code, said = served.stop()

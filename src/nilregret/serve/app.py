@@ -105,12 +105,13 @@ def _lifespan(
         if siblings is not None:
             await siblings.start(calls.here)
         webhook = service.settings.webhook
-        sending = None if webhook is None else asyncio.create_task(service.sender(webhook).run())
+        tasks = [asyncio.create_task(service.metrics.keep_published())]
+        tasks += [] if webhook is None else [asyncio.create_task(service.sender(webhook).run())]
         yield {LEAVING: service.streams.end}
         service.streams.end()
-        if sending is not None:
-            sending.cancel()
-            await asyncio.wait([sending])
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
         if siblings is not None:
             await siblings.close()
         service.workers.close()

@@ -1,8 +1,12 @@
-"""Metrics for Prometheus: of the record, which are the same in every process, and of this process."""
+"""Metrics for Prometheus: of the records, and of the processes of the service."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import math
+import os
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import final
@@ -15,10 +19,12 @@ from ..study.study import Study
 from .commands import LATE, TellResult
 from .deadlines import DEFAULTED
 from .regret import regret_bound
+from .shared_metrics import OF_PROCESS, PERIOD_SECONDS, SharedMetrics
 from .signals import KINDS, SignalCache
 from .worker import StudyWorker
 from .workers import StudyWorkers
 
+LOG = logging.getLogger("nilregret.serve")
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 OF_STUDY = ("tenant", "study")
 LEARNED: tuple[tuple[str, str, Callable[[Study], float | None]], ...] = (
@@ -30,7 +36,7 @@ LEARNED: tuple[tuple[str, str, Callable[[Study], float | None]], ...] = (
 
 @final
 class Metrics:
-    """The metrics of one server process.
+    """The metrics of one server process, and of the others with which it shares them.
 
     Args:
         workers: of the studies to count, as far as they are open in this process.
@@ -43,7 +49,7 @@ class Metrics:
         registry = self._own = CollectorRegistry()
 
         def counter(name: str, about: str, *labels: str) -> Counter:
-            return Counter(f"nilregret_process_{name}", about, (*OF_STUDY, *labels), registry=registry)
+            return Counter(f"{OF_PROCESS}_{name}", about, (*OF_STUDY, *labels), registry=registry)
 
         self._latency = Histogram(
             "nilregret_request_seconds", "Time until an answer, by operation.", ("operation",), buckets=SECONDS,
@@ -54,8 +60,13 @@ class Metrics:
         self._answers = counter("answers", "Decisions whose reward or failure this process took.")
         self._observations = counter("observations", "Observations taken by this process.")
         self._late = counter("late_answers", "Answers after their deadline, by whether they counted.", "counted")
-        self._open = Gauge("nilregret_open_studies", "Studies held in memory by this process.", registry=registry)
-        registry.register(_OwnMetrics(workers))
+        self._open = Gauge(
+            "nilregret_open_studies", "Studies held in memory by this process.", registry=registry,
+            multiprocess_mode="livesum",
+        )  # fmt: skip
+        self._fits = _OwnMetrics(workers)
+        registry.register(self._fits)
+        self._shared, self._lock = SharedMetrics.of_environment(), threading.Lock()
 
     def seconds(self, operation: str) -> Histogram:
         """Returns the latencies of an operation. `observe` adds one."""
@@ -83,13 +94,39 @@ class Metrics:
 
     def text(self, tenant: str | None) -> bytes:
         """Returns the metrics of a tenant's studies, or of all studies and of the process for None. Reads studies."""
-        workers = [worker for worker in self._workers.open if tenant is None or worker.tenant == tenant]
+        if self._shared is not None:
+            self._publish(self._shared)
+            return self._shared.text(tenant)
         self._open.set(len(self._workers.open))
         of_record = CollectorRegistry()
-        of_record.register(_RecordMetrics(workers, self._workers))
-        of_record.register(_SignalMetrics(workers, self._workers, self._signals, self._clock()))
+        for each in self._of_record(tenant):
+            of_record.register(each)
         own = generate_latest(self._own) if tenant is None else b""
         return own + generate_latest(of_record)
+
+    def _of_record(self, tenant: str | None) -> tuple[_RecordMetrics, _SignalMetrics]:
+        workers = [worker for worker in self._workers.open if tenant is None or worker.tenant == tenant]
+        signals = _SignalMetrics(workers, self._workers, self._signals, self._clock())
+        return _RecordMetrics(workers, self._workers), signals
+
+    def _publish(self, shared: SharedMetrics) -> None:
+        with self._lock:  # readers and `keep_published` run in threads
+            self._open.set(len(self._workers.open))
+            running, *counters = self._fits.collect()
+            shared.publish([running], "livesum")
+            shared.publish(counters, "sum")
+            for each in self._of_record(None):
+                shared.publish(each.collect(), "mostrecent")
+
+    async def keep_published(self) -> None:
+        """Publishes the metrics of this process again and again while any process is asked for metrics."""
+        while self._shared is not None:
+            await asyncio.sleep(PERIOD_SECONDS)
+            if self._shared.watched:
+                try:
+                    await self._workers.in_thread(self._publish, self._shared)
+                except Exception as error:
+                    LOG.error("The metrics of process %s could not be published.", os.getpid(), exc_info=error)
 
 
 @final
@@ -99,9 +136,9 @@ class _OwnMetrics:
     def __init__(self, workers: StudyWorkers) -> None:
         self._workers = workers
 
-    def collect(self) -> Iterable[Metric]:
+    def collect(self) -> list[Metric]:
         """Returns the metrics (see `prometheus_client.registry.Collector`)."""
-        of_process = "nilregret_process"
+        of_process = OF_PROCESS
         running = GaugeMetricFamily(f"{of_process}_fits_under_way", "Fits that wait or run.", labels=OF_STUDY)
         made = CounterMetricFamily(f"{of_process}_fits", "Fits made apart from decisions.", labels=OF_STUDY)
         late = CounterMetricFamily(

@@ -7,6 +7,7 @@ import socket
 import tempfile
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -24,6 +25,7 @@ from .connections import LimitedConnections
 from .dashboard import ROUTES, error_page
 from .dashboard.files import address
 from .settings import Settings
+from .shared_metrics import forget, shared_in
 from .siblings import Siblings
 from .supervisor import supervise
 
@@ -111,7 +113,12 @@ def run(
         return
     with tempfile.TemporaryDirectory(prefix="nilregret") as folder:  # Nobody else may enter it.
         each = [replace(service, siblings=Siblings(folder, index, workers)) for index in range(workers)]
-        supervise([partial(serve, one) for one in each], hung_seconds=HUNG_SECONDS)
+        metrics = Path(folder) / "metrics"
+        with shared_in(metrics):
+            supervise(
+                [partial(serve, one) for one in each], hung_seconds=HUNG_SECONDS,
+                ended=partial(forget, metrics),
+            )  # fmt: skip
 
 
 def _serve(service: Service, *, listener: socket.socket, proxies: str | None, log: bool) -> None:

@@ -22,7 +22,9 @@ BEAT_SECONDS = 1.0  # between two signs of life of a process
 PAUSE_SECONDS = 0.5  # before one that ended is replaced
 
 
-def supervise(works: Sequence[Callable[[], object]], *, hung_seconds: float) -> None:
+def supervise(
+    works: Sequence[Callable[[], object]], *, hung_seconds: float, ended: Callable[[int], object] = int
+) -> None:
     """Runs functions, each in a process, until SIGINT or SIGTERM, and returns when all of them have ended.
 
     It waits for ends, signs of life and signals at once, so none of them delays another. A second signal kills the
@@ -31,6 +33,7 @@ def supervise(works: Sequence[Callable[[], object]], *, hung_seconds: float) -> 
     Args:
         works: of the processes. They can be pickled, and end on SIGTERM.
         hung_seconds: a process without a sign of life for this long is killed.
+        ended: called with the number of each process that has ended.
     """
     told, tell = SPAWN.Pipe(duplex=False)
     with handled(lambda *_: tell.send_bytes(b"."), *SIGNALS):
@@ -43,8 +46,10 @@ def supervise(works: Sequence[Callable[[], object]], *, hung_seconds: float) -> 
                 for worker in workers:
                     worker.process.terminate() if signals == 1 else worker.process.kill()
             running = [worker for worker in workers if worker.runs(hung_seconds)]
-            ended, workers = len(running) < len(workers), running
-            if not signals and not told.poll(PAUSE_SECONDS if ended else 0.0):
+            for worker in [each for each in workers if each not in running]:
+                ended(worker.process.pid or 0)
+            fewer, workers = len(running) < len(workers), running
+            if not signals and not told.poll(PAUSE_SECONDS if fewer else 0.0):
                 there = [worker.work for worker in workers]
                 workers += [_Worker(work) for work in works if work not in there]
 
