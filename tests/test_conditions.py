@@ -1,6 +1,8 @@
 """Parameters that count only where others have certain values."""
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -103,7 +105,19 @@ def test_spaces_with_conditions_are_written_and_read():
         ],
     }
     assert plain.active(np.zeros((1, 3))) is None
-    assert nr.Space(**SPACE.parameters) != SPACE
+
+
+def test_the_parameters_of_a_space_make_it_again():
+    again = nr.Space(**copy.deepcopy(pickle.loads(pickle.dumps(dict(SPACE.parameters)))))
+    assert again == SPACE
+    assert repr(again) == repr(SPACE)
+    assert serialize.dumps(again) == serialize.dumps(SPACE)
+    more = nr.Space(**SPACE.parameters, x=nr.Float(0, 1))
+    assert more.conditions.needs == SPACE.conditions.needs
+    child, needs = next(iter(SPACE.conditions.needs.items()))
+    alone = nr.Space(**{child: SPACE.parameters[child]})  # Without its condition it always counts.
+    assert alone.conditions is None
+    assert SPACE.parameters[child] == alone.parameters[child] != needs
 
 
 @pytest.mark.parametrize(

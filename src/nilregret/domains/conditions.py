@@ -7,8 +7,9 @@ kernel.
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, final
 
@@ -19,6 +20,8 @@ from .._utils.checks import Array, shown
 from .._utils.errors import InvalidInput, printable
 from .._utils.serialize import described
 from .parameters import CHOSEN, Choice, Float, Int, Option, Parameter, plain_option
+
+DECLARED = "_declared"  # Attribute of the parameters of a space that were declared with conditions.
 
 Mask = npt.NDArray[np.bool_]
 
@@ -108,6 +111,7 @@ class Conditions:
                 parameter = parameter.parameter
             if needs:
                 self.needs[name] = tuple(needs)
+                parameter = _marked(parameter, given)
             self.parameters[name] = parameter
         self.middle = np.concatenate([_middle(parameter) for parameter in self.parameters.values()])
 
@@ -197,6 +201,28 @@ class Conditions:
 
     def _said(self, name: str) -> str:
         return " and ".join(map(str, self.needs[name]))
+
+
+def _marked(parameter: Parameter, declared: Parameter | Conditional) -> Parameter:
+    """Returns an equal parameter that knows its conditions, for `as_declared`."""
+    marked = copy.copy(parameter)
+    object.__setattr__(marked, DECLARED, declared)
+    return marked
+
+
+def as_declared(parameter: Any, names: Collection[str]) -> Any:
+    """Returns a parameter of another space with its conditions, as `Space(**space.parameters)` means it.
+
+    Args:
+        parameter: of the new space.
+        names: of all its parameters. Without those of the conditions, the parameter always counts.
+    """
+    declared = step = getattr(parameter, DECLARED, None)
+    while isinstance(step, Conditional):
+        if step.on not in names:
+            return parameter
+        step = step.parameter
+    return parameter if declared is None else declared
 
 
 def _middle(parameter: Parameter) -> Array:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .._utils.checks import Array, IndexArray, digits, finite_array, frozen, integer, many, number, points_array, shown
 from .._utils.errors import InvalidInput, printable
 from .._utils.serialize import described_by, entries, to_plain
-from .conditions import Conditional, Conditions, Mask
+from .conditions import Conditional, Conditions, Mask, as_declared
 from .coordinates import MOST_ARMS, as_rows, check_count, check_size, inside_box, named_points
 from .lookup import PointLookup
 from .parameters import CHOSEN, Choice, Float, Int, Parameter
@@ -63,7 +63,8 @@ class Space:
 
     Attributes:
         declared: name to parameter or conditional parameter, in the order given.
-        parameters: name to `Float`, `Int` or `Choice`, conditional ones included.
+        parameters: name to `Float`, `Int` or `Choice`, conditional ones included. `Space(**space.parameters)` is the
+            same space, with its conditions.
         conditions: of conditional parameters, or None if there are none.
         dimension: number of columns of an encoded point.
 
@@ -91,6 +92,7 @@ class Space:
                     f"Parameter `{name}` is {shown(parameter)}: it must be a Float, Int or Choice.",
                     advice=_meant(parameter),
                 )
+        parameters = {name: as_declared(parameter, parameters) for name, parameter in parameters.items()}
         conditions = Conditions(parameters)
         self.declared: Mapping[str, Parameter | Conditional] = parameters
         self.parameters: Mapping[str, Parameter] = conditions.parameters

@@ -63,7 +63,7 @@ def put(
         known = storage.find_or_make(stored_as, policy=policy.to_json(), goal=body.goal, seed=body.seed, about=text)
         note_making(storage, known, caller)
     where = f"The study {name!r}"
-    differing = differences(known, policy.to_json(), body.goal, body.seed, json.dumps(facts), where)
+    differing = differences(known, policy, body.goal, body.seed, json.dumps(facts), where)
     if differing:
         others = ", ".join(each.removeprefix(f"{FACT}.") for each in differing)
         raise Problem(

@@ -12,6 +12,7 @@ from .._utils.serialize import loads, plain_loads
 from ..policy.policy import Policy
 from ..storage.base import StoredStudy
 from .direction import AnyPolicy, Goal
+from .reordering import in_order_of
 
 PROPENSITIES = "propensities"  # The fact that decisions are recorded with their probability.
 ROUNDING = 1e-12  # Relative difference of two numbers that are equal but for rounding.
@@ -54,7 +55,10 @@ def stored_facts(text: str, where: str) -> dict[str, Any]:
 
 
 def policy_in_force(stored: StoredStudy, of: AnyPolicy, goal: Goal, seed: int, about: str, url: str) -> AnyPolicy:
-    """Returns the policy of a stored study that is resumed: the given one, or how another machine rounded it.
+    """Returns the policy of a stored study that is resumed: the given one, but for rounding and order.
+
+    If the given policy was rounded otherwise on another machine, or has its parameters or options in another order, the
+    stored one is returned.
 
     Args:
         stored: the stored study.
@@ -67,31 +71,36 @@ def policy_in_force(stored: StoredStudy, of: AnyPolicy, goal: Goal, seed: int, a
     Raises:
         InvalidInput: the stored study was made with another policy, goal, seed or facts.
     """
-    where, policy = f"Study {stored.name!r} in {url}", of.to_json()
-    differing = differences(stored, policy, goal, seed, about, where)
+    where = f"Study {stored.name!r} in {url}"
+    differing = differences(stored, of, goal, seed, about, where)
     if differing:
         raise InvalidInput(
             f"{where} was made with another {', '.join(differing)}. A study keeps what it was "
             "made with: put the old values back to continue it, or choose another name for a new study. Usually the "
             "program was changed; where nilregret was upgraded, its changelog says which default was another one.",
-            advice=f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.",
+            advice=f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is."
+            + f" A new study of another space learns from it by `like={f'{url}#{stored.name}'!r}`."
+            * any(each.startswith(("domain", "context")) for each in differing),
             topic="made",
         )
-    return of if json.loads(_as_of_now(stored.policy)) == json.loads(policy) else loads(stored.policy)
+    return of if json.loads(_as_of_now(stored.policy)) == json.loads(of.to_json()) else loads(stored.policy)
 
 
-def differences(stored: StoredStudy, policy: str, goal: Goal, seed: int, about: str, where: str) -> list[str]:
+def differences(stored: StoredStudy, policy: AnyPolicy, goal: Goal, seed: int, about: str, where: str) -> list[str]:
     """Returns the names of all fields in which a stored study differs, each once.
+
+    Rounding does not count, nor the order of parameters and options (see `nilregret.study.reordering`).
 
     Args:
         stored: the stored study.
-        policy: JSON of the other policy.
+        policy: the other policy.
         goal: the other goal.
         seed: the other seed.
         about: JSON of the other facts.
         where: the study in words, for errors.
     """
-    found = _differing(stored_facts(_as_of_now(stored.policy), where), json.loads(policy))
+    recorded, now = stored_facts(_as_of_now(stored.policy), where), json.loads(policy.to_json())
+    found = _differing(recorded, in_order_of(recorded, now))
     found += _differing({"goal": stored.goal, "seed": stored.seed}, {"goal": goal, "seed": seed})
     found += _differing(stored_facts(stored.about, where), json.loads(about))
     return list(dict.fromkeys(found))

@@ -1,19 +1,23 @@
-"""A stored study, read through an auditor."""
+"""A stored study, found or made, and read through an auditor."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
-from .._utils.errors import NoRegretError
+from .._utils.checks import new_study_name
+from .._utils.errors import InvalidInput, NoRegretError
 from ..storage.base import KeepsArms, KeepsNotes, News, Writer
 from ..storage.record import Record
+from .audit import Auditor
+from .definition import policy_in_force
+from .direction import AnyPolicy, Goal
 
 if TYPE_CHECKING:
     from ..storage import Storage, StoredStudy
     from ..storage.base import Identity
-    from .audit import Auditor
 
 UNKNOWN = ""  # The stamp of a record that was not read from a storage.
 
@@ -53,6 +57,38 @@ class StoredStudyHandle:
         storage: Any = self.storage
         found: dict[str, str] = storage.read_notes(self.study, keys)
         return found
+
+
+def found_or_made(
+    policy: AnyPolicy, given: str | Storage | None, *, goal: Goal, seed: int, name: str, facts: Mapping[str, Any]
+) -> tuple[AnyPolicy, StoredStudyHandle | None]:
+    """Returns the policy of a study, in the order on record, and its handle, or None for a study in memory.
+
+    Args:
+        policy: with which the study is made or resumed.
+        given: storage, or None.
+        goal: of the study.
+        seed: of the study.
+        name: of the study.
+        facts: about the study.
+
+    Raises:
+        InvalidInput: the stored study was made with other ones.
+    """
+    if given is None:
+        return policy, None
+    from ..storage.opening import opened
+
+    storage, where = opened(given), words_of(given)
+    try:
+        new_study_name("name", name)
+    except InvalidInput:
+        if storage.find(name) is None:  # A study of such a name may be resumed, but not made.
+            raise
+    about = json.dumps(facts, sort_keys=True)
+    stored = storage.find_or_make(name, policy=policy.to_json(), goal=goal, seed=seed, about=about)
+    policy = policy_in_force(stored, policy, goal, seed, about, where)
+    return policy, StoredStudyHandle(storage, stored, Auditor(policy, goal, f"study {name!r} in {where}"))
 
 
 def arms_writer(writer: Writer) -> KeepsArms:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,16 +23,15 @@ from ..storage.trial import Trial
 from . import importing
 from .answers import check_answer, check_observation, parse_answers, reason_of
 from .arms import Arm
-from .audit import Auditor
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
-from .definition import PROPENSITIES, check_facts, policy_in_force, stored_facts
-from .direction import AnyPolicy, Goal, check_goal, check_policy, has_channels
+from .definition import PROPENSITIES, check_facts, stored_facts
+from .direction import Goal, check_goal, check_policy, has_channels
 from .late_fits import FitMode, FitRunner, check_fits
 from .leases import lease_seconds
 from .play_rewards import Rewards
 from .queries import Queries
 from .replica import Replica
-from .stored import StoredStudyHandle, words_of
+from .stored import found_or_made, words_of
 from .stored import reopened as _reopened  # Old pickles look for it here.
 from .transaction import Failed, NotYet, Transaction, group_commit
 
@@ -132,7 +130,9 @@ class Study(Queries[D]):
         self.quiet, self.held_warnings = False, dict[str, str]()
         self._warned: set[str] = set()  # Kinds of warnings: each is given once.
         self._next_check: float = FIRST  # The number of trials at which rewards are compared with the policy's scales.
-        policy, handle = (policy, None) if storage is None else self._find_or_make(policy, storage)
+        policy, handle = found_or_made(
+            policy, storage, goal=self.goal, seed=self.seed, name=self.name, facts=self.about
+        )
         late = check_fits(fits)
         self.replica = Replica(policy, self.goal, self.seed, clock, handle, late)
         self.late_fits = None if late is None else FitRunner(self.replica, None if isinstance(fits, str) else fits)
@@ -186,20 +186,6 @@ class Study(Queries[D]):
             policy, goal=check_goal(stored.goal), seed=stored.seed, storage=database, name=name, about=about,
             clock=clock, on_change=on_change, fits=fits,
         )  # fmt: skip
-
-    def _find_or_make(self, of: AnyPolicy, given: str | Storage) -> tuple[Any, StoredStudyHandle]:
-        from ..storage.opening import opened
-
-        storage, where = opened(given), words_of(given)
-        try:
-            new_study_name("name", self.name)
-        except InvalidInput:
-            if storage.find(self.name) is None:  # A study of such a name may be resumed, but not made.
-                raise
-        policy, about = of.to_json(), json.dumps(self.about, sort_keys=True)
-        stored = storage.find_or_make(self.name, policy=policy, goal=self.goal, seed=self.seed, about=about)
-        of = policy_in_force(stored, of, self.goal, self.seed, about, where)
-        return of, StoredStudyHandle(storage, stored, Auditor(of, self.goal, f"study {self.name!r} in {where}"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the way to open a stored study again, so that both copies share its record."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from .._utils.serialize import loads, to_plain
 from ..algorithms.auto import auto
 from ..algorithms.earlier import with_earlier
 from ..domains.domain import Domain, Space
+from ..domains.order import column_order
 from ..study.definition import same_values
 from ..study.direction import AnyPolicy, Goal, check_policy
 from ..study.study import Study
@@ -91,10 +93,14 @@ def _stored(domain: Domain, storage: str | Storage | None, name: str) -> AnyPoli
         return None
     policy: AnyPolicy = loads(stored.policy)
     check_policy(policy)
-    if not same_values(to_plain(policy.domain), to_plain(domain)):
+    then = policy.domain
+    reordered = isinstance(then, Space) and isinstance(domain, Space) and column_order(then, domain) is not None
+    if not reordered and not same_values(to_plain(then), to_plain(domain)):
+        learning = f", with `like = {json.dumps(f'{storage}#{name}')}` to learn from the old ones"
+        learning *= isinstance(storage, str)
         raise InvalidInput(
-            f"Study {shown(name)} in {storage} is of other parameters: {_differences(policy.domain, domain)}. "
-            "Choose another `name` for the new ones."
+            f"Study {shown(name)} in {storage} is of other parameters: {_differences(then, domain)}. "
+            f"Choose another `name` for the new ones{learning}."
         )
     return policy
 
@@ -104,8 +110,6 @@ def _differences(then: Domain, now: Domain) -> str:
     if isinstance(then, Space) and isinstance(now, Space):
         names = list(dict.fromkeys([*then.declared, *now.declared]))
         differing = [name for name in names if then.declared.get(name) != now.declared.get(name)]
-        if not differing:
-            return f"they stood in the order {', '.join(then.declared)}"
         return "; ".join(
             f"`{name}` was {_declared(then, name)} then and is {_declared(now, name)} now" for name in differing
         )
