@@ -4,6 +4,7 @@ import contextlib
 import math
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -243,12 +244,14 @@ def test_nothing_left_to_play_is_an_error_that_says_so():
     assert study.ask().arm == 3
 
 
+LIVE = partial(nr.auto, ARMS, context=nr.Box([0.0, 0.0], [1.0, 1.0]))
 UNDER_CONTEXTS = {
-    "numbers": {},
-    "clicks": {"reward": "bernoulli"},
-    "silent no": {"reward": "bernoulli", "answers": "silent no"},
-    "drifting": {"world": "drifting"},
-    "budget": {"constraints": nr.OnAverage(count=1)},
+    "numbers": LIVE(),
+    "clicks": LIVE(reward="bernoulli"),
+    "silent no": LIVE(reward="bernoulli", answers="silent no"),
+    "exposed": LIVE(reward="bernoulli").using(pending=nr.slots.Exposed(wait=20)),
+    "drifting": LIVE(world="drifting"),
+    "budget": LIVE(constraints=nr.OnAverage(count=1)),
 }
 
 
@@ -270,9 +273,8 @@ def sees(state):
 @pytest.mark.parametrize("goal", thinned(["maximize", "minimize"], "minimize"))
 @pytest.mark.parametrize("kind", thinned(UNDER_CONTEXTS, "clicks"))
 def test_under_contexts_a_new_arm_replays_nothing_and_all_is_as_after_a_replay(kind, goal, tmp_path, monkeypatch):
-    policy = nr.auto(ARMS, context=nr.Box([0.0, 0.0], [1.0, 1.0]), **UNDER_CONTEXTS[kind])
     url = f"sqlite:///{tmp_path}/a.db"
-    study = nr.Study(policy, seed=2, goal=goal, storage=url)
+    study = nr.Study(UNDER_CONTEXTS[kind], seed=2, goal=goal, storage=url)
     other = nr.Study.open(storage=url)
     with monkeypatch.context() as patch:
         patch.setattr(study.replica, "_replayed", None)
