@@ -105,7 +105,7 @@ class SharedMetrics:
 
 @final
 class _Merged:
-    """What the files of all processes say."""
+    """A collector of what all processes have written to their files."""
 
     def __init__(self, folder: Path, tenant: str | None) -> None:
         self._folder, self._tenant = folder, tenant
