@@ -47,8 +47,11 @@ def put(
         )
     stored_as = stored_name(storage, caller.tenant, name)
     rule = Rule(body.deadline, body.on_deadline, body.default_reward, body.late)
-    policy = about("default_reward", rule.policy, _policy(body, limits), body.goal)
+    given = _policy(body, limits)
+    policy = about("default_reward", rule.policy, given, body.goal)
     known = storage.find(stored_as)
+    if known is not None and rule.before(given).to_json() == known.policy:
+        policy = rule.before(given)
     if known is None:
         within("policy", check_posterior, policy, limits)
     facts = dict(body.about or {})
