@@ -27,6 +27,7 @@ SMALL = {
         "--memory",
         "100",
     ],
+    "discrete.py": ["--seeds", "1", "--kinds", "log", "--repeats", "1"],
     "fit.py": ["--sizes", "30", "--repeats", "1"],
     "replicate.py": ["--seeds", "3", "--rounds", "8", "--repeats", "1"],
     "frames.py": ["--rounds", "60", "--timed", "100", "--repeats", "1"],
@@ -130,6 +131,7 @@ SMALL = {
     "information.py": ["--naive", "10", "--long", "500", "--many", "500", "--repeats", "1"],
 }
 PRINTED = {
+    "discrete.py": "ms of a decision",
     "constraints.py": "same: yes",
     "constrained.py": "of the pessimistic rule",
     "arms.py": "same arms: yes",
