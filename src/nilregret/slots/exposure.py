@@ -111,7 +111,7 @@ class Exposed(Pending):
         if not weighs(policy):
             raise InvalidInput(
                 "`Exposed` counts an unanswered trial as a share of an observation. Posteriors of rates on arms "
-                "(`reward=`) and `ArmModels` can do that, without constraints, drift or runs of plays.",
+                "(`reward`) and `ArmModels` can do that, without constraints, drift or runs of plays.",
                 advice="Elsewhere take `nr.slots.Imputed(minimum=0)`.",
             )
 
