@@ -5,9 +5,12 @@ import gzip
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 import nilregret as nr
+from nilregret.__main__ import main
 from nilregret._utils.tables import csv_cell, csv_writer, read_table
+from nilregret.tuning.toml.config import load
 
 SPACE = nr.Space(t=nr.Float(40, 90), c=nr.Choice("a", "b", "=SUM(A1)", "-1.5", "@ö"))
 PLAIN = "t,c,reward\n50.5,a,-10.5\n60,b,20\n70,a,1e1\n"
@@ -274,3 +277,37 @@ def test_a_column_that_a_log_does_not_need_is_said():
         nr.evaluate({"hour": [0] * 60, **log()}, "uniform")
     with pytest.raises(nr.errors.InvalidInput, match="`cost` is a loss by its name"):
         nr.evaluate({("cost" if name == "Reward" else name): column for name, column in log().items()}, "uniform")
+
+
+# -- other files that users name -------------------------------------------------------------------------------------
+
+TOML = "# Öfen\ntrials = 3\n[parameters.x]\ntype = 'float'\nlow = 0\nhigh = 1\n[objective]\ncommand = 'echo {x}'\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "latin-1"])
+def test_encodings_of_files_of_tunings_studies_and_policies(encoding, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    chances = "0,25;0,25;0,5\n" * 60
+    text = {
+        "tune.toml": TOML,
+        "study.toml": TOML.partition("[objective]")[0].replace("trials = 3\n", ""),
+        "policy.json": nr.auto(nr.Space(x=nr.Choice("ö", "ä"))).to_json().replace("\\u00f6", "ö"),
+        "chances.csv": chances + '"";"";"ö"' * (encoding == "latin-1"),
+    }
+    for name, each in text.items():
+        (tmp_path / name).write_bytes(each.encode(encoding))
+    pd.DataFrame(log()).to_csv("log.csv")
+    if encoding != "latin-1":
+        assert load(tmp_path / "tune.toml").trials == 3
+    said = [
+        CliRunner().invoke(main, command)
+        for command in (
+            ["create", "a.db", "s", "study.toml"],
+            ["create", "a.db", "t", "policy.json"],
+            ["evaluate", "log.csv", "--policy", "chances.csv"],
+            *([["tune", "tune.toml"]] if encoding == "latin-1" else []),
+        )
+    ]
+    if encoding == "latin-1":
+        assert all("not UTF-8 (byte 0x" in each.output and "Save it as UTF-8" in each.output for each in said)
+    assert [each.exit_code for each in said] == ([1] * 4 if encoding == "latin-1" else [0] * 3)

@@ -337,13 +337,25 @@ def csv_writer(file: Any, *, end: str = "\r\n") -> Callable[[Iterable[Any]], Any
     return lambda row: write(map(csv_cell, row))
 
 
-def _of_csv(text: str, called: str) -> dict[str, Any]:
+def csv_rows(text: str, called: str) -> list[list[str]]:
+    """Returns the rows of a CSV text without names of columns, with decimal points."""
+    separator, lines = _csv_lines(text, called)
+    rows = [row for _, row in lines]
+    return rows if separator == "," else [[_with_point(cell) for cell in row] for row in rows]
+
+
+def _csv_lines(text: str, called: str) -> tuple[str, list[tuple[int, list[str]]]]:
+    """Returns the separator of a CSV text, and its rows with the lines at which they end."""
     separator, text = _separator(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
-        lines = [(reader.line_num, row) for row in reader if any(row)]
+        return separator, [(reader.line_num, row) for row in reader if any(row)]
     except csv.Error as error:  # Such as a quote that is not closed, which would swallow all rows after it.
         raise InvalidInput(f"{called} is no CSV table: line {reader.line_num}: {error}.") from None
+
+
+def _of_csv(text: str, called: str) -> dict[str, Any]:
+    separator, lines = _csv_lines(text, called)
     (_, names), *rows = lines
     while names and not names[-1]:  # A line may end in separators.
         names.pop()
@@ -368,9 +380,12 @@ def _separator(text: str) -> tuple[str, str]:
     said = re.match(r"sep=(.)\r?$", first)  # Written by and for spreadsheets.
     if said and rest.strip():
         return said[1], rest
-    head = next(line for line in text.splitlines() if line.strip())
-    counts = {each: len(next(csv.reader([head], delimiter=each))) for each in SEPARATORS}
-    return max(SEPARATORS, key=counts.__getitem__), text
+    head = next((line for line in text.splitlines() if line.strip()), "")
+    cells = {each: next(csv.reader([head], delimiter=each), []) for each in SEPARATORS}
+    for each in SEPARATORS[1:]:  # Of 0,5;0,5 without names of columns, a comma would make more cells.
+        if len(cells[each]) > 1 and all(map(_is_number, cells[each])):
+            return each, text
+    return max(SEPARATORS, key=lambda each: len(cells[each])), text
 
 
 def _with_points(columns: dict[str, list[str]], called: str) -> dict[str, list[str]]:
@@ -391,10 +406,11 @@ def _with_points(columns: dict[str, list[str]], called: str) -> dict[str, list[s
         )
     if point:
         return columns
-    return {
-        name: [text.replace(",", ".") if DECIMAL_COMMA.match(text) else text for text in column]
-        for name, column in columns.items()
-    }
+    return {name: [_with_point(text) for text in column] for name, column in columns.items()}
+
+
+def _with_point(text: str) -> str:
+    return text.replace(",", ".") if DECIMAL_COMMA.match(text) else text
 
 
 def _is_number(text: str) -> bool:

@@ -76,7 +76,7 @@ def _script(shell: str) -> str:
 
 
 def _write(found: Places, script: str, *, ask: bool) -> None:
-    if found.script.exists() and found.script.read_text(encoding="utf-8") == script:
+    if found.script.exists() and found.script.read_text(encoding="utf-8", errors="replace") == script:
         echo(f"{found.script} is up to date.")
     else:
         found.script.parent.mkdir(parents=True, exist_ok=True)
@@ -84,12 +84,12 @@ def _write(found: Places, script: str, *, ask: bool) -> None:
         echo(f"Wrote {found.script}.")
     if found.startup is None:
         return
-    text = found.startup.read_text(encoding="utf-8") if found.startup.exists() else ""
-    if found.line in text.splitlines():
+    text = found.startup.read_bytes() if found.startup.exists() else b""  # In whatever encoding.
+    if found.line.encode() in text.splitlines():
         echo(f"{found.startup} loads it already.")
         return
     if ask:
         click.confirm(f"Add this line to {found.startup}?\n  {found.line}\n", abort=True, err=True)
     with found.startup.open("a", encoding="utf-8") as file:
-        file.write("\n" * (bool(text) and not text.endswith("\n")) + found.line + "\n")
+        file.write("\n" * (bool(text) and not text.endswith(b"\n")) + found.line + "\n")
     echo(f"Added a line to {found.startup}.")

@@ -85,29 +85,17 @@ def _is_storage(log: str) -> bool:
 
 
 def _policy(text: str) -> Any:
-    """Returns a policy in words, or that of a file."""
+    """Returns a policy in words, or that of a file: JSON, or choices or probabilities, a line for each decision."""
+    from .._utils.files import text_of
+    from .._utils.tables import csv_rows
     from ..policy.policy import Policy
 
-    path = Path(text)
-    if path.suffix.lower() == ".json":
-        try:
-            return Policy.from_json(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInput(f"The policy {text!r} cannot be read: {error}.") from error
-    if path.suffix.lower() == ".csv":
-        return _table(path)
-    return _value(text)
-
-
-def _table(path: Path) -> Any:
-    """Returns the choices or probabilities in a file, a line for each decision and no header."""
-    import csv
-
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = [[_value(cell) for cell in row] for row in csv.reader(file) if row]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"The policy {str(path)!r} cannot be read: {error}.") from error
+    ending = Path(text).suffix.lower()
+    if ending == ".json":
+        return Policy.from_json(text_of(text))
+    if ending != ".csv":
+        return _value(text)
+    rows = [[_value(cell) for cell in row] for row in csv_rows(text_of(text), text)]
     return [row[0] for row in rows] if all(len(row) == 1 for row in rows) else rows
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._utils.errors import InvalidInput, MissingExtra
+from .._utils.files import text_of
 from .._utils.signals import handled
 from .._utils.urls import url_of
 from .common import echo, json_option, storage_at, wide_option
@@ -143,7 +144,7 @@ def _webhook(url: str | None, file: Path | None) -> Webhook | None:
 
     if url is None:
         return None
-    secret = os.environ.get(WEBHOOK_SECRET, "") if file is None else file.read_text(encoding="utf-8")
+    secret = os.environ.get(WEBHOOK_SECRET, "") if file is None else text_of(file)
     return Webhook(url, secret.strip())
 
 

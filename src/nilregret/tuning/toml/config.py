@@ -12,6 +12,7 @@ import msgspec
 
 from ..._utils.checks import shown
 from ..._utils.errors import InvalidInput, NoRegretError
+from ..._utils.files import text_of
 from ...algorithms.parameter_tables import Table, parameter
 from ...algorithms.registry import PolicyContext, policy
 from ...algorithms.schema import convert, within
@@ -108,15 +109,11 @@ def read_toml(path: Path, wanted: str) -> dict[str, Any]:
         path: path of the file.
         wanted: what the file should have, for the error about an empty file.
     """
+    text = text_of(path)
+    if not text.strip():
+        raise InvalidInput(f"{path} is empty. {wanted}")
     try:
-        text = path.read_text(encoding="utf-8")
-        if not text.strip():
-            raise InvalidInput(f"{path} is empty. {wanted}")
         return tomllib.loads(text)
-    except FileNotFoundError:
-        raise InvalidInput(f"There is no file {str(path)!r}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} cannot be read: {error}.") from error
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(
             f"{path} is not valid TOML: {error}. Usually a quote or bracket is not closed, or a word lacks its quotes."

@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from ..._utils.errors import InvalidInput, NoRegretError
+from ..._utils.files import text_of
 from ..._utils.serialize import loads
 from ...algorithms.auto import auto
 from ...algorithms.registry import PolicyContext, policy
@@ -57,13 +58,10 @@ def load(path: Path) -> Described:
 
 
 def _from_json(path: Path) -> Described:
+    text = text_of(path)
     try:
-        made = loads(path.read_text(encoding="utf-8"))
+        made = loads(text)
         check_policy(made)
-    except FileNotFoundError:
-        raise InvalidInput(f"There is no file {str(path)!r}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} cannot be read: {error}.") from error
     except NoRegretError as error:
         wanted = "It must hold a policy as the library writes it."
         raise InvalidInput(f"{path}: {error.what} {wanted}", advice="`policy.to_json()` gives it.") from error

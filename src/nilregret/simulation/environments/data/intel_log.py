@@ -22,6 +22,7 @@ import numpy as np
 
 from ...._utils.checks import integer, one_of
 from ...._utils.errors import InvalidInput
+from ...._utils.files import text_of
 from .datasets import Location
 from .files import find
 from .readings import Readings
@@ -83,7 +84,7 @@ def mote_positions(path: Location | None = None) -> dict[int, tuple[float, float
     """Returns the position of each mote in metres, from `mote_locs.txt` or `mote_locs.csv` with a header line."""
     file = find("intel_lab", ["mote_locs.csv", "mote_locs.txt"], path, origin=ORIGIN)
     places: dict[int, tuple[float, float]] = {}
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(text_of(file).splitlines(), start=1):
         fields = line.replace(",", " ").split()
         if not fields or (number == 1 and not fields[0].isdigit()):
             continue
