@@ -50,7 +50,7 @@ def test_index_finds_arms_exactly_nearly_or_not_at_all():
     with pytest.raises(nr.errors.InvalidInput, match=r"\{'heat': 205.0\} is not .* arm 20 at \{'heat': 200.0\}"):
         ovens.index({"heat": 205})
     with pytest.raises(nr.errors.InvalidInput, match=r"\[205.0\] is not .* from 0 to 1"):
-        ovens.index([[205.0]])
+        ovens.index(np.array([[205.0]]))
     with pytest.raises(nr.errors.InvalidInput, match="2 dimensions"):
         arms.index([[1.0, 2.0, 3.0]])
     with pytest.raises(nr.errors.InvalidInput, match="not finite"):

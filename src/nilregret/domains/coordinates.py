@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, finite_array, points_array, shown
+from .._utils.checks import Array, finite_array, only_entry, points_array, shown
 from .._utils.errors import InvalidInput
 
 MOST_ARMS = 1_000_000  # largest grid or sample, since a mistyped count should not fill the memory
@@ -50,6 +50,36 @@ def named_points(points: Any, *, columns: bool = True) -> list[Mapping[str, Any]
         return None
     rows = np.asarray(points.to_numpy(), dtype=object)
     return [dict(zip(names, row, strict=True)) for row in (rows if table is not None else rows[None])]
+
+
+def refuse_lists(name: str, points: Any, names: Collection[str]) -> None:
+    """Raises an error, with the dict to write, for numbers without names that are no arrays of encoded points.
+
+    Args:
+        name: of the argument.
+        points: not given by name.
+        names: of the parameters.
+    """
+    if _is_encoded(points):
+        return
+    given = [only_entry(each) for each in (points if isinstance(points, list | tuple | range) else [points])]
+    known = len(given) == len(names) and not any(isinstance(each, list | tuple | np.ndarray) for each in given)
+    plain = [each.item() if isinstance(each, np.generic) else each for each in given]
+    values = map(shown, plain) if known else ["..."] * len(names)
+    written = ", ".join(f'"{key}": {value}' for key, value in zip(names, values, strict=True))
+    raise InvalidInput(
+        f"`{name}` is {shown(points)}: these parameters have names, and a list would be read as shares of their "
+        f"ranges (0.5 is the middle). Write {{{written}}}.",
+        advice="An array, such as `trial.point`, is taken as the kernel sees it.",
+    )
+
+
+def _is_encoded(points: Any) -> bool:
+    """Returns whether all points are arrays, as the kernel sees points, and no lists of numbers."""
+    if isinstance(points, list | tuple) and points:
+        return all(map(_is_encoded, points))
+    shape = getattr(points, "shape", ())
+    return isinstance(shape, tuple) and shape != () and not callable(getattr(points, "to_numpy", None))
 
 
 def one_row(name: str, points: Any, dimension: int) -> None:

@@ -15,7 +15,7 @@ from .._utils.checks import Array, IndexArray, digits, finite_array, frozen, int
 from .._utils.errors import InvalidInput, printable
 from .._utils.serialize import described_by, entries, to_plain
 from .conditions import Conditional, Conditions, Mask, as_declared
-from .coordinates import MOST_ARMS, as_rows, check_count, check_size, inside_box, named_points
+from .coordinates import MOST_ARMS, as_rows, check_count, check_size, inside_box, named_points, refuse_lists
 from .lookup import PointLookup
 from .parameters import CHOSEN, Choice, Float, Int, Parameter
 
@@ -184,12 +184,16 @@ class Space:
 
         Args:
             name: of the argument, for errors.
-            points: dicts of parameters, a table with a column for each parameter, one of its rows, or encoded
-                points.
+            points: dicts of parameters, a table with a column for each parameter, one of its rows, or arrays of
+                encoded points.
+
+        Raises:
+            InvalidInput: a point is outside, or the points are lists of numbers, which could be values or shares.
         """
         named = named_points(points)
         if named is not None:
             return np.array([self.encode(point) for point in named])
+        refuse_lists(name, points, self.parameters)
         try:
             return self.snap(inside_box(name, cast("npt.ArrayLike", points), self.lower, self.upper))
         except InvalidInput as error:
@@ -404,6 +408,8 @@ class Arms:
             if self.space is None:
                 raise InvalidInput("These arms have no named parameters: give points, not dicts.")
             points = self.space.inside("points", named)
+        elif self.space is not None:
+            refuse_lists("points", points, self.space.parameters)
         rows = as_rows("points", cast("npt.ArrayLike", points), self.dimension)
         return np.array([self._find(row) for row in rows], dtype=np.intp)
 

@@ -130,7 +130,8 @@ class Safe(Constraints):
     def within(self, domain: Domain) -> Safe:
         """Returns the constraints with the points of `start` encoded by the domain."""
         try:
-            points = domain.inside("start", self.start)
+            named = named_points(self.start) is not None
+            points = domain.inside("start", self.start if named else np.array(self.start))
         except InvalidInput as error:
             raise error.within("start").within("constraints") from error
         return replace(self, start=tuple(map(tuple, points.tolist())))
