@@ -15,6 +15,7 @@ from nilregret.cli import worker_command
 from nilregret.errors import NoRegretWarning
 from nilregret.serve.problems import Problem
 from nilregret.serve.server import _escape
+from nilregret.serve.signals import SignalCache
 from nilregret.storage import SqlStorage
 from nilregret.tuning.constraints import Rule
 
@@ -95,6 +96,14 @@ def test_commands(study, words):
     named = [study.name] * (words[0] != "studies")
     result = CliRunner().invoke(main, [words[0], study.storage.url, *named, *map(str, words[1:])], input="n\n")
     clean(result.output)
+
+
+def test_signals():
+    study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 9), nr.Matern(2.5, 0.5), noise=0.1))
+    for _ in range(3):
+        study.fail(study.ask(), f"because{EVIL}")
+    (signal,) = SignalCache().current(study, now=0.0)
+    assert "because" in clean(signal.sentence)
 
 
 def test_text_without_such_characters_stays():

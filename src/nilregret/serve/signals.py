@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from .._utils.checks import Array, many
+from .._utils.errors import printable
 from ..storage.record import Trial
 from ..study.direction import on_average
 from ..study.formatting import duration, number
@@ -84,7 +85,8 @@ class SignalCache:
         if known is None or known.order != order:
             known = _Known(order, [*failing(trials), *_budgets(study)], pauses(trials))
             self._known[study] = known
-        return [*known.signals, *_changes(study, now), *silent(known.pauses, now), *_fits(study)]
+        found = *known.signals, *_changes(study, now), *silent(known.pauses, now), *_fits(study)
+        return [each._replace(sentence=printable(each.sentence)) for each in found]  # reasons come from anywhere
 
 
 def failing(trials: Sequence[Trial]) -> list[Signal]:
