@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import nilregret as nr
 from nilregret.errors import InvalidInput, NoRegretWarning
 from nilregret.simulation import Comparison
 from nilregret.simulation.comparison import _difference, _wins
+from nilregret.study.curves import carried_by
 from nilregret.study.plots import lines
 
 KERNEL, ARMS = nr.SquaredExponential(0.2), nr.Arms.grid(0, 1, 20)
@@ -42,8 +44,8 @@ def test_the_numbers_are_those_of_replicate(compared):
         assert row.cumulative_error == pytest.approx(own.std(ddof=1) / math.sqrt(6))
         differences = own - other
         assert row.cumulative_difference == pytest.approx(differences.mean())
-        half = 2.570581835636314 * differences.std(ddof=1) / math.sqrt(6)  # Student's t with 5 degrees of freedom.
-        assert row.cumulative_upper - row.cumulative_difference == pytest.approx(half)
+        half = 3.5341 * differences.std(ddof=1) / math.sqrt(6)  # t with 5 degrees of freedom, 1 - .025 / 3 pairs
+        assert row.cumulative_upper - row.cumulative_difference == pytest.approx(half, rel=1e-4)
         simple = runs[row.policy].simple_regret[:, -1] - runs[best].simple_regret[:, -1]
         assert row.simple_difference == pytest.approx(simple.mean())
         assert math.isnan(row.violation)
@@ -135,7 +137,7 @@ def test_the_intervals_cover(seeds, draw, least):
     covered = 0
     for _ in range(4000):
         values = rng.standard_normal(seeds) if draw == "normal" else rng.standard_exponential(seeds) - 1.0
-        _, lower, upper = _difference(values, np.zeros(seeds))
+        (_, lower, upper), _ = _difference(values, np.zeros(seeds))
         covered += lower <= 0.0 <= upper
     assert least <= covered / 4000 <= 0.96
 
@@ -308,3 +310,65 @@ def test_files_for_papers(compared, tmp_path):
 def test_wrong_input_of_the_picture(call, message):
     with pytest.raises(InvalidInput, match=message):
         call()
+
+
+class Played(NamedTuple):
+    """The numbers of a run that a comparison reads."""
+
+    total_regret: np.ndarray
+    simple_regret: np.ndarray
+    constraints: np.ndarray
+
+
+def made(regret, baseline=None):
+    """A comparison of policies by the regret of each seed, `(seeds,)`."""
+    none = np.zeros((1, 0))
+    runs = {name: Played(values, values[:, None], none) for name, values in regret.items()}
+    seconds = {"environment": dict.fromkeys(runs, 1e-3)}
+    return Comparison(
+        runs={"environment": runs}, seeds=tuple(range(len(next(iter(regret.values()))))), rounds=9, seconds=seconds,
+        baseline=baseline,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [3, 6])
+def test_without_a_baseline_all_pairs_hold_at_once(count):
+    """The best of equal policies is no reference by luck. More than 27 of 300 have probability .0005 at 5%."""
+    rng, wrong = np.random.default_rng(0), 0
+    for _ in range(300):
+        noise = rng.standard_normal((count, 20)) + 5.0 * rng.standard_normal(20)
+        rows = made({str(i): values for i, values in enumerate(noise)}).table
+        wrong += any(row.cumulative_lower > 0.0 for row in rows)
+    assert wrong <= 27
+    assert f"which hold for all {math.comb(count, 2)} pairs at once" in str(
+        made(dict(zip("abcdef"[:count], noise, strict=False)))
+    )
+
+
+def test_with_a_baseline_each_interval_holds_by_itself():
+    values = {"a": np.arange(6.0), "b": np.arange(6.0) ** 1.2, "c": np.ones(6)}
+    row = made(values, baseline="a").table[1]
+    differences = values["b"] - values["a"]
+    assert row.cumulative_upper - differences.mean() == pytest.approx(
+        2.570581835636314 * differences.std(ddof=1) / math.sqrt(6)
+    )
+    assert "at once" not in str(made(values, baseline="a"))
+
+
+@pytest.mark.parametrize("stuck", [0, 1, 3])
+def test_a_difference_that_a_few_stuck_runs_carry_says_so(stuck):
+    rng = np.random.default_rng(stuck)
+    regret = {"plain": 0.1 * rng.standard_normal(20), "gets stuck": 0.1 * rng.standard_normal(20)}
+    regret["gets stuck"][:stuck] += 10.0
+    found = made(regret, baseline="plain")
+    assert [row.cumulative_carried for row in found.table] == [0, stuck]
+    marked = f", by {stuck} seed{'s' * (stuck > 1)}"
+    assert (marked in str(found)) == (stuck > 0)
+    assert ("such as runs that got stuck" in str(found)) == (stuck > 0)
+
+
+def test_ordinary_differences_are_seldom_marked():
+    """Of 20 normal numbers fewer than one in a thousand are marked: more than 4 of 400 have probability .001."""
+    rng = np.random.default_rng(0)
+    assert sum(carried_by(rng.standard_normal(20)) > 0 for _ in range(400)) <= 4
+    assert carried_by(np.zeros(20)) == carried_by(np.arange(4.0)) == 0

@@ -22,20 +22,25 @@ import numpy as np
 from .._utils.checks import Array, integer, many
 from .._utils.errors import MissingExtra, printable
 from .._utils.html_table import html_table
-from ..study.curves import interval, standard_error
+from ..study.curves import Interval, carried_by, interval, standard_error
 from .results import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
 By = Literal["cumulative", "simple"]
+RARE = (
+    "A difference marked with seeds rests on these few, such as runs that got stuck. How often that happens is hardly "
+    "known, so its interval may be too short: take more seeds."
+)
 
 
 class Row(NamedTuple):
     """A policy in an environment.
 
     Regret is that of all T rounds, in reward units. Differences are the policy's regret minus that of the reference, so
-    that a positive one is worse. Errors and intervals are NaN with a single seed.
+    that a positive one is worse. Errors and intervals are NaN with a single seed. If the reference is the best policy
+    of these runs, the intervals of all pairs of policies hold at once.
 
     Attributes:
         environment: name.
@@ -56,6 +61,9 @@ class Row(NamedTuple):
         violation: mean violation V_T of the constraints, or NaN without constraints.
         violation_error: standard error of the mean.
         milliseconds: wall-clock time of a round and a seed, of the whole call. Compare times with `jobs=1` only.
+        cumulative_carried: number of seeds that the interval rests on, such as runs that got stuck, or 0 if it rests on
+            most (`nilregret.study.curves.carried_by`).
+        simple_carried: the same of the simple difference.
     """
 
     environment: str
@@ -76,6 +84,8 @@ class Row(NamedTuple):
     violation: float
     violation_error: float
     milliseconds: float
+    cumulative_carried: int = 0
+    simple_carried: int = 0
 
 
 @final
@@ -121,17 +131,18 @@ class Comparison:
         }
 
     def _rows(self, environment: str) -> list[Row]:
-        reference = self.baseline or self.best(environment)
+        reference, pairs = self.baseline or self.best(environment), self._pairs(environment)
         finals: dict[By, dict[str, Array]] = {
             kind: self._finals(environment, kind) for kind in ("cumulative", "simple")
         }
         wins, rows = _wins(finals[self.by]), []
         for name, run in self.runs[environment].items():
-            numbers: dict[str, float] = {}
+            numbers: dict[str, Any] = {}
             for kind, values in finals.items():
                 mean, error = _mean(values[name])
                 numbers |= {f"{kind}_regret": mean, f"{kind}_error": error}
-                difference = _difference(values[name], values[reference])
+                difference, carried = _difference(values[name], values[reference], pairs)
+                numbers[f"{kind}_carried"] = carried
                 numbers |= dict(
                     zip((f"{kind}_{end}" for end in ("difference", "lower", "upper")), difference, strict=True)
                 )
@@ -144,6 +155,10 @@ class Comparison:
                 )
             )  # fmt: skip
         return rows
+
+    def _pairs(self, environment: str) -> int:
+        """Returns the number of differences whose intervals hold at once: of all pairs if the runs chose the best."""
+        return max(math.comb(len(self.runs[environment]), 2), 1) if self.baseline is None else 1
 
     def to_pandas(self, *, every: int | None = None) -> pd.DataFrame:
         """Returns the regret in long form: a row for each environment, policy, seed and round.
@@ -215,10 +230,15 @@ class Comparison:
 
     def _caption(self, environment: str) -> str:
         reference = self.baseline or self.best(environment)
-        known = "with 95% intervals (Student's t)" if len(self.seeds) > 1 else "without intervals: there is one seed"
+        known, pairs = "with 95% intervals (Student's t)", self._pairs(environment)
+        if len(self.seeds) == 1:
+            known = "without intervals: there is one seed"
+        elif pairs > 1:
+            known += f", which hold for all {pairs} pairs at once"
         start = f"{environment}: " if len(self.runs) > 1 or environment != "environment" else ""
         sizes = f"{many(len(self.seeds), 'seed')}, {many(self.rounds, 'round')}"
-        return printable(f"{start}{sizes}. Differences to {reference}, {known}.")
+        few = any(row.cumulative_carried or row.simple_carried for row in self.table if row.environment == environment)
+        return printable(f"{start}{sizes}. Differences to {reference}, {known}." + f" {RARE}" * few)
 
     def _cells(self) -> tuple[list[str], dict[str, list[list[str]]]]:
         """Returns the headings, and the cells of each environment's rows."""
@@ -236,10 +256,14 @@ class Comparison:
             own = row.policy == row.reference
             cells = [row.policy, _with_error(row.cumulative_regret, row.cumulative_error)]
             cells.append(
-                "" if own else _in_words(row.cumulative_difference, row.cumulative_lower, row.cumulative_upper)
+                ""
+                if own
+                else _in_words(row.cumulative_difference, row.cumulative_lower, row.cumulative_upper)
+                + _carried(row.cumulative_carried)
             )
             cells.append(_with_error(row.simple_regret, row.simple_error))
-            cells.append("" if own else _in_words(row.simple_difference, row.simple_lower, row.simple_upper))
+            simple = _in_words(row.simple_difference, row.simple_lower, row.simple_upper)
+            cells.append("" if own else simple + _carried(row.simple_carried))
             cells.append(f"{row.wins:.0%}")
             cells += [_with_error(row.violation, row.violation_error)] * limits
             groups[row.environment].append([*cells, f"{row.milliseconds:.2g}"])
@@ -252,14 +276,25 @@ def _mean(values: Array) -> tuple[float, float]:
         return float(values.mean()), float(standard_error(values)) if len(values) > 1 else math.nan
 
 
-def _difference(values: Array, reference: Array) -> tuple[float, float, float]:
-    """Returns the mean paired difference and the ends of its interval."""
+def _difference(values: Array, reference: Array, pairs: int = 1) -> tuple[Interval, int]:
+    """Returns the mean paired difference with its interval, and the number of seeds that carry it.
+
+    Args:
+        values: regret by seed, `(seeds,)`.
+        reference: that of the reference, `(seeds,)`.
+        pairs: number of differences whose intervals hold at once.
+    """
     with np.errstate(invalid="ignore"):
         differences = values - reference
         if len(values) == 1:
-            return float(differences[0]), math.nan, math.nan
-        found = interval(differences)
-    return found.mean, found.low, found.high
+            return Interval(float(differences[0]), math.nan, math.nan), 0
+        found = interval(differences, among=pairs)
+        return found, carried_by(differences) if np.isfinite(differences).all() else 0
+
+
+def _carried(count: int) -> str:
+    """Returns a mark of a difference that a few seeds carry."""
+    return f", by {many(count, 'seed')}" if count else ""
 
 
 def _wins(finals: Mapping[str, Array]) -> dict[str, float]:
