@@ -16,6 +16,7 @@
 | changed | classes permuted halfway; answers that come 100 rounds late |
 | newcomers | an arm of 2% or 20% joins while clicks come late and noes at a deadline: its share, and regret |
 | rare | clicks and faults of .5% to 5% whose first 50 answers are equal: share of the best arm in the end |
+| certainty | how often one of equal arms is called the best (A/A), and a better one found; what bounds hold |
 
 A data set becomes a bandit: the contexts are its columns, an arm is a class, and the reward is 1 for the right one.
 Peers have the best of their settings in hindsight, on the very seeds shown. Seeds are paired, intervals are 95%
@@ -33,7 +34,7 @@ from pathlib import Path
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
-from live_parts import budgets, classified, newcomers, rare, rates
+from live_parts import budgets, certainty, classified, newcomers, rare, rates
 from live_parts.peers import missing
 from tabulate import tabulate
 from tqdm import tqdm
@@ -48,6 +49,7 @@ ROWS = {  # one entry a row of the table
     "changed": classified.changed,
     "newcomers": newcomers.newcomers,
     "rare": rare.rare,
+    "certainty": certainty.certainty,
 }
 
 

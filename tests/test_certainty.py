@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import beta, norm
 
 import nilregret as nr
 from nilregret.slots import LengthscaleBank, Refit
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.slots.scores import ThompsonSample
 
 ARMS = nr.Arms.grid(0, 1, 12)
 KERNEL = nr.Matern(2.5, 0.3)
@@ -167,3 +169,108 @@ def test_noise_that_is_told_is_seen():
     for number in range(9):
         study.tell(study.ask(), 0.1 * (number % 4), std=0.2)
     assert 0.0 < study.certainty().probability < 1.0
+
+
+# -- clicks, counts and bounded rewards ------------------------------------------------------------------------------
+
+
+def equal_arms(reward, mean, draw, runs):
+    """Of A/A tests: how many are sure of an arm, and the share of bounds that hold."""
+    sure, held = 0, []
+    for seed in range(runs):
+        study, rng = nr.Study(nr.auto(nr.Arms.grid(0, 1, 2), reward=reward), seed=seed), np.random.default_rng(seed)
+        for _ in range(150):
+            study.tell(study.ask(), draw(rng))
+        sure += study.certainty().probability > 0.95
+        lower, upper = study.bounds()
+        held += list((lower <= mean) & (mean <= upper))
+    return sure, np.mean(held)
+
+
+KINDS = {
+    "clicks": ("bernoulli", 0.1, lambda rng: float(rng.random() < 0.1)),
+    "counts": ("poisson", 2.0, lambda rng: float(rng.poisson(2.0))),
+    "shares": (nr.slots.Bounded(low=-1.0, high=1.0), 0.0, lambda rng: 2.0 * rng.random() - 1.0),
+}
+
+
+@pytest.mark.parametrize("runs", [12, pytest.param(60, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_arms_are_seldom_told_apart(kind, runs):
+    """At 5%, more than 3 of 12 or 8 of 60 have a probability below .004. So have fewer bounds that hold, at .93.
+
+    The posterior of the decisions is sure in 5, 3 and 3 of 12 tests, and bounds of its draws hold in .29, .29 and .46.
+    """
+    sure, held = equal_arms(*KINDS[kind], runs)
+    assert sure <= {12: 3, 60: 8}[runs]
+    assert held >= {12: 0.75, 60: 0.85}[runs]
+
+
+def test_a_better_arm_is_found():
+    rng, study = np.random.default_rng(0), nr.Study(nr.auto(nr.Arms(range(2)), reward="bernoulli"), seed=0)
+    for _ in range(600):
+        trial = study.ask()
+        study.tell(trial, float(rng.random() < (0.2, 0.6)[trial.arm]))
+    found = study.certainty()
+    assert study.best().arm == 1
+    assert found.probability > 0.95
+    assert 0.0 <= found.loss < 0.01
+    assert study.certainty(next(trial for trial in study.trials if trial.arm == 0)).probability < 0.05
+
+
+def test_silence_counts_where_it_means_no():
+    """Both arms were clicked six times, one of them after four times as many showings."""
+    study = nr.Study(nr.auto(nr.Arms(range(2)), reward="bernoulli", answers="silent no"), seed=0)
+    for number in range(300):
+        trial = study.ask(among=[int(number % 5 > 0)])
+        if number < 250 and number % (20 if trial.arm else 5) == (5 if trial.arm == 0 else 1) % 5:
+            study.tell(trial, 1.0)
+    clicks = [sum(trial.reward == 1.0 for trial in study.trials if trial.arm == arm) for arm in range(2)]
+    assert clicks[0] > clicks[1] > 5
+    assert study.best().arm == 0
+    assert study.certainty().probability > 0.95  # of yeses alone neither would be better
+
+
+def test_bounds_are_beta_quantiles_and_contain_the_mean():
+    study = nr.Study(nr.auto(nr.Arms(range(3)), reward="bernoulli"), seed=0)
+    for arm, clicks, shown in ((0, 3, 30), (1, 0, 20)):
+        for number in range(shown):
+            study.add(arm, float(number < clicks))
+    lower, upper = study.bounds()
+    mean, _ = study.predict()
+    tails = norm.cdf([-2.0, 2.0])
+    for arm, clicks, shown in ((0, 3, 30), (1, 0, 20), (2, 0, 0)):
+        low, high = beta.ppf(tails, 1 + clicks, 1 + shown - clicks)
+        assert lower[arm] == pytest.approx(min(low, mean[arm]), abs=1e-12)
+        assert upper[arm] == pytest.approx(max(high, mean[arm]), abs=1e-12)
+    assert math.isnan(study.width)
+    assert study.policy.valid_for == "none"
+
+
+@pytest.mark.parametrize("reward", ["bernoulli", "poisson", "bounded"])
+def test_losses_mirror_rewards(reward):
+    """A study of losses is sure of the arm that is seldom clicked, and its bounds are those of the same rates."""
+    studies = [nr.Study(nr.auto(nr.Arms(range(2)), reward=reward), goal=goal) for goal in ("maximize", "minimize")]
+    for study in studies:
+        for arm, yes in ((0, 12), (1, 2)):
+            for number in range(60):
+                study.add(arm, float(number < yes))
+    up, down = (np.array(study.bounds()) for study in studies)
+    np.testing.assert_allclose(up, down, atol=0.005)  # the mean, to which bounds are widened, has another prior
+    assert [study.best().arm for study in studies] == [0, 1]
+    assert all(0.9 < study.certainty().probability < 1.0 for study in studies)
+
+
+def test_draws_have_a_width_of_their_own():
+    drawn = nr.auto(ARMS, reward="bernoulli")
+    before = drawn.using(confidence=ConstantWidth(value=0.6), score=ThompsonSample())
+    for policy in (drawn, before):
+        study = nr.Study(policy, seed=3)
+        rng = np.random.default_rng(0)
+        for _ in range(40):
+            trial = study.ask()
+            study.tell(trial, float(rng.random() < 0.1 + 0.05 * trial.arm))
+        arms = [trial.arm for trial in study.trials]
+        if policy is drawn:
+            expected = arms
+    assert arms == expected

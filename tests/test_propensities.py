@@ -117,7 +117,7 @@ CASES = {
     "draws less prices": (ts(constraints=nr.OnAverage(step=0.5)), {}),
     "draws of several kernels": (ts(refit=nr.slots.LengthscaleBank()), {}),
     "draws of drifting functions": (ts(memory=nr.slots.Discount(0.05)), {}),
-    "clicks": (nr.auto(ARMS, reward="bernoulli").using(score=ThompsonSample()), {}),
+    "clicks": (nr.auto(ARMS, reward="bernoulli").using(score=ThompsonSample(width=0.6)), {}),
     "draws of each arm": (nr.gp_ucb(ARMS, KERNEL, noise=0.3).using(score=GaussianDraws(width=0.8)), {}),
     "draws of each arm under contexts": (
         nr.gp_ucb(ARMS, KERNEL, noise=0.3, context=CONTEXTS).using(score=GaussianDraws(width=0.8)),

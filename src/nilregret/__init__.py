@@ -53,6 +53,7 @@ def _load_parts() -> None:
     """Imports every module that has described classes."""
     from .algorithms import baselines  # noqa: F401
     from .slots import arm_models, ask_again, earlier, elsewhere, exposure, safe  # noqa: F401
+    from .slots.widths import rate_quantiles  # noqa: F401
 
 
 parts.LOADERS.append(_load_parts)

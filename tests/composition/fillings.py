@@ -37,6 +37,7 @@ from nilregret.slots.widths.gains import RealisedGain
 from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio
 from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
 from nilregret.slots.widths.periods import PeriodRkhs
+from nilregret.slots.widths.rate_quantiles import RateQuantiles
 from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
 from nilregret.testing.driver import Driver
 
@@ -189,6 +190,7 @@ FILLINGS = [
     _using("confidence", "`CensoredWidth`", CENSORED_WIDTH),
     _using("confidence", "`CensoredBounds`", CENSORED_BOUNDS),
     _using("confidence", "`Inflated`", Inflated(base=ConstantWidth(value=2.0))),
+    _using("confidence", "`RateQuantiles`", RateQuantiles()),
     _using("score", "`PosteriorMean`", PosteriorMean()),
     _using("score", "`PosteriorDeviation`", PosteriorDeviation()),
     _using("score", "`ExpectedImprovement`", ExpectedImprovement()),
@@ -338,7 +340,7 @@ REASONS = [
         "together.",
     ),
     Reason(
-        ("`CensoredBounds`", "`DualMixture`", "`Intersection`", "`LikelihoodRatio`"),
+        ("`CensoredBounds`", "`DualMixture`", "`Intersection`", "`LikelihoodRatio`", "`RateQuantiles`"),
         ("`ThompsonSample`", "`ThompsonSample` on a grid"),
         "widens its draws",
         "Thompson sampling draws from the posterior, widened by a multiple of its deviation (Chowdhury and Gopalan, "

@@ -36,6 +36,7 @@ from ..slots.scores import (
     UpperConfidenceBound,
 )
 from ..slots.silence import Imputed, LateOrNever
+from ..slots.widths.rate_quantiles import RateQuantiles
 from .definition import build
 from .earlier import with_earlier
 from .takeno import half_shift
@@ -280,7 +281,8 @@ def _of_rates(reward: KnownReward, domain: Arms, context: Arms | None, world: st
         own = kernel_for(domain, context=context, lengthscale=OWN)
         memory, kernel = AllOf((memory, DriftBank())), 0.5 * spread**2 * (kernel + own)
     return build(
-        "auto", domain, kernel, ConstantWidth(value=DRAWN), ThompsonSample(), noise=reward.noise, regularization=ridge,
+        "auto", domain, kernel, RateQuantiles(deviations=WIDTH), ThompsonSample(width=DRAWN), noise=reward.noise,
+        regularization=ridge,
         prior_mean=prior_mean, context=context, memory=memory, pending=pending, reward=reward,
     )  # fmt: skip
 

@@ -330,6 +330,11 @@ class RatePosterior(RevisablePosterior):
         return self._average + self._center
 
     @property
+    def scatter(self) -> Array:
+        """Sum of squared deviations of the rewards of each arm from their average, `(N,)`."""
+        return self._scatter
+
+    @property
     def reward_means(self) -> Array:
         """Posterior mean of each arm, reward units, `(N,)`."""
         return np.asarray(self._offset + (1.0 - self._taken) * self._mean + self._center)

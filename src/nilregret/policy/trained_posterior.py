@@ -13,9 +13,10 @@ import numpy as np
 from .._utils.checks import Array
 from .._utils.copying import independent
 from ..gp import Bank, Belief, RepeatedPlays
-from ..gp.binomial_counts import RatePrior
+from ..gp.binomial_counts import RatePosterior, RatePrior
 from ..gp.ensemble import Ensemble
 from ..gp.fitting import Standardization
+from ..gp.own_rates import OwnRates
 from ..gp.warping import AnyWarp
 from ..kernels import Kernel
 from ..slots.delay_law import Waits
@@ -299,15 +300,23 @@ class TrainedPosterior:
     def draw(self, trials: list[Trial], rng: np.random.Generator, size: int) -> Array:
         """Returns joint draws of f at the points of trials, `(size, n)`, in reward units.
 
-        Only what was observed counts, and no imputed value of a failed or pending trial.
+        Only what was observed counts, and no imputed value of a failed or pending trial. Where silence is an
+        observation (`Pending.waits`), pending trials count by it, since the answered ones alone would all be yeses.
         """
-        known = [entry for entry in self.entries.values() if entry.trial.reward is not None]
+        silent = "pending" if self.policy.pending.waits() is not None else None
+        known = [
+            entry for entry in self.entries.values()
+            if entry.trial.reward is not None or (entry.trial.state == silent and entry.target is not None)
+        ]  # fmt: skip
         belief = self.belief
         if len(known) < len(self.entries):
             belief = self.empty(bank=self.bank)
             belief.put_all([self._entry(entry.trial) for entry in known], [entry.target for entry in known])
         cells = np.array([self.engine.cell_now(trial) for trial in trials])
-        return self.units.back(belief.observed.sample(rng, cells, size=size))
+        observed = belief.observed
+        if isinstance(observed, RatePosterior):  # Its own draws are for decisions, and too sure of the best arm.
+            return self.units.back(OwnRates(observed).draws(rng, cells, size))
+        return self.units.back(observed.sample(rng, cells, size=size))
 
     def predictions(self, trial: Trial) -> Prediction:
         """Returns the prediction of f at a trial in reward units, without the trial's own imputed value."""

@@ -97,4 +97,5 @@ class ManyTables(TableView):
     def draw(self) -> Array:
         """Returns a draw from GP(mu, width^2 cov) of each world, `(S, N)`."""
         generators = [self.randomness_of(world).generator for world in range(len(self._seeds))]
-        return self._beliefs.draw(generators, self._cells, width=cast(float, self.width))
+        own = self._policy.score.own_width
+        return self._beliefs.draw(generators, self._cells, width=cast(float, self.width) if own is None else own)

@@ -54,11 +54,16 @@ class Score(Part):
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if a score draws f and the bounds are no multiple of the standard deviation."""
-        if self.draws and not policy.confidence.multiple:
+        if self.draws and self.own_width is None and not policy.confidence.multiple:
             raise InvalidInput(
                 f"`{type(self).__name__}` widens its draws by a multiple of the standard deviation, and the bounds of "
                 f"`{type(policy.confidence).__name__}` are none: give the policy a `Width`, or another score."
             )
+
+    @property
+    def own_width(self) -> float | None:
+        """Multiplier of the standard deviation in the draws of `AcquisitionContext`, or None for that of the bounds."""
+        return None
 
     @abstractmethod
     def on_table(self, view: TableView) -> Array:
@@ -459,6 +464,7 @@ class ThompsonSample(Score):
             path itself.
         growth: D_t has grid * t^growth points along each side. The theorem has 2.
         per_norm: True if `grid` is for the first guess of B and grows with the guess.
+        width: v. None, the default, takes the width of the policy's bounds.
 
     >>> import nilregret as nr
     >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
@@ -470,6 +476,7 @@ class ThompsonSample(Score):
     grid: float | None = None
     growth: float = 2.0
     per_norm: bool = True
+    width: float | None = None
 
     draws: ClassVar[bool] = True
     batched = True
@@ -480,6 +487,13 @@ class ThompsonSample(Score):
         settle(self, per_norm=flag("per_norm", self.per_norm))
         why = "It is the power of t that the points along a side grow with; 0 for the same grid in every round."
         settle(self, growth=number("growth", self.growth, low=0.0, high=100.0, why=why))
+        if self.width is not None:
+            settle(self, width=number("width", self.width, low=0.0, high=LARGEST_REWARD))
+
+    @property
+    def own_width(self) -> float | None:
+        """V, or None for the width of the bounds."""
+        return self.width
 
     def per_side(self, t: int, *, norm_growth: float) -> float:
         """Returns the number of points of D_t along each side before rounding up, infinite without a grid."""

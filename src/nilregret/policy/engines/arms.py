@@ -265,7 +265,7 @@ class _Table(TableView):
 
     def __init__(self, engine: ArmEngine, belief: TableBelief, question: Question, arms: IndexArray | None) -> None:
         self._engine, self._belief, self._question, self.arms = engine, belief, question, arms
-        self.round, self.width, self.randomness = question.round, question.bounds.width, question.randomness
+        self.round, self.width, self.randomness = question.round, question.width, question.randomness
         self.norm_growth = question.norm_growth
         self.points = engine.domain.points if arms is None else engine.domain.points[arms]
         if question.limits is not None:

@@ -183,6 +183,12 @@ class Question(NamedTuple):
     limits: Limits | None = None
     tried: Callable[[], Array] = lambda: np.zeros((0, 0))
 
+    @property
+    def width(self) -> float | None:
+        """The multiplier of the standard deviation in draws: that of the score, or of the bounds."""
+        own = self.score.own_width
+        return self.bounds.width if own is None else own
+
     def centred(self) -> Question:
         """Returns the question for rewards less the centre, if the bounds allow that. The centre would cost digits."""
         center, best_reward = self.units.center, self.best_reward

@@ -63,7 +63,7 @@ class PointRound(PointView):
     ) -> None:
         self._engine, self._belief, self._question, self._alone = engine, belief, question, alone
         self.domain, self.points, self.norm_growth = engine.domain, points, question.norm_growth
-        self.round, self.width, self.randomness = question.round, question.bounds.width, question.randomness
+        self.round, self.width, self.randomness = question.round, question.width, question.randomness
         self._known: tuple[Array, Array] | None = None
         # Without contexts and drift, predictions at the candidates are updated from round to round.
         self._stands = not alone and question.context is None and not engine.drifts

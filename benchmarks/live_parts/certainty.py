@@ -1,0 +1,76 @@
+"""How sure `certainty()` is of one of several equal arms (A/A), how often it finds a better one, and what bounds hold.
+
+Nothing is told to the policy but the kind of the rewards. A certainty above .95 counts. In an A/B test it must be of
+the better arm. Bounds are those of all arms after the last reward. They should hold the true mean as often as two
+standard deviations of a normal law, .954.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import nilregret as nr
+
+SURE, ROUNDS = 0.95, 500
+TESTS = (  # kind of the rewards, their means, rounds
+    ("bernoulli", (0.1,) * 2, ROUNDS),
+    ("bernoulli", (0.1,) * 3, ROUNDS),
+    ("bernoulli", (0.1,) * 8, ROUNDS),
+    ("bernoulli", (0.02,) * 2, ROUNDS),
+    ("bernoulli", (0.02,) * 2, 4 * ROUNDS),
+    ("bernoulli", (0.005,) * 4, ROUNDS),
+    ("bernoulli", (0.5,) * 2, ROUNDS),
+    ("poisson", (0.1,) * 2, ROUNDS),
+    ("poisson", (2.0,) * 2, ROUNDS),
+    ("bounded", (0.1,) * 2, ROUNDS),
+    ("bounded", (0.5,) * 2, ROUNDS),
+    ("bernoulli", (0.16, 0.1), ROUNDS),
+    ("bernoulli", (0.2, 0.1), 4 * ROUNDS),
+    ("poisson", (2.4, 2.0), ROUNDS),
+    ("bounded", (0.16, 0.1), ROUNDS),
+)
+
+
+def reward_of(kind, mean, rng):
+    """A reward of this mean. Bounded ones have a beta distribution of two pseudo-counts."""
+    if kind == "bernoulli":
+        return float(rng.random() < mean)
+    return float(rng.poisson(mean) if kind == "poisson" else rng.beta(2.0 * mean, 2.0 * (1.0 - mean)))
+
+
+def tested(kind, means, rounds, seed):
+    """Whether the study is sure, whether the arm is the best, and the share of bounds that hold."""
+    rng = np.random.default_rng([7, seed])
+    study = nr.Study(nr.auto(nr.Arms(np.arange(float(len(means)))[:, None]), reward=kind), seed=seed)
+    study.quiet = True
+    for _ in range(rounds):
+        trial = study.ask()
+        study.tell(trial, reward_of(kind, means[trial.arm], rng))
+    lower, upper = study.bounds()
+    right = means[study.best().arm] == max(means)
+    return study.certainty().probability > SURE, right, np.mean((lower <= means) & (means <= upper))
+
+
+def certainty(args):
+    """Row g, with forty times as many seeds."""
+    found, rows = [], []
+    seeds = range(args.first, args.first + 40 * args.seeds)
+    for kind, means, rounds in TESTS:
+        last = args.rounds or rounds
+        each = [tested(kind, means, last, seed) for seed in seeds]
+        sure, right, held = (np.array(column, dtype=float) for column in zip(*each, strict=True))
+        equal = len(set(means)) == 1
+        share = (sure if equal else sure * right).mean()
+        name = f"{len(means)} arms of {means[0]:g}" if equal else " and ".join(f"{mean:g}" for mean in means)
+        rows.append([
+            f"{'A/A' if equal else 'A/B'} {kind}, {name}", str(last), f"{share:.3f}", "0.05" if equal else "",
+            "" if equal else f"{(sure * (1.0 - right)).mean():.3f}", f"{held.mean():.3f}",
+        ])  # fmt: skip
+        found += [
+            {"row": "certainty", "kind": kind, "means": means, "rounds": last, "seed": seed, "sure": bool(one[0]),
+             "right": bool(one[1]), "held": float(one[2])}
+            for seed, one in zip(seeds, each, strict=True)
+        ]  # fmt: skip
+    head = ["test", "rounds", f"certainty over {SURE:g}", "at most", "of the worse arm", "bounds hold"]
+    args.show(f"Certainty of the best arm, {len(seeds)} seeds", head, rows)
+    return found
