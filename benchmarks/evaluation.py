@@ -3,6 +3,7 @@
     python benchmarks/evaluation.py                  # 400 worlds, floors 0, .05 and .2: some three minutes on one core
     python benchmarks/evaluation.py --worlds 20      # a look
     python benchmarks/evaluation.py --large 1000000  # time and memory of a log of a million rows, besides
+    python benchmarks/evaluation.py --open 400       # only logs whose last decisions are still waited for
 
 Each world has three contexts and five arms with click rates drawn from [.1, .9]. The logger is Thompson sampling with
 Gaussian draws, whose propensities are exact by quadrature, and a floor of uniform decisions. Four policies are
@@ -24,6 +25,7 @@ import warnings
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from evaluation_parts import waiting
 from scipy.special import ndtr
 from scipy.stats import binom
 from tabulate import tabulate
@@ -177,8 +179,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=400)
     parser.add_argument("--floors", type=float, nargs="*", default=[0.0, 0.05, 0.2])
     parser.add_argument("--large", type=int, default=0, metavar="ROWS")
+    parser.add_argument("--open", type=int, default=0, metavar="LOGS")
     options = parser.parse_args()
     warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
+    if options.open:
+        waiting.show(options.open)
+        return
     fewest = int(binom.ppf(0.01, options.worlds, 0.95))
     print(f"{options.worlds} worlds, {options.rounds} rounds; 95% allows from {fewest / options.worlds:.3f} on\n")
     costs, first = [], None

@@ -15,6 +15,7 @@ import numpy as np
 from .._utils.checks import counted, many
 from .._utils.errors import InvalidInput, NoRegretError, TrialError
 from ..domains.domain import Arms, Space
+from ..policy.policy import Policy
 from ..storage.record import Trial
 from ..study.answer_delays import answer_delays
 from ..study.best import told_best, without_violation
@@ -24,6 +25,7 @@ from ..study.formatting import cell, figure, moment, sparkline, where
 from ..study.function import answers_for_units
 from ..study.study import Study
 from ..study.trial_json import context_json, with_history
+from ..study.waiting import Counted, counted_trials
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,7 +49,7 @@ def overview(study: Study) -> dict[str, Any]:
         "trials": {"all": len(trials), **Counter(trial.state for trial in trials)},
         "first_asked_at": trials[0].asked_at if trials else None,
         "last_told_at": max((trial.told_at for trial in trials if trial.told_at is not None), default=None),
-        "progress": progress(study, trials), **_best(study), **_model(study),
+        "progress": progress(study, trials), **_rate(study), **_best(study), **_model(study),
         "restarts": [
             {"round": round_, "reason": why}
             for round_, why in zip(study.restarts, study.restart_reasons, strict=True)
@@ -74,9 +76,36 @@ def _told(study: Study, trials: Sequence[Trial]) -> tuple[list[float], list[floa
     """Returns rewards in the order told, and the same with an infinitely bad one where a constraint is violated."""
     worst = -math.inf if study.goal == "maximize" else math.inf
     feasible = {trial.number for trial in without_violation(study.policy, trials)}
-    ordered = sorted(trials, key=lambda trial: trial.told_order or 0)
+    clicks = _clicks(study)
+    ordered = sorted(trials, key=lambda trial: trial.told_order or 0) if clicks is None else clicks.answered
     told = [(trial.number, trial.reward) for trial in ordered if trial.reward is not None]
     return [value for _, value in told], [value if number in feasible else worst for number, value in told]
+
+
+def _clicks(study: Study) -> Counted | None:
+    """Returns the trials that count in a rate, or None if rewards are no clicks."""
+    clicks = isinstance(study.policy, Policy) and study.policy.objective.clicks
+    return counted_trials(study) if clicks else None
+
+
+def _rate(study: Study) -> dict[str, Any]:
+    """Returns the rate of clicks so far, and the trials that do not count in it yet, in words."""
+    clicks = _clicks(study)
+    told = [] if clicks is None else [trial.reward for trial in clicks.answered if trial.reward is not None]
+    return {
+        "rate": float(np.mean(told)) if told else None, "rate_of": len(told),
+        "not_counted_yet": "" if clicks is None else clicks.left_out,
+    }  # fmt: skip
+
+
+def _rate_text(summary: dict[str, Any]) -> str:
+    """Returns the rate, of how many trials it is, and what is left out, in a line."""
+    waiting = f"not counted yet: {summary['not_counted_yet']}" if summary["not_counted_yet"] else ""
+    if summary["rate"] is None:
+        return waiting
+    rate = float(f"{summary['rate']:.3g}")
+    said = f"{figure(rate)} in {many(summary['rate_of'], 'trial')}"
+    return said + (f"; {waiting}" if waiting else "")
 
 
 def _model(study: Study) -> dict[str, Any]:
@@ -172,7 +201,8 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
             ("about", summary["about"]), ("first asked", moment(summary["first_asked_at"])),
             ("last answer", moment(summary["last_told_at"])), *_best_facts(summary),
             (best_label(summary["goal"]), _at(summary["best_told"])), ("progress", _milestones(summary["progress"])),
-            *_sparklines(study, trials), *_model_facts(summary), ("answers", _delays_text(summary["delays"])),
+            ("rate", _rate_text(summary)), *_sparklines(study, trials), *_model_facts(summary),
+            ("answers", _delays_text(summary["delays"])),
             ("restarts", "; ".join(f"trial {each['round']}: {each['reason']}" for each in summary["restarts"])),
             ("multipliers", summary["multipliers"]),
             ("norm bound", summary["norm_bounds"][-1][1] if summary["norm_bounds"] else None),

@@ -155,19 +155,19 @@ def _evaluated(
     used, w, check = log.only(told, "without a reward"), weights[told], check_of(log, 0.01)
     scaled = (used.rewards - low) / span
     largest = target.most / least if least is not None and _has_mean_1(weights, target, log) else None
-    overlap = min(float(weights.mean()), 1.0) if largest is None else 1.0  # A floor under all choices leaves none out.
+    overlap = 1.0 if largest is not None else _overlap(target, log)  # A floor under all choices leaves none out.
     interval = mean_interval(w, scaled, delta, largest=largest)
     own = mean_interval(np.ones(len(used)), scaled, delta)
     gain = gain_interval(w, scaled, delta)
     found = estimates(used.rewards, w, *_predicted(used, target.only(told)), most=most)
     effective = effective_sample_size(w)
-    said = [*cautions(log, weights, check, effective), *([FLATTERED] if target.from_log else [])]
+    said = [*cautions(log, weights, check, effective, overlap), *([FLATTERED] if target.from_log else [])]
     said += [UNREAD.format(", ".join(map(shown, log.unread)))] if log.unread else []
     return Evaluation(
         estimator=estimator, value=found[estimator], lower=low + span * interval.lower,
         upper=low + span * interval.upper, delta=delta, estimates=found, effective_sample_size=effective,
-        overlap=overlap, largest_weight=float(w.max()), rows=len(used),
-        left_out=used.left_out, logged=float(used.rewards.mean()),
+        overlap=min(float(weights.mean()), 1.0) if overlap is None else overlap, largest_weight=float(w.max()),
+        rows=len(used), left_out=used.left_out, logged=float(used.rewards.mean()),
         logged_interval=Interval(low + span * own.lower, low + span * own.upper), reward_range=bounds, check=check,
         gain=Interval(span * gain.lower, span * gain.upper),
         cautions=tuple(said), learned=target.learned,
@@ -176,10 +176,27 @@ def _evaluated(
 
 def _has_mean_1(weights: Array, target: Target, log: Log) -> bool:
     """Returns False if the log could not make all choices of the policy, so that a floor bounds nothing."""
-    if log.available is None:
-        return covered(weights)
-    possible = target.expected(log.available.astype(np.float64), slice(None))
-    return covered(weights) and bool((possible > 1.0 - ROUNDING).all())
+    return covered(weights) and bool((_possible(target, log) > 1.0 - ROUNDING).all())
+
+
+def _possible(target: Target, log: Log) -> Array:
+    """Returns the share of the policy's choices in each row that are among the actions of then, `(n,)`."""
+    return (
+        np.ones(len(log)) if log.available is None else target.expected(log.available.astype(np.float64), slice(None))
+    )
+
+
+def _overlap(target: Target, log: Log) -> float | None:
+    """Returns the share of the policy's choices that the log could have made by what its record knows, or None.
+
+    A row with propensity 1 could only have been what it was. In other rows each arm of then had a chance, unless it was
+    left out (`Study.ask(among=...)`). The record does not know that, and the weights show it.
+    """
+    if not log.recorded:
+        return None
+    sure, chosen = log.propensities > 1.0 - ROUNDING, target.of(log.taken)
+    found = float(np.where(sure, chosen, _possible(target, log)).mean())
+    return found if covered(chosen / log.propensities, found) else None
 
 
 def _predicted(log: Log, target: Target) -> tuple[Array, Array]:

@@ -19,6 +19,7 @@ UNLIKELY = 4.0  # standard errors
 UNIFORM = "`explore=nr.slots.Uniform(0.1)`"
 FLOOR = f"Next time make some decisions at random: {UNIFORM}. A twentieth to a fifth of them is enough for most logs."
 MORE = "They are few altogether: log more of them."
+MISSING = "There is a floor already, but not under arms that were not there: evaluate the decisions in which they were."
 HIGHER = "There is a floor already: log more decisions, or raise it."
 
 
@@ -73,12 +74,14 @@ def check_of(log: Log, delta: float) -> PropensityCheck:
     return PropensityCheck(uniform, actions)
 
 
-def covered(weights: Array) -> bool:
-    """Returns False if the mean of the weights is well below 1: the log could not make some of the policy's choices."""
-    return bool(weights.mean() + UNLIKELY * weights.std() / np.sqrt(len(weights)) >= COVERED)
+def covered(weights: Array, share: float = 1.0) -> bool:
+    """Returns False if the log could make less than this share of the policy's choices, as a low mean weight shows."""
+    return bool(weights.mean() + UNLIKELY * weights.std() / np.sqrt(len(weights)) >= COVERED * share)
 
 
-def cautions(log: Log, weights: Array, check: PropensityCheck, effective: float) -> list[str]:
+def cautions(
+    log: Log, weights: Array, check: PropensityCheck, effective: float, overlap: float | None = None
+) -> list[str]:  # fmt: skip
     """Returns sentences about what weakens or breaks a result.
 
     Args:
@@ -86,22 +89,27 @@ def cautions(log: Log, weights: Array, check: PropensityCheck, effective: float)
         weights: of the policy, `(n,)`.
         check: of the propensities.
         effective: effective sample size of the rows with a reward.
+        overlap: share of the policy's choices that the log could have made, or None if the log does not tell.
     """
-    found = [_overlap(log, weights, effective), _wrong(check), _unequal(log), _drift(log, weights)]
+    found = [_overlap(log, weights, effective, overlap), _wrong(check), _unequal(log), _drift(log, weights)]
     return [sentence for sentence in found if sentence is not None]
 
 
-def _overlap(log: Log, weights: Array, effective: float) -> str | None:
+def _overlap(log: Log, weights: Array, effective: float, overlap: float | None) -> str | None:
     n, total = len(log), float(weights.sum())
     if total == 0.0:
         return (
             f"None of the log's {many(n, 'decision')} is one that the policy makes, so the log says nothing of its "
             f"value: the estimate is that of the reward model, or missing. {FLOOR}"
         )
-    if not covered(weights):
+    known = overlap is not None and overlap < COVERED
+    if known or not covered(weights):
+        share = f"{overlap:.0%}" if known else f"some {total / n:.0%}"
+        wrong = "" if known else ", or its propensities are too high"
+        advice = FLOOR if log.least is None else MISSING
         return (
-            f"Only some {total / n:.0%} of the policy's choices are ones that the log's policy ever makes, or its "
-            f"propensities are too high. Of the others nothing is known, and estimates leave them out. {FLOOR}"
+            f"Only {share} of the policy's choices are ones that the log's policy ever makes{wrong}. Of the others "
+            f"nothing is known, and estimates leave them out. {advice}"
         )
     if (log.propensities > 1.0 - 1e-9).all() and log.offered.max() > 1:
         return (

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ACTION, PROPENSITY = ("action", "arm"), ("propensity",)
 IDS = ("id", "event_id", "decision_id", "number")
+WAITING = "still waited for, answered or not"  # the reason for which young decisions are left out
 ROUNDING = 1e-6  # by which a propensity of 1 may exceed it in a file of single precision
 NEEDED = (
     "A log has the columns action, propensity and reward, and context or context.NAME where decisions had contexts."
@@ -51,6 +52,7 @@ class Log:
         least: lowest propensity that there can be by design, or None.
         unread: names of columns that were of no use.
         study: where the log comes from, or None for other logs.
+        recorded: True if the record of a study knows which actions could be chosen in each row.
     """
 
     actions: tuple[Any, ...]
@@ -63,6 +65,7 @@ class Log:
     least: float | None = None
     unread: tuple[str, ...] = ()
     study: Study | None = None
+    recorded: bool = False
 
     def __len__(self) -> int:
         return len(self.taken)

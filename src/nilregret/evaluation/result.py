@@ -12,6 +12,7 @@ from .._utils.checks import many
 from .diagnostics import PropensityCheck
 from .estimators import Estimator
 from .intervals import Interval
+from .log import WAITING
 
 
 @final
@@ -27,7 +28,8 @@ class Evaluation:
         delta: probability of an error.
         estimates: value by estimator: "snips", "dr", "ips", "switch", and "model", the reward model alone.
         effective_sample_size: number of the policy's own decisions that would say as much as the log.
-        overlap: share of the policy's choices that the log's policy could have made: 1 under a floor, else an estimate.
+        overlap: share of the policy's choices that the log's policy could have made. It is exact for a study, whose
+            record knows the arms of each decision, and under a floor. Else it is the mean weight, an estimate.
         largest_weight: largest ratio of the policy's probability to the propensity.
         rows: number of decisions with propensity and reward, which the estimates use.
         left_out: number of other decisions, by reason.
@@ -65,14 +67,15 @@ class Evaluation:
         own = self.logged_interval
         said = [
             f"The policy's value is {value} ({sure} interval {self.lower:.4g} to {self.upper:.4g}); that of "
-            f"the log is {self.logged:.4g} ({own.lower:.4g} to {own.upper:.4g}). {self._comparison()}",
+            f"the log is {self.logged:.4g} ({own.lower:.4g} to {own.upper:.4g}). {self._comparison()}{self._waiting()}",
             f"{many(self.rows, 'decision')} of the log say as much as {self.effective_sample_size:.0f} of the policy's "
             f"own; the largest weight is {self.largest_weight:.3g}.",
         ]
         if self.learned is not None:
             said.append(f"As it learned, it took in {many(self.learned, 'decision')}.")
-        if self.left_out:
-            said.append("Left out: " + ", ".join(f"{count} {reason}" for reason, count in self.left_out.items()) + ".")
+        others = [f"{count} {reason}" for reason, count in self.left_out.items() if reason != WAITING]
+        if others:
+            said.append(f"Left out: {', '.join(others)}.")
         return "\n".join([*said, *(f"Caution: {each}" for each in self.cautions)])
 
     def __repr__(self) -> str:
@@ -87,6 +90,10 @@ class Evaluation:
         if self.gain.upper < 0.0:
             return f"The policy's is lower, by {-self.gain.upper:.3g} or more."
         return "Which one is higher is not established."
+
+    def _waiting(self) -> str:
+        waiting = self.left_out.get(WAITING, 0)
+        return f" Not counted yet: {many(waiting, 'decision')} {WAITING}." if waiting else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the result as values that JSON can write, None for NaN."""

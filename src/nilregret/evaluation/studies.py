@@ -6,25 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.checks import Array
+from .._utils.checks import Array, many
 from .._utils.errors import InvalidInput
 from ..domains.domain import Arms
 from ..policy.policy import Policy
 from ..storage.trial import Trial
 from ..study.study import Study
-from .log import Log, checked
+from ..study.waiting import counted_trials
+from .log import WAITING, Log, checked
 
 
 def log_of_study(study: Study) -> Log:
     """Returns the decisions of a study on arms, with the propensities that it recorded.
 
+    A decision counts once its answer is not waited for any more, with the default reward if it is silent then
+    (`nilregret.study.waiting`).
     Trials that were added with a propensity are decisions too: they come from another study or from a log.
 
     Args:
         study: whose policy has `Arms`.
 
     Raises:
-        InvalidInput: the domain is continuous, or no trial has a propensity.
+        InvalidInput: the domain is continuous, no trial has a propensity, or all are still waited for.
     """
     domain = study.policy.domain
     if not isinstance(domain, Arms):
@@ -34,10 +37,17 @@ def log_of_study(study: Study) -> Log:
             advice="Decide among `nr.Arms(points)`, or a grid: `space.grid(5)`.",
             topic="no_arms",
         )
-    trials = study.trials
+    trials, waiting = counted_trials(study)
     added = [trial.as_corrected().told_order == trial.asked_order for trial in trials]
     asked = [trial for trial, new in zip(trials, added, strict=True) if not new or trial.propensity is not None]
     of_others = any(new and trial.propensity is not None for trial, new in zip(trials, added, strict=True))
+    if waiting and not asked:
+        raise InvalidInput(
+            f"All {many(waiting, 'decision')} are still waited for. If only some answers come at once, such as clicks, "
+            "those of young decisions are no fair sample. So a decision counts once its wait is over: its deadline, or "
+            "the time in which 99% of the answers come, which needs five of them. Ask again later."
+        )
+    left_out = {"added without being asked for": len(trials) - len(asked), WAITING: waiting}
     log = Log(
         actions=tuple(range(len(domain))),
         taken=np.array([trial.arm for trial in asked], dtype=np.intp),
@@ -46,7 +56,7 @@ def log_of_study(study: Study) -> Log:
         contexts=_contexts(study, asked), study=study,
         available=study.replica.roster.playable_at([trial.asked_order for trial in asked]),
         least=None if of_others else _least(study, len(domain)),  # The policy of others may have had no floor.
-        left_out={"added without being asked for": len(trials) - len(asked)} if len(asked) < len(trials) else {},
+        recorded=not of_others, left_out={reason: count for reason, count in left_out.items() if count},
     )  # fmt: skip
     failed = np.array([trial.state == "failed" for trial in asked], dtype=bool)
     return checked(log.only(~failed, "failed"))

@@ -36,10 +36,11 @@ from ..study.direction import AnyPolicy, Goal
 from ..study.inputs import Inputs
 from ..study.leases import LONGEST_LEASE
 from ..study.transaction import Going, Transaction
+from ..study.waiting import RULE
 
 OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
 Late = Literal["drop", "count"]
-FACT = "service"  # the entry of a study's facts that holds the rule
+FACT = RULE  # the entry of a study's facts that holds the rule
 DEFAULTED = "default"  # kind of the notes about trials to which the rule has been applied
 
 

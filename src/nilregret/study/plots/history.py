@@ -17,6 +17,7 @@ from ..curves import running_mean
 from ..direction import best_label, on_average
 from ..function import expected_gain
 from ..study import Study
+from ..waiting import counted_trials
 from .base import reward_label
 from .drawing import draw
 from .scene import Axis, Line, Mark, Panel, Picture, Points, Words
@@ -51,6 +52,7 @@ class History:
             budgets on average. Else 0.
         spent: numbers of the trials with constraint values and their means so far, `(k,)` and `(k, m)`, under budgets
             on average. Else None.
+        left_out: trials that do not count yet, in words, or an empty text (`nilregret.study.waiting`).
     """
 
     numbers: IndexArray
@@ -67,6 +69,7 @@ class History:
     clicks: bool
     window: int
     spent: tuple[IndexArray, Array] | None
+    left_out: str = ""
 
     @property
     def gaps(self) -> Array:
@@ -129,7 +132,9 @@ def history_of(study: Study) -> History:
     Raises:
         InvalidInput: no trial has been answered.
     """
-    trials, answered = study.trials, answered_of(study)
+    trials, known = study.trials, counted_trials(study, valued=True)
+    answered = known.answered or answered_of(study)
+    left_out = known.left_out if known.answered else ""
     upward = study.goal == "maximize"
     values = np.array([trial.reward for trial in answered], dtype=np.float64)
     by_round = not on_average(study.policy)  # On average, no single round violates a constraint.
@@ -155,6 +160,7 @@ def history_of(study: Study) -> History:
         clicks=clicks,
         window=max(SHORTEST, len(values) // 10) if clicks or contexts or not by_round else 0,
         spent=None if by_round else _spent(trials),
+        left_out=left_out,
     )
 
 
@@ -188,6 +194,7 @@ def said(found: History) -> str:
     if found.window:
         mean, last = (number(float(value), scale) for value in (found.values.mean(), found.running[-1]))
         when = f"mean {mean}, of the last {min(found.window, len(found.values))}: {last}"
+        when += f"; not counted yet: {found.left_out}" * bool(found.left_out)
     if found.best is None or found.best.reward is None:
         if found.words:
             return f"{found.words}\n{when}"

@@ -45,6 +45,7 @@ class StudyFacts(NamedTuple):
         settings: texts by name.
         policy: JSON without the seed. Studies with the same text differ by chance alone.
         task: domain, contexts and goal as JSON, which studies have in common where a difference means anything.
+        left_out: trials that do not count yet, in words, or an empty text.
     """
 
     name: str
@@ -58,6 +59,7 @@ class StudyFacts(NamedTuple):
     settings: dict[str, str]
     policy: str
     task: str
+    left_out: str
 
 
 def facts_of(study: Study, name: str, *, now: float, paused: bool = False) -> StudyFacts:
@@ -79,7 +81,7 @@ def facts_of(study: Study, name: str, *, now: float, paused: bool = False) -> St
     task = json.dumps([leaves.get("domain"), leaves.get("context"), study.goal])
     return StudyFacts(
         name, study.goal, study.seed, rewards, plays, best, standing_status(study, now=now, paused=paused),
-        None if found is None else found.cost, settings, policy, task,
+        None if found is None else found.cost, settings, policy, task, "" if told is None else told.left_out,
     )  # fmt: skip
 
 
@@ -109,12 +111,13 @@ def compared_view(studies: Sequence[StudyFacts]) -> dict[str, Any]:
         studies: 2 to 6.
     """
     goals = {each.goal for each in studies}
+    waiting = "".join(f" Not counted yet in {each.name}: {each.left_out}." for each in studies if each.left_out)
+    mixed = "Some of these studies maximise and others minimise: their numbers do not say which is better."
     return {
         "pictures": [_history(those) for those in _on_one_axis(studies)], "rows": [_row(each) for each in studies],
         "settings": _settings(studies),
         "pairs": _pairs(studies), "names": [each.name for each in studies],
-        "caution": "" if len(goals) == 1 else "Some of these studies maximise and others minimise: their numbers do "
-        "not say which is better.",
+        "caution": (mixed * (len(goals) > 1) + waiting).strip(),
     }  # fmt: skip
 
 
@@ -215,25 +218,35 @@ def _pairs(studies: Sequence[StudyFacts]) -> list[str]:
     twins = [those for group in groups.values() for those in group.values() if len(those) > 1]
     alone = [{seed: those[0] for seed, those in group.items() if len(those) == 1} for group in groups.values()]
     tasks = [task for task, _ in groups]
-    found = [_difference(alone[i], alone[j]) for i, j in combinations(range(len(tasks)), 2) if tasks[i] == tasks[j]]
+    both = [(alone[i], alone[j]) for i, j in combinations(range(len(tasks)), 2) if tasks[i] == tasks[j]]
+    among = sum(len(one.keys() & other.keys()) > 1 for one, other in both)
+    found = [_difference(one, other, among) for one, other in both]
     return [sentence for sentence in found if sentence] + [
         f"{' and '.join(each.name for each in those)} have one policy and one seed, so none of them is paired."
         for those in twins
     ]
 
 
-def _difference(one: dict[int, StudyFacts], other: dict[int, StudyFacts]) -> str:
-    """Returns a sentence about the difference of two policies, or an empty one if they share fewer than two seeds."""
+def _difference(one: dict[int, StudyFacts], other: dict[int, StudyFacts], among: int) -> str:
+    """Returns a sentence about the difference of two policies, or an empty one if they share fewer than two seeds.
+
+    Args:
+        one: studies of a policy by seed.
+        other: those of another policy.
+        among: number of differences whose intervals hold at once.
+    """
     pairs = [(one[seed], other[seed]) for seed in sorted(one.keys() & other.keys())]
     if len(pairs) < 2:
         return ""
     differences = np.array([_paired(*pair) for pair in pairs])
-    mean, half = float(differences.mean()), float(half_interval(differences))
+    mean, half = float(differences.mean()), float(half_interval(differences, among=among))
     value, between = measured(mean, half)
     verdict = " Which of them earns more is not known yet." if abs(mean) <= half else ""
+    together = f" for all {among} differences at once" if among > 1 else ""
     paired = ", ".join(f"{first.name} less {second.name}" for first, second in pairs)
     return (
-        f"{value} an answer ({between}, a 95% interval) is the mean of {many(len(pairs), 'pair')}: {paired}.{verdict}"
+        f"{value} an answer ({between}, a 95% interval{together}) is the mean of {many(len(pairs), 'pair')}: {paired}."
+        f"{verdict}"
     )
 
 

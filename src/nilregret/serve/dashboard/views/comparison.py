@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ....slots.objective import satisfying
 from ....storage.record import Trial
 from ....study.formatting import where
 from ....study.study import Study
+from ....study.waiting import counted_trials
 from .alternatives import Alternative, best_now, counted_from, doubt_of, if_kept, in_plays, noise_of
 from .pictures import many
 
@@ -43,6 +44,8 @@ class Comparison:
         missed_half: half the width of the range of `missed`, `(n,)`.
         recent: number of the latest trials in `recent_cost`.
         recent_cost: loss of one play against the best choice in the latest trials, with half the width of its range.
+        limits: least and largest possible mean reward.
+        left_out: trials that do not count yet, in words, or an empty text (`nilregret.study.waiting`).
     """
 
     since: int
@@ -59,6 +62,8 @@ class Comparison:
     missed_half: Array
     recent: int
     recent_cost: tuple[float, float] | None
+    limits: tuple[float, float]
+    left_out: str
 
     @property
     def in_runs(self) -> bool:
@@ -81,7 +86,8 @@ def compare(study: Study, *, baseline: int | None = None) -> Comparison | None:
     trials = study.trials
     asked = len(trials)
     since = counted_from(study, asked)
-    answered = [trial for trial in trials[since:asked] if trial.reward is not None]
+    known = counted_trials(study)
+    answered = [trial for trial in known.answered if since <= trial.number < asked]
     choice = _baseline(study, baseline)
     if choice is None or len(answered) < FEWEST:
         return None
@@ -96,7 +102,8 @@ def compare(study: Study, *, baseline: int | None = None) -> Comparison | None:
     total = int(plays.sum())
     none = np.zeros(0)
     return Comparison(
-        since=since, trials=numbers, plays=total, total=float(rewards.sum()), called=_called(study, choice, baseline),
+        since=since, left_out=known.left_out, limits=_limits(study),
+        trials=numbers, plays=total, total=float(rewards.sum()), called=_called(study, choice, baseline),
         first=first, best=best, recent=recent,
         places=np.cumsum(plays).astype(np.float64) if total > len(answered) else numbers,
         gained=none if first is None else sign * np.cumsum(rewards - first.mean),
@@ -105,6 +112,15 @@ def compare(study: Study, *, baseline: int | None = None) -> Comparison | None:
         missed_half=none if best is None else _half_widths(best, noise, plays),
         recent_cost=None if best is None else _recent_cost(best, sign * (best.mean - rewards), noise, plays, recent),
     )  # fmt: skip
+
+
+def _limits(study: Study) -> tuple[float, float]:
+    """Returns the least and largest possible mean reward, as far as the policy was told what rewards are."""
+    kind: Any = getattr(study.policy, "objective", None)
+    if getattr(kind, "span", None) is None:
+        return -math.inf, math.inf
+    low, span = kind.span
+    return low, math.inf if kind.counts else low + span
 
 
 def _half_widths(alternative: Alternative, noise: float, plays: IndexArray) -> Array:

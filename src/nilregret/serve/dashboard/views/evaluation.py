@@ -10,9 +10,10 @@ import msgspec
 
 from ...._utils.errors import InvalidInput
 from ....domains.domain import Arms
+from ....evaluation.log import WAITING
 from ....study.study import Study
 from ...evaluation_messages import EvaluationRequest, EvaluationResult
-from .pictures import interval_bars, short
+from .pictures import interval_bars, many, short
 from .typed import number
 
 ESTIMATORS = ("snips", "dr", "ips", "switch")
@@ -89,7 +90,10 @@ def evaluation_view(result: EvaluationResult, goal: str) -> dict[str, Any]:
         ("this study's decisions", result.logged, lower, upper),
     ]
     return {
-        "verdict": {"said": f"{said}: the difference is {short(low)} to {short(high)} a decision.", "tone": tone},
+        "verdict": {
+            "said": f"{said}: the difference is {short(low)} to {short(high)} a decision.{_waiting(result)}",
+            "tone": tone,
+        },
         "bars": _bars(rows), "cautions": result.cautions, "facts": _facts(result),
     }  # fmt: skip
 
@@ -105,6 +109,11 @@ def _bars(rows: Sequence[tuple[str, float | None, float, float]]) -> list[dict[s
     return interval_bars(drawn)
 
 
+def _waiting(result: EvaluationResult) -> str:
+    count = result.left_out.get(WAITING, 0)
+    return f" Not counted yet: {many(count, 'decision')} {WAITING}." if count else ""
+
+
 def _share(overlap: float) -> str:
     return "as far as the log shows, all" if overlap == 1.0 else f"about {overlap:.0%}"
 
@@ -117,6 +126,6 @@ def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
         ("overlap", f"{_share(result.overlap)} of the other policy's choices could have been made here"),
         ("largest weight", short(result.largest_weight)),
         ("probabilities", "pass their test" if result.check.passed else "fail their test: do not trust the result"),
-        *((f"left out, {reason}", short(count)) for reason, count in result.left_out.items()),
+        *((f"left out, {reason}", short(count)) for reason, count in result.left_out.items() if reason != WAITING),
         *((name, short(value)) for name, value in result.estimates.items()),
     ]

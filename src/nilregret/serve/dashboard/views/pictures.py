@@ -59,7 +59,9 @@ def _power(value: float) -> str:
     )
 
 
-def measured(value: float, half: float) -> tuple[str, str]:
+def measured(
+    value: float, half: float, limits: tuple[float, float] = (-math.inf, math.inf)
+) -> tuple[str, str]:  # fmt: skip
     """Returns an estimate and its range as text, with the digits that the range justifies.
 
     Half the width of the range gets two digits. Its ends are rounded outwards.
@@ -67,15 +69,20 @@ def measured(value: float, half: float) -> tuple[str, str]:
     Args:
         value: the estimate.
         half: half the width of the range.
+        limits: least and largest possible value, at which the range is cut.
     """
-    low, high = value - half, value + half
+    low, high = max(value - half, limits[0]), min(value + half, limits[1])
+    value = min(max(value, limits[0]), limits[1])
     largest = max(abs(low), abs(high))
     if not (half > 0.0 and SMALLEST < largest < BILLION * BILLION and half > SMALLEST * largest):
         return short(value), f"{short(low)} to {short(high)}"
     # More than six digits are not readable, however narrow the range is.
     digits = min(1 - math.floor(math.log10(half)), 5 - math.floor(math.log10(largest)))
     unit = 10.0**-digits
-    ends = math.floor(low / unit + ROUNDING) * unit, math.ceil(high / unit - ROUNDING) * unit
+    ends = (
+        max(math.floor(low / unit + ROUNDING) * unit, limits[0]),
+        min(math.ceil(high / unit - ROUNDING) * unit, limits[1]),
+    )
     return _fixed(value, digits), f"{_fixed(ends[0], digits)} to {_fixed(ends[1], digits)}"
 
 

@@ -13,6 +13,7 @@ from ....storage.record import Trial
 from ....study.curves import running_mean
 from ....study.direction import best_label, on_average
 from ....study.study import Study
+from ....study.waiting import counted_trials
 from .pictures import (
     COLUMNS,
     ROWS,
@@ -43,6 +44,7 @@ class Answers(NamedTuple):
         outside: True for trials that violate a constraint, `(n,)`.
         places: positions on the axis: numbers of trials, or plays so far if some trials are runs of plays, `(n,)`.
         window: number of plays in a running mean.
+        left_out: trials that do not count yet, in words, or an empty text (`nilregret.study.waiting`).
     """
 
     rewards: Array
@@ -51,6 +53,7 @@ class Answers(NamedTuple):
     outside: Any
     places: Array
     window: int
+    left_out: str
 
     @property
     def in_runs(self) -> bool:
@@ -81,7 +84,7 @@ def progress(study: Study, *, columns: int = COLUMNS, between: tuple[float, floa
     trials = study.trials
     told = answers_of(study)
     if told is None:
-        return empty(TITLE, _nothing(trials))
+        return empty(TITLE, _nothing(trials, counted_trials(study, valued=True).left_out))
     word = reward_word(study)
     mean = running_mean(told.rewards, told.window, told.plays)
     best = best_so_far(study, told)
@@ -151,7 +154,8 @@ def runs_axis(places: Array, numbers: Array) -> dict[str, Any]:
 
 def answers_of(study: Study) -> Answers | None:
     """Returns the answered trials of a study, or None before the first."""
-    answered = [trial for trial in study.trials if trial.reward is not None]
+    known = counted_trials(study, valued=True)
+    answered = known.answered
     if not answered:
         return None
     by_round = not on_average(study.policy)
@@ -162,7 +166,7 @@ def answers_of(study: Study) -> Answers | None:
     return Answers(
         np.array([trial.reward for trial in answered], dtype=np.float64), numbers, plays, outside,
         np.cumsum(plays) if total > len(answered) else numbers,
-        max(CLICKS if of_clicks(study) else SHORTEST, total // WINDOWS),
+        max(CLICKS if of_clicks(study) else SHORTEST, total // WINDOWS), known.left_out,
     )  # fmt: skip
 
 
@@ -209,7 +213,14 @@ def restart_marks(study: Study) -> list[dict[str, Any]]:
     return [{"x": round_ - 0.5, "label": f"started anew: {why}"} for round_, why in pairs]
 
 
-def _nothing(trials: Sequence[Trial]) -> str:
+def not_yet(left_out: str) -> str:
+    """Returns a sentence on the trials that do not count yet, for the end of a line."""
+    return f" Not counted yet: {left_out}." if left_out else ""
+
+
+def _nothing(trials: Sequence[Trial], left_out: str) -> str:
+    if left_out:
+        return f"No trial counts yet: {left_out}."
     if not len(trials):
         return "Nothing has been asked yet, so there is nothing to see."
     failed = sum(trial.state == "failed" for trial in trials)
@@ -234,7 +245,7 @@ def _summary(study: Study, asked: int, told: Answers, mean: Array, best: Array) 
     ever = (
         f"; the {_best_name(study, told)} is {short(float(best[-1]))}" if np.isfinite(best[-1]) and not clicks else ""
     )
-    return f"{count}: {change}{ever}."
+    return f"{count}: {change}{ever}." + not_yet(told.left_out)
 
 
 def _table(study: Study, told: Answers, mean: Array, best: Array, shown: IndexArray) -> dict[str, Any]:

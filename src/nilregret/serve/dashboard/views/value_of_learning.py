@@ -13,10 +13,11 @@ from ...._utils.checks import Array
 from ....policy.policy import Policy
 from ....study.direction import has_channels, on_average
 from ....study.study import Study
+from ....study.waiting import counted_trials
 from .alternatives import Alternative, has_posterior
 from .comparison import FIRST, SIDES, Comparison, compare
 from .pictures import Picture, axis, band_layer, line, lines_picture, many, measured, short, spread_evenly, table
-from .progress import reward_word, runs_axis
+from .progress import not_yet, reward_word, runs_axis
 
 POINTS = 200  # points of a curve
 ROWS = 10  # rows of a table
@@ -33,6 +34,7 @@ def value_view(study: Study, *, baseline: int | None = None) -> dict[str, Any]:
     found = compare(study, baseline=baseline)
     if found is None:
         why = "There is nothing to compare yet: two answers are needed at least."
+        why += not_yet(counted_trials(study).left_out)
         return {"pictures": [], "verdict": {"said": why, "tone": ""}, "facts": [], "sentences": [], "notes": []}
     return {
         "pictures": [picture for picture in (_cost(found), _gain(study, found)) if picture is not None],
@@ -93,23 +95,25 @@ def _curve(
 
 def _verdict(study: Study, found: Comparison) -> dict[str, str]:
     """Returns a sentence that says whether learning has paid, and its tone."""
+    said, tone = _judged(study, found)
+    return {"said": said + not_yet(found.left_out), "tone": tone}
+
+
+def _judged(study: Study, found: Comparison) -> tuple[str, str]:
     if not len(found.gained):
-        return {"said": f"Of the {found.called} too little is known to compare with it.", "tone": ""}
+        return f"Of the {found.called} too little is known to compare with it.", ""
     gain, half = float(found.gained[-1]), float(found.gained_half[-1])
     value, between = measured(-gain if gain < -half else gain, half)
     of = f"against the {found.called} ({between}), in {many(found.plays, 'answer')}{_since(found)}"
     if gain > half:
         done = "gained" if study.goal == "maximize" else "saved"
         if found.called != FIRST:  # it may be a poor one, so the gain over it praises nothing
-            return {"said": f"{value} {done} {of}. It was not the first choice.", "tone": ""}
-        return {"said": f"Learning has paid: {value} {done} {of}.", "tone": "good"}
+            return f"{value} {done} {of}. It was not the first choice.", ""
+        return f"Learning has paid: {value} {done} {of}.", "good"
     if gain < -half:
         lost = f"{value} lost {of}"
-        return {"said": f"So far learning has cost more than it has brought: {lost}.{_pace(found)}", "tone": "bad"}
-    return {
-        "said": f"Whether learning has paid is not known yet ({between}), in {many(found.plays, 'answer')}.",
-        "tone": "unsure",
-    }
+        return f"So far learning has cost more than it has brought: {lost}.{_pace(found)}", "bad"
+    return f"Whether learning has paid is not known yet ({between}), in {many(found.plays, 'answer')}.", "unsure"
 
 
 def _since(found: Comparison) -> str:
@@ -171,7 +175,7 @@ def _value_now(study: Study, found: Comparison, best: Alternative) -> dict[str, 
     mean, half = _each(best, found.plays)
     one = _one(found)
     if found.first is None:
-        value, between = measured(mean, half)
+        value, between = measured(mean, half, found.limits)
         return _fact("Worth from now on", f"{value} a {one}", between)
     sign = 1.0 if study.goal == "maximize" else -1.0
     then, spread = _each(found.first, found.plays)
@@ -186,6 +190,10 @@ def _value_now(study: Study, found: Comparison, best: Alternative) -> dict[str, 
 def _each(alternative: Alternative, plays: int) -> tuple[float, float]:
     """Returns the mean reward of one play over the contexts of the trials, and half the width of its range."""
     return alternative.total / plays, SIDES * alternative.error / plays
+
+
+def _limits_of_total(found: Comparison) -> tuple[float, float]:
+    return found.plays * found.limits[0], found.plays * found.limits[1]
 
 
 def _tone(found: Comparison, value: float, half: float) -> str:
@@ -204,7 +212,7 @@ def _sentences(study: Study, found: Comparison) -> list[str]:
     brought, verb = ("brought", "bring") if study.goal == "maximize" else ("cost", "cost")
     sentences = [f"{many(count, 'answer')} {brought} {short(found.total)} in all, {short(found.total / count)} each."]
     if found.first is not None:
-        value, between = measured(found.first.total, SIDES * found.first.error)
+        value, between = measured(found.first.total, SIDES * found.first.error, _limits_of_total(found))
         sentences.append(
             f"The {found.called}, {found.first.name}, kept throughout, would have {brought} about {value} ({between})."
             + _difference(study, float(found.gained[-1]), float(found.gained_half[-1]))
@@ -215,16 +223,16 @@ def _sentences(study: Study, found: Comparison) -> list[str]:
 
 
 def _now(found: Comparison, best: Alternative, verb: str) -> str:
-    value, between = measured(*_each(best, found.plays))
+    value, between = measured(*_each(best, found.plays), found.limits)
     said = f"From now on the best choice is expected to {verb} {value} a {_one(found)} ({between})"
     if found.first is None:
         return said + "."
-    then, around = measured(*_each(found.first, found.plays))
+    then, around = measured(*_each(found.first, found.plays), found.limits)
     return f"{said}, the {found.called} {then} ({around})."
 
 
 def _of_cost(found: Comparison, best: Alternative, brought: str, cost: float, half: float) -> str:
-    total = measured(best.total, SIDES * best.error)[0]
+    total = measured(best.total, SIDES * best.error, _limits_of_total(found))[0]
     said = f"What looks best now, {best.name}, would have {brought} about {total} from the start. "
     value, between = measured(cost, half)
     if cost + half <= 0.0:
@@ -272,8 +280,9 @@ def _notes(study: Study, found: Comparison) -> list[str]:
 
 def _not_counted(study: Study) -> list[str]:
     """Returns a note of the trials that do not count."""
-    states = [trial.state for trial in study.trials]
-    silent, failed = states.count("pending") + states.count("abandoned"), states.count("failed")
+    known = counted_trials(study).trials
+    failed = sum(trial.state == "failed" for trial in known)
+    silent = sum(trial.reward is None for trial in known) - failed
     if not (silent or failed):
         return []
     left = [many(silent, "unanswered trial")] * bool(silent) + [f"{failed:,} that failed"] * bool(failed)

@@ -1,0 +1,198 @@
+"""Summaries count a decision once its wait is over, with its default, and not before."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import nilregret as nr
+from nilregret.__main__ import main
+from nilregret.cli.overview import overview, overview_parts
+from nilregret.serve.dashboard.views.compared import compared_view, facts_of
+from nilregret.serve.dashboard.views.comparison import compare
+from nilregret.serve.dashboard.views.progress import answers_of, progress
+from nilregret.serve.dashboard.views.value_of_learning import value_view
+from nilregret.study.plots.history import history_of, said
+from nilregret.study.waiting import counted_trials, wait_of
+
+ARMS = nr.Arms(range(3))
+RULE = {"deadline": 100.0, "on_deadline": "reward", "default_reward": 0.0, "late": "drop"}
+
+
+class Clock:
+    """Seconds that a test moves on."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def study(rounds, *, rule=None, propensities=True, goal="maximize", storage=None, **more):
+    """Clicks with a rate of 1 in 10, each told at once. No silence is told. A decision takes a second."""
+    clock, rng = Clock(), np.random.default_rng(0)
+    policy = nr.auto(ARMS, reward="bernoulli", **more).using(explore=nr.slots.Uniform(0.3))
+    about = {} if rule is None else {"service": rule}
+    made = nr.Study(
+        policy, seed=0, goal=goal, propensities=propensities, about=about, clock=clock, storage=storage, name="clicks"
+    )
+    yes = 0.0 if goal == "minimize" else 1.0
+    for _ in range(rounds):
+        trial = made.ask()
+        if rng.random() < 0.1:
+            made.tell(trial, yes)
+        clock.now += 1.0
+    return made, clock
+
+
+def clicks_among(made, first, last):
+    return [float(made.trials[number].reward or 0.0) for number in range(first, last)]
+
+
+def test_a_decision_counts_once_its_deadline_is_over():
+    made, clock = study(300, rule=RULE)
+    known = counted_trials(made)
+    assert ([trial.number for trial in known.trials], known.waiting) == (list(range(201)), 99)
+    assert [trial.reward for trial in known.answered] == clicks_among(made, 0, 201)
+    assert known.left_out == "99 trials still waited for, answered or not"
+    clock.now += 100.0
+    assert [trial.reward for trial in counted_trials(made).answered] == clicks_among(made, 0, 300)
+
+
+def test_if_nothing_is_open_everything_counts():
+    made, _ = study(20, rule=RULE)
+    for trial in made.trials[: len(made.trials)]:
+        if trial.state == "pending":
+            made.tell(trial, 0.0)
+    assert len(counted_trials(made).answered) == 20
+    assert counted_trials(made).left_out == ""
+
+
+def test_a_rule_without_a_default_leaves_silence_without_a_reward():
+    made, _ = study(300, rule=RULE | {"on_deadline": "abandon", "default_reward": None})
+    known = counted_trials(made)
+    assert known.waiting == 99
+    assert {trial.reward for trial in known.answered} == {1.0}
+    assert counted_trials(made, valued=True).waiting == 0
+
+
+def test_a_decision_may_have_a_deadline_of_its_own():
+    made, clock = study(0, rule=RULE)
+    made.ask(lease=10.0)
+    made.ask()
+    clock.now = 50.0
+    assert [trial.number for trial in counted_trials(made).trials] == [0]
+
+
+def test_failed_and_added_trials_are_not_waited_for():
+    made, _ = study(10, rule=RULE)
+    made.fail(9, "no picture")
+    made.abandon(8, "the page fell over")
+    made.add(1, 1.0)
+    known = counted_trials(made)
+    assert [(trial.number, trial.reward) for trial in known.trials] == [(8, None), (9, None), (10, 1.0)]
+    assert known.waiting == 8
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_where_silence_means_no_the_wait_is_learned(goal):
+    part = nr.slots.Imputed(minimum=1.0 if goal == "minimize" else 0.0, delay=None)
+    rng = np.random.default_rng(1)
+    policy = nr.gp_ts(ARMS, nr.SquaredExponential(0.3), noise=0.3, norm_bound=1.0, pending=part)
+    made = nr.Study(policy, goal=goal, seed=0)
+    yes, due = 1.0 - part.minimum, {}
+    made.tell(made.ask(), yes)
+    assert wait_of(made).length == np.inf  # Fewer than five answers tell no law.
+    for number in range(200):
+        trial = made.ask()
+        if rng.random() < 0.3:
+            due.setdefault(number + int(rng.integers(20)), []).append(trial)
+        for late in due.pop(number, []):
+            made.tell(late, yes)
+    wait, known = wait_of(made), counted_trials(made)
+    assert 15 <= wait.length <= 40
+    assert (wait.in_time, wait.default) == (False, part.minimum)
+    assert known.waiting == wait.length
+    assert {trial.reward for trial in known.answered} == {0.0, 1.0}
+
+
+def test_a_window_of_questions_is_a_wait():
+    policy = nr.gp_ucb_sdf(
+        ARMS, nr.SquaredExponential(0.3), noise=0.1, window=3, minimum=0.0, beta=1.0, regularization=0.01
+    )
+    made = nr.Study(policy, seed=0)
+    trials = [made.ask() for _ in range(7)]
+    made.tell(trials[0], 0.7)  # six questions later, which is too late to count
+    made.tell(trials[5], 0.5)
+    known = counted_trials(made)
+    assert [trial.reward for trial in known.trials] == [0.0, 0.0, 0.0]
+    assert known.waiting == 4
+
+
+# -- the readers -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def banners():
+    return study(400, rule=RULE)[0]
+
+
+MEAN, LEFT_OUT = pytest.approx(0.1, abs=0.05), "99 trials still waited for, answered or not"
+
+
+def test_evaluate(banners):
+    result = nr.evaluate(banners, "uniform")
+    assert result.lower < 0.1 < result.upper < 0.3
+    assert result.logged == np.mean(clicks_among(banners, 0, 301))
+    assert result.left_out == {"still waited for, answered or not": 99}
+    verdict = str(result).splitlines()[0]
+    assert verdict.endswith("Not counted yet: 99 decisions still waited for, answered or not.")
+    assert nr.evaluate(banners, "uniform", default_reward=0.0).value == result.value  # not for young decisions
+
+
+def test_evaluate_says_what_it_waits_for():
+    made, _ = study(50, rule=RULE)
+    with pytest.raises(nr.errors.InvalidInput, match="All 50 decisions are still waited for"):
+        nr.evaluate(made, "uniform")
+
+
+def test_worth(banners):
+    found = compare(banners)
+    assert found.total / found.plays == np.mean(clicks_among(banners, 0, 301))
+    view = value_view(banners)
+    assert view["verdict"]["said"].endswith(f"Not counted yet: {LEFT_OUT}.")
+    assert not any("\N{MINUS SIGN}" in said for said in view["sentences"] if "kept throughout" not in said)
+    assert view["notes"][-1].startswith("Kernel") or "Not counted" not in view["notes"][-1]
+
+
+def test_worth_before_anything_counts():
+    made, _ = study(50, rule=RULE)
+    assert value_view(made)["verdict"]["said"].endswith("Not counted yet: 50 trials still waited for, answered or not.")
+
+
+def test_rates_and_pictures(banners):
+    assert answers_of(banners).rewards.mean() == MEAN
+    assert progress(banners)["summary"].endswith(f"Not counted yet: {LEFT_OUT}.")
+    assert history_of(banners).values.mean() == MEAN
+    assert said(history_of(banners)).split("\n")[1].split("; expected")[0].endswith(f"not counted yet: {LEFT_OUT}")
+    view = compared_view([facts_of(banners, name, now=0.0) for name in ("one", "two")])
+    assert float(view["rows"][0]["mean"]) == MEAN
+    assert f"Not counted yet in two: {LEFT_OUT}." in view["caution"]
+
+
+def test_show(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    study(300, rule=RULE | {"deadline": 1e12}, storage=url)  # in the time of the command, which has another clock
+    shown = json.loads(CliRunner().invoke(main, ["show", url, "--json"], catch_exceptions=False).stdout)
+    assert shown["not_counted_yet"] == "300 trials still waited for, answered or not"
+    assert shown["progress"] == []
+    text = CliRunner().invoke(main, ["show", url], catch_exceptions=False).stdout
+    assert "not counted yet" in text
+
+
+def test_show_says_the_rate(banners):
+    said = overview(banners)
+    assert (said["rate"], said["rate_of"]) == (np.mean(clicks_among(banners, 0, 301)), 301)
+    facts = str(overview_parts(said, banners)[0].columns[1]._cells)
+    assert f"in 301 trials; not counted yet: {LEFT_OUT}" in facts
