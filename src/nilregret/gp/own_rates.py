@@ -41,13 +41,13 @@ class OwnRates:
         kind: Any = posterior.rates
         (self._low, self._span), self._counts = kind.span, kind.counts
         self._sign, self._center = -1.0 if kind.losses else 1.0, posterior.center
-        plays, total = posterior.plays, int(posterior.plays.sum())
+        plays, total = posterior.plays, float(posterior.plays.sum())
         self._plays, played = plays, plays > 0
         shares = (self._sign * posterior.averages - self._low) / self._span
         sums = np.where(played, plays * shares, 0.0)
         pooled = (float(sums.sum()) + 0.5) / (total + 1.0)
         scatter = float(posterior.scatter.sum()) / self._span**2
-        self._variance = scatter / max(total - int(played.sum()), 1)
+        self._variance = scatter / max(total - float(played.sum()), 1.0)
         if self._counts:
             self._first, self._second = 1.0 + sums, WEAK / pooled + plays
             self._means = self._first / self._second
@@ -89,7 +89,7 @@ class OwnRates:
         shape = (size, len(cells))
         drawn = rng.gamma(first, 1.0 / second, shape) if self._counts else rng.beta(first, second, shape)
         lucky = self._sign * (means - self._shares[cells])
-        more = np.maximum(UNLUCKY * math.sqrt(self._variance) / np.maximum(self._plays[cells], 1) - lucky, 0.0)
+        more = np.maximum(UNLUCKY * math.sqrt(self._variance) / np.maximum(self._plays[cells], 1.0) - lucky, 0.0)
         wide = means + TWO_SIDED * (drawn - means) + self._sign * np.where(self._plays[cells] > 0, more, 0.0)
         return np.asarray(self._told(wide) - self._center)
 
