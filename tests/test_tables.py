@@ -200,6 +200,15 @@ def test_a_number_alone_says_of_which_trial_an_answer_is(tmp_path):
     assert [trial.reward for trial in made.trials] == [None, 2.5]
 
 
+def test_points_are_compared_in_units_of_their_ranges():
+    made = nr.Study(nr.auto(nr.Box([1e6], [1e6 + 1e-3])))
+    (asked,) = made.ask().point
+    with pytest.raises(nr.errors.InvalidInput, match="and the row is of another point"):
+        made.add_from({"point.0": [1e6 + 1e-4], "number": [0], "reward": [1.0]})
+    made.add_from({"point.0": [asked + 1e-10], "number": [0], "reward": [1.0]})
+    assert [trial.reward for trial in made.trials] == [1.0]
+
+
 def test_numbers_of_another_study_are_new_trials(tmp_path):
     clock = iter(range(10**6)).__next__
     other, made = study(seed=1, clock=clock), study(seed=2, clock=clock)

@@ -22,7 +22,7 @@ from .._utils.checks import LARGEST_WHOLE, Array, frozen, number, shown
 from .._utils.errors import InvalidInput, NoRegretError, warn
 from .._utils.tables import OF_TRIALS, PREFIXES, Table, is_missing, read_table, table_of
 from ..domains.cells import option_place, option_texts
-from ..domains.domain import Arms, Domain, Space
+from ..domains.domain import Arms, Domain, Space, sides
 from ..domains.parameters import Choice, Int, Parameter
 from ..policy.engines import Decision
 from ..storage.trial import Trial
@@ -54,6 +54,7 @@ class Imported(NamedTuple):
         propensity: probability with which the point was chosen, or None.
         number: of a trial of the study that was exported, or None.
         asked_at: time of that trial, Unix seconds, or None.
+        sides: of contexts and points, `(c + d,)`, the units of rounding.
     """
 
     row: int
@@ -64,6 +65,7 @@ class Imported(NamedTuple):
     propensity: float | None
     number: int | None
     asked_at: float | None
+    sides: Array
 
     def trial(self, trials: Sequence[Trial]) -> Trial | None:
         """Returns the trial of the study to which the row belongs, or None if the row is a new one.
@@ -92,9 +94,11 @@ class Imported(NamedTuple):
     def _is_at(self, known: Trial) -> bool:
         if self.decision is None:
             return True
-        same = self.context is None or _close(self.context, known.context)
+        of_contexts = 0 if self.context is None else len(self.context)
+        same = self.context is None or _close(self.context, known.context, ROUNDED * self.sides[:of_contexts])
         arm = self.decision.arm
-        return same and (_close(self.decision.point, known.point) if arm is None else arm == known.arm)
+        near = ROUNDED * self.sides[of_contexts:]
+        return same and (_close(self.decision.point, known.point, near) if arm is None else arm == known.arm)
 
     def repeats(self, known: Trial) -> bool:
         """Returns whether a trial has this answer already, but for the digits that a spreadsheet rounds away."""
@@ -109,10 +113,11 @@ class Imported(NamedTuple):
         )
 
 
-def _close(told: Any, known: Any) -> bool:
+def _close(told: Any, known: Any, most: Any = None) -> bool:
+    """Returns whether numbers are equal up to rounding, by a share of them or by `most`."""
     if known is None or np.shape(told) != np.shape(known):
         return False
-    return bool(np.allclose(told, known, rtol=ROUNDED, atol=ROUNDED * bool(np.shape(known))))
+    return bool((np.abs(told - known) <= (ROUNDED * np.abs(known) if most is None else most)).all())
 
 
 def _rounding(time: float) -> float:
@@ -190,6 +195,7 @@ class Reader:
         self._table, self._inputs, self._names = table, inputs, names
         self._domain: Any = inputs.policy.domain
         self._context = inputs.policy.context
+        self._sides = sides(self._domain, self._context)
         self._columns: dict[str, str | None] = {}  # The column of each entry that was looked for.
         named = [name for space in self._spaces() for name in space.parameters]
         self.reward, loss = table.reward(named)
@@ -217,7 +223,8 @@ class Reader:
         if unread:
             warn(
                 f"{self._table.called} has columns that were not read: {', '.join(map(shown, unread))}. Read are the "
-                f"parameters, the contexts, `{self.reward}`, `std`, `propensity`, `number`, and constraints.0, ..."
+                f"parameters, the contexts, `{self.reward}`, `std`, `propensity`, `number`, constraints.0, ..., and "
+                "numbers in columns metrics.NAME."
             )
 
     def _row(self, i: int) -> Imported:
@@ -233,7 +240,7 @@ class Reader:
                 i + 1, where,
                 None if self._by_number else self._inputs.context(self._at("context", self._context, i)),
                 reward, told, None if p is None else number(PROPENSITY, p, low=0.0, open_low=True, high=1.0),
-                self._whole(NUMBER, i), self._number(ASKED, i),
+                self._whole(NUMBER, i), self._number(ASKED, i), self._sides,
             )  # fmt: skip
         except InvalidInput as error:
             if error.what.startswith("Row "):  # of a cell
