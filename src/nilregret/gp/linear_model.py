@@ -97,7 +97,8 @@ class LinearModel(Copyable):
     def learn(self, block: int, z: Array, target: float, weight: float) -> float:
         """Learns an observation. Returns the log density that it had, nats."""
         self.blocks.now += 1
-        z, target = _weighed(z, target, weight)
+        if weight != 1.0:
+            z, target = _weighed(z, target, weight)
         mean, variance = self.blocks.predict_and_add(block, z, target, self._constant)
         density = self._judge(target - mean, 1.0 + variance / self._precision, weight)
         self._learned += 1
@@ -129,7 +130,8 @@ class LinearModel(Copyable):
 
     def unlearn(self, block: int, z: Array, target: float, weight: float) -> float:
         """Removes an observation. Returns the log density that it has by the others, nats."""
-        z, target = _weighed(z, target, weight)
+        if weight != 1.0:
+            z, target = _weighed(z, target, weight)
         self.blocks.remove(block, z, target, least=0.0)  # |z|^2 is 27 at most, which bounds the loss of digits
         self._learned -= 1
         mean, variance = self.blocks.predict_one(block, z, self._constant)
@@ -161,7 +163,5 @@ class LinearModel(Copyable):
 
 def _weighed(z: Array, target: float, weight: float) -> tuple[Array, float]:
     """Returns features and target of an observation of some weight, as those of one of weight 1."""
-    if weight == 1.0:
-        return z, target
     root = math.sqrt(weight)
     return root * z, root * target
