@@ -10,7 +10,7 @@ import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.storage import MemoryStorage
 
-from .service import Client
+from .service import Client, Clock, asked, told
 
 ARMS = nr.Arms.grid(0, 1, 4)
 RATES = np.array([0.2, 0.3, 0.4, 0.7])
@@ -40,10 +40,10 @@ def evaluated(client, policy, **more):
 def test_the_service_says_what_python_says(client):
     study = filled(nr.Study(POLICY, propensities=True))
     forms = {"uniform": "uniform", 3: 3, (0.1, 0.2, 0.3, 0.4): [0.1, 0.2, 0.3, 0.4], "by arm": {"3": 1.0}}
-    for told, sent in forms.items():
+    for given, sent in forms.items():
         status, said = evaluated(client, sent, estimator="dr", delta=0.1)
         assert status == 200
-        mine = nr.evaluate(study, 3 if told == "by arm" else list(told) if isinstance(told, tuple) else told,
+        mine = nr.evaluate(study, 3 if given == "by arm" else list(given) if isinstance(given, tuple) else given,
                            estimator="dr", delta=0.1)  # fmt: skip
         assert said == json.loads(json.dumps(mine.to_dict()))
 
@@ -153,3 +153,22 @@ def test_the_command_draws(shop):
 )
 def test_the_command_says_what_is_wrong(shop, args, sentence):
     assert sentence in run(*args, code=1)
+
+
+@pytest.mark.parametrize("rule", ["reward", "silence"])
+def test_decisions_count_once_their_deadline_is_over(rule):
+    """Ten yeses of a hundred, told at once. Those of the last minute are no sample, and neither are their silences."""
+    clock = Clock()
+    with Client(MemoryStorage(), clock=clock) as client:
+        about = {"deadline": 60.0, "on_deadline": rule, "default_reward": 0.0, "propensities": True}
+        policy = nr.auto(ARMS, reward="bernoulli").using(explore=nr.slots.Uniform(1.0))
+        assert client.put("/v1/studies/shop", {"policy": json.loads(policy.to_json()), **about})[0] == 201
+        for number in range(100):
+            decision = asked(client)
+            if number % 10 == 0:
+                assert told(client, decision, 1.0)[0] == 200
+            clock.now += 1.0
+        status, said = evaluated(client, "uniform")
+    assert (status, said["rows"], said["logged"]) == (200, 41, pytest.approx(5 / 41))
+    assert said["left_out"] == {"still waited for, answered or not": 59}
+    assert "Not counted yet: 59 decisions still waited for" in said["text"].splitlines()[0]
