@@ -261,12 +261,14 @@ def test_the_service_counts_open_decisions_by_the_deadline_of_the_study(rule, po
 def test_the_service_leaves_a_policy_that_cannot_weigh_or_says_itself_what_open_trials_count_as():
     other = nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.SquaredExponential(0.2), noise=0.1)
     own = CLICKS.using(pending=nr.slots.Hallucinated())
-    for policy, pending in ((other, nr.slots.Ignored()), (own, nr.slots.Hallucinated())):
+    changing = nr.auto(nr.Arms(range(4)), context=HOURS, world="switching")
+    plainly = ((other, nr.slots.Ignored()), (own, nr.slots.Hallucinated()), (changing, changing.pending))
+    for policy, pending in plainly:
         given = {"policy": plain(policy), "deadline": 60.0, "on_deadline": "reward", "default_reward": 0.0}
         with Client(MemoryStorage(), clock=Clock()) as client:
             assert client.put(AT, given)[0] == 201
             assert nr.Policy.from_json(json.dumps(client.get(AT)[1]["policy"])).pending == pending
-            assert client.put(f"{AT}2", given | {"on_deadline": "silence"})[0] == (422 if policy is other else 201)
+            assert client.put(f"{AT}2", given | {"on_deadline": "silence"})[0] == (201 if policy is own else 422)
 
 
 @pytest.mark.parametrize("rule", ["reward", "silence"])

@@ -132,8 +132,11 @@ class Exposed(Pending):
 
 
 def by_exposure(policy: Policy, wait: float | timedelta | None, *, minimum: float) -> Policy | None:
-    """Returns the policy with open trials that count by their exposure, or None if its posterior cannot."""
-    if not weighs(policy):
+    """Returns the policy with open trials that count by their exposure, or None if its posterior cannot.
+
+    Models that drift cannot, since they forget no share of an observation. A policy that they lead keeps them.
+    """
+    if not weighs(policy) or (policy.models is not None and policy.models[0].keep < 1.0):
         return None
     return policy.using(pending=Exposed.within(wait, minimum=minimum, failed=policy.pending.failed))
 
