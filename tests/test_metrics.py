@@ -9,6 +9,7 @@ import pytest
 import nilregret as nr
 from nilregret.serve.client import Client
 from nilregret.serve.dashboard.views.columns import columns_of
+from nilregret.serve.dashboard.views.constraints import constraints_view
 from nilregret.serve.dashboard.views.grid import grid_view, selected, wanted
 from nilregret.serve.dashboard.views.trials import trial_record
 from nilregret.serve.testing import Serving
@@ -60,6 +61,10 @@ def test_an_entry_with_a_limit_keeps_its_name_and_its_units():
         x = trial.parameters["x"]
         assert trial.metrics == {"ms": 40 + x, "mb": 8.0}
         assert trial.constraints.tolist() == [40 + x - 50, 2.0 - 8.0]
+    labels = {column.label for column in columns_of(result.study).layout.values()}
+    assert {"ms <= 50.0", "mb >= 2.0", "ms", "mb"} <= labels
+    assert trial_record(result.study, 0)["constraints"].startswith("ms <= 50.0: ")
+    assert [row["name"] for row in constraints_view(result.study)["rows"]] == ["ms <= 50.0", "mb >= 2.0"]
 
 
 def test_what_is_no_metric_is_left_out_with_one_warning_and_the_reward_is_kept():

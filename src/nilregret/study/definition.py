@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from .._utils.checks import shown
@@ -146,3 +147,14 @@ def same_values(old: Any, new: Any) -> bool:
 def _shortly(value: Any) -> str:
     """Returns the class name of a part, or a value as JSON: two parts in one slot differ in their class."""
     return str(value["type"]) if isinstance(value, dict) and "type" in value else json.dumps(value)
+
+
+def constraint_names(about: Mapping[str, Any], count: int) -> list[str]:
+    """Returns the names of constraints: the texts that limited the objective's entries, else constraint 1, ...
+
+    Args:
+        about: facts of the study.
+        count: number of constraints.
+    """
+    said = str(about.get("constraints", "")).split(", ")
+    return said if len(said) == count and all(said) else [f"constraint {j + 1}" for j in range(count)]

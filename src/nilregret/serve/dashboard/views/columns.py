@@ -17,6 +17,7 @@ from ....domains.domain import Arms, Domain
 from ....domains.parameters import Choice
 from ....storage.trial import Trial, TrialState, metric_names
 from ....study.axes import space_of
+from ....study.definition import constraint_names
 from ....study.study import Study
 from .pictures import short
 
@@ -136,10 +137,8 @@ def _told(study: Study, trials: Sequence[Trial]) -> list[Column]:
 def _answer(study: Study, trials: Sequence[Trial]) -> list[Column]:
     """Returns the columns of constraints, metrics, times and reasons."""
     widths = {len(trial.constraints) for trial in trials if trial.constraints is not None}
-    columns = [
-        Column(f"constraints.{j}", f"constraint {j + 1}", "number", _of_constraint(j))
-        for j in range(max([study.policy.constraint_count, *widths]))
-    ]
+    names = constraint_names(study.about, max([study.policy.constraint_count, *widths]))
+    columns = [Column(f"constraints.{j}", name, "number", _of_constraint(j)) for j, name in enumerate(names)]
     columns += [Column(f"metrics.{name}", name, "number", _of_metric(name)) for name in metric_names(trials)]
     columns.append(Column("asked_at", "asked", "time", lambda trial: trial.asked_at))
     columns.append(Column("told_at", "told", "time", lambda trial: trial.told_at))

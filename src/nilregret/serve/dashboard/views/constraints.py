@@ -9,6 +9,7 @@ import numpy as np
 
 from ...._utils.checks import Array
 from ....policy.policy import Policy
+from ....study.definition import constraint_names
 from ....study.direction import on_average
 from ....study.study import Study
 from .pictures import (
@@ -33,10 +34,11 @@ MOST_ROWS = 50  # constraints in the table
 
 
 class _Values(NamedTuple):
-    """Constraint values `(m, n)`, NaN if not told, and the numbers of the n trials."""
+    """Constraint values `(m, n)`, NaN if not told, the numbers of the n trials, and the m names."""
 
     values: Array
     places: Array
+    names: list[str]
 
     @property
     def m(self) -> int:
@@ -65,7 +67,7 @@ def constraints_view(study: Study) -> dict[str, Any] | None:
     if len(prices):
         pictures.append(_costs(study, np.append(numbers, len(study.trials)), np.vstack([prices, now])))
     return found | {
-        "rows": [_row(j, told.values[j], now if charged else None, prices) for j in range(min(told.m, MOST_ROWS))],
+        "rows": [_row(told, j, now if charged else None, prices) for j in range(min(told.m, MOST_ROWS))],
         "left_out": max(0, told.m - MOST_ROWS), "pictures": pictures,
         "sentence": _budget_text(told) if averaged else _violations_text(told),
     }  # fmt: skip
@@ -81,7 +83,8 @@ def _values_told(study: Study) -> _Values | None:
         values = np.concatenate(rows).reshape(len(rows), -1).T
     else:  # A policy without constraints takes any number of values.
         values = np.array(list(itertools.zip_longest(*rows, fillvalue=np.nan)), dtype=np.float64)
-    return _Values(values, np.array([trial.number for trial in trials], dtype=np.float64))
+    places = np.array([trial.number for trial in trials], dtype=np.float64)
+    return _Values(values, places, constraint_names(study.about, len(values)))
 
 
 def _largest(told: _Values, *, averaged: bool) -> list[int]:
@@ -91,20 +94,15 @@ def _largest(told: _Values, *, averaged: bool) -> list[int]:
     return sorted(np.argsort(-much, kind="stable")[: len(PALETTE)].tolist())
 
 
-def name_of(j: int) -> str:
-    """Returns the name of a constraint."""
-    return f"constraint {j + 1}"
-
-
 # -- in figures --------------------------------------------------------------------------------------------------
 
 
-def _row(j: int, values: Array, now: Array | None, prices: Array) -> dict[str, str]:
-    known = values[np.isfinite(values)]
+def _row(told: _Values, j: int, now: Array | None, prices: Array) -> dict[str, str]:
+    known = told.values[j][np.isfinite(told.values[j])]
     total, violation = float(known.sum()), np.maximum(known, 0.0)
     share, recent = float((known > 0.0).mean()), float((known[-RECENT:] > 0.0).mean())
     return {
-        "name": name_of(j), "total": short(total),
+        "name": told.names[j], "total": short(total),
         "verdict": "within the budget" if total <= 0.0 else "over the budget",
         "mean": short(float(known.mean())), "share": _percent(share), "recent": _percent(recent),
         "violation": short(float(violation.sum())), "largest": short(float(violation.max())),
@@ -124,7 +122,7 @@ def _budget_text(told: _Values) -> str:
         held = "The constraint is" if told.m == 1 else f"All of {many(told.m, 'constraint')} are"
         return f"{held} within the budget so far."
     worst = sorted(over, key=lambda j: -totals[j])[: len(PALETTE)]
-    said = ", ".join(f"{name_of(j)} by {short(float(totals[j]))}" for j in worst)
+    said = ", ".join(f"{told.names[j]} by {short(float(totals[j]))}" for j in worst)
     return f"Over the budget so far: {said}{_and_more(len(over) - len(worst))}."
 
 
@@ -161,8 +159,8 @@ def _lines(told: _Values, sums: Array, shown: list[int], *, title: str, label: s
     rows = spread_evenly(sums.shape[1], ROWS).tolist()
     return lines_picture(
         title, summary, x=axis("trial"), y=axis(label), zero=zero,
-        layers=[layer(told.places[kept], *(line(name_of(j), sums[j, kept], color) for j, color in drawn))],
-        table=table(["trial", *map(name_of, shown)], [(int(told.places[i]), *sums[shown, i]) for i in rows]),
+        layers=[layer(told.places[kept], *(line(told.names[j], sums[j, kept], color) for j, color in drawn))],
+        table=table(["trial", *(told.names[j] for j in shown)], [(int(told.places[i]), *sums[shown, i]) for i in rows]),
     )  # fmt: skip
 
 
@@ -195,18 +193,19 @@ def _of_more(told: _Values) -> str:
 def _costs(study: Study, places: Array, prices: Array) -> Picture:
     """Returns a picture of the multipliers `(n, m)` in force at these trials. The last row is of the next trial."""
     shown = sorted(np.argsort(-prices.max(axis=0), kind="stable")[: len(PALETTE)].tolist())
+    names = constraint_names(study.about, prices.shape[1])
     drawn = [_drawn(j, prices.T, shown) for j in shown]
     kept = np.unique(np.concatenate([thinned(prices[:, j], COLUMNS // 2) for j in shown]))
     rows = spread_evenly(len(places), ROWS).tolist()
     peaks = prices.argmax(axis=0).tolist()
     said = "; ".join(
-        ("" if len(shown) == 1 else f"by {name_of(j)} ") + f"{short(float(prices[-1, j]))} (at most "
+        ("" if len(shown) == 1 else f"by {names[j]} ") + f"{short(float(prices[-1, j]))} (at most "
         f"{short(float(prices[peaks[j], j]))}, at trial {int(places[peaks[j]])})" for j in shown
     )  # fmt: skip
     return lines_picture(
         "What a violation costs",
         f"In the next decision a violation of 1 is charged {said}, in units of the {reward_word(study)}.",
         x=axis("trial"), y=axis("charge for a violation of 1"), marks=restart_marks(study),
-        layers=[layer(places[kept], *(line(name_of(j), prices[kept, j], color, style="step") for j, color in drawn))],
-        table=table(["trial", *map(name_of, shown)], [(int(places[i]), *prices[i, shown]) for i in rows]),
+        layers=[layer(places[kept], *(line(names[j], prices[kept, j], color, style="step") for j, color in drawn))],
+        table=table(["trial", *(names[j] for j in shown)], [(int(places[i]), *prices[i, shown]) for i in rows]),
     )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....slots.scores import ExpectedImprovement
+from ....study.definition import constraint_names
 from ....study.direction import on_average
 from ....study.explanation import Candidate, Explanation
 from ....study.formatting import in_words, where
@@ -28,11 +29,15 @@ def trial_record(study: Study, number: int) -> dict[str, Any] | None:
         for answer in trial.corrected
     ]
     record = trial_json(trial)
-    limits = record["constraints"]
+    limits = record["constraints"] or []
+    names = constraint_names(study.about, len(limits))
     return {
         "number": trial.number, "state": trial.state, "where": where(trial), "context": short_context(trial),
         "reward": reward_text(trial), "reason": record["reason"] or "",
-        "constraints": "" if limits is None else ", ".join(short(value) for value in limits),
+        "constraints": ", ".join(
+            f"{name}: {short(value)}" if "constraints" in study.about else short(value)
+            for name, value in zip(names, limits, strict=True)
+        ),
         "metrics": [(name, short(value)) for name, value in trial.measured],
         "violates": trial.feasible is False and not on_average(study.policy), "asked_at": trial.asked_at,
         "told_at": trial.told_at, "marks": marks(trial),
