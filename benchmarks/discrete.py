@@ -113,7 +113,7 @@ def main():
         print(tabulate(table, headers=["kind", "gap at half", "gap at the end", "repeats"]), end="\n\n", flush=True)
     if arguments.repeats:
         cost(OPTIONS[0])
-        costs = [min(cost(options) for _ in range(arguments.repeats)) for options in OPTIONS]
+        costs = np.min([[cost(options) for options in OPTIONS] for _ in range(arguments.repeats)], axis=0)
         rows = [[options, 1e3 * each / 5, each / costs[0]] for options, each in zip(OPTIONS, costs, strict=True)]
         print(tabulate(rows, headers=["options", "ms of a decision", "ratio"], floatfmt=("", ".1f", ".1f")))
 

@@ -290,3 +290,7 @@ def test_columns_that_do_not_differ_change_no_bit(monkeypatch):
     assert np.array_equal(found[0][0], found[1][0])
     for some, whole in zip(found[0][1:], found[1][1:], strict=True):
         np.testing.assert_allclose(some, whole, rtol=1e-12, atol=1e-13)
+    same = np.repeat(points[:1], 3, axis=0)
+    monkeypatch.setattr(pairs, "WIDE", 64)
+    np.testing.assert_allclose(kernel(same, same), 1.0)
+    np.testing.assert_allclose(kernel.matrix_and_pullback(same)[0], 1.0)

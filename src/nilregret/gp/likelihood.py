@@ -34,6 +34,7 @@ import numpy.typing as npt
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, finite_array, many, number, points_array
 from .._utils.errors import InvalidInput
 from ..kernels import Kernel, check_kernel
+from ..kernels.pairs import varying
 
 LOG_2PI = math.log(2.0 * math.pi)
 LEAST_KNOWN = 1e-10  # smallest known noise variance: exact rewards of one point would make C singular
@@ -122,7 +123,9 @@ def merged(points: Array, y: Array, stds: npt.ArrayLike | None = None) -> Data:
         own = Data(points[alone], y[alone], ones, 0.0 * ones, known)
         unknown = np.full(len(rest.means), np.nan)
         return Data(*(np.concatenate(pair) for pair in zip(rest._replace(known=unknown), own, strict=True)))  # type: ignore[arg-type]
-    distinct, which = np.unique(points, axis=0, return_inverse=True)
+    differing = points[:, varying(points, points[:0])]  # Of hundreds of options few were tried.
+    _, first, which = np.unique(differing, axis=0, return_index=True, return_inverse=True)
+    distinct = points[first]
     which = which.ravel()
 
     def totals(values: Array) -> Array:

@@ -25,7 +25,8 @@ def varying(first: Array, second: Array) -> IndexArray | slice:
     """Returns the columns in which rows of `first` and of `second` may differ, or all if they are few or rows many."""
     if first.shape[1] <= max(WIDE, len(first) + len(second)) or not len(first):
         return slice(None)
-    return np.flatnonzero((first != first[0]).any(axis=0) | (second != first[0]).any(axis=0))
+    differing = np.flatnonzero((first != first[0]).any(axis=0) | (second != first[0]).any(axis=0))
+    return differing if len(differing) else np.arange(1)  # at least one column, as numpy and scipy need
 
 
 @final

@@ -96,6 +96,8 @@ def within(points: Array, others: Array, least: Array, *, order: IndexArray) -> 
     first, *rest = order
     one, other = np.nonzero(np.abs(points[:, first, None] - others[:, first]) < least[first])
     for column in rest:
+        if not len(one):
+            break
         close = np.abs(points[one, column] - others[other, column]) < least[column]
         one, other = one[close], other[close]
     found = np.zeros(len(points), dtype=bool)
