@@ -87,6 +87,8 @@ def theme() -> Theme:
 def new_figure(width: float, height: float) -> Figure:
     """Returns a new figure, width and height in inches."""
     try:
+        import matplotlib.figure  # noqa: F401 - `shown` may have been imported before it went missing
+
         from .shown import ShownFigure
     except ImportError as error:
         raise MissingExtra(
