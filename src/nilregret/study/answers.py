@@ -49,6 +49,8 @@ def check_answer(
     inputs: Inputs, trial: Any, reward: Any = None, constraints: Any = None, std: Any = None, metrics: Any = None
 ) -> Told:
     """Returns a user's answer, checked."""
+    if type(reward) is float and constraints is None and std is None and metrics is None:  # the path of most rounds
+        return Told(trial, inputs.reward(reward), None)
     g = None if constraints is None else inputs.constraints(constraints)
     if reward is None and g is not None:
         given = "std" if std is not None else "metrics" if metrics else None
