@@ -28,7 +28,7 @@ WAITING = {
     "fail": "fail: the trial counts as failed, so its point is avoided",
     "reward": "reward: the given reward is told in its place",
     "censor": "censor: until it is answered, and without an answer, it counts as the given reward",
-    "silence": "silence: no deadline, but the longer it is silent, the more it counts as the given reward",
+    "silence": "silence: the longer it is silent, the more it counts as the given reward",
 }
 AROUND = ("goal", "seed", "propensities", "deadline", "on_deadline", "default_reward")  # entries beside the policy
 OF_FORM = ("noise", "answers", "reward", "constraints")  # entries of a policy that the form has fields for
