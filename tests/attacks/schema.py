@@ -66,7 +66,7 @@ class Known:
         """What no description can say: which values this study takes."""
         query, body = case.query, case.body
         if isinstance(query, dict) and "points" in query:
-            query["points"] = "[[0.5, 1]]" if name == "ovens" else "[[0.5]]"
+            query["points"] = '[{"heat": 0.3, "on": "b"}]' if name == "ovens" else "[[0.5]]"
         if isinstance(query, dict) and name == "ovens":
             query["context"] = '{"day": 3}'
         if not isinstance(body, dict):
@@ -76,7 +76,7 @@ class Known:
                 body.pop(entry, None)
             body |= {"context": {"day": 6.5}} if name == "ovens" else {}
         elif case.operation.label.endswith("/observations"):
-            given = {"parameters": {"heat": 0.3, "on": "b"}, "context": [2.0]} if name == "ovens" else {"arm": 2}
+            given = {"parameters": {"heat": 0.3, "on": "b"}, "context": {"day": 2.0}} if name == "ovens" else {"arm": 2}
             case.body = {"reward": self.rng.random(), "compare": self.rng.random() < 0.5} | given
             case.body |= {"constraints": [-1.0]} if name == "rooms" else {}
         elif isinstance(body.get("items"), list):
