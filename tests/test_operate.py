@@ -103,7 +103,7 @@ def test_show_counts_feasible_trials_and_says_what_the_model_expects(folder, mon
     space = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1))
     study = stored(nr.gp_ucb(space.grid(3), nr.SquaredExponential(0.6), noise=0.1, constraints=nr.EveryRound()))
     for point, reward, limit in (([0.0, 0.0], 1.0, -1.0), ([1.0, 1.0], 5.0, 1.0), ([0.0, 1.0], 2.0, -1.0)):
-        study.add(point, reward, constraints=[limit])
+        study.add(dict(zip("ab", point, strict=True)), reward, constraints=[limit])
     shown = data("show", "studies.db")
     assert [each["best"] for each in shown["progress"]] == [1.0, 1.0, 2.0]
     assert shown["best_told"]["number"] == shown["best"]["number"] == 2

@@ -148,7 +148,7 @@ def test_the_gain_of_exact_answers_is_expected_improvement():
     space = nr.Space(x=nr.Float(0, 1))
     study = nr.Study(nr.gp_ucb(space, nr.SquaredExponential(0.4), noise=1e-4))
     for x in (0.1, 0.5, 0.8):
-        study.add([x], x - x**2)
+        study.add({"x": x}, x - x**2)
     from scipy.stats import norm
 
     mean, std = study.predict(np.linspace(0.0, 1.0, 2001)[:, None])
@@ -318,8 +318,8 @@ def test_what_failed_or_is_pending_was_tried():
     study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1))), seed=0, goal="minimize")
     for x in (0.0, 0.1, 0.2):
         study.add({"x": x}, x)
-    study.fail(study.ask(among=[[0.4]]), "no power")
-    study.ask(among=[[0.6]])
+    study.fail(study.ask(among=[{"x": 0.4}]), "no power")
+    study.ask(among=[{"x": 0.6}])
     (one,) = slices_of(study, centre_of(study), None)
     np.testing.assert_allclose(one.untried, [(0.25, 0.35), (0.45, 0.55), (0.65, 1.0)])
 
