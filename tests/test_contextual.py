@@ -237,11 +237,11 @@ def test_rewards_that_are_long_equal(reward):
     assert len({trial.arm for trial in study.trials[:40]}) == 4
 
 
-@pytest.mark.parametrize("place", [2, 30, 45, 57, 90])
-def test_the_first_reward_that_differs_judges_no_model(place):
-    """Equal rewards have no unit, so nothing says how large an error is."""
+@pytest.mark.parametrize(("place", "usual"), [(2, 0.0), (30, 0.0), (45, 0.0), (57, 0.0), (90, 0.0), (57, 0.1)])
+def test_the_first_reward_that_differs_judges_no_model(place, usual):
+    """Equal rewards have no unit, so nothing says how large an error is. The average of 50 times .1 is not .1."""
     rows, _ = observed(100)
-    clicks = np.arange(100) == place
+    clicks = usual + (np.arange(100) == place)
     posterior = learned(rows[: place + 1], clicks[: place + 1], *BANK)
     behind = np.array([BANK[j].behind for j in posterior._models])
     np.testing.assert_array_equal(posterior._log_weights[list(posterior._models)], -behind)

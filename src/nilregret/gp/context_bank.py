@@ -231,10 +231,13 @@ class ContextPosterior(Posterior):
         if not early:
             return
         contexts, _, targets, weights = (np.array(each) for each in zip(*early, strict=True))
-        self._center, self._unit = float(targets.mean()), float(np.ptp(targets)) and float(targets.std())
-        if (weights != 1.0).any():
+        if not np.ptp(targets):
+            self._center, self._unit = targets.item(0), 0.0  # An average of equal numbers may differ in the last digit.
+        elif (weights != 1.0).any():
             self._center = float(np.average(targets, weights=weights))
             self._unit = math.sqrt(np.average((targets - self._center) ** 2, weights=weights))
+        else:
+            self._center, self._unit = float(targets.mean()), float(targets.std())
         self._of_contexts = Standard(contexts)
         self._late = likeliest
         self._make_next()
