@@ -87,6 +87,41 @@ def test_shares_of_an_observation_under_contexts_add_up_to_it(rounds):
         assert model._shape == pytest.approx(whole._models[j]._shape)
 
 
+@pytest.mark.parametrize("trials", [12, 40, 70, 200])
+def test_shares_of_alike_observations_under_contexts_are_told_apart(trials):
+    """Contexts that repeat, as kinds of devices do: what is forgotten leaves the shares of the others."""
+    arms, models = nr.Arms(range(2)), UNDER_HOURS.using(pending=EXPOSED()).models
+    posterior = ContextPosterior(UNDER_HOURS.kernel, arms, 1, models, regularization=1.0)
+    rng, open_, known = np.random.default_rng(trials), [], {}
+
+    def change(key, target, weight):
+        act = posterior.append if weight > 0.0 else posterior.forget
+        act(np.array(key, dtype=float), target, weight=abs(weight))
+        known[*key, target] = known.get((*key, target), 0.0) + weight
+
+    for _ in range(trials):
+        open_.append([tuple(rng.integers(2, size=2).tolist()), 0.0])
+        for trial in [*open_]:
+            key, share = trial
+            if share and rng.random() < 0.1:  # a yes, which takes the place of the share
+                change(key, -0.5, -share)
+                change(key, 0.5, 1)
+                open_.remove(trial)
+            elif share < 1.0 and rng.random() < 0.3:
+                more = min(float(rng.choice([0.125, 0.3, 0.5])), 1.0 - share)
+                change(key, -0.5, more)
+                trial[1] = share + more
+    total = sum(known.values())
+    assert posterior.count == pytest.approx(total)
+    for model in posterior._models.values():
+        assert model._shape == pytest.approx(1.0 + total / 2.0)
+    found = {}
+    for context, arm, target, weight in posterior._early:
+        assert 0.0 < weight <= 1.0
+        found[int(context[0]), arm, target] = found.get((int(context[0]), arm, target), 0.0) + weight
+    assert not found or found == pytest.approx({key: weight for key, weight in known.items() if weight > 1e-9})
+
+
 # -- shares ------------------------------------------------------------------------------------------------------------
 
 

@@ -132,19 +132,22 @@ class ContextPosterior(Posterior):
         """Adds one observation of a row (context, point), or a share of one, beside earlier shares of it."""
         seen = _Seen(*self._split(point), target, weight)
         self.count += weight
-        if weight < 1.0 and (place := self._place(seen)) is not None:
+        kept = seen
+        if weight < 1.0 and (place := self._place(seen)) is not None and self._early[place].weight < 1.0:
             total = self._early[place].weight + weight
             self._early[place] = seen._replace(weight=1.0 if total > 1.0 - ROUNDING else total)
-            self._learn(seen)
-            return
+            if total <= 1.0 + ROUNDING:
+                self._learn(seen)
+                return
+            kept = seen._replace(weight=total - 1.0)  # Shares of several alike observations fill one another up.
         if self._is_early:
-            self._early.append(seen)
+            self._early.append(kept)
             if len(self._early) in ANEW:
                 self._make()
                 return
         self._learn(seen)
         if self._late:
-            self._early.append(seen)
+            self._early.append(kept)
             self._since += 1
             if self._since % APART == 0:
                 self._make_next()
@@ -161,7 +164,7 @@ class ContextPosterior(Posterior):
         """Replaces the targets of several observations."""
         for point, before, after in zip(points, old, new, strict=True):
             seen = _Seen(*self._split(point), before)
-            if (place := self._place(seen)) is not None:
+            if (place := self._place(seen)) is not None and self._early[place].weight == 1.0:
                 self._early[place] = seen._replace(target=after)
             if not self._is_early:
                 self._unlearn(seen)
@@ -173,21 +176,29 @@ class ContextPosterior(Posterior):
         """Removes one observation, or a share of it."""
         seen = _Seen(*self._split(point), target, weight)
         self.count -= weight
-        if (place := self._place(seen)) is not None:
-            left = self._early[place].weight - weight
-            self._early[place : place + 1] = [seen._replace(weight=left)] if left > ROUNDING else []
+        self._take(seen)
         if self._is_early:
             self._make_again()
         else:
             self._unlearn(seen)
 
+    def _take(self, seen: _Seen) -> None:
+        """Takes the weight of an observation, or of a share of one, from the early observations like it."""
+        due = seen.weight
+        while due > ROUNDING and (place := self._place(seen)) is not None:
+            left = self._early[place].weight - due
+            self._early[place : place + 1] = [seen._replace(weight=left)] if left > ROUNDING else []
+            due = -left
+
     def _place(self, seen: _Seen) -> int | None:
-        """Returns the place of an early observation, of a share if this is one, or None."""
+        """Returns the place of an early observation like this one, of a share first if this is one, or None."""
+        found = None
         for i, (context, arm, target, weight) in enumerate(self._early):
-            alike = arm == seen.arm and target == seen.target and (weight == 1.0) is (seen.weight == 1.0)
-            if alike and (context == seen.context).all():
-                return i
-        return None
+            if arm == seen.arm and target == seen.target and (context == seen.context).all():
+                if (weight == 1.0) is (seen.weight == 1.0):
+                    return i
+                found = i if found is None else found
+        return found
 
     def _split(self, row: Any) -> tuple[Array, int]:
         """Returns the context and the arm of a row."""
