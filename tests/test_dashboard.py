@@ -9,7 +9,7 @@ import pytest
 
 import nilregret as nr
 from nilregret._utils.errors import InvalidInput
-from nilregret.cli.overview import overview
+from nilregret.cli.overview import _delays_text, overview
 from nilregret.serve.dashboard.views.alternatives import doubt_of, fitted_noise, noise_of
 from nilregret.serve.dashboard.views.changes import changes
 from nilregret.serve.dashboard.views.comparison import compare
@@ -570,6 +570,11 @@ def test_what_is_told_at_a_deadline_is_no_late_answer():
     assert [row["number"] for row in found["late"]] == []
     assert "No answer came in time to 2 trials, and they counted as 0." in found["sentence"]
     assert "1 answer" not in found["sentence"]
+    assert [trial_record(study, number)["marks"] for number in (0, 2)] == [["no answer in time"], []]
+    said = overview(study)["delays"]
+    assert (said["answers"], said["of_abandoned"], said["set_at_deadline"]) == (1, [], 2)
+    assert _delays_text(said).endswith("; none in time to 2 trials")
+    assert _delays_text(said | {"of_abandoned": list(range(30))}).count("19 and 10 more; none in time") == 1
 
 
 def test_late_answers_say_whether_they_count(made):

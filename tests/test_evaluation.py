@@ -348,6 +348,17 @@ def test_rewards_that_are_missing_more_often_for_some_actions():
     assert nr.evaluate(log, 0, default_reward=0.0).rows == 2000
 
 
+def test_rewards_that_are_all_alike_where_others_are_missing():
+    """Only yeses are in the file, as where a no is never told: their mean says nothing of the policy."""
+    log, _ = world(n=2000)
+    log["reward"] = np.where(log["reward"] > 0.0, 1.0, np.nan)
+    log["propensity"] = log["propensity"] * np.random.default_rng(0).uniform(0.99, 1.0, 2000)
+    result, said = cautioned(log, 0)
+    assert f"All {result.rows} rewards are 1, and {2000 - result.rows} decisions have none" in said
+    assert "`default_reward=`" in said
+    assert "changed on the way" not in said
+
+
 def test_a_value_that_changes_on_the_way_is_said():
     log, _ = world(n=2000)
     log["reward"] = np.where(np.arange(2000) < 1000, log["reward"], 1.0)

@@ -159,7 +159,7 @@ def test_the_gain_of_exact_answers_is_expected_improvement():
 def test_outliers_are_arrows_at_the_edge():
     study = tuned([1.0, 2.0, 3.0, 2.5, -1e6, 1.5])
     values, _ = history_panels(history_of(study), None, "reward")
-    (outside,) = marks(values, Points, "1 outside, up to -1e6")
+    (outside,) = marks(values, Points, "1 outside, down to -1e6")
     assert outside.shape == "v"
     assert outside.y.tolist() == [values.y.limits[0]]
     assert values.y.limits[0] > 0.0

@@ -92,6 +92,7 @@ def test_frames_of_arrow_and_polars():
     [
         ("t,c,reward\n50,ö,1\n".encode("latin-1"), "not UTF-8 .byte 0xf6 in line 2.*CSV UTF-8"),
         (PLAIN.encode("utf-16-le"), "NUL characters.*UTF-16 without a byte order mark"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "NUL characters.*no text at all"),
         (b"PK\x03\x04rest", "workbook.*save its sheet as CSV"),
         (b"SQLite format 3\0", "is a database"),
         (

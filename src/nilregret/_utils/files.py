@@ -54,7 +54,8 @@ def text_in(data: bytes, name: str | Path) -> str:
     """
     encoding = next((encoding for mark, encoding in MARKS if data.startswith(mark)), "utf-8")
     try:
-        text = data.decode(encoding)
+        # In UTF-8 a NUL byte is a NUL. Files that are no text have many, and other bytes that are not UTF-8.
+        text = "\0" if encoding.startswith("utf-8") and b"\0" in data else data.decode(encoding)
     except UnicodeDecodeError as error:
         wrong = f"byte 0x{data[error.start : error.start + 1].hex()} in line {data.count(10, 0, error.start) + 1}"
         raise InvalidInput(

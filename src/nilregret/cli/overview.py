@@ -20,19 +20,19 @@ from ..storage.record import Trial
 from ..study.answer_delays import answer_delays
 from ..study.best import told_best, without_violation
 from ..study.cautions import Answered, cautions
-from ..study.direction import AnyPolicy, best_label, has_channels
+from ..study.direction import best_label, has_channels
 from ..study.formatting import cell, figure, moment, sparkline, where
 from ..study.function import answers_for_units
 from ..study.study import Study
 from ..study.trial_json import context_json, with_history
-from ..study.waiting import Counted, counted_trials
+from ..study.waiting import Counted, counted_trials, set_at_deadline
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 MILESTONES = (1, 2, 5)  # The best reward so far is shown after these numbers of rewards, times powers of ten.
 MOST_MILESTONES = 6  # in the text
-LISTED = 20  # pending trials in the text
+LISTED = 20  # trials in the text
 LONGEST = 100  # characters of a domain
 SPARKS = 60  # most characters of a sparkline
 LABELS = 14  # characters of the names beside it
@@ -57,7 +57,7 @@ def overview(study: Study) -> dict[str, Any]:
         "multipliers": study.multipliers.tolist(), "saturated": study.saturated,
         "norm_bounds": [list(pair) for pair in study.norm_bounds],
         "pending": [with_history(trial) for trial in trials if trial.state == "pending"],
-        "delays": _delays(study.policy, trials),
+        "delays": _delays(study, trials),
         "notes": [*cautions(study.policy, Answered.of(trials), study.multipliers).values(), *study.remarks.values()],
     }  # fmt: skip
 
@@ -149,19 +149,22 @@ def _best(study: Study) -> dict[str, Any]:
     return {"best": found, "why_no_best": None}
 
 
-def _delays(policy: AnyPolicy, trials: Sequence[Trial]) -> dict[str, Any]:
+def _delays(study: Study, trials: Sequence[Trial]) -> dict[str, Any]:
     """Returns statistics of the delays, in trials asked meanwhile and in seconds, and the trials answered too late."""
-    waited, questions, seconds = answer_delays(trials)
-    if not waited:
-        return {"answers": 0, "late": 0, "too_late": [], "of_abandoned": []}
-    each = zip(waited, questions.tolist(), strict=True)
-    told = [(trial, partial(int, count)) for trial, count in each if trial.state == "observed"]
-    too_late = [trial.number for trial, since in told if not policy.pending.counts(trial, since)]
+    silent = set_at_deadline(study)
+    each = [found for found in zip(*answer_delays(trials), strict=True) if found[0].number not in silent]
+    if not each:
+        return {"answers": 0, "late": 0, "too_late": [], "of_abandoned": [], "set_at_deadline": len(silent)}
+    waited, questions, seconds = zip(*each, strict=True)
+    counts = study.policy.pending.counts
+    told = [(trial, partial(int, count)) for trial, count, _ in each if trial.state == "observed"]
+    too_late = [trial.number for trial, since in told if not counts(trial, since)]
     return {
-        "answers": len(waited), "late": int((questions > 0).sum()), "too_late": too_late,
+        "answers": len(waited), "late": sum(int(count) > 0 for count in questions), "too_late": too_late,
         "of_abandoned": [trial.number for trial in waited if trial.late],
-        "median_questions": float(np.median(questions)), "most_questions": int(questions.max()),
-        "median_seconds": float(np.median(seconds)), "most_seconds": float(seconds.max()),
+        "median_questions": float(np.median(questions)), "most_questions": int(max(questions)),
+        "median_seconds": float(np.median(seconds)), "most_seconds": float(max(seconds)),
+        "set_at_deadline": len(silent),
     }  # fmt: skip
 
 
@@ -284,8 +287,10 @@ def _milestones(progress: list[dict[str, Any]]) -> str:
 
 
 def _delays_text(delays: dict[str, Any]) -> str:
+    silent = delays["set_at_deadline"]
+    unanswered = f"none in time to {many(silent, 'trial')}" if silent else ""
     if not delays["answers"]:
-        return ""
+        return unanswered
     text = f"after {figure(delays['median_seconds'])} s (median), {figure(delays['most_seconds'])} s at most"
     if delays["late"]:
         text += f"; {delays['late']} came after further questions, up to {delays['most_questions']}"
@@ -293,8 +298,9 @@ def _delays_text(delays: dict[str, Any]) -> str:
         text += f"; too late to count: {_numbered(delays['too_late'])}"
     if delays["of_abandoned"]:
         text += f"; abandoned before: {_numbered(delays['of_abandoned'])}"
-    return text
+    return text + (f"; {unanswered}" if unanswered else "")
 
 
 def _numbered(trials: Sequence[int]) -> str:
-    return f"trial{'s' * (len(trials) > 1)} {figure(trials)}"
+    more = f" and {len(trials) - LISTED} more" if len(trials) > LISTED else ""
+    return f"trial{'s' * (len(trials) > 1)} {figure(list(trials[:LISTED]))}{more}"

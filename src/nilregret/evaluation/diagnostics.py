@@ -91,7 +91,8 @@ def cautions(
         effective: effective sample size of the rows with a reward.
         overlap: share of the policy's choices that the log could have made, or None if the log does not tell.
     """
-    found = [_overlap(log, weights, effective, overlap), _wrong(check), _unequal(log), _drift(log, weights)]
+    missing = _silent(log) or _unequal(log)
+    found = [_overlap(log, weights, effective, overlap), _wrong(check), missing, _drift(log, weights)]
     return [sentence for sentence in found if sentence is not None]
 
 
@@ -105,10 +106,10 @@ def _overlap(log: Log, weights: Array, effective: float, overlap: float | None) 
     known = overlap is not None and overlap < COVERED
     if known or not covered(weights):
         share = f"{overlap:.0%}" if known else f"some {total / n:.0%}"
-        wrong = "" if known else ", or its propensities are too high"
+        makes, wrong = ("ever makes", "") if known else ("makes often enough", ", or its propensities are too high")
         advice = FLOOR if log.least is None else MISSING
         return (
-            f"Only {share} of the policy's choices are ones that the log's policy ever makes{wrong}. Of the others "
+            f"Only {share} of the policy's choices are ones that the log's policy {makes}{wrong}. Of the others "
             f"nothing is known, and estimates leave them out. {advice}"
         )
     if (log.propensities > 1.0 - 1e-9).all() and log.offered.max() > 1:
@@ -133,6 +134,18 @@ def _wrong(check: PropensityCheck) -> str | None:
         f"The propensities of the log are not right ({shown(check.wrong)}): the mean of inverse propensities lies "
         f"between {said.lower:.3g} and {said.upper:.3g} and should be 1. Usually they are not those of the actions "
         "taken, or decisions that went well were kept and others lost. No estimate holds."
+    )
+
+
+def _silent(log: Log) -> str | None:
+    """Returns a caution if rewards are missing and all others are alike, so that a missing one may say something."""
+    told = log.rewards[~np.isnan(log.rewards)]
+    if len(told) == len(log) or len(told) < FEW or told.min() != told.max():
+        return None
+    return (
+        f"All {many(len(told), 'reward')} are {told[0]:g}, and {many(len(log) - len(told), 'decision')} have none. If "
+        "one that is missing says something, such as no click, the estimate is wrong: give its value by "
+        "`default_reward=`."
     )
 
 
@@ -171,7 +184,8 @@ def _drift(log: Log, weights: Array) -> str | None:
         total = w[half].sum()
         values.append(float(w[half] @ r[half] / total))
         variance += float(((w[half] * (r[half] - values[-1])) ** 2).sum() / total**2)
-    if abs(values[1] - values[0]) <= UNLIKELY * np.sqrt(variance):
+    rounding = 1e-9 * max(abs(value) for value in values)
+    if abs(values[1] - values[0]) <= UNLIKELY * np.sqrt(variance) + rounding:
         return None
     return (
         f"What the policy earns changed on the way: {values[0]:.3g} in the first half of the log, {values[1]:.3g} in "

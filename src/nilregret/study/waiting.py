@@ -86,6 +86,13 @@ def wait_of(study: Study) -> Wait | None:
     return study.replica.query(lambda state: _learned(study, state)) if isinstance(study.policy, Policy) else None
 
 
+def set_at_deadline(study: Study) -> set[int]:
+    """Returns the numbers of the trials whose outcome the service has set at their deadline: nobody told it."""
+    rule = study.about.get(RULE)
+    sets = isinstance(rule, dict) and rule.get("on_deadline") in ("reward", "fail")
+    return {trial.number for trial in study.trials if trial.late} if sets else set()
+
+
 def _learned(study: Study, state: AnyState) -> Wait | None:
     """Returns the wait where silence means no, which is learned from the answers."""
     if not isinstance(state, State):

@@ -221,8 +221,8 @@ def _values(found: History, limits: tuple[float, float], end: float) -> list[Mar
     ends = padded(limits, EDGE)
     for chosen, shape, at in ((found.values < low, "v", ends[0]), (found.values > high, "^", ends[1])):
         if chosen.any():
-            worst = found.values[chosen].min() if shape == "v" else found.values[chosen].max()
-            name = f"{chosen.sum()} outside, up to {number(float(worst))}"
+            far, worst = ("down", found.values[chosen].min()) if shape == "v" else ("up", found.values[chosen].max())
+            name = f"{chosen.sum()} outside, {far} to {number(float(worst))}"
             marks.append(_told(found, chosen, np.full(len(chosen), at), name, shape))
     name = f"best so far ({best_label('maximize' if found.upward else 'minimize')})"
     name, line = (f"mean of the last {found.window}", found.running) if found.window else (name, found.best_so_far)

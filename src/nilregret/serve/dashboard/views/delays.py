@@ -10,6 +10,7 @@ from ....storage.record import Trial
 from ....study.answer_delays import answer_delays
 from ....study.formatting import duration, unit, where
 from ....study.study import Study
+from ....study.waiting import set_at_deadline
 from ...deadlines import Rule
 from .pictures import Picture, axis, dots, empty, lines_picture, many, reward_text, short, table, thinned
 from .status import short_context
@@ -31,8 +32,7 @@ def delays(study: Study, *, now: float) -> dict[str, Any]:
     pending = [trial for trial in trials if trial.state == "pending"]
     abandoned = [trial for trial in trials if trial.state == "abandoned"]
     rule, counts = Rule.of(dict(study.about)), study.policy.pending.counts
-    # A reward or failure that the service has set at the deadline is not an answer.
-    silent = {trial.number for trial in trials if trial.late} if rule.on_deadline in ("reward", "fail") else set()
+    silent = set_at_deadline(study)
     waited = [each for each in zip(*answer_delays(trials), strict=True) if each[0].number not in silent]
     late = [(trial, int(count)) for trial, count, _ in waited if count > 0 or trial.late]
     came, seconds = [each[0] for each in waited], np.array([max(0.0, each[2]) for each in waited])

@@ -25,6 +25,7 @@ from ...._utils.errors import InvalidInput
 from ....storage.trial import Trial
 from ....study.direction import on_average
 from ....study.study import Study
+from ....study.waiting import set_at_deadline
 from .columns import STATES, Column, Columns, columns_of
 from .pictures import many, reward_text, short
 
@@ -186,11 +187,11 @@ def grid_view(study: Study, query: Query) -> dict[str, Any]:
     page = min(want.page, pages)
     layout = [columns.layout[key] for key in columns.layout if key in {"number", *(want.show or usual)}]
     names = study.replica.roster.names
-    by_round = not on_average(study.policy)
+    by_round, silent = not on_average(study.policy), set_at_deadline(study)
     numbers = rows[(page - 1) * PER_PAGE : page * PER_PAGE].tolist()
     trials = [columns.trials[number] for number in numbers]
     return {
-        "rows": [_row(trial, layout, names, by_round=by_round) for trial in trials], "count": len(rows),
+        "rows": [_row(trial, layout, names, by_round=by_round, silent=silent) for trial in trials], "count": len(rows),
         "all": len(columns.trials), "filtered": want.filtered, "page": page, "pages": pages, "numbers": numbers,
         "heads": [_head(columns, want, column) for column in layout],
         "order": _order(columns, want),
@@ -267,9 +268,11 @@ def _fields(columns: Columns, want: Wanted) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _row(trial: Trial, layout: Sequence[Column], names: dict[int, str], *, by_round: bool) -> dict[str, Any]:
+def _row(
+    trial: Trial, layout: Sequence[Column], names: dict[int, str], *, by_round: bool, silent: set[int]
+) -> dict[str, Any]:
     return {
-        "number": trial.number, "marks": marks(trial), "violates": trial.feasible is False and by_round,
+        "number": trial.number, "marks": marks(trial, silent), "violates": trial.feasible is False and by_round,
         "cells": [_cell(trial, column, names) for column in layout[1:]],
     }  # fmt: skip
 
@@ -287,11 +290,16 @@ def _cell(trial: Trial, column: Column, names: dict[int, str]) -> dict[str, Any]
     return cell | {"text": "" if empty else "none" if value is None else short(value)}
 
 
-def marks(trial: Trial) -> list[str]:
-    """Returns remarks on a trial, such as that it was chosen at random."""
+def marks(trial: Trial, silent: set[int]) -> list[str]:
+    """Returns remarks on a trial, such as that it was chosen at random.
+
+    Args:
+        trial: of any study.
+        silent: numbers of the trials whose outcome was set at their deadline (`set_at_deadline`).
+    """
     return (
         [f"to be played {many(trial.repeats, 'time')}"] * (trial.repeats > 1)
         + ["at random"] * trial.explored
-        + ["late"] * trial.late
+        + ["no answer in time" if trial.number in silent else "late"] * trial.late
         + ["corrected"] * bool(trial.corrected)
     )

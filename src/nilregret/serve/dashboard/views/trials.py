@@ -11,6 +11,7 @@ from ....study.explanation import Candidate, Explanation
 from ....study.formatting import in_words, where
 from ....study.study import Study
 from ....study.trial_json import trial_json
+from ....study.waiting import set_at_deadline
 from .grid import marks
 from .pictures import interval_bars, reward_text, short
 from .status import short_context
@@ -40,7 +41,7 @@ def trial_record(study: Study, number: int) -> dict[str, Any] | None:
         ),
         "metrics": [(name, short(value)) for name, value in trial.measured],
         "violates": trial.feasible is False and not on_average(study.policy), "asked_at": trial.asked_at,
-        "told_at": trial.told_at, "marks": marks(trial),
+        "told_at": trial.told_at, "marks": marks(trial, set_at_deadline(study)),
         "asked": trial.as_corrected().told_order != trial.asked_order,
         "corrected": earlier, "lease_until": trial.lease_until, "last": len(trials) - 1,
         "given_up": None if trial.abandoned is None else trial.abandoned.reason,
