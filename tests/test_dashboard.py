@@ -9,7 +9,7 @@ import pytest
 
 import nilregret as nr
 from nilregret._utils.errors import InvalidInput
-from nilregret.cli.overview import _delays_text, overview
+from nilregret.cli.overview import _best_facts, _delays_text, overview
 from nilregret.serve.dashboard.views.alternatives import doubt_of, fitted_noise, noise_of
 from nilregret.serve.dashboard.views.changes import changes
 from nilregret.serve.dashboard.views.comparison import compare
@@ -575,6 +575,18 @@ def test_what_is_told_at_a_deadline_is_no_late_answer():
     assert (said["answers"], said["of_abandoned"], said["set_at_deadline"]) == (1, [], 2)
     assert _delays_text(said).endswith("; none in time to 2 trials")
     assert _delays_text(said | {"of_abandoned": list(range(30))}).count("19 and 10 more; none in time") == 1
+
+
+def test_arms_are_named_where_a_trial_is_said():
+    study = nr.Study(nr.gp_ucb(nr.Arms(range(3)), KERNEL, noise=0.05), seed=0)
+    study.describe_arm(2, name="scarf")
+    study.add([2], 1.0)
+    study.ask(among=[2])
+    study.ask(among=[0])
+    assert trial_record(study, 0)["where"] == "scarf, arm 2 (2)"
+    assert [row["where"] for row in delays(study, now=NOW)["pending"]] == ["scarf, arm 2 (2)", "arm 0 (0)"]
+    assert status(study, now=NOW)["best"]["where"] == "scarf, arm 2 (2)"
+    assert dict(_best_facts(overview(study)))["recommended"] == "trial 0 at scarf, arm 2 (2): 1"
 
 
 def test_late_answers_say_whether_they_count(made):

@@ -141,3 +141,15 @@ def test_arms_are_called_by_their_names():
     assert "First is half price, arm 2 (1, 0), with" in picture["summary"]
     labels = [text.get_text() for text in nr.plots.posterior(study).axes[0].get_xticklabels()]
     assert labels == ["half price", "1", "0"]
+
+
+def test_arms_that_all_have_names_have_no_order():
+    study = nr.Study(nr.gp_ucb(nr.Arms(range(3)), KERNEL, noise=0.05), seed=0)
+    for arm, (name, reward) in enumerate([("plain", 0.1), ("bold $", 0.9), ("loud", 0.2)]):
+        study.add([arm], reward)
+        study.describe_arm(arm, name=name)
+    (picture,) = posterior_view(study)["slices"]
+    assert [row[0] for row in picture["table"]["rows"]] == ["bold $", "loud", "plain"]
+    assert "First is bold $, arm 1 (1), with" in picture["summary"]
+    labels = [text.get_text() for text in nr.plots.posterior(study).axes[0].get_xticklabels()]
+    assert labels == [r"bold \$", "loud", "plain"]

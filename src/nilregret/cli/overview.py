@@ -123,7 +123,7 @@ def _model(study: Study) -> dict[str, Any]:
             found = study.importance()
             importance = {found.names[i]: float(found.value.total[i]) for i in found.order}
     return {
-        "best_told": None if best is None else with_history(best),
+        "best_told": None if best is None else with_history(best) | study.replica.roster.columns(best),
         "expected_gain": history_of(study).gain if answers else None, "importance": importance,
     }  # fmt: skip
 
@@ -134,7 +134,7 @@ def _best(study: Study) -> dict[str, Any]:
         best = study.best()
     except TrialError as error:
         return {"best": None, "why_no_best": str(error)}
-    found: dict[str, Any] = with_history(best)
+    found: dict[str, Any] = with_history(best) | study.replica.roster.columns(best)
     if study.replica.query(answers_for_units):
         return {"best": found, "why_no_best": None}
     try:
@@ -212,7 +212,11 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
         ])
     ]  # fmt: skip
     if pending:
-        rows = [[trial.number, where(trial), context_json(trial), moment(trial.asked_at)] for trial in pending[:LISTED]]
+        names = study.replica.roster.names
+        rows = [
+            [trial.number, where(trial, names=names), context_json(trial), moment(trial.asked_at)]
+            for trial in pending[:LISTED]
+        ]
         parts += ["\nWaiting for an answer:", table(rows, ["trial", "at", "context", "asked (UTC)"])]
         parts += [f"and {len(pending) - LISTED} more"] * (len(pending) > LISTED)
     return [*parts, *(f"\nNote: {note}" for note in summary["notes"])]
@@ -260,7 +264,9 @@ def _at(trial: dict[str, Any] | None) -> str:
     """Returns number, place and reward of a trial in words."""
     if trial is None:
         return ""
-    return f"trial {trial['number']} at {cell(trial['parameters'] or trial['point'])}: {figure(trial['reward'])}"
+    name, place = trial.get("arm_name"), cell(trial["parameters"] or trial["point"])
+    named = f"{figure(name)}, arm {trial['arm']} ({place})" if name else place
+    return f"trial {trial['number']} at {named}: {figure(trial['reward'])}"
 
 
 def _best_facts(summary: dict[str, Any]) -> list[tuple[str, object]]:

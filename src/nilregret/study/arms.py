@@ -119,6 +119,12 @@ class Roster:
         """The names of the arms that have one, by number."""
         return {arm: name for arm, (name, _) in self._described.items() if name is not None}
 
+    @property
+    def unordered(self) -> bool:
+        """True if all arms have names, which their order in the domain does not follow."""
+        domain = self.policy.domain
+        return isinstance(domain, Arms) and len(self.names) == len(domain)
+
     def called(self, arm: int) -> str:
         """Returns the name of an arm, or "arm 3" if it has none."""
         return self.names.get(arm, f"arm {arm}")

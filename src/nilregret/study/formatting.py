@@ -6,9 +6,10 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
+from types import MappingProxyType
 from typing import Any
 
 from .._utils.errors import printable
@@ -18,6 +19,7 @@ DIGITS, MOST_DIGITS = 4, 6  # Significant digits of a number, and of numbers tha
 POSITIONAL = range(-6, 10)  # Exponents of ten that are written without "e".
 UNITS = ((1.0, "s", 120.0), (60.0, "min", 120.0), (3600.0, "h", 72.0))  # Seconds, name, and how many are said.
 MOST_CHARACTERS = 60  # Most characters of a cell.
+NO_NAMES: Mapping[int, str] = MappingProxyType({})  # Of arms, by number.
 BARS = "▁▂▃▄▅▆▇█"
 ASCII_BARS = "_.:-=+*#"
 OUTLIERS = 0.1  # The share of values, on the worse side, that may lie below a sparkline's scale.
@@ -65,17 +67,22 @@ def _trimmed(text: str) -> str:
     return "0" if text == "-0" else text
 
 
-def where(trial: Trial, digits: int = DIGITS) -> str:
-    """Returns the point of a trial in a line."""
-    return settings(trial.parameters, trial.point.tolist(), trial.arm, digits)
+def where(trial: Trial, digits: int = DIGITS, names: Mapping[int, str] = NO_NAMES) -> str:
+    """Returns the point of a trial in a line, with the name of its arm if there is one."""
+    return settings(trial.parameters, trial.point.tolist(), trial.arm, digits, names)
 
 
-def settings(parameters: dict[str, Any] | None, point: Sequence[float], arm: int | None, digits: int = DIGITS) -> str:
-    """Returns named parameters, or coordinates and the arm."""
+def settings(
+    parameters: dict[str, Any] | None, point: Sequence[float], arm: int | None, digits: int = DIGITS,
+    names: Mapping[int, str] = NO_NAMES,
+) -> str:  # fmt: skip
+    """Returns named parameters, or coordinates and the arm, after its name."""
     if parameters is not None:
         return figure(parameters, digits)
     coordinates = ", ".join(figure(value, digits) for value in point)
-    return f"({coordinates})" if arm is None else f"arm {arm} ({coordinates})"
+    if arm is None:
+        return f"({coordinates})"
+    return (f"{printable(names[arm])}, " if arm in names else "") + f"arm {arm} ({coordinates})"
 
 
 def figure(value: object, digits: int = DIGITS) -> str:

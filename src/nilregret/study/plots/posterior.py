@@ -78,7 +78,10 @@ def posterior(
         figure = new_figure(wide, 0.62 * wide)
         ax: Axes = figure.subplots()
         seen = _Seen(study, context, channel)
-        _draw_line(ax, seen, along[0]) if len(along) == 1 else _draw_arms(ax, seen, cast(Arms, domain).points)
+        if len(along) == 1 and not study.replica.roster.unordered:
+            _draw_line(ax, seen, along[0])
+        else:
+            _draw_arms(ax, seen, cast(Arms, domain).points)
         limit = f"constraint {channel}, satisfied at most 0"
         ax.set(ylabel=label or (limit if channel else reward_label(study, None)))
         if channel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def delays(study: Study, *, now: float) -> dict[str, Any]:
     pending = [trial for trial in trials if trial.state == "pending"]
     abandoned = [trial for trial in trials if trial.state == "abandoned"]
     rule, counts = Rule.of(dict(study.about)), study.policy.pending.counts
-    silent = set_at_deadline(study)
+    silent, names = set_at_deadline(study), study.replica.roster.names
     waited = [each for each in zip(*answer_delays(trials), strict=True) if each[0].number not in silent]
     late = [(trial, int(count)) for trial, count, _ in waited if count > 0 or trial.late]
     came, seconds = [each[0] for each in waited], np.array([max(0.0, each[2]) for each in waited])
@@ -41,10 +42,10 @@ def delays(study: Study, *, now: float) -> dict[str, Any]:
         if trial.state == "observed" and not counts(trial, lambda count=count: count)  # type: ignore[misc]
     }  # fmt: skip
     return {
-        "pending": [_row(trial, now) for trial in pending[:LISTED]], "pending_count": len(pending),
-        "abandoned": [_row(trial, now) for trial in abandoned[-LISTED:]], "abandoned_count": len(abandoned),
-        "late": [_late(trial, count, too_late) for trial, count in late[-LISTED:][::-1]], "late_count": len(late),
-        "too_late_count": len(too_late),
+        "pending": [_row(trial, now, names) for trial in pending[:LISTED]], "pending_count": len(pending),
+        "abandoned": [_row(trial, now, names) for trial in abandoned[-LISTED:]], "abandoned_count": len(abandoned),
+        "late": [_late(trial, count, too_late, names) for trial, count in late[-LISTED:][::-1]],
+        "late_count": len(late), "too_late_count": len(too_late),
         "sentence": _sentence(pending, late, too_late, seconds) + _of_silent(len(silent), rule),
         "picture": _picture(came, seconds),
     }  # fmt: skip
@@ -58,18 +59,18 @@ def _of_silent(count: int, rule: Rule) -> str:
     return f" No answer came in time to {many(count, 'trial')}, and {'it' if count == 1 else 'they'} {instead}."
 
 
-def _row(trial: Trial, now: float) -> dict[str, Any]:
+def _row(trial: Trial, now: float, names: Mapping[int, str]) -> dict[str, Any]:
     return {
-        "number": trial.number, "where": where(trial), "context": short_context(trial), "asked_at": trial.asked_at,
-        "waited": max(0.0, now - trial.asked_at), "lease_until": trial.lease_until,
+        "number": trial.number, "where": where(trial, names=names), "context": short_context(trial),
+        "asked_at": trial.asked_at, "waited": max(0.0, now - trial.asked_at), "lease_until": trial.lease_until,
         "reason": "" if trial.abandoned is None else trial.abandoned.reason,
     }  # fmt: skip
 
 
-def _late(trial: Trial, questions: int, too_late: set[int]) -> dict[str, Any]:
+def _late(trial: Trial, questions: int, too_late: set[int], names: Mapping[int, str]) -> dict[str, Any]:
     what = "counts" if trial.number not in too_late else "came too late to count"
     return {
-        "number": trial.number, "where": where(trial), "questions": questions,
+        "number": trial.number, "where": where(trial, names=names), "questions": questions,
         "waited": max(0.0, (trial.told_at or trial.asked_at) - trial.asked_at),
         "reward": reward_text(trial) or "failed", "told_at": trial.told_at,
         "what": what + (", after it had been given up" if trial.late else ""),

@@ -107,8 +107,10 @@ def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict
     shown = lines if len(lines) <= MOST_SLICES else _by_variation(section, lines)[:MOST_SLICES]
     slices = [each for each in (_slice(section, one, count) for one in shown) if each is not None]
     slices.sort(key=lambda each: -_spread_of(each))
-    if isinstance(policy.domain, Arms) and not any(len(each["layers"][0]["x"]) > 2 for each in slices):
-        slices = [_ranked(section)]  # Arms without an order are ranked by their posterior mean.
+    if isinstance(policy.domain, Arms) and (
+        study.replica.roster.unordered or not any(len(each["layers"][0]["x"]) > 2 for each in slices)
+    ):  # Arms without an order, which names show, are ranked by their posterior mean.
+        slices = [_ranked(section)]
     pair = _pair(query, lines, slices)
     drawn = (
         None
@@ -233,8 +235,8 @@ def _ranked(section: _Section) -> Picture:
     names = [study.replica.roster.called(arm) for arm in kept.tolist()]
     picture = _curve(section, "Arms, the best first", "rank", xs, names, arms.points[kept], shown)
     best = int(kept[0])
-    at = settings(_settings_of(study, arms.points[best]), arms.points[best].tolist(), best)
-    first = at if best not in study.replica.roster.names else f"{names[0]}, {at}"
+    point = arms.points[best]
+    first = settings(_settings_of(study, point), point.tolist(), best, names=study.replica.roster.names)
     picture["summary"] = (
         f"{many(len(arms), 'arm')} in the order of the posterior mean. First is {first}, with "
         f"{short(float(shown.mean[0]))}, {_band_name(section, shown)} from {short(float(shown.lower[0]))} to "

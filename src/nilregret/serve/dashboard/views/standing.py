@@ -133,7 +133,9 @@ def _under_contexts(study: Study) -> list[dict[str, str]]:
             continue
         try:
             best = study.best(context=trial.context)._replace(context=trial.context)
-            found[under] = {"context": under, "where": where(best)} | believed(study, best)
+            found[under] = {"context": under, "where": where(best, names=study.replica.roster.names)} | believed(
+                study, best
+            )
         except (TrialError, NoRegretError):
             continue
     return [found[under] for under in sorted(found)]

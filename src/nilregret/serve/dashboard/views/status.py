@@ -165,7 +165,8 @@ def _told(study: Study, best: dict[str, Any] | None) -> dict[str, Any] | None:
         said.append(f"recommended is the best posterior mean{sure}")
     trial = columns_of(study).trials[number]
     return {
-        "label": best_label(study.goal), "number": number, "reward": reward_text(trial), "where": where(trial),
+        "label": best_label(study.goal), "number": number, "reward": reward_text(trial),
+        "where": where(trial, names=study.replica.roster.names),
         "said": "; ".join(said),
     }  # fmt: skip
 
@@ -177,7 +178,7 @@ def _best(study: Study) -> tuple[dict[str, Any] | None, str]:
     except TrialError as error:
         return None, str(error)
     found: dict[str, Any] = {
-        "number": best.number, "where": where(best), "reward": reward_text(best),
+        "number": best.number, "where": where(best, names=study.replica.roster.names), "reward": reward_text(best),
         "context": None if best.context is None else short_context(best), "mean": None,
         "mean_of": "rate" if of_clicks(study) else "posterior mean", "lower": None, "upper": None,
     }  # fmt: skip

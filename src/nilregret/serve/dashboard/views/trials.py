@@ -33,7 +33,8 @@ def trial_record(study: Study, number: int) -> dict[str, Any] | None:
     limits = record["constraints"] or []
     names = constraint_names(study.about, len(limits))
     return {
-        "number": trial.number, "state": trial.state, "where": where(trial), "context": short_context(trial),
+        "number": trial.number, "state": trial.state, "context": short_context(trial),
+        "where": where(trial, names=study.replica.roster.names),
         "reward": reward_text(trial), "reason": record["reason"] or "",
         "constraints": ", ".join(
             f"{name}: {short(value)}" if "constraints" in study.about else short(value)
