@@ -240,11 +240,23 @@ def test_bounds_are_beta_quantiles_and_contain_the_mean():
     mean, _ = study.predict()
     tails = norm.cdf([-2.0, 2.0])
     for arm, clicks, shown in ((0, 3, 30), (1, 0, 20), (2, 0, 0)):
-        low, high = beta.ppf(tails, 1 + clicks, 1 + shown - clicks)
+        low = beta.ppf(tails[0], clicks, 1 + shown - clicks) if clicks else 0.0
+        high = beta.ppf(tails[1], 1 + clicks, shown - clicks) if shown > clicks else 1.0
         assert lower[arm] == pytest.approx(min(low, mean[arm]), abs=1e-12)
         assert upper[arm] == pytest.approx(max(high, mean[arm]), abs=1e-12)
     assert math.isnan(study.width)
     assert study.policy.valid_for == "none"
+
+
+def test_bounded_rewards_of_0_and_1_say_as_much_as_clicks():
+    """Also where arms differ much: the spread between them is no noise."""
+    studies = [nr.Study(nr.auto(nr.Arms(range(3)), reward=reward)) for reward in ("bernoulli", "bounded")]
+    for study in studies:
+        for arm, yes in ((0, 3), (1, 15), (2, 29)):
+            for number in range(30):
+                study.add(arm, float(number < yes))
+    clicks, shares = (np.array(study.bounds()) for study in studies)
+    np.testing.assert_allclose(shares, clicks, atol=0.03)
 
 
 @pytest.mark.parametrize("reward", ["bernoulli", "poisson", "bounded"])

@@ -12,7 +12,7 @@ import numpy as np
 import nilregret as nr
 
 SURE, ROUNDS = 0.95, 500
-TESTS = (  # kind of the rewards, their means, rounds
+TESTS = (  # kind of the rewards, their means, rounds. Faults are clicks that are minimised.
     ("bernoulli", (0.1,) * 2, ROUNDS),
     ("bernoulli", (0.1,) * 3, ROUNDS),
     ("bernoulli", (0.1,) * 8, ROUNDS),
@@ -20,6 +20,7 @@ TESTS = (  # kind of the rewards, their means, rounds
     ("bernoulli", (0.02,) * 2, 4 * ROUNDS),
     ("bernoulli", (0.005,) * 4, ROUNDS),
     ("bernoulli", (0.5,) * 2, ROUNDS),
+    ("faults", (0.1,) * 2, ROUNDS),
     ("poisson", (0.1,) * 2, ROUNDS),
     ("poisson", (2.0,) * 2, ROUNDS),
     ("bounded", (0.1,) * 2, ROUNDS),
@@ -33,7 +34,7 @@ TESTS = (  # kind of the rewards, their means, rounds
 
 def reward_of(kind, mean, rng):
     """A reward of this mean. Bounded ones have a beta distribution of two pseudo-counts."""
-    if kind == "bernoulli":
+    if kind in ("bernoulli", "faults"):
         return float(rng.random() < mean)
     return float(rng.poisson(mean) if kind == "poisson" else rng.beta(2.0 * mean, 2.0 * (1.0 - mean)))
 
@@ -41,7 +42,8 @@ def reward_of(kind, mean, rng):
 def tested(kind, means, rounds, seed):
     """Whether the study is sure, whether the arm is the best, and the share of bounds that hold."""
     rng = np.random.default_rng([7, seed])
-    study = nr.Study(nr.auto(nr.Arms(np.arange(float(len(means)))[:, None]), reward=kind), seed=seed)
+    reward, goal = ("bernoulli", "minimize") if kind == "faults" else (kind, "maximize")
+    study = nr.Study(nr.auto(nr.Arms(np.arange(float(len(means)))[:, None]), reward=reward), seed=seed, goal=goal)
     study.quiet = True
     for _ in range(rounds):
         trial = study.ask()

@@ -4,7 +4,7 @@
 |---|---|---|---|
 | n, ybar | | number of rewards of each arm, and their average as a share of the span | (N,) |
 | s^2 | `_variance` | pooled variance of a reward, by deviations from the averages | scalar |
-| k | | number of clicks that one reward says as much as: 1 for clicks, m (1 - m) / s^2 for bounded rewards | scalar |
+| k | | clicks that a reward is worth: 1 for clicks, the mean of ybar (1 - ybar) over s^2 for bounded ones | scalar |
 | a, b | | posterior of each rate: Beta(a, b), or Gamma(a, rate b) for counts | (N,) |
 
 Draws of `RatePosterior` decide well, and are too sure of what they have decided. It takes the variance of an arm from
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 WEAK = 0.1  # weight of the prior of counts, as a number of rewards of the pooled rate 1
 UNLUCKY = 2.0  # standard deviations of a reward by which the sum of an arm was too low when it was given up
+ROUNDING = 1e-9  # successes that are none but for rounding
 TWO_SIDED = 1.15  # by which deviations count, between 1 and that of a two-sided test, 1.96 / 1.64
 
 
@@ -53,7 +54,8 @@ class OwnRates:
             self._means = self._first / self._second
         else:
             bounded = not kind.clicks
-            each = max(pooled * (1.0 - pooled) / self._variance, 1.0) if bounded and self._variance > 0.0 else 1.0
+            within = float((sums * (1.0 - np.where(played, shares, 0.0))).sum()) / max(total, 1.0)
+            each = max(within / self._variance, 1.0) if bounded and self._variance > 0.0 else 1.0
             top = 1.0 if bounded or kind.top is None else kind.top  # The prior mean of clicks is half of it.
             self._first, self._second = 1.0 + each * sums, 2.0 / top - 1.0 + each * np.maximum(plays - sums, 0.0)
             self._means = self._first / (self._first + self._second)
@@ -61,6 +63,9 @@ class OwnRates:
 
     def quantiles(self, deviations: float, cells: IndexArray | None) -> tuple[Array, Array]:
         """Returns lower and upper quantiles of the rates, reward units, `(n,)` each.
+
+        Lower ones start from no success, and upper ones of clicks from no failure (Clopper & Pearson 1934, counts:
+        Garwood 1936). One start for both would move both towards 1/2, where averages of losses are too high already.
 
         Args:
             deviations: the interval has the probability of so many standard deviations of a normal law to either side.
@@ -71,10 +76,11 @@ class OwnRates:
         at = slice(None) if cells is None else cells
         first, second = self._first[at], self._second[at]
         tails = float(ndtr(-deviations)), float(ndtr(deviations))
+        least, last = np.maximum(first - 1.0, ROUNDING), np.maximum(second - 1.0, ROUNDING)
         if self._counts:
-            low, high = (gammaincinv(first, tail) / second for tail in tails)
+            low, high = gammaincinv(least, tails[0]) / second, gammaincinv(first, tails[1]) / second
         else:
-            low, high = (betaincinv(first, second, tail) for tail in tails)
+            low, high = betaincinv(least, second, tails[0]), betaincinv(first, last, tails[1])
         ends = self._told(low), self._told(high)
         return ends if self._sign > 0.0 else (ends[1], ends[0])
 

@@ -20,8 +20,9 @@ from ..envelope import Bounds, Confidence, Envelope, Progress, Symmetric
 class RateQuantiles(Confidence):
     """Bounds of a rate that an arm's own rewards leave possible, for which nothing is proved.
 
-    They are quantiles of a beta or gamma posterior (`nilregret.gp.own_rates`), widened to the posterior mean. They stay
-    within the possible rates. Where no `RatePosterior` learns the rewards, they are that many standard deviations.
+    They are those of exact intervals of clicks (Clopper & Pearson 1934) or counts (Garwood 1936). They are widened to
+    the posterior mean, and forget that the policy chose what was played. They stay within the possible
+    rates. Where no `RatePosterior` learns the rewards, they are that many standard deviations.
 
     Attributes:
         deviations: the bounds have the probability of so many standard deviations of a normal law to either side.
