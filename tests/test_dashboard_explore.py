@@ -151,5 +151,7 @@ def test_arms_that_all_have_names_have_no_order():
     (picture,) = posterior_view(study)["slices"]
     assert [row[0] for row in picture["table"]["rows"]] == ["bold $", "loud", "plain"]
     assert "First is bold $, arm 1 (1), with" in picture["summary"]
+    assert picture["x"]["names"] == ["bold $", "loud", "plain"]
+    assert picture["layers"][0]["x"] == [0.0, 1.0, 2.0]
     labels = [text.get_text() for text in nr.plots.posterior(study).axes[0].get_xticklabels()]
     assert labels == [r"bold \$", "loud", "plain"]

@@ -429,6 +429,8 @@ def test_show_warns_of_what_does_not_fit(folder):
 
 
 def test_show_of_a_study_without_answers_and_of_a_script(folder):
+    SqlStorage("sqlite:///studies.db").close()
+    assert "studies.db has no studies. `nilregret create` makes one." in run("show", "studies.db", code=1)
     stored(nr.auto(nr.Box([0], [1])), name="empty")
     assert "No trial has been answered" in run("show", "studies.db")
     assert data("show", "studies.db")["progress"] == []

@@ -117,8 +117,10 @@ def opened_study(storage: str, name: str | None) -> Study:
     place = storage_at(storage)
     if name is None:
         names = place.names()
-        if len(names) != 1:
-            listed = ", ".join(map(repr, names)) or "none"
+        if not names:
+            raise InvalidInput(f"{storage} has no studies. `nilregret create` makes one.")
+        if len(names) > 1:
+            listed = ", ".join(map(repr, names))
             raise InvalidInput(f"{storage} has {len(names)} studies: say which one. There is: {listed}.")
         (name,) = names
     with suggestions(place, name):

@@ -47,6 +47,7 @@ from .progress import reward_word
 TITLE = "What is believed"
 MOST_SLICES = 8  # pictures along an axis
 MOST_POINTS, FEWEST_POINTS = 101, 15  # along a real parameter
+FEW_ARMS = 8  # whose names stand at the axis
 MOST_ARMS = 2000  # arms along a line
 ROWS = 12  # rows of a table
 WORK = 1.5e9  # multiplications for all slices
@@ -231,12 +232,14 @@ def _ranked(section: _Section) -> Picture:
     order = np.argsort(-found.mean if study.goal == "maximize" and not channel else found.mean, kind="stable")
     kept = order[spread_evenly(len(order), MOST_ARMS)]
     shown = PosteriorBand(found.mean[kept], found.lower[kept], found.upper[kept], found.band)
-    xs = np.arange(1.0, len(kept) + 1.0)
     names = [study.replica.roster.called(arm) for arm in kept.tolist()]
+    named = len(names) <= FEW_ARMS  # The places of names are 0, 1, 2, ..., and ranks begin at 1.
+    xs = np.arange(float(len(kept))) + (0.0 if named else 1.0)
     picture = _curve(section, "Arms, the best first", "rank", xs, names, arms.points[kept], shown)
     best = int(kept[0])
     point = arms.points[best]
     first = settings(_settings_of(study, point), point.tolist(), best, names=study.replica.roster.names)
+    picture["x"] = axis("arm", names=names) if named else axis("rank", whole=True)
     picture["summary"] = (
         f"{many(len(arms), 'arm')} in the order of the posterior mean. First is {first}, with "
         f"{short(float(shown.mean[0]))}, {_band_name(section, shown)} from {short(float(shown.lower[0]))} to "
