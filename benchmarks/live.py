@@ -15,6 +15,7 @@
 | banners | clicks under 504 contexts: CPU in the median and at the worst, regret |
 | changed | classes permuted halfway; answers that come 100 rounds late |
 | newcomers | an arm of 2% or 20% joins while clicks come late and noes at a deadline: its share, and regret |
+| told | the same by an exact Thompson sampler that is told the law of delays: what lateness alone costs |
 | rare | clicks and faults of .5% to 5% whose first 50 answers are equal: share of the best arm in the end |
 | certainty | how often one of equal arms is called the best (A/A), and a better one found; what bounds hold |
 
@@ -48,6 +49,7 @@ ROWS = {  # one entry a row of the table
     "banners": classified.clicks_under_contexts,
     "changed": classified.changed,
     "newcomers": newcomers.newcomers,
+    "told": newcomers.told,
     "rare": rare.rare,
     "certainty": certainty.certainty,
 }

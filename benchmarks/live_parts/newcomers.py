@@ -4,6 +4,9 @@ The regret is that after the arm joined, and the share is that of the new arm in
 told every answer at once, "when told" a click when it comes and a no at the deadline, with trials that count when they
 are told, "at W" both at the deadline, and "exposed" as "when told", with `nr.slots.Exposed`. "HTTP" is the service with
 `"on_deadline": "reward"`, which tells the noes by itself.
+
+Row told: the same worlds without contexts, played by `Exact`, a Thompson sampler that is told the law of delays. What
+late answers cost it is the part of the regret that no better estimate of exposure saves.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ LAWS = {"early": lambda u: -np.log(1.0 - u * (1.0 - np.exp(-5.0))) / 5.0, "unifo
 CONTEXT = nr.Space(device=nr.Choice("phone", "desk", "tablet"), hour=nr.Float(0, 24), returning=nr.Choice(True, False))
 METHODS = ("at once", "when told", "at W", "exposed", "HTTP")
 GOAL = "1.5, share .35"
+PRIORS = {"Beta(1, 1)": (1.0, 1.0), "Beta(2.2, 17.8)": (2.2, 17.8)}  # of `Exact`: none, and like the other arms
 
 
 class Python:
@@ -87,11 +91,57 @@ class Http:
         self._app.state.service.workers.close()
 
 
-def played(method, contexts, wait, law, rate, seed, rounds):
+class Exact:
+    """Thompson sampling by the exact posterior of independent arms under a Beta prior, with the law of delays told.
+
+    A silent trial of age a has the likelihood 1 - q F(a), and a yes q. Rates q are points of a grid.
+    """
+
+    GRID = np.linspace(0.0025, 0.6, 240)
+
+    def __init__(self, prior, wait, law, seed):
+        self._rng, self._wait, self._now, self._arms = np.random.default_rng([seed, 1]), wait, 0, len(RATES)
+        share = np.linspace(0.0, 1.0, 2001)
+        come = np.interp(np.arange(wait + 1) / wait, LAWS[law](share), share)  # F by age
+        self._silence = np.log1p(-np.outer(come, self.GRID))
+        self._prior = (prior[0] - 1.0) * np.log(self.GRID) + (prior[1] - 1.0) * np.log1p(-self.GRID)
+        self._silent, self._yes = np.zeros((len(RATES) + 1, wait + 1)), np.zeros(len(RATES) + 1)  # by arm and age
+
+    def ask(self, step, _):
+        self._now, silent = step, self._silent
+        silent[:, -1] += silent[:, -2]
+        silent[:, 1:-1] = silent[:, :-2].copy()
+        silent[:, 0] = 0.0
+        log = self._prior + silent @ self._silence + self._yes[:, None] * np.log(self.GRID)
+        within = np.exp(log - log.max(axis=1, keepdims=True)).cumsum(axis=1)
+        below = self._rng.random(len(within)) * within[:, -1]
+        drawn = [np.interp(u, each, self.GRID) for u, each in zip(below, within, strict=True)]
+        arm = int(np.argmax(drawn[: self._arms]))
+        silent[arm, 0] += 1.0
+        return (arm, step), arm
+
+    def tell(self, token, reward):
+        arm, asked = token
+        self._silent[arm, min(self._now - asked, self._wait)] -= 1.0
+        self._silent[arm, -1] += 1.0 - reward
+        self._yes[arm] += reward
+
+    def join(self):
+        self._arms += 1
+
+
+def learner_of(method, contexts, wait, law, seed):
+    """The learner of a method."""
+    if method in PRIORS:
+        return Exact(PRIORS[method], wait, law, seed)
+    return Http(contexts, wait, seed) if method == "HTTP" else Python(method, contexts, wait, seed)
+
+
+def played(method, contexts, wait, law, rate, seed, rounds, *, at_once=False):
     """Share of the new arm in the window after it joined, and regret from then on."""
     before, after = rounds
     rates, rng, due, arms = np.array([*RATES, rate]), np.random.default_rng(seed), {}, []
-    learner = Http(contexts, wait, seed) if method == "HTTP" else Python(method, contexts, wait, seed)
+    learner = learner_of(method, contexts, wait, law, seed)
     for step in range(before + after):
         if step == before:
             learner.join()
@@ -102,7 +152,7 @@ def played(method, contexts, wait, law, rate, seed, rounds):
             context = {"device": device, "hour": 24 * seen[1], "returning": bool(seen[2] < 0.4)}
         token, arm = learner.ask(step, context)
         yes, delay = rng.random() < rates[arm], min(int(wait * LAWS[law](seen[3])), wait - 1)
-        at = {"at once": 0, "at W": wait}.get(method, delay if yes else wait)
+        at = 0 if at_once else {"at once": 0, "at W": wait}.get(method, delay if yes else wait)
         due.setdefault(step + at, []).append((token, float(yes)))
         arms.append(arm)
         for answer in due.pop(step, []):
@@ -139,4 +189,31 @@ def newcomers(args):
                     rows.append([name, *cells, *over])
     head = ["regret (share) of a new arm", *methods, *(f"{method} over at once" for method in methods[3:])]
     args.show(f"New arms, {len(seeds)} seeds (goal: regret {GOAL} of a bad one)", head, rows)
+    return found
+
+
+def told(args):
+    """Row told, with eight times as many seeds."""
+    waits = WAITS if args.rounds is None else {args.rounds: (args.rounds, args.rounds)}
+    seeds, found, rows = range(args.first, args.first + 8 * args.seeds), [], []
+    for wait, rounds in waits.items():
+        for law in LAWS:
+            for rate in (0.02, 0.2):
+                cells = []
+                for method in PRIORS:
+                    given = (method, False, wait, law, rate)
+                    once, late = (
+                        np.array([played(*given, seed, rounds, at_once=at_once) for seed in seeds])
+                        for at_once in (True, False)
+                    )
+                    found += [
+                        {"row": "told", "problem": f"W {wait}, {law}, {rate:.0%}", "method": method, "seed": s}
+                        | {"once": float(a), "late": float(b)}
+                        for s, a, b in zip(seeds, once[:, 1], late[:, 1], strict=True)
+                    ]
+                    cells += [f"{each[:, 1].mean():.1f} ({each[:, 0].mean():.2f})" for each in (once, late)]
+                    cells.append("{:.2f} [{:.2f}, {:.2f}]".format(*paired(late[:, 1], once[:, 1], ratio=True)))
+                rows.append([f"W {wait}, {law}, {rate:.0%}", *cells])
+    head = [f"{method}, {part}" for method in PRIORS for part in ("at once", "law told", "over at once")]
+    args.show(f"New arms, exact Thompson sampling told the law of delays, {len(seeds)} seeds", ["", *head], rows)
     return found
