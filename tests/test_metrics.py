@@ -5,12 +5,15 @@ import pickle
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import nilregret as nr
+from nilregret.__main__ import main
 from nilregret.serve.client import Client
 from nilregret.serve.dashboard.views.columns import columns_of
 from nilregret.serve.dashboard.views.constraints import constraints_view
 from nilregret.serve.dashboard.views.grid import grid_view, selected, wanted
+from nilregret.serve.dashboard.views.posterior import posterior_view
 from nilregret.serve.dashboard.views.trials import trial_record
 from nilregret.serve.testing import Serving
 from nilregret.storage import MemoryStorage
@@ -216,3 +219,29 @@ def test_metrics_are_read_from_files(tmp_path, ending):
     assert [trial.metrics for trial in other.add_from(path)] == [{}, METRICS, METRICS]
     with pytest.raises(nr.errors.TrialError, match=r"Row 1 .*another answer comes"):
         study.add_from([{"number": 1, "reward": 0.1, "metrics": {"epochs": 4}}])
+
+
+def test_constraints_have_their_names_in_pictures_and_notebooks():
+    result = quiet(lambda x: {"reward": x, "ms": 40 + x}, constraints="ms <= 50")
+    figure = nr.plots.posterior(result, channel=1)
+    assert figure.axes[0].get_ylabel() == "ms <= 50.0, satisfied at most 0"
+    assert posterior_view(result.study, {"channel": "1"})["channels"][1]["text"] == "ms <= 50.0"
+    assert "ms &lt;= 50.0" in result.study._repr_html_()
+    assert "ms &lt;= 50.0" in result._repr_html_()
+
+
+def test_metrics_on_the_command_line(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1))), storage=url, name="a").ask()
+    run = CliRunner().invoke
+    told = run(main, ["tell", url, "a", "0", "0.5", "--metric", "accuracy=0.9", "--metric", "a=b=-2"])
+    assert told.exit_code == 0, told.output
+    added = run(main, ["add", url, "a", '{"x": 0.5}', "0.5", "--metric", "epochs=3"])
+    assert added.exit_code == 0, added.output
+    assert [trial.metrics for trial in nr.Study.open(storage=url).trials] == [
+        {"accuracy": 0.9, "a=b": -2.0}, {"epochs": 3.0}
+    ]  # fmt: skip
+    for wrong in ("0.9", "=0.9", "accuracy=high"):
+        refused = run(main, ["tell", url, "a", "0", "0.5", "--metric", wrong])
+        assert refused.exit_code == 2
+        assert "NAME=NUMBER" in refused.output

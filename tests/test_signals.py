@@ -149,13 +149,13 @@ def test_one_outage_is_one_signal_and_no_number_of_pending_trials_hides_it():
 def test_a_budget_is_overrun_only_while_the_mean_stays_above_it():
     rng = np.random.default_rng(0)
     noise = rng.normal(0.0, 0.2, 400)
-    assert overrun(0, noise - 0.01) is None or noise.sum() > 4.0
-    found = overrun(1, noise + 0.2)
+    assert overrun(0, noise - 0.01, "ms <= 50") is None or noise.sum() > 4.0
+    found = overrun(1, noise + 0.2, "ms <= 50")
     assert found is not None
-    assert found.sentence.startswith("The budget of constraint 2 is overrun by ")
+    assert found.sentence.startswith("The budget of ms <= 50 is overrun by ")
     early = np.concatenate([np.full(200, 0.5), np.full(200, -0.1)])  # more than the budget is used, and it comes down
     assert early.sum() > 0.0
-    assert overrun(0, early) is None
+    assert overrun(0, early, "ms <= 50") is None
 
 
 def test_a_kept_budget_is_rarely_ever_a_signal():
@@ -168,7 +168,7 @@ def test_a_kept_budget_is_rarely_ever_a_signal():
     early = noise[:, :1000] + 0.5 * (np.arange(1000) < 40)
 
     def ever(runs, counts):
-        return np.mean([any(overrun(0, run[:count]) for count in counts) for run in runs])
+        return np.mean([any(overrun(0, run[:count], "ms <= 50") for count in counts) for run in runs])
 
     looks = [40, 79, 80, 160, 320, 500, 640, 1000]
     assert ever(noise[:, 200:], looks) <= 0.05  # 5% at most are promised

@@ -29,6 +29,26 @@ context_option = click.option(
 constraint_option = click.option(
     "--constraint", "constraints", type=float, multiple=True, metavar="G", help="A constraint value; repeat."
 )
+
+
+def _metrics(_: click.Context, option: click.Parameter, said: tuple[str, ...]) -> dict[str, float] | None:
+    """Returns numbers by name from texts such as "accuracy=0.93"."""
+    found = dict[str, float]()
+    for text in said:
+        name, _equals, value = text.rpartition("=")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise click.BadParameter(f"{text!r} is not NAME=NUMBER, such as accuracy=0.93.", param=option) from None
+        if not name:
+            raise click.BadParameter(f"{text!r} has no name: write NAME=NUMBER, such as accuracy=0.93.", param=option)
+    return found or None
+
+
+metric_option = click.option(
+    "--metric", "metrics", multiple=True, metavar="NAME=NUMBER", callback=_metrics,
+    help="A further number to keep; repeat.",
+)  # fmt: skip
 plays_option = click.option(
     "--plays", type=click.IntRange(min=1), metavar="N", help="How many plays REWARD is the average of."
 )

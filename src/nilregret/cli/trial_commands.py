@@ -14,6 +14,7 @@ from .common import (
     from_json,
     hint,
     json_option,
+    metric_option,
     opened_study,
     plays_option,
     print_json,
@@ -81,11 +82,12 @@ def ask(
 @plays_option
 @scatter_option
 @std_option
+@metric_option
 @click.option("--revise", is_flag=True, help="Correct an answer; the one before is kept.")
 @json_option
 def tell(
     storage: str, study: str, number: int, reward: float | None, constraints: Sequence[float], plays: int | None,
-    scatter: float | None, std: float | None, *, revise: bool, as_json: bool,
+    scatter: float | None, std: float | None, metrics: dict[str, float] | None, *, revise: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Tell the REWARD of trial NUMBER of STUDY: the loss, where it minimises.
 
@@ -100,7 +102,10 @@ def tell(
         raise click.UsageError(TOGETHER)
     told = None if reward is None else _told(reward, plays, scatter)
     found = opened_study(storage, study)
-    trial = found.tell(number, told, constraints=list(constraints) or None, std=std, revise=revise)
+    trial = found.tell(
+        number, told, constraints=list(constraints) or None, std=std, metrics=metrics,
+        revise=revise,
+    )  # fmt: skip
     print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
@@ -112,10 +117,11 @@ def tell(
 @plays_option
 @scatter_option
 @std_option
+@metric_option
 @json_option
 def add(
     storage: str, study: str, where: str, reward: float, context: str | None, constraints: Sequence[float],
-    plays: int | None, scatter: float | None, std: float | None, *, as_json: bool,
+    plays: int | None, scatter: float | None, std: float | None, metrics: dict[str, float] | None, *, as_json: bool,
 ) -> None:  # fmt: skip
     """Add the REWARD of a point to STUDY that was not asked for. JSON says which: '{"day": 3}' or '[0.5, 2]'.
 
@@ -124,7 +130,9 @@ def add(
     told = _told(reward, plays, scatter)
     found = opened_study(storage, study)
     known = {"context": from_json("--context", context)} if context is not None else {}
-    trial = found.add(from_json("JSON", where), told, constraints=list(constraints) or None, std=std, **known)
+    trial = found.add(
+        from_json("JSON", where), told, constraints=list(constraints) or None, std=std, metrics=metrics, **known
+    )
     print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from .._utils.checks import Array, many
 from .._utils.errors import printable
 from ..storage.record import Trial
+from ..study.definition import constraint_names
 from ..study.direction import on_average
 from ..study.formatting import duration, number
 from ..study.study import Study
@@ -129,11 +130,12 @@ def _budgets(study: Study) -> list[Signal]:
     if len(told) < LEAST_ANSWERS or len(widths) != 1:
         return []
     values = np.stack([trial.constraints for trial in told if trial.constraints is not None])
-    found = [overrun(j, values[:, j]) for j in range(values.shape[1])]
+    names = constraint_names(study.about, values.shape[1])
+    found = [overrun(j, values[:, j], name) for j, name in enumerate(names)]
     return [signal._replace(since=told[_looked_at(len(told)) // 2].told_at) for signal in found if signal is not None]
 
 
-def overrun(index: int, values: Array) -> Signal | None:
+def overrun(index: int, values: Array, name: str) -> Signal | None:
     """Returns a signal if a budget is used up and is being used up further.
 
     Every bound of a budget grows more slowly than the number of rounds. So a mean above 0 that stays breaks each of
@@ -145,6 +147,7 @@ def overrun(index: int, values: Array) -> Signal | None:
     Args:
         index: of the constraint, from 0.
         values: constraint values in the order of their trials, at most 0 on average where the budget holds `(n,)`.
+        name: of the constraint.
     """
     from scipy.special import stdtrit
 
@@ -157,7 +160,7 @@ def overrun(index: int, values: Array) -> Signal | None:
     if total <= 0.0 or mean <= float(stdtrit(BATCHES - 1, 1.0 - level)) * error:
         return None
     said = (
-        f"The budget of constraint {index + 1} is overrun by {number(float(values.sum()))}, and the later half of "
+        f"The budget of {name} is overrun by {number(float(values.sum()))}, and the later half of "
         f"the first {many(count, 'answer')} went on with {number(mean)} each (standard error {number(error)}): no "
         "bound allows a mean that stays above 0."
     )

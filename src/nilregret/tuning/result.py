@@ -255,7 +255,8 @@ class Result(Generic[D]):
 
     def _repr_html_(self) -> str:
         best = self._best()
-        return trials_html(self.trials, caption=repr(self), best=None if best is None else best.number)
+        number = None if best is None else best.number
+        return trials_html(self.trials, caption=repr(self), best=number, about=self.study.about)
 
     def _posterior_mean(self, best: Trial[D]) -> list[str]:
         """Returns a line about the posterior mean of the best trial, if it differs from the value as shown."""

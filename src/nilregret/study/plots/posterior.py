@@ -15,6 +15,7 @@ from ...domains.parameters import Choice, Float
 from ...policy.policy import Policy
 from ...storage.record import Trial
 from ..axes import Axis, axes, line_through, value_at
+from ..definition import constraint_names
 from ..formatting import figure
 from ..posterior_band import PosteriorBand
 from ..study import Study
@@ -82,8 +83,8 @@ def posterior(
             _draw_line(ax, seen, along[0])
         else:
             _draw_arms(ax, seen, cast(Arms, domain).points)
-        limit = f"constraint {channel}, satisfied at most 0"
-        ax.set(ylabel=label or (limit if channel else reward_label(study, None)))
+        named = [reward_label(study, None), *constraint_names(study.about, study.policy.constraint_count)][channel]
+        ax.set(ylabel=label or plain(named) + ", satisfied at most 0" * (channel > 0))
         if channel:
             ax.axhline(0.0, color="0.5", lw=0.8)
         if context is not None:

@@ -17,6 +17,7 @@ from ....policy.policy import Policy
 from ....policy.state import State
 from ....storage.record import Trial
 from ....study.axes import Axis, active_axes, agrees, line_through, settings_at, space_of, value_at
+from ....study.definition import constraint_names
 from ....study.direction import has_channels
 from ....study.formatting import settings
 from ....study.function import Function, answers_for_units
@@ -375,7 +376,7 @@ def _axes_listed(lines: list[Axis], pair: tuple[Axis, Axis] | None) -> list[dict
 def _name(study: Study, channel: int) -> str:
     """Returns the name of the drawn quantity."""
     if channel:
-        return f"constraint {channel}"
+        return constraint_names(study.about, study.policy.constraint_count)[channel - 1]
     word = reward_word(study)
     charged = study.policy.constraint_count and not has_channels(study.policy)
     sign = "less" if study.goal == "maximize" else "plus"
@@ -390,7 +391,7 @@ def _mean_of(study: Study, channel: int) -> str:
 def _channels(study: Study, channel: int) -> list[dict[str, Any]]:
     if not has_channels(study.policy):
         return []
-    names = [reward_word(study), *(f"constraint {j + 1}" for j in range(study.policy.constraint_count))]
+    names = [reward_word(study), *constraint_names(study.about, study.policy.constraint_count)]
     return [{"value": str(j), "text": name, "chosen": j == channel} for j, name in enumerate(names)]
 
 
