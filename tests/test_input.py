@@ -44,6 +44,7 @@ from nilregret.slots.widths.gains import ConstantGain, GreedyGain, RateGain, Rea
 from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio
 from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
 from nilregret.slots.widths.periods import PeriodRkhs
+from nilregret.slots.widths.rate_quantiles import RateQuantiles
 from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
 from nilregret.theory.penalties import ExponentialPenalty, PowerPenalty
 
@@ -278,6 +279,7 @@ DESCRIBED = [
     CompactBayes(dimension=W(2), side=W(1), log_a=W(1), b=F(1), scale=F(1), noise_matched=B(True)),
     PointwiseBayes(delta=F(0.1)),
     ConstantWidth(value=W(1), delta=F(0.1)),
+    RateQuantiles(deviations=W(2)),
     DriftBayes(horizon=W(9), alpha=W(2), dimension=W(1), constant=F(1), log_power=W(3)),
     SelfNormalized(norm_bound=W(1), noise=F(0.1), parts=W(2), ridge_large=B(True), guessed=B(False)),
     BoundedNoise(norm_bound=W(1), gain=ConstantGain(value=W(1)), scale=W(1), noise_matched=B(False)),
@@ -305,7 +307,7 @@ DESCRIBED = [
     ExpectedImprovement(incumbent=S("mean"), margin=W(0)),
     ProbabilityOfImprovement(incumbent=S("reward"), margin=F(0)),
     RandomisedBound(shift=W(3), growth=F(0)),
-    ThompsonSample(grid=W(3), growth=W(0), per_norm=B(False)),
+    ThompsonSample(grid=W(3), growth=W(0), per_norm=B(False), width=W(1)),
     nr.slots.GaussianDraws(width=F(0.3)),
     nr.EveryRound(count=W(2), noise=(F(0.1), W(0)), prior_mean=W(1), regularization=F(0.1), confidence=W(2)),
     nr.OnAverage(kernel=KERNEL, step=F(0.1), most=W(9)),

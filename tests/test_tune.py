@@ -186,7 +186,7 @@ def test_shell_commands(folder):
 
 def test_shell_arguments_are_quoted_and_json_is_read(folder):
     script = folder / "say.py"
-    script.write_text("import json, sys\nprint(json.dumps({'reward': len(sys.argv), 'kind': sys.argv[1]}))")
+    script.write_text("import json, sys\nprint(json.dumps({'reward': len(sys.argv), 'letters': len(sys.argv[1])}))")
     command = f"{sys.executable} say.py {{kind}}"
     result = tune(write(folder, ('function = "objective:score"', f"command = {json.dumps(command)}")), "--trials", "6")
     assert result.exit_code == 0, result.output

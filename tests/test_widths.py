@@ -331,4 +331,4 @@ def test_a_band_is_that_of_the_bounds_only_where_they_are_proved():
     for memory, label in ((None, "proved"), (nr.slots.SlidingWindow(5), "deviations")):
         study = nr.Study(nr.igp_ucb(space, KERNEL, noise=0.1, norm_bound=1.0, memory=memory))
         study.tell(study.ask(), 0.5)
-        assert study.band([[0.5]]).band == label
+        assert study.band(np.array([[0.5]])).band == label

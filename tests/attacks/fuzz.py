@@ -102,7 +102,6 @@ LISTS = [
     [1e308, -1e308],
     [-1],
     [0.0, 0.0, 1.0],
-    np.array([0.5], dtype=object),
     [Fraction(1, 2)],
 ]
 NUMBERS = [
@@ -132,6 +131,7 @@ NUMBERS = [
     np.uint8(1),
     np.array(0.5),
     np.array(2),
+    np.array([0.5], dtype=object),  # an array with one entry is that number
     np.longdouble("1e-400"),
 ]
 TIMES = [datetime.timedelta(days=1), datetime.timedelta(days=-1)]
