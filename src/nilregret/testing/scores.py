@@ -31,6 +31,11 @@ class _CheckedScore(Score):
         self.name = type(score).__name__
         self.in_rewards = score.in_rewards  # type: ignore[misc]  # as of the class
 
+    @property
+    def own_width(self) -> float | None:
+        """The width of draws of the checked score."""
+        return self._score.own_width
+
     def on_table(self, view: TableView) -> Array:
         """Checks that scores are finite, one for each arm, in an array of their own."""
         n = len(view.envelope().mean)
