@@ -492,7 +492,7 @@ class ThompsonSample(Score):
 
     @property
     def own_width(self) -> float | None:
-        """V, or None for the width of the bounds."""
+        """The width v of the draws, or None for that of the bounds."""
         return self.width
 
     def per_side(self, t: int, *, norm_growth: float) -> float:

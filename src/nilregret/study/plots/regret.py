@@ -41,7 +41,7 @@ class HasRegret(Protocol):
 
     @property
     def average_regret(self) -> Array:
-        """The same divided by the rounds."""
+        """The cumulative regret divided by the number of rounds, of the same shape."""
 
     @property
     def simple_regret(self) -> Array:
