@@ -1,6 +1,10 @@
 """The way of one `ask` through the package: how many files and functions it passes, and what that costs.
 
     python benchmarks/frames.py
+    python benchmarks/frames.py --check
+
+`--check` compares the files and calls of four ways with those in `HELD` below, and fails if one differs. They are
+counts, the same on every machine. Whoever changes a way changes its numbers in the same commit and says why there.
 
 1. A study of GP-UCB plays 1,000 arms (Matern kernel, finite-set width), with an answer before each question. The
    figures are medians over the last asks whose answered arm was played before: such a round adds no arm to the
@@ -17,9 +21,12 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import argparse
+import http.client
+import json
 import math
 import statistics
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -28,6 +35,11 @@ from scipy.linalg.blas import daxpy, dger
 
 import nilregret as nr
 from nilregret.kernels.factorization import pivoted_cholesky, tolerance
+from nilregret.serve.testing import Serving
+
+# Files and calls of each way, medians over rounds. A search on a box takes as many calls as its optimiser wants, and a
+# request as many as its coroutines are resumed, so only their files are held.
+HELD = {"tell": (14, 23), "ask on arms": (25, 67), "ask of auto": (50, None), "POST of an ask": (61, None)}
 
 BLOCK = 50  # rounds
 NOISE = 0.025**0.5
@@ -35,20 +47,96 @@ NOISE = 0.025**0.5
 HOME = str(Path(nr.__file__).parent)
 
 
-def passed(act):
-    """Returns the files and the names of the functions of the package that a call passes, in order."""
-    frames = []
+FRAMES = []  # file and name of each function of the package that was called
 
-    def profile(frame, event, _):
-        if event == "call" and frame.f_code.co_filename.startswith(HOME):
-            frames.append((frame.f_code.co_filename[len(HOME) + 1 :], frame.f_code.co_qualname))
 
+def profile(frame, event, _):
+    """Notes a call of a function of the package."""
+    if event == "call" and frame.f_code.co_filename.startswith(HOME):
+        FRAMES.append((frame.f_code.co_filename[len(HOME) + 1 :], frame.f_code.co_qualname))
+
+
+def passed(act, *args):
+    """Returns the result of a call, and the files and names of the functions of the package that it passes."""
+    FRAMES.clear()
     sys.setprofile(profile)
     try:
-        act()
+        result = act(*args)
     finally:
         sys.setprofile(None)
-    return frames
+    return result, FRAMES.copy()
+
+
+def rounds_of(study, rounds):
+    """Yields what a tell and the ask after it pass in each round, and whether the arm told was played before."""
+    rng, trial, played = np.random.default_rng(0), study.ask(), set()
+    for _ in range(rounds):
+        reward = float(np.sin(9.0 * trial.point[0]) + 0.1 * rng.standard_normal())
+        known = trial.arm in played
+        played.add(trial.arm)
+        _, tell = passed(study.tell, trial, reward)
+        trial, ask = passed(study.ask)
+        yield tell, ask, known
+
+
+def requests(count):
+    """Yields what the service passes to answer each of some requests for a decision, with the reward before it."""
+    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
+    threading.setprofile(profile)  # for the threads of the service
+    try:
+        with Serving() as service:
+            host, _, port = service.url.removeprefix("http://").partition(":")
+            connection = http.client.HTTPConnection(host, int(port))
+
+            def said(method, path, body):
+                connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
+                return json.loads(connection.getresponse().read())
+
+            at = "/v1/studies/frames"
+            said("PUT", at, {"policy": json.loads(policy.to_json())})
+            for i in range(count):
+                FRAMES.clear()
+                (asked,) = said("POST", f"{at}/decisions", {})["decisions"]
+                yield FRAMES.copy()
+                said("PUT", f"{at}/decisions/{asked['id']}/reward", {"reward": i / count})
+            connection.close()
+    finally:
+        threading.setprofile(None)
+
+
+def counted(lists):
+    """Returns the median number of files and of calls of some lists of frames."""
+    both = [(len({file for file, _ in found}), len(found)) for found in lists]
+    return tuple(int(statistics.median(column)) for column in zip(*both, strict=True))
+
+
+def on_arms(rounds):
+    """Returns what tells and asks of GP-UCB on 1,000 arms pass, in the rounds whose arm was played before."""
+    arms = nr.Arms(np.linspace(0.0, 1.0, 1000)[:, None])
+    study = nr.Study(nr.gp_ucb(arms, kernel=nr.kernels.Matern(2.5, 0.2), noise=0.1), seed=0)
+    known = [(tell, ask) for tell, ask, known in rounds_of(study, rounds) if known]
+    return tuple(map(list, zip(*known, strict=True)))
+
+
+def check():
+    """Prints files and calls of each way, and fails if one is not as held."""
+    tells, asks = on_arms(60)
+    study = nr.Study(nr.auto(nr.Box([0.0, 0.0], [1.0, 1.0])), seed=0)
+    found = {
+        "tell": tells,
+        "ask on arms": asks,
+        "ask of auto": [ask for _, ask, _ in rounds_of(study, 12)],
+        "POST of an ask": list(requests(9)),
+    }
+    wrong = []
+    for name, lists in found.items():
+        files, calls = counted(lists)
+        print(f"{name}: {files} files, {calls} calls")
+        held_files, held_calls = HELD[name]
+        if files != held_files or held_calls not in (None, calls):
+            wrong.append(f"{name}: held are {held_files} files" + (f", {held_calls} calls" if held_calls else ""))
+    if wrong:
+        sys.exit("\n".join([*wrong, "Write the new numbers into HELD, and why into the commit."]))
 
 
 def played_by_study(policy, values, noise):
@@ -119,24 +207,18 @@ def main():
     parser.add_argument("--rounds", type=int, default=300, help="asks before and during the count")
     parser.add_argument("--timed", type=int, default=1000, help="rounds timed (default 1,000)")
     parser.add_argument("--repeats", type=int, default=9, help="pairs of timed runs (default 9)")
-    parser.add_argument("--list", action="store_true", help="list the functions of the last ask")
+    parser.add_argument("--list", action="store_true", help="list the functions of the last round")
+    parser.add_argument("--check", action="store_true", help="compare files and calls with those held")
     args = parser.parse_args()
-    arms = nr.Arms(np.linspace(0.0, 1.0, 1000)[:, None])
-    study = nr.Study(nr.gp_ucb(arms, kernel=nr.kernels.Matern(2.5, 0.2), noise=0.1), seed=0)
-    rng, trial, played, counts, frames = np.random.default_rng(0), study.ask(), set(), [], []
-    for _ in range(args.rounds):
-        study.tell(trial, float(np.sin(9.0 * trial.point[0]) + 0.1 * rng.standard_normal()))
-        known, asked = trial.arm in played, []
-        played.add(trial.arm)
-        found = passed(lambda asked=asked: asked.append(study.ask()))
-        (trial,) = asked
-        if known:
-            frames = found
-            counts.append((len({file for file, _ in found}), len(found)))
-    files, calls = (statistics.median(column) for column in zip(*counts, strict=True))
+    if args.check:
+        check()
+        return
+    tells, asks = on_arms(args.rounds)
     if args.list:
-        print(*(f"{file} {name}" for file, name in frames), sep="\n")
-    print(f"one ask of gp_ucb on 1,000 arms: {files:.0f} files, {calls:.0f} calls of functions of the package")
+        print(*(f"{file} {name}" for file, name in [*tells[-1], *asks[-1]]), sep="\n")
+    for name, lists in (("tell", tells), ("ask", asks)):
+        files, calls = counted(lists)
+        print(f"one {name} of gp_ucb on 1,000 arms: {files} files, {calls} calls of functions of the package")
     for count in (2, 1000):
         against_arithmetic(count, args.timed, args.repeats)
 
