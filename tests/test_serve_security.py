@@ -11,9 +11,10 @@ from starlette.responses import JSONResponse, PlainTextResponse, StreamingRespon
 from starlette.routing import Mount, Route
 
 import nilregret as nr
+from nilregret._utils.urls import is_loopback
 from nilregret.serve.auth import roles
 from nilregret.serve.auth.middleware import AccessMiddleware
-from nilregret.serve.auth.origin_checks import Names, bound_to, is_loopback
+from nilregret.serve.auth.origin_checks import Names, bound_to
 from nilregret.serve.auth.tokens import Tokens
 from nilregret.serve.dashboard import error_page
 from nilregret.serve.limits import Limits

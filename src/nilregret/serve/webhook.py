@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from .._utils.checks import many, shown
 from .._utils.errors import InvalidInput
-from .auth.origin_checks import is_loopback
+from .._utils.urls import is_loopback
 
 TAKES = 10.0  # seconds that the receiver may take, to connect and then in all
 SHORTEST_SECRET = 16  # bytes of the key, as many as characters of a plain secret

@@ -11,10 +11,10 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from ..._utils.checks import shown
 from ..._utils.errors import InvalidInput
+from ..._utils.urls import is_loopback
 from ..problems import Problem
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -109,18 +109,6 @@ def is_own(host: str) -> bool:
     """Returns whether a service bound to this host may be open to its own machine: only names of `LOOPBACK` are."""
     plain = host.strip("[]").lower()
     return plain in LOOPBACK or f"[{plain}]" in LOOPBACK
-
-
-@lru_cache(1024)
-def is_loopback(host: str) -> bool:
-    """Returns whether an address belongs to the machine itself."""
-    plain = host.strip("[]").lower()
-    if plain == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(plain).is_loopback
-    except ValueError:
-        return False
 
 
 def check(
