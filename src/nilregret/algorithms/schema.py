@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from inspect import Parameter, signature, unwrap
+from inspect import signature, unwrap
 from operator import or_
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, final, get_args, get_origin, get_type_hints
@@ -94,7 +94,7 @@ class Schema:
         hints = {} if set(names) <= set(self.types) else _hints(self.make)
         for name in names:
             kind = self.types[name] if name in self.types else entry_type(hints[name])
-            needed = arguments[name].default is Parameter.empty and name not in self.optional
+            needed = arguments[name].default is arguments[name].empty and name not in self.optional
             found[name] = (kind, needed or name in self.required)
         return found
 

@@ -14,7 +14,7 @@ from .._utils.copying import independent
 from ..domains.domain import Arms
 from ..gp import Belief
 from ..slots.pending import Answers
-from ..storage.record import Trial
+from ..storage.trial import Trial
 from .answer_noise import AnswerNoise
 from .engines import Engine, row_of
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.copying import Copyable
-from ..storage.record import Trial
+from ..storage.trial import Trial
 from .engines.base import row_of
 
 SAME = 1e-12  # largest difference of two distances that count as equal, in units of the domain's sides

@@ -316,10 +316,10 @@ class Replica:
         if not self._leases:
             return False
         now = self.now()
-        for count, (until, number) in enumerate(self._leases.ended(now)):
+        for count, (until, ended) in enumerate(self._leases.ended(now)):
             if count >= most:
                 return True
-            trial = self.record[number]
+            trial = self.record[ended]
             if trial.state == "pending":
                 reason = f"its lease of {until - trial.asked_at:g} s ran out"
                 self.put(trial.as_abandoned(reason=reason, order=self.record.order + 1, time=now), "abandoned")

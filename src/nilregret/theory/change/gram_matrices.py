@@ -71,8 +71,8 @@ class GramMatrices(Copyable):
         m, more = self.size, max(FIRST_ROOM, room if self.size < room else 2 * room)
         shapes = [(more, *place.shape[1:]), (more, trace.shape[1]), (more,), (more, more), (more, more)]
         fresh = [np.empty(shape) for shape in shapes]
-        for number, (old, new) in enumerate(zip(self._arrays, fresh, strict=False)):
-            if number < 3:
+        for position, (old, new) in enumerate(zip(self._arrays, fresh, strict=False)):
+            if position < 3:
                 new[:m] = old[:m]
             else:
                 new[:m, :m] = old[:m, :m]
