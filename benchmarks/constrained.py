@@ -246,9 +246,9 @@ def _policy(algorithm: str, certificate: str, arms: nr.Arms, kernel: nr.kernels.
     if algorithm == "gp_ucb":
         return nr.gp_ucb(arms, kernel, **common)
     if certificate == "posterior":
-        return getattr(nr, algorithm)(arms, kernel, norm_bound=NORM, **common)
+        return getattr(nr.algorithms, algorithm)(arms, kernel, norm_bound=NORM, **common)
     width = "dmm" if algorithm == "igp_ucb" else "amm"
-    return getattr(nr, algorithm)(arms, kernel, norm_bound=NORM, width=width, **common)
+    return getattr(nr.algorithms, algorithm)(arms, kernel, norm_bound=NORM, width=width, **common)
 
 
 def _safe_run(policy, f, g, noises, rng, rounds, seed) -> list[int]:

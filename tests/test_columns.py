@@ -108,7 +108,7 @@ def test_arrays_hold_what_a_study_plays(name, monkeypatch):
         assert (type(direct.player), type(studied.player)) == (DirectPlayer, Study)
         assert warned == wanted
         said |= warned.keys()
-        for each in fields(nr.Run):
+        for each in fields(nr.simulation.Run):
             one, other = getattr(run, each.name), getattr(expected, each.name)
             if isinstance(one, np.ndarray):
                 assert (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes()), each.name

@@ -158,5 +158,5 @@ def test_choices_and_whole_numbers(minimise):
     "wrong", [{"after": 3}, {"hope": 2.0}, {"stall": 0}, {"rest": 0}, {"until": -1}, {"otherwise": "search"}]
 )
 def test_values_that_make_no_sense_are_refused(wrong):
-    with pytest.raises(nr.InvalidInput, match=next(iter(wrong))):
+    with pytest.raises(nr.errors.InvalidInput, match=next(iter(wrong))):
         Elsewhere(**wrong)

@@ -254,9 +254,9 @@ def test_a_replay_decides_alike_by_the_clock_on_record(policy, in_time):
 
 
 def test_a_part_says_where_it_does_not_fit():
-    with pytest.raises(nr.InvalidInput, match="share of an observation"):
+    with pytest.raises(nr.errors.InvalidInput, match="share of an observation"):
         nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.SquaredExponential(0.2), noise=0.1, pending=EXPOSED())
-    with pytest.raises(nr.InvalidInput, match="how many seconds"):
+    with pytest.raises(nr.errors.InvalidInput, match="how many seconds"):
         EXPOSED(in_time=True)
     assert EXPOSED.within(timedelta(minutes=1), minimum=2.0) == EXPOSED(wait=60.0, in_time=True, minimum=2.0)
     assert EXPOSED(minimum=2.0).turned().minimum == -2.0

@@ -1,14 +1,21 @@
-"""Public names: few at the top, the others in modules, and every name of version 0.2 still found."""
+"""Public names: few at the top, the others in modules, each the real object that its module defines."""
 
+import ast
 import importlib
+import inspect
 import pickle
+import pkgutil
+import re
 import subprocess
 import sys
+import textwrap
 import traceback
+from types import FunctionType
 
 import pytest
 
 import nilregret as nr
+from nilregret.algorithms import Slots
 
 TOP = """
     maximize minimize run Study Trial Result Space Float Int Choice when Arms Box auto gp_ucb irgp_ucb igp_ucb
@@ -43,8 +50,13 @@ def test_dir_shows_the_few_public_names():
 
 
 @pytest.mark.parametrize("name", OLD.split())
-def test_names_of_version_0_2_are_found(name):
-    assert getattr(nr, name) is not None
+def test_a_name_that_was_at_the_top_in_version_0_2_is_there_or_an_error_says_where_it_is(name):
+    try:
+        assert getattr(nr, name) is not None
+    except AttributeError as error:
+        place = str(error).partition("Did you mean '")[2].removesuffix("'?")
+        assert place.endswith(f".{name}")
+        assert pkgutil.resolve_name(place) is not None
 
 
 @pytest.mark.parametrize("name", [*MODULES, "algorithms"])
@@ -61,45 +73,72 @@ def test_dir_of_a_module_shows_its_public_names_alone(name):
 
 @pytest.mark.parametrize(
     ("misspelt", "meant"),
-    [("gp_ubc", "gp_ucb"), ("matern", "Matern"), ("DriftBanc", "DriftBank"), ("EveryRond", "EveryRound")],
-)
+    [
+        ("gp_ubc", "gp_ucb"), ("matern", "Matern"), ("DriftBanc", "nilregret.slots.DriftBank"),
+        ("EveryRond", "EveryRound"), ("InvalidInput", "nilregret.errors.InvalidInput"), ("fit", "nilregret.gp.fit"),
+    ],
+)  # fmt: skip
 def test_a_misspelt_name_gets_a_hint(misspelt, meant):
     with pytest.raises(AttributeError, match=f"no attribute '{misspelt}'. Did you mean '{meant}'"):
         getattr(nr, misspelt)
 
 
-def test_a_misspelt_picture_gets_a_hint():
-    with pytest.raises(AttributeError, match=r"'nilregret\.plots' has no attribute 'histroy'\. Did you mean 'history'"):
-        _ = nr.plots.histroy
+@pytest.mark.parametrize(
+    ("module", "misspelt", "meant"),
+    [("plots", "histroy", "history"), ("slots", "Drift_Bank", "DriftBank"), ("kernels", "Matrn", "Matern")],
+)
+def test_the_traceback_of_a_misspelt_name_in_a_module_has_one_hint(module, misspelt, meant, capsys):
+    with pytest.raises(AttributeError, match=f"'{misspelt}'") as raised:
+        getattr(getattr(nr, module), misspelt)
+    sys.__excepthook__(raised.type, raised.value, raised.tb)
+    shown = capsys.readouterr().err
+    assert re.search(rf"Did you mean:? '{meant}'\?\n$", shown)
+    assert shown.count("Did you mean") == 1
 
 
 @pytest.mark.parametrize(
     ("call", "misspelt", "meant"),
     [
         (lambda: nr.auto(nr.Box(0, 1), paralel=4), "paralel", "parallel"),
-        (lambda: nr.minimize(abs, nr.Box(0, 1), trails=3), "trails", "trials"),
         (lambda: nr.Study(None, gaol="minimize"), "gaol", "goal"),
         (lambda: nr.OnAverage(stp=1), "stp", "step"),
-        (lambda: nr.compare({}, {}, roundz=3), "roundz", "rounds"),
-        (lambda: nr.kernels.Matern(2.5, lengthscal=1), "lengthscal", "lengthscale"),
         (lambda: nr.plots.history(None, paht="x.png"), "paht", "path"),
-        (lambda: nr.theory.gp_ucb_regret_bound(10, widht=3), "widht", "width"),
     ],
 )
-def test_a_misspelt_keyword_gets_a_hint(call, misspelt, meant):
-    with pytest.raises(TypeError, match=f"unexpected keyword argument '{misspelt}'. Did you mean '{meant}'"):
+def test_a_misspelt_keyword_is_refused_with_the_hint_that_python_has(call, misspelt, meant):
+    hint = rf"\. Did you mean '{meant}'\?$" if sys.version_info >= (3, 13) else "$"
+    with pytest.raises(TypeError, match=rf"unexpected keyword argument '{misspelt}'{hint}"):
         call()
 
 
-def test_a_function_with_hints_is_the_function_itself_to_other_processes():
-    assert pickle.loads(pickle.dumps(nr.auto)) is nr.auto
-    assert nr.kernel_for is nr.kernels.kernel_for
+PUBLIC = """
+    algorithms client environments errors evaluation gp kernels plots simulation slots storage study testing theory
+    tuning
+"""
 
 
-def test_an_error_inside_a_call_gets_no_hint():
-    study = nr.Study(nr.auto(nr.Box(0, 1)))
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'trails'$"):
-        nr.run(study, abs, trials=1, callbacks=[lambda *_: (lambda: None)(trails=1)])
+@pytest.mark.parametrize("place", ["nilregret", *(f"nilregret.{room}" for room in PUBLIC.split())])
+def test_a_public_object_is_the_one_that_its_source_defines(place):
+    """Nothing is put round a function or an `__init__`: signatures, tracebacks, pickles and editors see the source."""
+    public = importlib.import_module(place)
+    for name in public.__all__:
+        found = getattr(public, name)
+        if not isinstance(found, FunctionType | type):
+            continue
+        module = sys.modules[found.__module__]
+        assert found.__name__ == found.__qualname__ == name
+        assert getattr(module, name) is found is pickle.loads(pickle.dumps(found))
+        made = found if isinstance(found, FunctionType) else vars(found).get("__init__")
+        if isinstance(made, FunctionType) and made.__code__.co_filename not in (module.__file__, "<string>"):
+            tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(made))))
+            assert tree.body[0].decorator_list, f"something that the source does not show was put round {name}"
+
+
+def test_an_algorithm_shows_its_source_and_its_whole_signature():
+    assert inspect.getsource(nr.gp_ucb).startswith("@algorithm()\ndef gp_ucb(\n")
+    shown = inspect.signature(nr.gp_ucb).parameters
+    assert [*shown][:3] == ["domain", "kernel", "noise"]
+    assert shown.keys() > Slots.__annotations__.keys()
 
 
 def test_a_traceback_has_one_hint():

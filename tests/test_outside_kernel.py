@@ -165,7 +165,7 @@ def test_on_a_box_and_a_space(rule, own):
         more = {"norm_bound": 1.0} if rule == "igp_ucb" else {}
         found = {}
         for kernel in (SHIPPED, own):
-            study = nr.Study(getattr(nr, rule)(domain, kernel, noise=0.1, **more), seed=0)
+            study = nr.Study(getattr(nr.algorithms, rule)(domain, kernel, noise=0.1, **more), seed=0)
             for _ in range(6):
                 trial = study.ask()
                 study.tell(trial, float(hill(trial.point)[0]))

@@ -241,7 +241,7 @@ def dense(kernel, rows, targets, ridge, at, mean):
 def test_censored_posterior_is_that_of_the_paper_in_every_round(world, name, late):
     domain, context, kernel = world
     m, minimum, ridge = 4, -1.0, 0.02
-    make = getattr(nr, name)
+    make = getattr(nr.algorithms, name)
     policy = make(
         domain,
         kernel,

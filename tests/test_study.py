@@ -203,7 +203,7 @@ def test_what_a_caller_does_to_the_parameters_does_not_reach_the_record():
 def test_decisions_do_not_depend_on_the_units_or_the_level_of_rewards(rule):
     def arms(level, unit):
         kernel = nr.SquaredExponential(0.2, scale=unit**2)
-        study = nr.Study(getattr(nr, rule)(ARMS, kernel, noise=0.1 * unit, prior_mean=level), seed=3)
+        study = nr.Study(getattr(nr.algorithms, rule)(ARMS, kernel, noise=0.1 * unit, prior_mean=level), seed=3)
         for _ in range(30):
             trial = study.ask()
             study.tell(trial, level + unit * float(np.sin(6 * trial.point[0])))

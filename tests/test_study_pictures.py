@@ -396,7 +396,7 @@ def test_each_kind_of_model_has_slices():
         nr.igp_ucb(grid, rough, reward="bernoulli", norm_bound=1.0, width="lr"),
         nr.gp_ucb_sdf(grid, rough, noise=0.1, window=9, width="tight"),
         nr.igp_ucb(grid, rough, noise=0.1, norm_bound=1.0, memory=nr.slots.SlidingWindow(9)),
-        nr.gp_ucb(nr.Arms([3.0, 0.0, 1.0]), nr.Empirical(np.eye(3)) if hasattr(nr, "Empirical") else rough, noise=0.1),
+        nr.gp_ucb(nr.Arms([3.0, 0.0, 1.0]), nr.kernels.Empirical(np.eye(3)), noise=0.1),
     ):
         study = nr.Study(policy, seed=0)
         for _ in range(4):

@@ -489,9 +489,7 @@ def test_a_world_in_which_rounds_differ_is_refused():
         with pytest.raises(nr.errors.InvalidInput, match="each round is another one"):
             nr.simulate(POLICY, env, 100, switching="lazy")
     with pytest.raises(nr.errors.InvalidInput, match="`switching` is a slot"):
-        nr.simulate(
-            nr.baselines.uniform(ARMS) if hasattr(nr.baselines, "uniform") else object(), ENV, 10, switching="lazy"
-        )
+        nr.simulate(object(), ENV, 10, switching="lazy")
 
 
 def test_no_rewards_at_all_are_refused_and_one_play_is_no_plays():

@@ -11,19 +11,8 @@ from typing import Any
 from ._utils import parts
 from ._utils.public import PublicModules, public
 
-# Public names of these packages are found here too, because version 0.2 had them all at the top.
-_ALSO = (
-    "kernels",
-    "slots",
-    "algorithms",
-    "algorithms.baselines",
-    "theory",
-    "_utils.errors",
-    "gp",
-    "simulation",
-    "evaluation",
-    "study",
-)
+# These modules are public, and not among the first names that `dir` shows.
+_LATER = ("algorithms", "gp", "simulation", "evaluation", "study")
 # Modules that can be imported by a shorter name than their place.
 _SHORTER = {
     "errors": "_utils.errors",
@@ -33,7 +22,7 @@ _SHORTER = {
     "client": "serve.client",
 }
 
-_load, _, __all__ = public(__name__, __path__, also=tuple(f"{__name__}.{room}" for room in _ALSO))
+_load, _, __all__ = public(__name__, __path__, rooms=("kernels", "slots", "theory", "errors", *_LATER))
 sys.meta_path.append(PublicModules({f"{__name__}.{name}": f"{__name__}.{place}" for name, place in _SHORTER.items()}))
 
 
@@ -46,7 +35,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [name for name in __all__ if name != "algorithms"]
+    return [name for name in __all__ if name not in _LATER]
 
 
 def _load_parts() -> None:

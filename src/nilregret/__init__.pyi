@@ -1,8 +1,12 @@
 # The public names, said once: `__init__` loads them when they are first used.
 
 from . import algorithms as algorithms
+from . import evaluation as evaluation
+from . import gp as gp
 from . import kernels as kernels
+from . import simulation as simulation
 from . import slots as slots
+from . import study as study
 from . import testing as testing
 from . import theory as theory
 from ._utils import errors as errors

@@ -581,7 +581,7 @@ def theory():
         {"kernel": o(KERNEL), "dimension": w(1), "t": n(9.0), "source": o("srinivas", "text"), "constant": n()},
     )
     for name in ("gp_ucb_regret_bound", "igp_ucb_regret_bound", "gp_ts_regret_bound"):
-        function = getattr(nr, name)
+        function = getattr(nr.theory, name)
         places = {}
         for each in inspect.signature(function).parameters.values():
             kind = {"rounds": "whole", "compact": "flag"}.get(each.name, "number")

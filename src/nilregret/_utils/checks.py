@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InvalidInput
-from .keywords import nearest
+from .public import nearest
 
 LARGEST_REWARD = 1e100  # largest reward, so that sums of squares do not overflow
 LARGEST_WHOLE = 2**53  # largest whole number that floats represent exactly, with all below it

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import resolve_name
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn
-
-from .keywords import hinting, nearest
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from importlib.abc import Loader, MetaPathFinder
@@ -24,14 +23,14 @@ else:
 
 
 def public(
-    package: str, path: list[str], *, also: tuple[str, ...] = ()
+    package: str, path: list[str], *, rooms: tuple[str, ...] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Returns `__getattr__`, `__dir__` and `__all__` of a package whose `__init__.pyi` lists its public names.
 
     Args:
         package: its `__name__`.
         path: its `__path__`.
-        also: packages whose public names are found here too, without being listed.
+        rooms: its subpackages whose public names an error about an unknown name may suggest.
     """
     homes: dict[str, str] = {}
     for node in ast.parse(Path(path[0], "__init__.pyi").read_text(encoding="utf-8")).body:
@@ -41,45 +40,32 @@ def public(
     names = sorted(homes)
 
     def load(name: str) -> Any:
-        found = _found(name, homes, also)
-        if found is None:
-            missing(package, sys.modules[package], also, name)
-        found = hinting(found)
+        if name not in homes:
+            # Without `name` of the error, a traceback adds no second hint.
+            hint = _hint(package, name, names, rooms)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}", obj=sys.modules[package])
+        found = _loaded(homes[name], name)
         setattr(sys.modules[package], name, found)
         return found
 
     return load, lambda: names, names
 
 
-def missing(public_name: str, module: ModuleType, also: tuple[str, ...], name: str) -> NoReturn:
-    """Raises an error that names the public name most like a misspelt one."""
-    hint = _hint(name, list(module.__all__), also)
-    # Without `name` of the error, a traceback adds no second hint.
-    raise AttributeError(f"module {public_name!r} has no attribute {name!r}{hint}", obj=module)
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Returns a question with the known name most like a misspelt one, after a space, or an empty text."""
+    close = get_close_matches(name, list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
-def _found(name: str, homes: dict[str, str], also: tuple[str, ...]) -> Any:
-    """Returns the public object of that name, or None."""
-    if name.startswith("__"):
-        return None
-    if name in homes:
-        return _loaded(homes[name], name)
-    for other in also:
-        module = import_module(other)
-        if name == other.rpartition(".")[2]:
-            return module
-        if name in module.__all__:
-            return getattr(module, name)
-    return None
-
-
-def _hint(name: str, names: list[str], also: tuple[str, ...]) -> str:
-    """Returns a sentence that names the public name most like a misspelt one, or nothing."""
-    if name.startswith("__"):
+def _hint(package: str, name: str, names: list[str], rooms: tuple[str, ...]) -> str:
+    """Returns a question with the public name that is most like an unknown one, or an empty text."""
+    if name.startswith("_"):
         return ""
-    known = [*names, *(each for other in also for each in import_module(other).__all__)]
-    hint = nearest(name, known)
-    return f".{hint}" if hint else ""
+    listed = {room: import_module(f"{package}.{room}").__all__ for room in rooms}
+    places = {each: f"{package}.{room}.{each}" for room in reversed(rooms) for each in listed[room]}
+    places |= {each: each for each in names}
+    close = get_close_matches(name, places, n=1)
+    return f". Did you mean {places[close[0]]!r}?" if close else ""
 
 
 def _loaded(module: str, name: str) -> Any:
@@ -111,7 +97,7 @@ class PublicModules(_FinderAndLoader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Returns the module at its place, which keeps the spec that it has."""
-        module: ModuleType = hinting(import_module(self._places[spec.name]))
+        module = import_module(self._places[spec.name])
         spec.loader_state = module.__spec__
         return module
 

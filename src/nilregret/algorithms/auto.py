@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from .._utils.checks import LARGEST_REWARD, integer, number, one_of
 from .._utils.errors import InvalidInput
-from .._utils.keywords import hinting
 from ..domains.domain import Arms, Box, Domain, Space, check_domain
 from ..domains.parameters import Choice
 from ..domains.search.boxes import PointSearch
@@ -61,7 +60,6 @@ MANY = 8  # The numeric parameters from which the initial design begins in the m
 OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
 
-@hinting
 def auto(
     domain: D,
     *,

@@ -8,7 +8,7 @@ from inspect import Parameter, signature
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
 from .._utils.errors import InvalidInput
-from .._utils.keywords import nearest
+from .._utils.public import nearest
 from ..domains.domain import Domain
 from ..domains.search.boxes import PointSearch
 from ..domains.typed import D

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, Union, final, get_args, get_origin, ge
 import msgspec
 
 from .._utils.errors import InvalidInput
-from .._utils.keywords import nearest as nearest
+from .._utils.public import nearest as nearest
 from .definition import Slots
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from .._utils.errors import InvalidInput, NoRegretError
-from .._utils.keywords import nearest
+from .._utils.public import nearest
 from .._utils.urls import url_of
 from .errors import with_error_sentences
 

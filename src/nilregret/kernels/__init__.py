@@ -6,9 +6,6 @@ Kernels are frozen and comparable. `+` and `*` combine kernels, `2.0 * kernel` h
 
 from __future__ import annotations
 
-import sys
-
-from .._utils.keywords import hinting
 from .base import ALL as ALL
 from .base import Hyperparameter, Kernel, PointKernel
 from .base import Pullback as Pullback
@@ -55,6 +52,3 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
-
-
-hinting(sys.modules[__name__])

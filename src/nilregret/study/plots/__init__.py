@@ -1,9 +1,5 @@
 """Pictures of studies and of figures. matplotlib is imported when the first one is drawn."""
 
-import sys
-from functools import partial
-
-from ..._utils.public import missing
 from .base import style
 from .contour import contour
 from .figures import panels
@@ -39,6 +35,3 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
-
-
-__getattr__ = partial(missing, "nilregret.plots", sys.modules[__name__], ())
