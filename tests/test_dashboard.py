@@ -129,29 +129,28 @@ def test_running_means_and_even_spreads():
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [(0.123456, "0.1235"), (-2.5, "\u22122.5"), (123456.7, "123,457"), (50_000, "50,000"), (None, "-"), (True, "True")],
+    [(0.123456, "0.1235"), (-2.5, "-2.5"), (123456.7, "123457"), (50_000, "50,000"), (None, "-"), (True, "True")],
 )
 def test_numbers_are_short(value, said):
     assert short(value) == said
 
 
 def test_estimates_have_the_digits_that_are_known_and_ranges_hold_what_they_did():
-    assert measured(2555.3, 661.2) == ("2,560", "1,890 to 3,220")
-    assert measured(98.87, 103.3) == ("100", "\u221210 to 210")
-    assert measured(0.0081, 0.0473) == ("0.008", "\u22120.040 to 0.056")
-    ends = "3.7\u00a0\u00d7\u00a010\u2079 to 7.6\u00a0\u00d7\u00a010\u2079"
-    assert measured(5_640_034_839.0, 1.87e9) == ("5.6\u00a0\u00d7\u00a010\u2079", ends)
-    assert measured(1.819, 1e-9) == ("1.81900", "1.81899 to 1.81901")
-    assert measured(-0.001, 5.0) == ("0.0", "\u22125.1 to 5.0")
+    assert measured(2555.3, 661.2) == ("2560", "1890 to 3220")
+    assert measured(98.87, 103.3) == ("100", "-10 to 210")
+    assert measured(0.0081, 0.0473) == ("0.008", "-0.04 to 0.056")
+    assert measured(5_640_034_839.0, 1.87e9) == ("5.6e9", "3.7e9 to 7.6e9")
+    assert measured(1.819, 1e-9) == ("1.819", "1.81899 to 1.81901")
+    assert measured(-0.001, 5.0) == ("0", "-5.1 to 5")
     assert measured(0.5, 0.0) == ("0.5", "0.5 to 0.5")
-    assert measured(1e-300, 1e-300)[0] == "10\u207b\u00b3\u2070\u2070"
-    assert measured(1e99, 1e98)[1] == "9\u00a0\u00d7\u00a010\u2079\u2078 to 1.1\u00a0\u00d7\u00a010\u2079\u2079"
+    assert measured(1e-300, 1e-300)[0] == "1e-300"
+    assert measured(1e99, 1e98)[1] == "9e98 to 1.1e99"
 
 
 def test_words_are_counted_in_english():
     said = [many(count, what) for count, what in ((1, "study"), (2, "study"), (0, "trial"), (1, "play"), (3, "play"))]
     assert said == ["1 study", "2 studies", "0 trials", "1 play", "3 plays"]
-    assert many(2_000_000_000, "play") == "2\u00a0\u00d7\u00a010\u2079 plays"
+    assert many(2_000_000_000, "play") == "2,000,000,000 plays"
 
 
 def test_running_means_of_runs_count_every_play():
@@ -242,7 +241,7 @@ def test_what_costs_and_what_gains_is_so_whichever_way_is_better(goal):
     assert np.allclose(gain[[9, 19]], [0.0, 20.0], atol=0.1)
     said = {fact["name"]: fact["value"] for fact in found["facts"]}
     assert float(said["Still lost a trial"]) == pytest.approx(1.0, abs=0.1)
-    assert said["Worth from now on"].startswith("+2.0")
+    assert said["Worth from now on"].startswith("+2 ")
     assert found["verdict"]["tone"] == "good"
 
 

@@ -188,7 +188,7 @@ BAD = [
     (lambda: np.inf, "inf, which is not finite"),
     (lambda: -np.inf, "-inf, which is not finite"),
     (lambda: 10**400, "not finite"),
-    (lambda: 1e200, "must lie within 1e+100 of 0"),
+    (lambda: 1e200, "must lie within 1e100 of 0"),
     (lambda: np.array([1.0, 2.0]), "(ndarray)"),
     (lambda: np.array([]), "(ndarray)"),
     (lambda: np.array(["a"]), "'a' (str)"),

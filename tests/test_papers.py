@@ -281,7 +281,7 @@ def test_statements_about_benchmarks(ei, expected):
 def test_intervals():
     assert interval(np.array([1.0, 2.0, 3.0])) == pytest.approx((2.0, 2 - 4.302653 / 3**0.5, 2 + 4.302653 / 3**0.5))
     assert str(interval(np.array([2.0]))) == "2"
-    assert str(interval(np.array([2e4, 2e4]))) == "20,000 (20,000 to 20,000)"
+    assert str(interval(np.array([2e4, 2e4]))) == "20000 (20000 to 20000)"
     np.testing.assert_allclose(standard_error(np.array([[1.0, 5.0], [3.0, 5.0]])), [1.0, 0.0])
     np.testing.assert_array_equal(standard_error(np.ones((1, 3))), np.zeros(3))
 

@@ -8,6 +8,7 @@ import pytest
 from matplotlib.colors import to_rgba
 
 import nilregret as nr
+from nilregret._utils.numerals import numeral
 from nilregret.study import importance as shares
 from nilregret.study.plots.along import edges, seen_along
 from nilregret.study.plots.base import BEST
@@ -17,7 +18,7 @@ from nilregret.study.plots.parallel import OFF, best_tenth
 from nilregret.study.plots.scene import Band, Boxes, Line, Picture, Points, Words
 from nilregret.study.plots.slices import slice_panels, slices_of
 from nilregret.study.plots.source import centre_of, function_of, introduced, standing
-from nilregret.study.plots.ticks import fenced, linear_ticks, log_ticks, number
+from nilregret.study.plots.ticks import fenced, linear_ticks, log_ticks
 
 NAMES = ("history", "importance", "slices", "contour", "parallel", "overview")
 PLANE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0.001, 1000.0, log=True))
@@ -63,8 +64,8 @@ def marks(panel, kind, label=None):
 @pytest.mark.parametrize(
     ("ends", "words"),
     [
-        ((0.01, 1e4), ["0.01", "0.1", "1", "10", "100", "1,000", "10,000"][::2]),
-        ((1e-6, 10.0), ["10⁻⁶", "10⁻⁴", "10⁻²", "1"]),
+        ((0.01, 1e4), ["0.01", "1", "100", "10000"]),
+        ((1e-6, 10.0), ["1e-6", "0.0001", "0.01", "1"]),
         ((1.0, 8.0), ["1", "2", "5"]),
         ((3.0, 4.0), ["3", "4"]),
     ],
@@ -73,11 +74,9 @@ def test_ticks_of_a_logarithmic_axis_are_those_that_a_person_writes(ends, words)
     assert [word for _, word in log_ticks(*ends)] == words
 
 
-def test_numbers_have_the_digits_that_matter():
-    assert [number(v) for v in (0.0, 1.0, 12345.6, 0.000123, 1e6, -2.5e-7, float("nan"))] == [
-        "0", "1", "12,346", "1.23e-4".replace("1.23e-4", "0.000123"), "1e6", "-2.5e-7", "unknown",
-    ]  # fmt: skip
-    assert number(0.980671, 0.01) == "0.9807"
+def test_ticks_have_the_digits_that_tell_them_apart():
+    assert numeral(0.980671, 2, step=0.0001) == "0.9807"
+    assert [word for _, word in linear_ticks(1e6, 1e6 + 1.0)][:2] == ["1000000", "1000000.2"]
     assert [word for _, word in linear_ticks(0.0, 1.0)] == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
     assert [word for _, word in linear_ticks(1.0, 3.0, whole=True)] == ["1", "2", "3"]
 
@@ -103,7 +102,7 @@ def test_history_says_what_is_best_and_when_it_improved(goal):
     assert found.gaps.tolist() == [2.0, 0.0, 1.0, 0.5]
     assert found.gain > 0.0
     word = "highest told" if goal == "maximize" else "lowest told"
-    assert f"{word}: trial 1 with {number(3.0 * sign)}\nlast improved 3 trials ago; expected further gain" in said(
+    assert f"{word}: trial 1 with {numeral(3.0 * sign)}\nlast improved 3 trials ago; expected further gain" in said(
         found
     )
     values, gaps = history_panels(found, None, "reward")
@@ -159,7 +158,7 @@ def test_the_gain_of_exact_answers_is_expected_improvement():
 def test_outliers_are_arrows_at_the_edge():
     study = tuned([1.0, 2.0, 3.0, 2.5, -1e6, 1.5])
     values, _ = history_panels(history_of(study), None, "reward")
-    (outside,) = marks(values, Points, "1 outside, down to -1e6")
+    (outside,) = marks(values, Points, "1 outside, down to -1000000")
     assert outside.shape == "v"
     assert outside.y.tolist() == [values.y.limits[0]]
     assert values.y.limits[0] > 0.0

@@ -16,10 +16,11 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
+from nilregret._utils.numerals import numeral, numerals
 from nilregret.cli.groups import EXAMPLES, GROUPS
 from nilregret.cli.overview import _domain
 from nilregret.study import terminal
-from nilregret.study.formatting import number, numbers, sparkline
+from nilregret.study.formatting import sparkline
 
 from .waiting import LONG
 
@@ -175,18 +176,19 @@ def test_a_notebook_has_a_line_that_is_written_again(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(("value", "text"), [
-    (0.1 + 0.2, "0.3"), (1e-5, "0.00001"), (1e-9, "1e-09"), (-1234.5678, "-1235"), (123456.7, "123457"), (0.0, "0"),
-    (-1e-300, "-1e-300"), (1e10, "1e+10"), (float("nan"), "nan"), (float("-inf"), "-inf"), (200.0, "200"),
+    (0.1 + 0.2, "0.3"), (1e-5, "1e-5"), (1e-9, "1e-9"), (2.5e9, "2.5e9"), (9_999_999.0, "9999999"),
+    (-1234.5678, "-1235"), (123456.7, "123457"), (0.0, "0"),
+    (-1e-300, "-1e-300"), (1e10, "1e10"), (float("nan"), "unknown"), (float("-inf"), "-inf"), (200.0, "200"),
 ])  # fmt: skip
 def test_numbers_have_the_digits_they_deserve(value, text):
-    assert number(value) == text
+    assert numeral(value) == text
 
 
 def test_numbers_that_differ_late_have_more_digits():
-    assert numbers([0.98123, 0.98124, 0.5]) == ["0.98123", "0.98124", "0.5"]
-    assert numbers([0.98123, 0.98123]) == ["0.9812", "0.9812"]
-    assert numbers([1.0, 1.0 + 1e-12, 1.0001]) == ["1", "1", "1"]
-    assert numbers([]) == []
+    assert numerals([0.98123, 0.98124, 0.5]) == ["0.98123", "0.98124", "0.5"]
+    assert numerals([0.98123, 0.98123]) == ["0.9812", "0.9812"]
+    assert numerals([1.0, 1.0 + 1e-12, 1.0001]) == ["1", "1", "1"]
+    assert numerals([]) == []
 
 
 def test_a_comparison_is_printed_in_a_terminal_of_ascii(monkeypatch):

@@ -16,7 +16,8 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
-from nilregret.study import formatting, plots
+from nilregret._utils.numerals import numeral
+from nilregret.study import plots
 from nilregret.tuning import open_study
 from nilregret.tuning.toml.config import load
 
@@ -204,7 +205,7 @@ def test_losses_are_minimised_recorded_and_shown_as_they_are(folder, objective):
     better = [i for i, loss in enumerate(losses) if loss < min(losses[:i], default=math.inf)]
     lines = [line for line in result.output.splitlines() if line.startswith("trial ")]
     assert [line.partition(",")[0] for line in lines] == [
-        f"trial {i}: best so far {formatting.number(losses[i])}" for i in better
+        f"trial {i}: best so far {numeral(losses[i])}" for i in better
     ]
     table = result.output.split("std\n")[1].splitlines()[1:6]
     means = [float(row.split()[-2]) for row in table if row.split()]
@@ -296,7 +297,7 @@ def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason
         (("trials = 12", 'trials = 12\nplot = "no/x.png"'), "does not exist: make it first"),
         (("trials = 12", f'trials = 12\nplot = "{"x" * 300}.png"'), "cannot be written: File name too long"),
         (("trials = 12", f'trials = 12\nname = "{"x" * 300}"'), "File name too long"),
-        (("noise = 0.1", "noise = 1e200"), "[policy] `noise` is 1e+200"),
+        (("noise = 0.1", "noise = 1e200"), "[policy] `noise` is 1e200"),
         (('function = "objective:score"', 'command = "echo 1"\ntimeout = inf'), "`timeout` is inf"),
         (('function = "objective:score"', 'command = " "'), "`command` is empty"),
         (("[parameters.x]", '[parameters."a.b"]'), "cannot be called with the parameters"),

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InvalidInput
+from .numerals import exact
 from .public import nearest
 
 LARGEST_REWARD = 1e100  # largest reward, so that sums of squares do not overflow
@@ -105,12 +106,6 @@ def new_study_name(called: str, value: str) -> str:
     return value
 
 
-def digits(value: float) -> str:
-    """Returns a number with as few digits as tell it from all others: 5, 1e-05, 0.30000000000000004, 1234568."""
-    short = f"{value:g}"
-    return short if float(short) == value else repr(float(value)).removesuffix(".0")
-
-
 def number(
     name: str,
     value: object,
@@ -131,8 +126,8 @@ def number(
     too_high = result >= high if open_high else result > high
     if too_low or too_high:
         left, right = "(" if open_low or low == -math.inf else "[", ")" if open_high or high == math.inf else "]"
-        inside = f"{left}{digits(low)}, {digits(high)}{right}"
-        raise InvalidInput(f"`{name}` is {digits(result)}: it must lie in {inside}. {why}".rstrip())
+        inside = f"{left}{exact(low)}, {exact(high)}{right}"
+        raise InvalidInput(f"`{name}` is {exact(result)}: it must lie in {inside}. {why}".rstrip())
     return result
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from .numerals import numeral
+
 CELL = "padding:0.15em 0.7em;text-align:left;vertical-align:top"
 
 
@@ -15,7 +17,7 @@ def html_table(
 
     Args:
         headings: of the columns, or nothing.
-        rows: the cells. Everything is escaped, and numbers have six digits.
+        rows: the cells. Everything is escaped, and numbers have four digits.
         caption: lines above the table.
         strong: number of the row that is in bold type, or None.
     """
@@ -33,5 +35,5 @@ def _row(cells: Sequence[object], *, bold: bool) -> str:
 
 def _text(value: object) -> str:
     """Returns a value in few digits, escaped. None is an empty cell."""
-    text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = "" if value is None else numeral(value) if isinstance(value, float) else str(value)
     return escape(text).replace("\n", "<br>")

@@ -8,6 +8,7 @@ from inspect import Parameter, signature
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
 from .._utils.errors import InvalidInput
+from .._utils.numerals import numeral
 from .._utils.public import nearest
 from ..domains.domain import Domain
 from ..domains.search.boxes import PointSearch
@@ -124,7 +125,7 @@ def _with_noise_of_reward(keywords: dict[str, Any]) -> dict[str, Any]:
     reward = chosen_reward(keywords["reward"])
     if keywords.get("noise") is not None:
         raise InvalidInput(
-            f"With `reward` the noise follows, here {reward.noise:.6g}: leave `noise` out.",
+            f"With `reward` the noise follows, here {numeral(reward.noise, 6)}: leave `noise` out.",
             advice="A smaller one follows from what more is known, such as `reward=nr.slots.Bernoulli(ceiling=0.1)`.",
         )
     return keywords | {"reward": reward, "noise": reward.noise}

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._utils.checks import counted, many
 from .._utils.errors import InvalidInput, NoRegretError, TrialError
+from .._utils.numerals import numeral
 from ..domains.domain import Arms, Space
 from ..policy.policy import Policy
 from ..storage.record import Trial
@@ -103,8 +104,7 @@ def _rate_text(summary: dict[str, Any]) -> str:
     waiting = f"not counted yet: {summary['not_counted_yet']}" if summary["not_counted_yet"] else ""
     if summary["rate"] is None:
         return waiting
-    rate = float(f"{summary['rate']:.3g}")
-    said = f"{figure(rate)} in {many(summary['rate_of'], 'trial')}"
+    said = f"{numeral(summary['rate'], 3)} in {many(summary['rate_of'], 'trial')}"
     return said + (f"; {waiting}" if waiting else "")
 
 
@@ -252,8 +252,8 @@ def _sparklines(study: Study, trials: Sequence[Trial]) -> list[tuple[str, object
 def _model_facts(summary: dict[str, Any]) -> list[tuple[str, object]]:
     found: list[tuple[str, object]] = []
     if summary["expected_gain"] is not None:
-        gain = float(f"{summary['expected_gain']:.2g}")
-        found.append(("further gain", f"{figure(gain)} expected over the recommended trial"))
+        gain = numeral(summary["expected_gain"], 2)
+        found.append(("further gain", f"{gain} expected over the recommended trial"))
     if summary["importance"]:
         first = list(summary["importance"].items())[:MOST_NAMED]
         found.append(("importance", ", ".join(f"{name} {total:.0%}" for name, total in first)))

@@ -56,7 +56,8 @@ def ask(
 
     Then tell what came of it: nilregret tell STORAGE STUDY NUMBER REWARD.
     """
-    from ..study.formatting import MOST_DIGITS, where
+    from .._utils.numerals import MOST_DIGITS
+    from ..study.formatting import where
     from ..study.trial_json import with_history
 
     found = opened_study(storage, study)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, digits, finite_array, frozen, integer, many
+from .._utils.checks import Array, finite_array, frozen, integer, many
 from .._utils.errors import InvalidInput
+from .._utils.numerals import exact
 from .._utils.randomness import world_generator
 from .._utils.serialize import described
 from .conditions import Mask
@@ -51,7 +52,7 @@ class Box:
         if wrong.size:
             i = int(wrong[0])
             raise InvalidInput(
-                f"Box needs lower < upper; in dimension {i} they are {digits(lower[i])} and {digits(upper[i])}. "
+                f"Box needs lower < upper; in dimension {i} they are {exact(lower[i])} and {exact(upper[i])}. "
                 + ("Leave that dimension out." if lower[i] == upper[i] else "Usually the two are swapped.")
             )
         check_size("lower", lower)

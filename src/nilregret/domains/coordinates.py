@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, only_entry, points_array, shown
 from .._utils.errors import InvalidInput
+from .._utils.numerals import exact
 
 MOST_ARMS = 1_000_000  # largest grid or sample, since a mistyped count should not fill the memory
 FARTHEST = 1e100  # largest coordinate, so that squares of distances do not overflow
@@ -19,7 +20,9 @@ SAME_POINT = 1e-9  # tolerance for a point that names an arm, as a share of the 
 def check_size(name: str, coordinates: Array) -> None:
     """Raises an error for coordinates whose squares would overflow."""
     if np.abs(coordinates).max(initial=0.0) > FARTHEST:
-        raise InvalidInput(f"`{name}` has a coordinate beyond {FARTHEST:g}, where distances overflow: change the unit.")
+        raise InvalidInput(
+            f"`{name}` has a coordinate beyond {exact(FARTHEST)}, where distances overflow: change the unit."
+        )
 
 
 def check_count(count: int, most: int = MOST_ARMS) -> None:

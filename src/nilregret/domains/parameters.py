@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.checks import LARGEST_WHOLE, Array, digits, flag, integer, number, shown
+from .._utils.checks import LARGEST_WHOLE, Array, flag, integer, number, shown
 from .._utils.errors import InvalidInput
+from .._utils.numerals import exact
 from .._utils.serialize import described, described_by, entries, to_plain
 from .coordinates import SAME_POINT
 
@@ -35,7 +36,9 @@ def _from_unit(position: float, low: float, high: float, log: bool) -> float:
 def _check_log(kind: str, low: float, log: object) -> bool:
     """Returns `log`, or raises an error if the logarithm of `low` does not exist."""
     if flag("log", log) and low <= 0:
-        raise InvalidInput(f"{kind} with `log` needs low > 0, not {low:g}: the logarithm of {low:g} does not exist.")
+        raise InvalidInput(
+            f"{kind} with `log` needs low > 0, not {exact(low)}: the logarithm of {exact(low)} does not exist."
+        )
     return bool(log)
 
 
@@ -59,10 +62,12 @@ class Float:
             hint = "Usually the two are swapped."
             if low == high:
                 hint = f"Leave a parameter that does not vary out, or write Choice({low!r})."
-            raise InvalidInput(f"Float needs low < high, not {digits(low)} and {digits(high)}. {hint}")
+            raise InvalidInput(f"Float needs low < high, not {exact(low)} and {exact(high)}. {hint}")
         object.__setattr__(self, "log", _check_log("Float", low, self.log))
         if not math.isfinite(high / low if self.log else high - low):
-            raise InvalidInput(f"Float from {low:g} to {high:g} spans more than a float can hold: narrow the range.")
+            raise InvalidInput(
+                f"Float from {exact(low)} to {exact(high)} spans more than a float can hold: narrow the range."
+            )
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, IndexArray, digits, finite_array, frozen, integer, many, number, points_array, shown
+from .._utils.checks import Array, IndexArray, finite_array, frozen, integer, many, number, points_array, shown
 from .._utils.errors import InvalidInput, printable
+from .._utils.numerals import exact
 from .._utils.serialize import described_by, entries, to_plain
 from .conditions import Conditional, Conditions, Mask, as_declared
 from .coordinates import MOST_ARMS, as_rows, check_count, check_size, inside_box, named_points, refuse_lists
@@ -336,7 +337,7 @@ class Arms:
         lower, upper = number("lower", lower), number("upper", upper)
         count = integer("count", count, low=1, high=MOST_ARMS)
         if lower >= upper and count > 1:
-            raise InvalidInput(f"A grid needs lower < upper, not {digits(lower)} and {digits(upper)}.")
+            raise InvalidInput(f"A grid needs lower < upper, not {exact(lower)} and {exact(upper)}.")
         return Arms(np.linspace(lower, upper, count))
 
     def __len__(self) -> int:

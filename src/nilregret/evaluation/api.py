@@ -11,6 +11,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, LARGEST_SEED, LEAST_DELTA, Array, integer, number, shown
 from .._utils.errors import InvalidInput, warn
+from .._utils.numerals import exact
 from .._utils.tables import table_of
 from ..study.study import Study
 from .diagnostics import cautions, check_of, covered
@@ -139,8 +140,8 @@ def _least(floor: float | None, log: Log) -> float | None:
     least = float(log.propensities.min())
     if least < floor * (1.0 - 1e-9):
         raise InvalidInput(
-            f"`floor` is {floor:g}, and the log has a propensity of {least:g}: it must be the lowest that there can "
-            "be, such as the rate of uniform decisions over the number of arms."
+            f"`floor` is {exact(floor)}, and the log has a propensity of {exact(least)}: it must be the lowest that "
+            "there can be, such as the rate of uniform decisions over the number of arms."
         )
     return floor
 

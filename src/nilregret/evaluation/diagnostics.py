@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import Array, many, shown
+from .._utils.numerals import exact, numeral
 from .intervals import Interval, bounded_interval
 from .log import Log
 
@@ -121,7 +122,8 @@ def _overlap(log: Log, weights: Array, effective: float, overlap: float | None) 
         advice = MORE if effective > n / 2 else FLOOR if log.least is None else HIGHER
         return (
             f"The estimate rests on few decisions: the {many(n, 'row')} say as much as {effective:.0f} of the policy's "
-            f"own, and the largest weight is {weights.max():.3g}, {weights.max() / total:.0%} of all weight. {advice}"
+            f"own, and the largest weight is {numeral(weights.max(), 3)}, {weights.max() / total:.0%} of all weight. "
+            f"{advice}"
         )
     return None
 
@@ -132,8 +134,8 @@ def _wrong(check: PropensityCheck) -> str | None:
     said = check.uniform if "uniform" in check.wrong else check.actions[check.wrong[0]]
     return (
         f"The propensities of the log are not right ({shown(check.wrong)}): the mean of inverse propensities lies "
-        f"between {said.lower:.3g} and {said.upper:.3g} and should be 1. Usually they are not those of the actions "
-        "taken, or decisions that went well were kept and others lost. No estimate holds."
+        f"between {numeral(said.lower, 3)} and {numeral(said.upper, 3)} and should be 1. Usually they are not those of "
+        "the actions taken, or decisions that went well were kept and others lost. No estimate holds."
     )
 
 
@@ -143,8 +145,8 @@ def _silent(log: Log) -> str | None:
     if len(told) == len(log) or len(told) < FEW or told.min() != told.max():
         return None
     return (
-        f"All {many(len(told), 'reward')} are {told[0]:g}, and {many(len(log) - len(told), 'decision')} have none. If "
-        "one that is missing says something, such as no click, the estimate is wrong: give its value by "
+        f"All {many(len(told), 'reward')} are {exact(told[0])}, and {many(len(log) - len(told), 'decision')} have "
+        "none. If one that is missing says something, such as no click, the estimate is wrong: give its value by "
         "`default_reward=`."
     )
 
@@ -188,6 +190,7 @@ def _drift(log: Log, weights: Array) -> str | None:
     if abs(values[1] - values[0]) <= UNLIKELY * np.sqrt(variance) + rounding:
         return None
     return (
-        f"What the policy earns changed on the way: {values[0]:.3g} in the first half of the log, {values[1]:.3g} in "
-        "the second. The estimate is the mean over the log, and no forecast: evaluate the last part by itself."
+        f"What the policy earns changed on the way: {numeral(values[0], 3)} in the first half of the log, "
+        f"{numeral(values[1], 3)} in the second. The estimate is the mean over the log, and no forecast: evaluate the "
+        "last part by itself."
     )

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, many, shown
 from .._utils.errors import InvalidInput
+from .._utils.numerals import exact
 from .._utils.tables import OF_TRIALS, PREFIXES, Table
 
 if TYPE_CHECKING:
@@ -156,12 +157,15 @@ def checked(log: Log) -> Log:
     """Returns the rows of a log that have a propensity, or raises an error about a value that cannot be used."""
     p, wrong = log.propensities, np.flatnonzero(np.abs(log.rewards) > LARGEST_REWARD)
     if len(wrong):
-        raise InvalidInput(f"Row {wrong[0]} has the reward {log.rewards[wrong[0]]:g}: it must be finite, or missing.")
+        raise InvalidInput(
+            f"Row {wrong[0]} has the reward {exact(log.rewards[wrong[0]])}: it must be finite, or missing."
+        )
     wrong = np.flatnonzero((p <= 0.0) | (p > 1.0 + ROUNDING))
     if len(wrong):
         raise InvalidInput(
-            f"Row {wrong[0]} has the propensity {p[wrong[0]]:g}: it must lie in (0, 1]. It is the probability with "
-            "which the action of the row was chosen, so it cannot be 0. Often it is that of another action, or a score."
+            f"Row {wrong[0]} has the propensity {exact(p[wrong[0]])}: it must lie in (0, 1]. It is the probability "
+            "with which the action of the row was chosen, so it cannot be 0. Often it is that of another action, or a "
+            "score."
         )
     known = ~np.isnan(p)
     if len(p) and not known.any():
@@ -272,9 +276,9 @@ def refuse_outside(log: Log, reward_range: tuple[float, float]) -> None:
     if len(wrong):
         least, most = np.nanmin(log.rewards), np.nanmax(log.rewards)
         raise InvalidInput(
-            f"{many(len(wrong), 'reward')} of the log lie outside [{low:g}, {high:g}], such as "
-            f"{log.rewards[wrong[0]]:g} in row {wrong[0]}: they go from {least:g} to {most:g}. Intervals need the "
-            "range of all rewards that could come, not only of those that came.",
+            f"{many(len(wrong), 'reward')} of the log lie outside [{exact(low)}, {exact(high)}], such as "
+            f"{exact(log.rewards[wrong[0]])} in row {wrong[0]}: they go from {exact(least)} to {exact(most)}. "
+            "Intervals need the range of all rewards that could come, not only of those that came.",
             advice="Say it by `reward_range=(lowest, highest)`.",
             topic="reward_range",
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 from .._utils.checks import many
+from .._utils.numerals import numeral
 from .diagnostics import PropensityCheck
 from .estimators import Estimator
 from .intervals import Interval
@@ -62,14 +63,15 @@ class Evaluation:
     learned: int | None = None
 
     def __str__(self) -> str:
-        sure = f"{100 * (1.0 - self.delta):.4g}%"
-        value = "not estimated" if math.isnan(self.value) else f"{self.value:.4g} a decision"
+        sure = f"{numeral(100 * (1.0 - self.delta))}%"
+        value = "not estimated" if math.isnan(self.value) else f"{numeral(self.value)} a decision"
         own = self.logged_interval
         said = [
-            f"The policy's value is {value} ({sure} interval {self.lower:.4g} to {self.upper:.4g}); that of "
-            f"the log is {self.logged:.4g} ({own.lower:.4g} to {own.upper:.4g}). {self._comparison()}{self._waiting()}",
+            f"The policy's value is {value} ({sure} interval {numeral(self.lower)} to {numeral(self.upper)}); that of "
+            f"the log is {numeral(self.logged)} ({numeral(own.lower)} to {numeral(own.upper)}). "
+            f"{self._comparison()}{self._waiting()}",
             f"{many(self.rows, 'decision')} of the log say as much as {self.effective_sample_size:.0f} of the policy's "
-            f"own; the largest weight is {self.largest_weight:.3g}.",
+            f"own; the largest weight is {numeral(self.largest_weight, 3)}.",
         ]
         if self.learned is not None:
             said.append(f"As it learned, it took in {many(self.learned, 'decision')}.")
@@ -80,15 +82,16 @@ class Evaluation:
 
     def __repr__(self) -> str:
         return (
-            f"Evaluation(value={self.value:.4g}, lower={self.lower:.4g}, upper={self.upper:.4g}, "
-            f"estimator={self.estimator!r}, effective_sample_size={self.effective_sample_size:.4g}, rows={self.rows})"
+            f"Evaluation(value={numeral(self.value)}, lower={numeral(self.lower)}, upper={numeral(self.upper)}, "
+            f"estimator={self.estimator!r}, effective_sample_size={numeral(self.effective_sample_size)}, "
+            f"rows={self.rows})"
         )
 
     def _comparison(self) -> str:
         if self.gain.lower > 0.0:
-            return f"The policy's is higher, by {self.gain.lower:.3g} or more."
+            return f"The policy's is higher, by {numeral(self.gain.lower, 3)} or more."
         if self.gain.upper < 0.0:
-            return f"The policy's is lower, by {-self.gain.upper:.3g} or more."
+            return f"The policy's is lower, by {numeral(-self.gain.upper, 3)} or more."
         return "Which one is higher is not established."
 
     def _waiting(self) -> str:

@@ -21,6 +21,7 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.numerals import numeral
 from ..algorithms import gp_ucb_noiseless_constraints, gp_ucb_noisy_constraints
 from ..algorithms.baselines import admmbo, bandit_oco
 from ..domains.domain import Box
@@ -29,7 +30,7 @@ from ..policy.policy import Policy
 from ..simulation.environments import ConstrainedProblem, data_rates, small_feasible_region
 from ..simulation.metrics import violation
 from ..simulation.runner import simulate
-from ..study.curves import Boxes, Curves, Interval, interval, short
+from ..study.curves import Boxes, Curves, Interval, interval
 from ..study.direction import AnyPolicy
 from .figure import Job, Paper, Result, Statement
 from .trials import compare, in_trials
@@ -182,7 +183,7 @@ def _monotone(text: str, values: Mapping[int, Array], *, grows: bool) -> Stateme
     sign = 1.0 if grows else -1.0
     numbers = list(values)
     steps = [interval(sign * (values[b] - values[a])) for a, b in itertools.pairwise(numbers)]
-    measured = ", ".join(f"S = {S}: {short(float(each.mean()))}" for S, each in values.items())
+    measured = ", ".join(f"S = {S}: {numeral(float(each.mean()), 3)}" for S, each in values.items())
     smallest = min(steps, key=lambda step: step.low, default=Interval(0.0, 0.0, 0.0))
     return Statement(text, f"{measured}; smallest step {smallest}", together(above(step) for step in steps))
 
@@ -259,7 +260,8 @@ def _early(values: Array) -> int:
 def _falls(text: str, values: Array, *, enough: float = -math.inf) -> Statement:
     early = values[:, _early(values)]
     drop = interval(early - values[:, -1])
-    measured = f"{short(float(early.mean()))} at {_early(values) + 1}, {short(float(values[:, -1].mean()))} at the end"
+    first, last = numeral(float(early.mean()), 3), numeral(float(values[:, -1].mean()), 3)
+    measured = f"{first} at {_early(values) + 1}, {last} at the end"
     low_enough = interval(values[:, -1]).high <= enough
     return Statement(text, f"{measured}; drop {drop}", True if low_enough else above(drop))
 
@@ -269,13 +271,13 @@ def _stays(text: str, values: Array) -> Statement:
     change = float((values[:, -1] - before).mean())
     end = float(values[:, -1].mean())
     return Statement(
-        text, f"{short(end)} at the end, {change:+.3g} in the last {LAST} rounds", abs(change) <= 0.01 * abs(end)
+        text, f"{numeral(end, 3)} at the end, {change:+.3g} in the last {LAST} rounds", abs(change) <= 0.01 * abs(end)
     )
 
 
 def _above(text: str, difference: Array, base: float = 0.0) -> Statement:
     gap = interval(difference)
-    measured = f"mean {short(gap.mean + base)}; difference {gap}" if base else f"difference {gap}"
+    measured = f"mean {numeral(gap.mean + base, 3)}; difference {gap}" if base else f"difference {gap}"
     return Statement(text, measured, above(gap))
 
 
@@ -286,7 +288,7 @@ def _slower(V: Mapping[str, Array]) -> Statement:
     closest = min(ends, key=lambda t: float(means[THREE][t] - means[TWO][t]))
 
     def against(t: int) -> str:
-        return f"{short(float(means[THREE][t]))} against {short(float(means[TWO][t]))}"
+        return f"{numeral(float(means[THREE][t]), 3)} against {numeral(float(means[TWO][t]), 3)}"
 
     return Statement(
         '"The convergence of the time-averaged CV is slower than Algorithm 2": it is larger after every epoch.',
@@ -332,7 +334,7 @@ def _levels_off(violations: Array) -> Statement:
     return Statement(
         'OCO: "its performance metrics almost never change after few iterations": by less than 15% of the '
         "violation in the second half.",
-        f"average violation {short(float(half[0]))} to {short(float(half[-1]))}",
+        f"average violation {numeral(float(half[0]), 3)} to {numeral(float(half[-1]), 3)}",
         bool(abs(half[-1] - half[0]) <= 0.15 * half[0]),
     )
 
@@ -343,8 +345,8 @@ def _rises_and_falls(violations: Array) -> Statement:
     rise, fall = (interval(violations[:, peak] - violations[:, end]) for end in (0, -1))
     return Statement(
         '"The time-averaged CV of our method first increases and then decreases".',
-        f"{short(float(means[0]))} at first, largest at t = {peak + 1}: {short(float(means[peak]))}, "
-        f"{short(float(means[-1]))} at the end",
+        f"{numeral(float(means[0]), 3)} at first, largest at t = {peak + 1}: {numeral(float(means[peak]), 3)}, "
+        f"{numeral(float(means[-1]), 3)} at the end",
         together([above(rise), above(fall)]),
     )
 

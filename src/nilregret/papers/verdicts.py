@@ -10,7 +10,8 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from .._utils.checks import Array
-from ..study.curves import Curves, Interval, interval, short
+from .._utils.numerals import numeral
+from ..study.curves import Curves, Interval, interval
 from .figure import Statement
 
 INDISTINGUISHABLE = 0.05  # fraction of the end of the highest curve
@@ -19,7 +20,7 @@ INDISTINGUISHABLE = 0.05  # fraction of the end of the highest curve
 def ends(curves: Curves, names: Sequence[str] | None = None) -> str:
     """Returns the ends of the curves as text."""
     listed = list(curves.lines) if names is None else names
-    return ", ".join(f"{name} {short(curves.mean(name)[-1])}" for name in listed)
+    return ", ".join(f"{name} {numeral(curves.mean(name)[-1], 3)}" for name in listed)
 
 
 def gap(curves: Curves, lower: str, upper: str) -> Interval:

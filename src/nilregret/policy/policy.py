@@ -10,6 +10,7 @@ import numpy as np
 from .._utils import serialize
 from .._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, number, shown
 from .._utils.errors import InvalidInput
+from .._utils.numerals import exact
 from ..domains.domain import Arms, Domain, check_domain, enclosing_box, sides
 from ..domains.search.boxes import PointSearch
 from ..domains.typed import D
@@ -358,6 +359,7 @@ def check_model(domain: Domain, context: Domain | None, kernel: Kernel) -> None:
         )
     if not float(variances.max()) <= LARGEST_PRIOR:
         raise InvalidInput(
-            f"The prior variance reaches {float(variances.max()):g} on this domain, beyond {LARGEST_PRIOR:g}, where "
-            "its square may overflow: change the unit of the rewards, or (of a linear kernel) of the points."
+            f"The prior variance reaches {exact(float(variances.max()))} on this domain, beyond "
+            f"{exact(LARGEST_PRIOR)}, where its square may overflow: change the unit of the rewards, or (of a linear "
+            "kernel) of the points."
         )

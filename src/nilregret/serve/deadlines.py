@@ -26,6 +26,7 @@ from typing import Any, Literal, final
 
 from .._utils.checks import number, shown
 from .._utils.errors import InvalidInput
+from .._utils.numerals import exact
 from ..policy.policy import Policy
 from ..slots.exposure import by_exposure
 from ..slots.pending import Censored
@@ -219,7 +220,7 @@ class Deadlines:
         if not trial.open or trial.lease_until is None:
             return
         if self.rule.on_deadline == "fail":
-            transaction.fail(trial.number, f"no reward came within {trial.lease_until - trial.asked_at:g} s")
+            transaction.fail(trial.number, f"no reward came within {exact(trial.lease_until - trial.asked_at)} s")
         else:
             transaction.tell(Told(trial.number, self.rule.default_reward, None))
         transaction.write_note(f"{DEFAULTED}:{trial.number}", json.dumps(self.rule.default_reward))

@@ -15,10 +15,11 @@ import numpy as np
 
 from .._utils.checks import Array, many
 from .._utils.errors import printable
+from .._utils.numerals import numeral
 from ..storage.record import Trial
 from ..study.definition import constraint_names
 from ..study.direction import on_average
-from ..study.formatting import duration, number
+from ..study.formatting import duration
 from ..study.study import Study
 
 SignalKind = Literal["failing", "budget", "change", "silent", "fit"]
@@ -160,8 +161,8 @@ def overrun(index: int, values: Array, name: str) -> Signal | None:
     if total <= 0.0 or mean <= float(stdtrit(BATCHES - 1, 1.0 - level)) * error:
         return None
     said = (
-        f"The budget of {name} is overrun by {number(float(values.sum()))}, and the later half of "
-        f"the first {many(count, 'answer')} went on with {number(mean)} each (standard error {number(error)}): no "
+        f"The budget of {name} is overrun by {numeral(float(values.sum()))}, and the later half of "
+        f"the first {many(count, 'answer')} went on with {numeral(mean)} each (standard error {numeral(error)}): no "
         "bound allows a mean that stays above 0."
     )
     return Signal("budget", said, None, 64 * doublings + index)  # once for each doubling

@@ -11,6 +11,7 @@ from typing import Any
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput
+from .._utils.numerals import exact
 from .._utils.serialize import DEEPEST, from_plain
 from ..domains.domain import Arms, Domain, Space
 from .limits import Limits
@@ -80,11 +81,11 @@ def _check_numbers(part: Mapping[str, Any]) -> None:
     for name, most in MOST.get(kind, {}).items():
         value = part.get(name)
         if isinstance(value, int | float) and value > most:
-            raise InvalidInput(f"`{name}` of `{kind}` is {shown(value)}, and this service takes at most {most:g}.")
+            raise InvalidInput(f"`{name}` of `{kind}` is {shown(value)}, and this service takes at most {exact(most)}.")
     for name, most in LISTED.get(kind, {}).items():
         value = part.get(name)
         if isinstance(value, list) and len(value) > most:
-            raise InvalidInput(f"`{name}` of `{kind}` has {len(value)} entries, and this service takes {most:g}.")
+            raise InvalidInput(f"`{name}` of `{kind}` has {len(value)} entries, and this service takes {exact(most)}.")
 
 
 def _check_domain(part: Mapping[str, Any], limits: Limits) -> None:

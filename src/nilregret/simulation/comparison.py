@@ -22,6 +22,7 @@ import numpy as np
 from .._utils.checks import Array, integer, many
 from .._utils.errors import MissingExtra, printable
 from .._utils.html_table import html_table
+from .._utils.numerals import numeral
 from ..study.curves import Interval, carried_by, interval, standard_error
 from .results import Run
 
@@ -266,7 +267,7 @@ class Comparison:
             cells.append("" if own else simple + _carried(row.simple_carried))
             cells.append(f"{row.wins:.0%}")
             cells += [_with_error(row.violation, row.violation_error)] * limits
-            groups[row.environment].append([*cells, f"{row.milliseconds:.2g}"])
+            groups[row.environment].append([*cells, numeral(row.milliseconds, 2)])
         return [*headings, *["violation"] * limits, "ms/round"], groups
 
 
@@ -304,28 +305,27 @@ def _wins(finals: Mapping[str, Array]) -> dict[str, float]:
     return dict(zip(finals, (least / least.sum(axis=0)).mean(axis=1).tolist(), strict=True))
 
 
-def _digits(size: float) -> int:
-    """Returns the number of decimals that show two digits of a size."""
-    return 0 if size <= 0.0 or not math.isfinite(size) else max(0, 1 - math.floor(math.log10(size)))
+def _step(size: float) -> float:
+    """Returns the difference that shows two digits of a size."""
+    return 10.0 ** (math.floor(math.log10(size)) - 1)
 
 
 def _with_error(mean: float, error: float) -> str:
     """Returns a mean with its standard error, with two digits of the error."""
-    if not math.isfinite(mean) or math.isnan(error):
-        return "" if math.isnan(mean) else f"{mean:.4g}"
-    if error <= 1e-6 * abs(mean):
-        return f"{mean:.4g}"
-    return f"{mean:,.{_digits(error)}f} ± {error:,.{_digits(error)}f}" if error >= 1e-4 else f"{mean:.2e} ± {error:.1e}"
+    if math.isnan(mean):
+        return ""
+    if not math.isfinite(mean + error) or error <= 1e-6 * abs(mean):
+        return numeral(mean)
+    return f"{numeral(mean, 2, step=_step(error))} ± {numeral(error, 2)}"
 
 
 def _in_words(difference: float, lower: float, upper: float) -> str:
     """Returns a difference with its interval."""
-    if math.isnan(lower) or math.isnan(upper):
-        return "" if math.isnan(difference) else f"{difference:+.3g}"
-    size = upper - lower
-    if size == 0.0:
-        return f"{difference:+.3g} with each seed"
-    if size < 1e-4:
-        return f"{difference:+.1e} [{lower:.1e}, {upper:.1e}]"
-    places = _digits(size)
-    return f"{difference:+,.{places}f} [{lower:,.{places}f}, {upper:,.{places}f}]"
+    if math.isnan(difference):
+        return ""
+    sign = "+" * (difference >= 0.0)
+    if not (upper > lower and math.isfinite(upper - lower)):
+        return sign + numeral(difference, 3) + " with each seed" * (lower == upper)
+    step = _step(upper - lower)
+    said, *ends = (numeral(each, 2, step=step) for each in (difference, lower, upper))
+    return f"{sign}{said} [{', '.join(ends)}]"

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, many
+from .._utils.numerals import numeral
 from .._utils.randomness import simulation_generator
-from ..study.formatting import number
 from . import metrics
 
 
@@ -122,8 +122,8 @@ class Run:
     def __repr__(self) -> str:
         rounds = many(self.rewards.shape[-1], "round")
         if self.rewards.ndim == 1:
-            return f"Run({rounds}, total regret {number(float(self.total_regret))})"
-        average = number(float(np.mean(self.total_regret)))
+            return f"Run({rounds}, total regret {numeral(float(self.total_regret))})"
+        average = numeral(float(np.mean(self.total_regret)))
         return f"Run({many(len(self.rewards), 'replicate')} of {rounds}, total regret {average} on average)"
 
     @property

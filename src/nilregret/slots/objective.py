@@ -25,6 +25,7 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, one_of, settle, shown
 from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput, TrialError
+from .._utils.numerals import exact, numeral
 from .._utils.overrides import take_back
 from .._utils.serialize import described
 from ..kernels import Kernel
@@ -34,9 +35,9 @@ from .base import Part, Policy
 
 MOST_CONSTRAINTS = 1000
 SATURATED = (
-    f"A multiplier or a penalty has reached {LARGEST:g} and grows no further. Usually the constraints cannot be met "
-    "anywhere that was tried, nothing is kept between epochs, or the constraint values are large numbers: see whether "
-    "any trial satisfied them, divide them by a typical violation, or take penalty='power'."
+    f"A multiplier or a penalty has reached {exact(LARGEST)} and grows no further. Usually the constraints cannot be "
+    "met anywhere that was tried, nothing is kept between epochs, or the constraint values are large numbers: see "
+    "whether any trial satisfied them, divide them by a typical violation, or take penalty='power'."
 )
 
 
@@ -455,7 +456,7 @@ def satisfying(trials: Sequence[Trial]) -> list[Trial]:
         least = told[int(worst.argmin())]
         raise TrialError(
             f"None of the {len(told)} answered trials satisfied all constraints, so there is no best one. The smallest "
-            f"violation was {worst.min():.4g}, by trial {least.number}. Go on asking; if that does not help, see "
+            f"violation was {numeral(worst.min())}, by trial {least.number}. Go on asking; if that does not help, see "
             "whether the constraints can be met at all, and lie at 0 where they are just met."
         )
     return [trial for trial, value in zip(told, worst, strict=True) if value <= 0.0]

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, integer, number, one_of, settle, shown
 from .._utils.errors import InvalidInput
+from .._utils.numerals import exact
 from .._utils.serialize import described
 from ..storage.record import Trial
 from .base import Part, Policy
@@ -374,9 +375,9 @@ class Censored(Pending):
         """Raises `InvalidInput` for a reward so far below the minimum that noise cannot explain it."""
         if self.minimum is not None and reward < self.minimum - NOISE_STDS * noise:
             raise InvalidInput(
-                f"`reward` is {reward:g}, below the declared minimum of {self.minimum:g} by more than {NOISE_STDS:g} "
-                "standard deviations of the noise. An unanswered trial counts as the minimum, so that must be the "
-                "worst that is expected of any point. Start a new study with a lower `minimum`.",
+                f"`reward` is {exact(reward)}, below the declared minimum of {exact(self.minimum)} by more than "
+                f"{exact(NOISE_STDS)} standard deviations of the noise. An unanswered trial counts as the minimum, so "
+                "that must be the worst that is expected of any point. Start a new study with a lower `minimum`.",
                 advice="`add` takes over the rewards there are.",
                 topic="minimum",
             )
@@ -389,10 +390,10 @@ class Censored(Pending):
         """Raises `InvalidInput` for a loss so far above the worst that noise cannot explain it."""
         if self.minimum is not None and loss > self.minimum + NOISE_STDS * noise:
             raise InvalidInput(
-                f"`reward` is {loss:g}, worse than the declared worst (`minimum`) of {self.minimum:g} by more than "
-                f"{NOISE_STDS:g} standard deviations of the noise. An unanswered trial counts as the worst that is "
-                "expected of any point, and in a study that minimises that is the largest value. Start a new study "
-                "with a larger `minimum`.",
+                f"`reward` is {exact(loss)}, worse than the declared worst (`minimum`) of {exact(self.minimum)} by "
+                f"more than {exact(NOISE_STDS)} standard deviations of the noise. An unanswered trial counts as the "
+                "worst that is expected of any point, and in a study that minimises that is the largest value. Start a "
+                "new study with a larger `minimum`.",
                 advice="`add` takes over the values there are.",
                 topic="minimum",
             )

@@ -24,8 +24,9 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array, IndexArray, digits, flag, number, one_of, settle, shown
+from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, number, one_of, settle, shown
 from .._utils.errors import InvalidInput
+from .._utils.numerals import exact, numeral
 from .._utils.serialize import described
 from ..storage.record import Trial
 from .base import Policy
@@ -97,8 +98,8 @@ class KnownReward(Objective):
         """Raises `InvalidInput` if the noise is smaller than that of these rewards."""
         if policy.refit is None and not policy.noise >= self.noise:
             raise InvalidInput(
-                f"`noise` is {shown(policy.noise)}, and for {self} it is {self.noise:.6g}: leave it out, it follows "
-                "from what the rewards are. A smaller one follows from a `ceiling`, where one is known."
+                f"`noise` is {shown(policy.noise)}, and for {self} it is {numeral(self.noise, 6)}: leave it out, it "
+                "follows from what the rewards are. A smaller one follows from a `ceiling`, where one is known."
             )
 
     @final
@@ -203,8 +204,9 @@ class Bernoulli(UpToCeiling):
         """Raises `InvalidInput` unless the reward is 0 or 1."""
         if value not in (0.0, 1.0):
             raise InvalidInput(
-                f"The reward {value:g} is neither 0 nor 1, as the policy was told they all are (`reward` 'bernoulli'). "
-                "Usually it is an average: tell each success or failure by itself, or take `reward` 'bounded'."
+                f"The reward {exact(value)} is neither 0 nor 1, as the policy was told they all are (`reward` "
+                "'bernoulli'). Usually it is an average: tell each success or failure by itself, or take `reward` "
+                "'bounded'."
             )
 
     def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:  # noqa: ARG002
@@ -248,8 +250,9 @@ class Poisson(UpToCeiling):
         """Raises `InvalidInput` unless the reward is a whole number from 0 on."""
         if value < 0.0 or value != math.floor(value):
             raise InvalidInput(
-                f"The reward {value:g} is no count, as the policy was told they all are (`reward` 'poisson'): counts "
-                "are whole numbers from 0 on. Usually it is a rate: tell the counts, each of an equal time, instead."
+                f"The reward {exact(value)} is no count, as the policy was told they all are (`reward` 'poisson'): "
+                "counts are whole numbers from 0 on. Usually it is a rate: tell the counts, each of an equal time, "
+                "instead."
             )
 
     def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:  # noqa: ARG002
@@ -304,7 +307,7 @@ class Bounded(KnownReward):
         """Raises `InvalidInput` unless the reward lies between the bounds."""
         if not self.low <= value <= self.high:
             raise InvalidInput(
-                f"The reward {digits(value)} is outside of [{digits(self.low)}, {digits(self.high)}], where the policy "
+                f"The reward {exact(value)} is outside of [{exact(self.low)}, {exact(self.high)}], where the policy "
                 "was told they all are. Give the bounds that hold.",
                 advice="They are `reward=nr.slots.Bounded(low=..., high=...)`.",
                 topic="bounded",

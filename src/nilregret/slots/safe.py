@@ -18,6 +18,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, finite_array, number, one_of, settle
 from .._utils.errors import InvalidInput, NoRegretError, warn
+from .._utils.numerals import numeral
 from .._utils.serialize import described
 from ..domains.coordinates import named_points
 from ..domains.domain import Domain
@@ -195,7 +196,7 @@ class Safe(Constraints):
                 refusal = InvalidInput(
                     f"`certificate` 'bounds' certifies by bounds that hold, and nothing is proved for those of "
                     f"constraint {j + 1} (`valid_for` is 'none'): `{type(bounds.confidence).__name__}` with lambda "
-                    f"{bounds.regularization:.6g}, noise {bounds.noise:.6g}"
+                    f"{numeral(bounds.regularization, 6)}, noise {numeral(bounds.noise, 6)}"
                     f"{' and a scale that is learned' if self.learns(j) else ''}. Usually the width is no theorem's, "
                     "lambda is not the theorem's, or the memory forgets. Take `certificate` 'posterior', or give the "
                     "policy a width that is proved.",

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from .._utils.checks import Array
 from .._utils.copying import Copyable
+from .._utils.numerals import numeral
 from ..storage.record import Trial
 from .constraint_state import DualState, Expected
 from .envelope import Envelope
@@ -175,14 +176,14 @@ def _contradiction(trial: Trial, j: int, each: Expected, far: float, *, repeated
     if repeated:
         cause = "`noise` is too small: the point was told before. Or something changes from trial to trial"
     elif abs(each.value - each.center) > CONTRADICTS * math.hypot(each.prior, each.noise):
-        cause = f"`scale` is too small for the units of the constraint: it is {each.prior:.3g}"
+        cause = f"`scale` is too small for the units of the constraint: it is {numeral(each.prior, 3)}"
     else:
         cause = "the kernel's lengthscale is too long: the constraint changes faster than it expects"
     return (
-        f"Constraint value {each.value:.4g} of trial {trial.number} (g_{j + 1}) contradicts the prior: expected was "
-        f"{mean:.4g} +- {std:.3g}, {far:.1f} standard deviations away. So `Safe` certifies nothing new, and plays what "
-        f"it has certified before. Usually {cause}. Make a policy with another one, or with `scale` 'learned', and "
-        "`add` these trials to its study."
+        f"Constraint value {numeral(each.value)} of trial {trial.number} (g_{j + 1}) contradicts the prior: expected "
+        f"was {numeral(mean)} +- {numeral(std, 3)}, {far:.1f} standard deviations away. So `Safe` certifies nothing "
+        f"new, and plays what it has certified before. Usually {cause}. Make a policy with another one, or with "
+        "`scale` 'learned', and `add` these trials to its study."
     )
 
 

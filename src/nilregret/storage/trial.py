@@ -13,6 +13,7 @@ import numpy as np
 
 from .._utils.checks import LONGEST_NAME, Array, frozen, many
 from .._utils.html_table import html_table
+from .._utils.numerals import numeral
 from ..domains.typed import D
 
 if TYPE_CHECKING:
@@ -229,7 +230,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         words, facts = self._described()
         named = {**facts.pop("parameters", {})}
         if "point" in facts:
-            named = {"point": ", ".join(f"{x:.6g}" for x in facts.pop("point"))}
+            named = {"point": ", ".join(f"{numeral(x, 6)}" for x in facts.pop("point"))}
         rows = [(name, value) for name, value in (named | facts).items() if value is not None]
         return html_table([], rows, caption=f"Trial {', '.join(words)}")
 

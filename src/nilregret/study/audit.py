@@ -14,6 +14,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, many, shown
 from .._utils.errors import InvalidInput, StorageError
+from .._utils.numerals import exact
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Float, Parameter
 from ..kernels import Kernel
@@ -168,7 +169,7 @@ class Auditor:
         if not same:
             self._refuse(trial, f"its fit is of another kernel, {shown(kernel)}")
         if not told:
-            self._refuse(trial, f"its fit has the regularization {ridge:g}, too little for {shown(kernel)}")
+            self._refuse(trial, f"its fit has the regularization {exact(ridge)}, too little for {shown(kernel)}")
 
     def _check_outcome(self, trial: Trial) -> None:
         wanted = (trial.reward is not None, trial.reason is not None, trial.told_order is not None)

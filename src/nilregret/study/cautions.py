@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray
+from .._utils.numerals import numeral
 from ..domains.domain import Arms, Domain
 from ..kernels.domains import prior_std
 from ..policy.policy import Policy
@@ -167,9 +168,9 @@ def infeasible_sentence(sure: float, domain: Domain) -> str:
     which = "" if finite else " that was looked at"
     where = "everywhere" if finite else "at all candidates of the search and all points tried"
     return (
-        f"No point{which} can satisfy all constraints, with probability at least {sure:.3g}: {where} some lower bound "
-        "is above 0. What may violate least is played. Usually the constraint values do not lie at 0 where they are "
-        "just met, or have the other sign: see `study.bounds(points, channel=1)`."
+        f"No point{which} can satisfy all constraints, with probability at least {numeral(sure, 3)}: {where} some "
+        "lower bound is above 0. What may violate least is played. Usually the constraint values do not lie at 0 where "
+        "they are just met, or have the other sign: see `study.bounds(points, channel=1)`."
     )
 
 
@@ -204,14 +205,14 @@ def _rewards(policy: Policy, rewards: Array, deviation: float) -> str | None:
     if distance <= _farthest(policy, deviation):
         return None
     bound = _norm_bound(policy)
-    times = "" if bound == 1.0 else f", with a norm bound of {bound:.3g}"
+    times = "" if bound == 1.0 else f", with a norm bound of {numeral(bound, 3)}"
     return (
-        f"Rewards lie far from what is expected of them: half of the {len(rewards)} told are {distance:.3g} or more "
-        f"from the prior mean of {policy.prior_mean:.3g}, while f has a prior standard deviation of "
-        f"{deviation:.3g}{times}. Usually `prior_mean` was left at 0, or rewards are in other units than the kernel's "
-        "`scale`; then a point that has been seen looks better (or worse) than all others whatever it is worth. Give "
-        "`prior_mean=` a typical reward and the kernel a `scale=` of the rewards' variance, tell standardised rewards, "
-        "or have both learned by `refit=nr.slots.Refit(every=10)`."
+        f"Rewards lie far from what is expected of them: half of the {len(rewards)} told are {numeral(distance, 3)} or "
+        f"more from the prior mean of {numeral(policy.prior_mean, 3)}, while f has a prior standard deviation of "
+        f"{numeral(deviation, 3)}{times}. Usually `prior_mean` was left at 0, or rewards are in other units than the "
+        "kernel's `scale`; then a point that has been seen looks better (or worse) than all others whatever it is "
+        "worth. Give `prior_mean=` a typical reward and the kernel a `scale=` of the rewards' variance, tell "
+        "standardised rewards, or have both learned by `refit=nr.slots.Refit(every=10)`."
     )
 
 
@@ -231,11 +232,11 @@ def _regularization(policy: Policy, deviation: float) -> str | None:
     if ridge <= STIFF * variance or ridge <= 4.0 * policy.noise**2:  # Noise that large justifies it.
         return None
     return (
-        f"`regularization` (lambda) is {ridge:.3g}, {ridge / variance:.3g} times the prior variance {variance:.3g} of "
-        "f: a reward hardly moves the posterior, and hundreds of repeats teach little. Usually lambda = 1 + 2/T of "
-        "the theorems meets a kernel of a small `scale`. Give `regularization=` (a Gaussian process takes the noise's "
-        f"variance, {policy.noise**2:.3g}), or tell rewards in units in which they vary by about 1 and leave the "
-        "kernel's `scale` at 1."
+        f"`regularization` (lambda) is {numeral(ridge, 3)}, {numeral(ridge / variance, 3)} times the prior variance "
+        f"{numeral(variance, 3)} of f: a reward hardly moves the posterior, and hundreds of repeats teach little. "
+        "Usually lambda = 1 + 2/T of the theorems meets a kernel of a small `scale`. Give `regularization=` (a "
+        f"Gaussian process takes the noise's variance, {numeral(policy.noise**2, 3)}), or tell rewards in units in "
+        "which they vary by about 1 and leave the kernel's `scale` at 1."
     )
 
 
@@ -259,10 +260,10 @@ def _noise(policy: Policy, answered: Answered) -> str | None:
         return None
     return (
         f"Repeats of a point differ more than `noise` allows: {n} rewards vary about the means of their "
-        f"points with a standard deviation of {math.sqrt(spread / free):.3g}, and `noise` is {policy.noise:.3g}; were "
-        "that so, this would come about in one study of a million. Usually `noise` is too small, or something changes "
-        "from trial to trial that the policy does not know of. Give a larger `noise`, make what changes a context, or "
-        "choose a `memory` for a world that changes."
+        f"points with a standard deviation of {numeral(math.sqrt(spread / free), 3)}, and `noise` is "
+        f"{numeral(policy.noise, 3)}; were that so, this would come about in one study of a million. Usually `noise` "
+        "is too small, or something changes from trial to trial that the policy does not know of. Give a larger "
+        "`noise`, make what changes a context, or choose a `memory` for a world that changes."
     )
 
 
@@ -296,10 +297,10 @@ def _multipliers(policy: Policy, answered: Answered, multipliers: Array) -> str 
     if charged <= RUNAWAY * size or (multipliers >= LARGEST).any() or any(map(objective.saturates, recent)):
         return None  # Clipped multipliers have a warning of their own.
     return (
-        f"The multipliers of the constraints run away: the largest is {multipliers.max():.3g}, and {len(violating)} of "
-        f"the last {len(recent)} trials violated a constraint. A typical violation is now charged {charged:.3g}, while "
-        f"rewards differ by {size:.3g}, so that they count for nothing. Usually nothing that was tried can meet the "
-        "constraints, their values are large numbers, or an epoch is too short to learn anything in. See whether any "
-        "trial satisfied them and whether they are 0 where they are just met; divide them by a typical violation, or "
-        "take a smaller `c` (or `step`), penalty='power', or a longer `epoch`."
+        f"The multipliers of the constraints run away: the largest is {numeral(multipliers.max(), 3)}, and "
+        f"{len(violating)} of the last {len(recent)} trials violated a constraint. A typical violation is now charged "
+        f"{numeral(charged, 3)}, while rewards differ by {numeral(size, 3)}, so that they count for nothing. Usually "
+        "nothing that was tried can meet the constraints, their values are large numbers, or an epoch is too short to "
+        "learn anything in. See whether any trial satisfied them and whether they are 0 where they are just met; "
+        "divide them by a typical violation, or take a smaller `c` (or `step`), penalty='power', or a longer `epoch`."
     )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from .._utils.errors import NoRegretError
+from .._utils.numerals import exact
 
 
 def read_clock(clock: Callable[[], float], last: float | None) -> float:
@@ -23,7 +24,7 @@ def read_clock(clock: Callable[[], float], last: float | None) -> float:
         raise NoRegretError(f"The clock says {now}, which is no time in seconds; nothing was recorded.")
     if last is not None and now < last:
         raise NoRegretError(
-            f"The clock has gone back by {last - now:g} s since the last question, and this policy measures "
+            f"The clock has gone back by {exact(last - now)} s since the last question, and this policy measures "
             "how long it waits for answers. Set the clock right and try again; nothing was recorded.",
             advice="Or pass `clock=` to the study.",
         )

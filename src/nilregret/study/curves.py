@@ -19,6 +19,7 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.errors import InvalidInput
+from .._utils.numerals import numeral
 from .._utils.tables import csv_writer
 
 Band = Literal["error", "deviation", "none"]
@@ -38,13 +39,8 @@ class Interval(NamedTuple):
 
     def __str__(self) -> str:
         if math.isinf(self.low):
-            return short(self.mean)
-        return f"{short(self.mean)} ({short(self.low)} to {short(self.high)})"
-
-
-def short(number: float) -> str:
-    """Returns a number in three digits, or as a whole number if it is large."""
-    return f"{number:,.0f}" if abs(number) >= 1000.0 else f"{number:.3g}"
+            return numeral(self.mean, 3)
+        return f"{numeral(self.mean, 3)} ({numeral(self.low, 3)} to {numeral(self.high, 3)})"
 
 
 def interval(values: Array, *, among: int = 1) -> Interval:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, final
 
 from .._utils.checks import counted, many
 from .._utils.errors import printable
+from .._utils.numerals import numeral
 from .._utils.serialize import to_plain
 from ..kernels import Kernel
 from ..policy.explain import Propensity
 from ..slots.memory import Restart
 from ..storage.record import Trial
 from .direction import Goal
-from .formatting import figure, in_words, number, settings
+from .formatting import figure, in_words, settings
 from .trial_json import context_json
 
 if TYPE_CHECKING:
@@ -277,8 +278,8 @@ class Explanation:
         ]  # fmt: skip
 
     def _compared(self) -> str:
-        known = ", ".join(f"x {factor:.3g}: {weight:.3f}" for factor, weight in self.lengthscales)
-        return known if self.turn is None else f"{known}; the turn of x {self.turn:.3g}"
+        known = ", ".join(f"x {numeral(factor, 3)}: {weight:.3f}" for factor, weight in self.lengthscales)
+        return known if self.turn is None else f"{known}; the turn of x {numeral(self.turn, 3)}"
 
 
 def _probable(propensity: Propensity | None) -> str:
@@ -287,11 +288,11 @@ def _probable(propensity: Propensity | None) -> str:
     value = _figure(propensity.value) + " per unit of volume" * propensity.density
     if not propensity.draws:
         return value
-    return f"{value} +- {propensity.standard_error:.2g} ({many(propensity.draws, 'draw')})"
+    return f"{value} +- {numeral(propensity.standard_error, 2)} ({many(propensity.draws, 'draw')})"
 
 
 def _short(text: str) -> str:
-    return LONG.sub(lambda found: number(float(found[0])), text)
+    return LONG.sub(lambda found: numeral(float(found[0])), text)
 
 
 def _plain(value: Any) -> Any:

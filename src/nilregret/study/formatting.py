@@ -1,4 +1,4 @@
-"""Numbers, trials and times as text."""
+"""Trials and times as text."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
 
 from .._utils.errors import printable
+from .._utils.numerals import DIGITS, numeral
 from ..storage.record import Trial
 
-DIGITS, MOST_DIGITS = 4, 6  # Significant digits of a number, and of numbers that differ only further behind.
-POSITIONAL = range(-6, 10)  # Exponents of ten that are written without "e".
 UNITS = ((1.0, "s", 120.0), (60.0, "min", 120.0), (3600.0, "h", 72.0))  # Seconds, name, and how many are said.
 MOST_CHARACTERS = 60  # Most characters of a cell.
 NO_NAMES: Mapping[int, str] = MappingProxyType({})  # Of arms, by number.
@@ -24,47 +23,6 @@ BARS = "▁▂▃▄▅▆▇█"
 ASCII_BARS = "_.:-=+*#"
 OUTLIERS = 0.1  # The share of values, on the worse side, that may lie below a sparkline's scale.
 FEW = 5  # Fewer values are all on the scale.
-
-
-def number(value: float, digits: int = DIGITS) -> str:
-    """Returns a number with so many significant digits, without zeros at its end.
-
-    >>> number(0.1 + 0.2), number(1e-05), number(123456.7), number(2e-9)
-    ('0.3', '0.00001', '123457', '2e-09')
-    """
-    if not math.isfinite(value):
-        return str(float(value))
-    mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
-    if value and int(power) not in POSITIONAL:
-        return f"{_trimmed(mantissa)}e{power}"
-    return _trimmed(f"{value:.{max(0, digits - 1 - int(power))}f}")
-
-
-def numbers(values: Iterable[float]) -> list[str]:
-    """Returns numbers in four digits each. Those that differ only further behind have as many as six.
-
-    >>> numbers([0.98123, 0.5]), numbers([0.98123, 0.98124])
-    (['0.9812', '0.5'], ['0.98123', '0.98124'])
-    """
-    listed = list(values)
-    alike: dict[str, set[float]] = {}
-    for value in listed:
-        alike.setdefault(number(value), set()).add(value)
-    return [number(value, _digits(alike[number(value)])) for value in listed]
-
-
-def _digits(values: set[float]) -> int:
-    """Returns the fewest digits that tell values apart, or the usual ones if too many would be needed."""
-    enough = (
-        digits for digits in range(DIGITS, MOST_DIGITS + 1)
-        if len({number(value, digits) for value in values}) == len(values)
-    )  # fmt: skip
-    return next(enough, DIGITS)
-
-
-def _trimmed(text: str) -> str:
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if text == "-0" else text
 
 
 def where(trial: Trial, digits: int = DIGITS, names: Mapping[int, str] = NO_NAMES) -> str:
@@ -91,7 +49,7 @@ def figure(value: object, digits: int = DIGITS) -> str:
         return ", ".join(figure(part, digits) for part in value)
     if isinstance(value, dict):
         return ", ".join(f"{printable(str(name))}={figure(part, digits)}" for name, part in value.items())
-    return "" if value is None else number(value, digits) if isinstance(value, float) else printable(str(value))
+    return "" if value is None else numeral(value, digits) if isinstance(value, float) else printable(str(value))
 
 
 def moment(time: float | None) -> str:
@@ -101,7 +59,7 @@ def moment(time: float | None) -> str:
     try:
         return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (OverflowError, OSError, ValueError):  # The user's own clock may count from any moment.
-        return f"{time:g} s"
+        return f"{numeral(time)} s"
 
 
 def cell(value: object, *, most: int = MOST_CHARACTERS) -> str:
@@ -174,7 +132,7 @@ def duration(seconds: float) -> str:
     """Returns a duration as text: "0.2 s", "3 min", "5 h", "12 days"."""
     size, name = unit(seconds)
     few = seconds < 10 * size and name != "days"
-    return f"{seconds / size:.2g} {name}" if few else f"{seconds / size:,.0f} {name}"
+    return f"{numeral(seconds / size, 2) if few else round(seconds / size)} {name}"
 
 
 def in_words(name: str) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_WHOLE, Array, frozen, number, shown
 from .._utils.errors import InvalidInput, NoRegretError, warn
+from .._utils.numerals import exact
 from .._utils.tables import OF_TRIALS, PREFIXES, Table, is_missing, read_table, table_of
 from ..domains.cells import option_place, option_texts
 from ..domains.domain import Arms, Domain, Space, sides
@@ -362,5 +363,5 @@ class Reader:
             return None
         number(name, value, low=0.0, high=LARGEST_WHOLE)
         if value != int(value):
-            raise InvalidInput(f"`{name}` is {value:g}: it must be a whole number.")
+            raise InvalidInput(f"`{name}` is {exact(value)}: it must be a whole number.")
         return int(value)

@@ -10,7 +10,6 @@ from ..storage.record import Trial
 from .best import told_best, without_violation
 from .definition import constraint_names
 from .direction import AnyPolicy, Goal
-from .formatting import number
 
 MOST_ROWS = 10  # The last trials, and the best one if it is earlier.
 MOST_COLUMNS = 8  # Parameters or coordinates.
@@ -42,9 +41,7 @@ def trials_html(trials: Sequence[Trial], *, caption: str, best: int | None, abou
     strong = next((i for i, trial in enumerate(kept) if trial.number == best), None)
     left_out = len(trials) - len(kept)
     above = caption + (f"\nlast {min(len(trials), MOST_ROWS)} of {len(trials)} trials" if left_out else "")
-    return html_table(
-        filled, [[_shown(row.get(name)) for name in filled] for row in rows], caption=above, strong=strong
-    )
+    return html_table(filled, [[row.get(name) for name in filled] for row in rows], caption=above, strong=strong)
 
 
 def _cells(trial: Trial, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,7 +54,3 @@ def _cells(trial: Trial, about: Mapping[str, Any]) -> dict[str, Any]:
     limits = dict(zip(constraint_names(about, len(told)), told, strict=True))
     answer = {"value": trial.reward, **limits, "reason": reason}
     return {"trial": trial.number, "state": trial.state, **places, **more, **answer}
-
-
-def _shown(value: Any) -> Any:
-    return number(value) if isinstance(value, float) else value

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, final
 
 from .._utils.checks import LARGEST_REWARD, finite_array, integer, many, number, shown
 from .._utils.errors import InvalidInput, TrialError
+from .._utils.numerals import numeral
 from ..slots.switching import MOST_REPEATS
 from ..storage.trial import Plays, Trial
 
@@ -50,8 +51,8 @@ class Rewards:
         if squares < total**2 / count * (1.0 - SLACK):
             raise InvalidInput(
                 f"`squares` is {self.squares!r}, and {count} numbers with the sum {self.sum!r} have squares of at "
-                f"least {total**2 / count:.6g} together: usually the sum or the count is of other plays, or the "
-                "squares are of deviations from the mean. It is the sum of the squares of the rewards."
+                f"least {numeral(total**2 / count, 6)} together: usually the sum or the count is of other plays, or "
+                "the squares are of deviations from the mean. It is the sum of the squares of the rewards."
             )
         for name, value in (("count", count), ("sum", total), ("squares", squares)):
             object.__setattr__(self, name, value)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 from .._utils.errors import InvalidInput
 from .._utils.forks import survives_forks
 from .._utils.garbage import no_collection
+from .._utils.numerals import exact
 from ..policy.fits import FitJob, LateFits
 from ..policy.policy import Policy
 from ..policy.state import State
@@ -321,7 +322,7 @@ class Replica:
                 return True
             trial = self.record[ended]
             if trial.state == "pending":
-                reason = f"its lease of {until - trial.asked_at:g} s ran out"
+                reason = f"its lease of {exact(until - trial.asked_at)} s ran out"
                 self.put(trial.as_abandoned(reason=reason, order=self.record.order + 1, time=now), "abandoned")
         return False
 

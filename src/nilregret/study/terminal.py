@@ -16,7 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from .._utils.errors import printable
-from .formatting import MOST_CHARACTERS, cell, figure, numbers
+from .._utils.numerals import numerals
+from .formatting import MOST_CHARACTERS, cell, figure
 
 GAP = 2  # Spaces between columns.
 WIDEST = 100_000  # Characters of a line in a pipe, where nothing is wrapped.
@@ -146,7 +147,7 @@ def _drawn(
 def _column(values: Sequence[object], most: int, empty: str) -> list[str]:
     """Returns the cells of a column. Its numbers have digits enough to be told apart."""
     floats = [value for value in values if isinstance(value, float)]
-    told = dict(zip(floats, numbers(floats), strict=True))
+    told = dict(zip(floats, numerals(floats), strict=True))
     return [(told[v] if isinstance(v, float) else cell(v, most=most)) or empty for v in values]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, only_entry, real, shown
 from .._utils.errors import SHOWN, exception_text
+from .._utils.numerals import exact
 from ..storage.trial import MOST_METRICS, is_metric_name
 
 ALIKE = 0.7  # The likeness of two names, from 0 to 1, above which one is taken for a slip of the other.
@@ -80,7 +81,7 @@ def std_in(answer: object, limited: Collection[str] = ()) -> float | None:
         return None
     std = one_number(told, "its entry 'std'")
     if std < 0.0:
-        raise Unusable(f"its entry 'std' is {std:g}, and a standard deviation is at least 0")
+        raise Unusable(f"its entry 'std' is {exact(std)}, and a standard deviation is at least 0")
     return std
 
 
@@ -128,7 +129,7 @@ def one_number(answer: object, what: str) -> float:
     if not math.isfinite(value):
         raise Unusable(f"{what} is {value}, which is not finite")
     if abs(value) > LARGEST_REWARD:
-        raise Unusable(f"{what} is {value:g}; it must lie within {LARGEST_REWARD:g} of 0")
+        raise Unusable(f"{what} is {exact(value)}; it must lie within {exact(LARGEST_REWARD)} of 0")
     return value
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Self, TextIO, final
 
 from .._utils.checks import many
 from .._utils.errors import printable
+from .._utils.numerals import numeral, numerals
 from ..storage.record import Trial
-from ..study.formatting import number, numbers, where
+from ..study.formatting import where
 from ..study.study import Study
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ class Bar:
         grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
         for justify, ratio in (("right", None), ("right", None), ("left", None), ("left", 1)):
             grid.add_column(justify=justify, ratio=ratio, no_wrap=True, overflow="ellipsis")  # type: ignore[arg-type]
-        told = iter(numbers([trial.reward for trial, _ in self._last if trial.reward is not None]))
+        told = iter(numerals([trial.reward for trial, _ in self._last if trial.reward is not None]))
         for trial, word in self._last:
             reason = (_problem(trial) or "").partition(": ")[2]
             if word == "best" and trial is not self._best:
@@ -222,4 +223,4 @@ class Bar:
 
 
 def _value(trial: Trial) -> str:
-    return number(trial.reward) if trial.reward is not None else ""
+    return numeral(trial.reward) if trial.reward is not None else ""

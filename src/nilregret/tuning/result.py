@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Generic, final, overload
 
 from .._utils.checks import Array, many
 from .._utils.errors import MissingExtra, NoRegretError, TrialError
+from .._utils.numerals import numeral
 from ..domains.typed import D
 from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..storage.trial import metric_names
 from ..study.best import Certainty, closest_of, is_noisy, told_best
 from ..study.direction import best_label
-from ..study.formatting import number
 from ..study.function import answers_for_units
 from ..study.notebook import trials_html
 from ..study.stored import portable
@@ -267,7 +267,7 @@ class Result(Generic[D]):
         except NoRegretError:  # The policy has no posterior, or only one under a context.
             return []
         text = briefly(float(mean[0]))
-        return [] if text == briefly(best.reward) else [f"posterior mean there: {text} +- {number(float(std[0]), 2)}"]
+        return [] if text == briefly(best.reward) else [f"posterior mean there: {text} +- {numeral(float(std[0]), 2)}"]
 
     @property
     def _constrained(self) -> bool:
@@ -308,13 +308,13 @@ def _doubts(certainty: Certainty, *, noisy: bool) -> list[str]:
     """Returns lines on how sure the best trial is, none if that is trivial."""
     lines = ["values are noisy: the best trial has the best posterior mean"] * noisy
     if certainty.probability < 1.0:
-        chance, loss = f"{certainty.probability:.2g}", briefly(float(f"{certainty.loss:.2g}"))
+        chance, loss = numeral(certainty.probability, 2), numeral(certainty.loss, 2)
         lines.append(f"best of the points tried with probability {chance}, expected loss {loss}")
     return lines
 
 
 def _infeasibility(probability: float) -> str:
-    bounds = f"hold with probability at least {probability:.3g}" if probability else "are not proved"
+    bounds = f"hold with probability at least {numeral(probability, 3)}" if probability else "are not proved"
     return f"nothing seems feasible: everywhere some lower bound is above 0; the bounds {bounds}"
 
 
@@ -328,7 +328,7 @@ def _feasibility(trials: Sequence[Trial]) -> str:
 
 def briefly(value: object) -> str:
     """Returns a value in a few characters."""
-    return number(value) if isinstance(value, float) else repr(value)
+    return numeral(value) if isinstance(value, float) else repr(value)
 
 
 def _place(trial: Trial) -> str:

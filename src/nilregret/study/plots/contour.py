@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._utils.checks import integer
 from ..._utils.errors import InvalidInput
+from ..._utils.numerals import numeral
 from ...storage.record import Trial
 from ..axes import Axis as ParameterAxis
 from ..axes import active_axes, line_through
@@ -20,7 +21,7 @@ from .base import reward_label
 from .drawing import draw
 from .scene import Heat, Mark, Panel, Picture, Points
 from .source import Source, centre_of, chosen_axes, function_of, introduced, study_of, value_range
-from .ticks import fenced, number
+from .ticks import fenced
 
 COUNT = 41  # Values of a real parameter.
 LEVELS = (0.15866, 0.84134)  # One standard deviation to either side, if the posterior is normal.
@@ -138,7 +139,7 @@ def _trials(
 ) -> list[Mark]:  # fmt: skip
     seen = seen_along(study, function, through, axes)
     x, y = (places(axis, values, known) for axis, values, known in zip(axes, seen.values, options, strict=True))
-    hover = [f"trial {trial.number}: {number(trial.reward or 0.0)}" for trial in seen.trials]
+    hover = [f"trial {trial.number}: {numeral(trial.reward or 0.0)}" for trial in seen.trials]
     marks: list[Mark] = [Points(x, y, "#ffffff", size=3.5, opacity=faded(seen.close), hover=hover)]
     mine = [i for i, trial in enumerate(seen.trials) if trial.number == through.number]
     return [*marks, Points(x[mine], y[mine], "best", shape="*", size=11.0)] if mine else marks

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._utils.checks import Array
+from ..._utils.numerals import numeral
 from ..curves import Boxes, Curves, Panel
 from .base import new_figure, plain
 from .lines import save
@@ -122,7 +123,7 @@ def _plain_ticks(ax: Axes, panel: Curves) -> None:
     from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
 
     if "x" in panel.log:
-        ax.set_xticks(panel.x, [f"{x:g}" for x in panel.x])
+        ax.set_xticks(panel.x, [numeral(x) for x in panel.x])
         ax.xaxis.set_minor_locator(NullLocator())
     low, high = ax.get_ylim()
     if "y" in panel.log and high < 10.0 * low:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray, many
+from ..._utils.numerals import numeral
 from ...storage.record import Trial
 from ..curves import running_mean
 from ..direction import best_label, on_average
@@ -22,7 +23,7 @@ from .base import reward_label
 from .drawing import draw
 from .scene import Axis, Line, Mark, Panel, Picture, Points, Words
 from .source import NO_SINGLE_BEST, Source, answered_of, are_clicks, best_of, standing, study_of, value_range
-from .ticks import fenced, log_ticks, number, padded
+from .ticks import fenced, log_ticks, padded
 
 EDGE = 0.14  # Room above and below the values, as a share: for the label of the best.
 SHORTEST = 20  # Fewest values of a running mean.
@@ -189,24 +190,25 @@ def history_panels(found: History, limits: tuple[float, float] | None, label: st
 
 def said(found: History) -> str:
     """Returns where the study stands, in two lines."""
-    scale = _scale(found)
+    step = _step(found)
     when = f"last improved {many(found.since, 'trial')} ago" if found.since else "last improved by the last trial"
     if found.window:
-        mean, last = (number(float(value), scale) for value in (found.values.mean(), found.running[-1]))
+        mean, last = (numeral(float(value), step=step) for value in (found.values.mean(), found.running[-1]))
         when = f"mean {mean}, of the last {min(found.window, len(found.values))}: {last}"
         when += f"; not counted yet: {found.left_out}" * bool(found.left_out)
     if found.best is None or found.best.reward is None:
         if found.words:
             return f"{found.words}\n{when}"
         return f"nothing feasible in {many(found.ended, 'trial')}\nexpected further gain: unknown"
-    gain = "unknown" if found.gain is None else number(float(f"{found.gain:.2g}"))
-    value = "" if found.clicks else f" with {number(found.best.reward, scale)}"
+    gain = "unknown" if found.gain is None else numeral(found.gain, 2)
+    value = "" if found.clicks else f" with {numeral(found.best.reward, step=step)}"
     return f"{found.words}: trial {found.best.number}{value}\n{when}; expected further gain: {gain}"
 
 
-def _scale(found: History) -> float | None:
+def _step(found: History) -> float:
+    """Returns the difference of values that matters, a hundredth of their range."""
     low, high = fenced(found.values, upward=found.upward)
-    return high - low or None
+    return 0.01 * (high - low)
 
 
 def _values(found: History, limits: tuple[float, float], end: float) -> list[Mark]:
@@ -222,7 +224,7 @@ def _values(found: History, limits: tuple[float, float], end: float) -> list[Mar
     for chosen, shape, at in ((found.values < low, "v", ends[0]), (found.values > high, "^", ends[1])):
         if chosen.any():
             far, worst = ("down", found.values[chosen].min()) if shape == "v" else ("up", found.values[chosen].max())
-            name = f"{chosen.sum()} outside, {far} to {number(float(worst))}"
+            name = f"{chosen.sum()} outside, {far} to {numeral(float(worst))}"
             marks.append(_told(found, chosen, np.full(len(chosen), at), name, shape))
     name = f"best so far ({best_label('maximize' if found.upward else 'minimize')})"
     name, line = (f"mean of the last {found.window}", found.running) if found.window else (name, found.best_so_far)
@@ -232,14 +234,14 @@ def _values(found: History, limits: tuple[float, float], end: float) -> list[Mar
     if found.best is not None and found.best.reward is not None and not found.clicks:
         place, value = float(found.best.number), found.best.reward
         marks.append(Points([place], [value], "best", shape="*", size=11.0))
-        words = f"trial {found.best.number}: {number(value, _scale(found))}"
+        words = f"trial {found.best.number}: {numeral(value, step=_step(found))}"
         right, above = place <= 0.6 * end, found.upward == (value == found.best_so_far[-1])  # Beyond the line.
         marks.append(Words(place, value, words, "best", right=right, above=above))
     return marks
 
 
 def _told(found: History, chosen: Mask, heights: Array, label: str, shape: str) -> Points:
-    hover = [f"trial {n}: {number(v)}" for n, v in zip(found.numbers[chosen], found.values[chosen], strict=True)]
+    hover = [f"trial {n}: {numeral(v)}" for n, v in zip(found.numbers[chosen], found.values[chosen], strict=True)]
     size = 4.0 if shape == "o" else 6.0
     return Points(found.numbers[chosen], heights[chosen], "observed", label, shape, size, hover=hover)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._utils.checks import Array, many
+from ..._utils.numerals import numeral
 from ...domains.parameters import Choice, Int
 from ...storage.record import Trial
 from ..axes import Axis as ParameterAxis
@@ -21,7 +22,7 @@ from .base import reward_label
 from .drawing import draw
 from .scene import Axis, Line, Mark, Panel, Picture, Words
 from .source import Source, answered_of, chosen_axes, study_of, value_range
-from .ticks import fenced, linear_ticks, log_ticks, number
+from .ticks import fenced, linear_ticks, log_ticks
 
 OFF = -0.13  # Place of a parameter that is not active.
 BEST = 0.1  # Share of the trials that is highlighted.
@@ -125,7 +126,7 @@ def _share(values: Array, limits: tuple[float, float]) -> Array:
 def _share_ticks(limits: tuple[float, float]) -> list[tuple[float, str]]:
     low, high = limits
     if not high > low:
-        return [(0.5, number(low))]
+        return [(0.5, numeral(low))]
     return [((at - low) / (high - low), words) for at, words in linear_ticks(low, high)]
 
 
@@ -138,7 +139,7 @@ def _ticks(axis: ParameterAxis) -> list[tuple[float, str]]:
         return [(_option(float(i), count), str(option)[:18]) for i, option in enumerate(parameter.options)][::every]
     low, high = float(parameter.low), float(parameter.high)
     if high == low:
-        return [(0.5, number(low))]
+        return [(0.5, numeral(low))]
     ticks = log_ticks(low, high) if parameter.log else linear_ticks(low, high, whole=isinstance(parameter, Int))
     return [(parameter.position(at), words) for at, words in ticks]
 
@@ -164,6 +165,6 @@ def _lines(trials: Sequence[Trial], heights: Array, best: Sequence[int]) -> list
         across = np.tile(np.append(x, np.nan), len(others))
         marks.append(Line(across, broken.ravel(), "observed", "others", 0.8, opacity=0.35))
     for k, i in enumerate(reversed(best)):
-        hover = f"trial {trials[i].number}: {number(trials[i].reward or 0.0)}"
+        hover = f"trial {trials[i].number}: {numeral(trials[i].reward or 0.0)}"
         marks.append(Line(x, heights[i], "best", "best tenth" if not k else "", 1.5, opacity=0.85, hover=hover))
     return marks

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..._utils.checks import Array
 from ..._utils.errors import InvalidInput
+from ..._utils.numerals import numeral
 from ...domains.parameters import Choice, Int
 from ...storage.record import Trial
 from ..axes import Axis as ParameterAxis
@@ -24,7 +25,7 @@ from .base import reward_label
 from .drawing import draw
 from .scene import Axis, Band, Boxes, Line, Mark, Panel, Picture, Points
 from .source import Source, centre_of, chosen_axes, function_of, introduced, standing, study_of, value_range
-from .ticks import fenced, number, padded
+from .ticks import fenced, padded
 
 IN_A_ROW = 3
 COUNT = 81  # Points along a real parameter.
@@ -245,7 +246,7 @@ def _trials(
     seen = one.seen
     x, told = places(one.axis, seen.values[0], one.values), [trial.reward or 0.0 for trial in seen.trials]
     y, opacity = np.array(told, dtype=np.float64), faded(seen.close)
-    hover = [f"trial {trial.number}: {number(value)}" for trial, value in zip(seen.trials, y, strict=True)]
+    hover = [f"trial {trial.number}: {numeral(value)}" for trial, value in zip(seen.trials, y, strict=True)]
     marks: list[Mark] = []
     drawn, violates = np.isfinite(x), np.array([trial.number not in feasible for trial in seen.trials], dtype=bool)
     within = drawn & (y >= room[0]) & (y <= room[1])

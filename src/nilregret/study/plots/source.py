@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._utils.checks import Array, many, shown
 from ..._utils.errors import InvalidInput, TrialError
+from ..._utils.numerals import numeral
 from ...domains.domain import Space
 from ...storage.record import Trial
 from ..axes import Axis as ParameterAxis
@@ -163,8 +164,8 @@ def _listed(parameters: dict[str, object] | None, word: str, row: Array) -> str:
 
 def _short(value: object) -> str:
     if isinstance(value, np.ndarray):
-        return "[" + ", ".join(f"{part:.4g}" for part in value) + "]"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+        return "[" + ", ".join(map(numeral, value)) + "]"
+    return numeral(value) if isinstance(value, float) else str(value)
 
 
 def chosen_axes(offered: Sequence[ParameterAxis], names: Sequence[str] | None) -> list[ParameterAxis]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..._utils.numerals import numeral
 from .base import BEST, MODEL, OBSERVED, new_figure
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def values(
     ax.set_yticks(rows, named)
     ax.set_ylim(-0.6, len(estimates) - 0.4)
     ax.set(xlabel="mean reward of a decision")
-    ax.set_title(f"Value on the log, with {100 * (1 - delta):.4g}% intervals", fontsize=10)
+    ax.set_title(f"Value on the log, with {numeral(100 * (1 - delta))}% intervals", fontsize=10)
     ax.grid(axis="x", alpha=0.25, lw=0.6)
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)

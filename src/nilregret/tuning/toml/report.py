@@ -88,7 +88,7 @@ def _best_table(job: TuningFile, study: Study, answered: Sequence[list[Trial]]) 
         trials = answered[position]
         average = sum(trial.reward or 0.0 for trial in trials) / len(trials)
         shown: dict[str, Any] = trials[0].parameters or {}
-        figures = [len(trials), float(average), float(mean[position]), float(f"{std[position]:.2g}")]
+        figures = [len(trials), float(average), float(mean[position]), float(std[position])]
         at = [shown.get(name, "-") for name in names] if apart else [figure(shown)]
         rows.append([*at, *figures])
     headings = [*(names if apart else ["at"]), "tried", "average", "posterior mean", "std"]

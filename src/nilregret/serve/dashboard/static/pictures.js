@@ -1,7 +1,6 @@
 // Pictures: figures whose data are in an attribute, drawn on canvases. Lines by uPlot, the rest by hand.
 (function () {
   "use strict";
-  var MINUS = "\u2212";
   var RAMP = ["#30123b", "#35478f", "#1f7aa0", "#1fa187", "#5ec962", "#b8de29", "#fde725"];
 
   var zooms = {}; // the part of each picture that a reader has chosen, which stays where it is drawn anew
@@ -15,19 +14,12 @@
     var parts = [0, 2, 4].map(function (i) { return parseInt(hex.slice(i, i + 2), 16); });
     return "rgba(" + parts.join(",") + "," + share + ")";
   }
-  var RAISED = { "-": "\u207b", "0": "\u2070", "1": "\u00b9", "2": "\u00b2", "3": "\u00b3", "4": "\u2074", "5": "\u2075", "6": "\u2076", "7": "\u2077", "8": "\u2078", "9": "\u2079" };
-  function power(value) {
-    var parts = value.toExponential(3).split("e"), head = parts[0].replace(/0+$/, "").replace(/\.$/, "").replace("-", MINUS);
-    var raised = String(Number(parts[1])).split("").map(function (sign) { return RAISED[sign]; }).join("");
-    return head === "1" ? "10" + raised : head + "\u00a0\u00d7\u00a010" + raised;
-  }
-  function said(value) { // as `short` of the server
+  function said(value) { // as `numeral` of the server
     if (value === null || value === undefined) return "not known";
     if (typeof value !== "number") return String(value);
-    var size = Math.abs(value);
-    if (size && (size < 1e-4 || size >= 1e9)) return power(value);
-    var text = size >= 9999.5 ? Math.round(value).toLocaleString("en") : Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 9 });
-    return text.replace("-", MINUS);
+    var size = Math.abs(value), parts = value.toExponential(3).split("e");
+    if (size && (size >= 1e7 || Number(parts[1]) < -4)) return Number(parts[0]) + "e" + Number(parts[1]);
+    return String(size >= 9999.5 ? Math.round(value) : Number(value.toPrecision(4)));
   }
   window.nilregretSaid = said;
   function element(tag, attributes, text) {

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._utils.checks import Array
+from ...._utils.numerals import numeral
 from ....policy.policy import Policy
 from ....study.definition import constraint_names
 from ....study.direction import on_average
@@ -146,7 +147,7 @@ def _infeasible(study: Study) -> str | None:
     sure = study.infeasible()
     if sure is None:
         return None
-    proved = f"with probability at least {sure:.3g}" if sure else "as far as is believed, and nothing is proved"
+    proved = f"with probability at least {numeral(sure, 3)}" if sure else "as far as is believed, and nothing is proved"
     return f"No point that was looked at can satisfy all constraints, {proved}."
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...._utils.errors import InvalidInput
+from ...._utils.numerals import exact
 from ....domains.domain import Arms, Domain, Space
 from ....domains.parameters import Choice, Int
 from ....study.axes import space_of
@@ -255,9 +256,9 @@ def _telling(study: Study, action: str, number: int, body: Mapping[str, Any]) ->
 
 def _said(body: Mapping[str, Any]) -> str:
     """Returns an answer in words."""
-    std = f" with a standard deviation of {body['std']:g}" if "std" in body else ""
+    std = f" with a standard deviation of {exact(body['std'])}" if "std" in body else ""
     limits = f" and constraint values {', '.join(map(short, body['constraints']))}" if "constraints" in body else ""
-    return f"{body['reward']:g}{std}{limits}"
+    return f"{exact(body['reward'])}{std}{limits}"
 
 
 def _answer(given: Mapping[str, str]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...._utils.checks import Array, IndexArray, counted
+from ...._utils.numerals import numeral
 from ....storage.trial import Answer, Trial
 
 Picture = dict[str, Any]
@@ -20,43 +21,17 @@ BINS = 50  # bars that count the trials at a place
 MOST_DOTS = 600  # latest trials in a picture of the posterior
 
 COUNTS = ("trial", "play", "answers so far")  # labels of axes of whole numbers
-MINUS = "\N{MINUS SIGN}"
-BILLION = 1e9
-SMALL = 1e-4  # smaller sizes are written with a power of ten
-RAISED = str.maketrans(
-    "-0123456789",
-    "\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT ZERO}\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO}\N{SUPERSCRIPT THREE}"
-    "\N{SUPERSCRIPT FOUR}\N{SUPERSCRIPT FIVE}\N{SUPERSCRIPT SIX}\N{SUPERSCRIPT SEVEN}\N{SUPERSCRIPT EIGHT}"
-    "\N{SUPERSCRIPT NINE}",
-)
 SMALLEST = 1e-12  # relative width of a range, below which it does not limit the digits of the estimate
 ROUNDING = 1e-9  # slack before an end of a range is rounded outwards
 
 
 def short(value: object) -> str:
-    """Returns a value as text: four digits, thousands separators and a true minus sign. `pictures.js` does the same."""
+    """Returns a value as text. Counts have thousands separators, since nobody pastes them."""
     if value is None:
         return "-"
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         return str(value)
-    if not math.isfinite(value):
-        return "not known" if math.isnan(value) else "without end" if value > 0 else "minus without end"
-    size = abs(float(value))
-    if size and not SMALL <= size < BILLION:
-        return _power(float(value))
-    whole = size >= 9999.5 or isinstance(value, int)  # four digits of it are 10,000
-    text = f"{value:,.0f}" if whole else f"{value:,.4g}"
-    return text.replace("-", MINUS)
-
-
-def _power(value: float) -> str:
-    """Returns a number with a power of ten, such as 5 x 10^12 with a raised 12."""
-    mantissa, _, exponent = f"{value:.3e}".partition("e")
-    head = mantissa.rstrip("0").rstrip(".").replace("-", MINUS)
-    raised = str(int(exponent)).translate(RAISED)
-    return (
-        f"10{raised}" if head == "1" else f"{head}\N{NO-BREAK SPACE}\N{MULTIPLICATION SIGN}\N{NO-BREAK SPACE}10{raised}"
-    )
+    return f"{value:,}" if isinstance(value, int) else numeral(float(value))
 
 
 def measured(
@@ -74,23 +49,16 @@ def measured(
     low, high = max(value - half, limits[0]), min(value + half, limits[1])
     value = min(max(value, limits[0]), limits[1])
     largest = max(abs(low), abs(high))
-    if not (half > 0.0 and SMALLEST < largest < BILLION * BILLION and half > SMALLEST * largest):
+    if not (half > 0.0 and SMALLEST < largest < math.inf and half > SMALLEST * largest):
         return short(value), f"{short(low)} to {short(high)}"
     # More than six digits are not readable, however narrow the range is.
-    digits = min(1 - math.floor(math.log10(half)), 5 - math.floor(math.log10(largest)))
-    unit = 10.0**-digits
+    unit = 10.0 ** max(math.floor(math.log10(half)) - 1, math.floor(math.log10(largest)) - 5)
     ends = (
         max(math.floor(low / unit + ROUNDING) * unit, limits[0]),
         min(math.ceil(high / unit - ROUNDING) * unit, limits[1]),
     )
-    return _fixed(value, digits), f"{_fixed(ends[0], digits)} to {_fixed(ends[1], digits)}"
-
-
-def _fixed(value: float, digits: int) -> str:
-    rounded = round(value, digits) + 0.0  # turns -0.0 into 0.0
-    if digits > 6 or abs(rounded) >= BILLION:
-        return short(rounded)
-    return f"{rounded:,.{max(digits, 0)}f}".replace("-", MINUS)
+    said, *between = (numeral(round(each / unit) * unit, 1, step=unit) for each in (value, *ends))
+    return said, " to ".join(between)
 
 
 def many(count: int, what: str) -> str:

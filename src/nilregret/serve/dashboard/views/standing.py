@@ -10,13 +10,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ...._utils.errors import NoRegretError, TrialError
+from ...._utils.numerals import numeral
 from ....domains.domain import Arms
 from ....study.direction import best_label
 from ....study.formatting import where
 from ....study.function import expected_gain
 from ....study.study import Study
 from .columns import columns_of
-from .pictures import many, short
+from .pictures import many
 from .progress import of_clicks, reward_word
 from .status import PAUSED, WHY_PAUSED, believed, order_of, short_context, status, told_now
 
@@ -69,9 +70,7 @@ def _judged(study: Study) -> tuple[bool, str]:
     ends = columns.array("state") != 1.0
     since, word = _since(study, ends), "losses" if reward_word(study) == "loss" else "rewards"
     share = gain / (high - low) if high > low else 0.0 if gain == 0.0 else math.inf
-    said = (
-        f"{what.format(short(float(f'{gain:.2g}')))} Nine in ten {word} told span {short(float(f'{high - low:.2g}'))}."
-    )
+    said = f"{what.format(numeral(gain, 2))} Nine in ten {word} told span {numeral(high - low, 2)}."
     return bool(share < SMALL), f"{said} {since}".rstrip()
 
 

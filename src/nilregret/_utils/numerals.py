@@ -1,0 +1,73 @@
+"""Numbers as text, the same in terminals, pages, pictures, notebooks and errors.
+
+A number has four significant digits, no zeros at its end and no separators, so that it can be pasted. Digits before the
+point are never rounded away. Sizes of ten million and more, and below 0.0001, have a power of ten: 2.5e9, 1e-5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+DIGITS, MOST_DIGITS = 4, 6  # significant digits of a number, and of numbers that differ only further behind
+EXACT = 17  # significant digits that tell all floats apart
+LEAST, LARGEST = -4, 1e7  # the least power of ten that is written without "e", and the least size that is not
+
+
+def numeral(value: float, digits: int = DIGITS, *, step: float = 0.0) -> str:
+    """Returns a number as text.
+
+    Args:
+        value: the number.
+        digits: its significant digits, of which zeros at the end are left out.
+        step: the least difference that must be seen, for which there may be more digits. 0 asks for none.
+
+    >>> numeral(0.1 + 0.2), numeral(123456.7), numeral(1e-05), numeral(2.5e9), numeral(100.04, step=0.01)
+    ('0.3', '123457', '1e-5', '2.5e9', '100.04')
+    """
+    if not math.isfinite(value):
+        return "unknown" if math.isnan(value) else str(float(value))
+    if value and step > 0.0:
+        digits = max(digits, min(math.floor(math.log10(abs(value))) - math.floor(math.log10(step)) + 1, EXACT))
+    mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
+    exponent = int(power)
+    if value and (exponent < LEAST or abs(value) >= LARGEST):
+        return f"{_trimmed(mantissa)}e{exponent}"
+    return _trimmed(f"{value:.{max(0, digits - 1 - exponent)}f}")
+
+
+def numerals(values: Iterable[float]) -> list[str]:
+    """Returns numbers in four digits each. Those that differ only further behind have as many as six.
+
+    >>> numerals([0.98123, 0.5]), numerals([0.98123, 0.98124])
+    (['0.9812', '0.5'], ['0.98123', '0.98124'])
+    """
+    listed = list(values)
+    alike: dict[str, set[float]] = {}
+    for value in listed:
+        alike.setdefault(numeral(value), set()).add(value)
+    return [numeral(value, _telling(alike[numeral(value)])) for value in listed]
+
+
+def exact(value: float) -> str:
+    """Returns a number with as few digits as tell it from all others.
+
+    >>> exact(5.0), exact(0.1 + 0.2), exact(12345678.9)
+    ('5', '0.30000000000000004', '1.23456789e7')
+    """
+    value = float(value)
+    return numeral(value, next((n for n in range(1, EXACT) if float(f"{value:.{n - 1}e}") == value), EXACT))
+
+
+def _telling(values: set[float]) -> int:
+    """Returns the fewest digits that tell values apart, or the usual ones if too many would be needed."""
+    enough = (
+        digits for digits in range(DIGITS, MOST_DIGITS + 1)
+        if len({numeral(value, digits) for value in values}) == len(values)
+    )  # fmt: skip
+    return next(enough, DIGITS)
+
+
+def _trimmed(text: str) -> str:
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
