@@ -8,8 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ._utils import parts
-from ._utils.public import PublicModules, public
+from ._utils.public import LOADERS, PublicModules, public
 
 # These modules are public, and not among the first names that `dir` shows.
 _LATER = ("algorithms", "gp", "simulation", "evaluation", "study")
@@ -45,4 +44,4 @@ def _load_parts() -> None:
     from .slots.widths import rate_quantiles  # noqa: F401
 
 
-parts.LOADERS.append(_load_parts)
+LOADERS.append(_load_parts)

@@ -1,4 +1,4 @@
-"""Public names of a package, read from its stub and loaded on first use."""
+"""Public names of a package, read from its stub and loaded on first use, and classes that are loaded by name."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
         pass
 else:
     _FinderAndLoader = object  # Importing `importlib.abc` would take a third of the time of importing the package.
+
+
+# Functions that import all described classes, listed by the root of the package. A stored description names classes of
+# rooms above `serialize`. They are imported when an unknown name is met.
+LOADERS: list[Callable[[], object]] = []
 
 
 def public(

@@ -17,9 +17,9 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import numpy as np
 
-from . import parts
 from .checks import shown
 from .errors import InvalidInput, NoRegretError
+from .public import LOADERS
 
 T = TypeVar("T")
 _ENCODERS: dict[type, Callable[[Any], dict[str, Any]]] = {}
@@ -207,7 +207,7 @@ def _decoder(name: object) -> Callable[[dict[str, Any]], Any]:
             f"The type in a description is {'missing' if name is None else shown(name)}: it must name a class."
         )
     if name not in _DECODERS:
-        for load in parts.LOADERS:  # parts are imported on first use
+        for load in LOADERS:  # parts are imported on first use
             load()
     if name not in _DECODERS:
         raise InvalidInput(
