@@ -39,9 +39,8 @@ def __dir__() -> list[str]:
 
 def _load_parts() -> None:
     """Imports every module that has described classes."""
-    from .algorithms import baselines  # noqa: F401
-    from .slots import arm_models, ask_again, earlier, elsewhere, exposure, safe  # noqa: F401
-    from .slots.widths import rate_quantiles  # noqa: F401
+    from .algorithms import auto, baselines  # noqa: F401
+    from .slots import safe  # noqa: F401
 
 
 LOADERS.append(_load_parts)
