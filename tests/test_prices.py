@@ -5,6 +5,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.algorithms.baselines import admmbo, bandit_oco
+from nilregret.storage.record import Record
 
 from .marks import nightly
 
@@ -85,7 +86,7 @@ def test_a_correction_is_counted_as_if_it_had_been_told_first():
     study = play(nr.Study(policy, seed=1), 30, {})
     study.tell(0, 0.2, constraints=[2.0, -1.0], revise=True)
     again = nr.Study(policy, seed=1)
-    again.replica.state.receive(study.replica.record.corrected_events())
+    again.replica.state.receive(Record().apply([trial.as_corrected() for trial in study.trials]))
     assert study.multiplier_history()[1][1].tolist() == [0.6, 0.0]
     assert study.multiplier_history()[1].tolist()[-1] == study.last_multipliers.tolist()
     assert again.replica.state.multipliers.tolist() == study.last_multipliers.tolist()

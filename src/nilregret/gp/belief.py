@@ -226,10 +226,10 @@ class TableBelief(Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePos
 
     def put_all(self, cells: Sequence[int | RepeatedPlays], values: Sequence[float | None]) -> None:
         """Adds several trials, with the same result to the bit as one by one, and faster if they are many."""
-        if len(cells) == 1:  # This is usual.
-            self.put(cells[0], values[0])
+        if len(cells) == 1 and not self.apart and values[0] is not None and type(cells[0]) is int:  # This is usual.
+            self.observed.append(cells[0], values[0])
             return
-        if cells and not self.apart and all(type(cell) is int for cell in cells):
+        if len(cells) > 1 and not self.apart and all(type(cell) is int for cell in cells):
             self.observed.append_all(cast("Sequence[int]", cells), cast("Sequence[float]", values))
             return
         for cell, value in zip(cells, values, strict=True):

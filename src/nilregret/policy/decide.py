@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -47,18 +48,15 @@ def decide(
 
 
 def pose(
-    memory: MemoryRunner, context: Array | None, randomness: Randomness, *, now: float, available: Available | None
-) -> Posed:
-    """Returns the question of the next round with what belongs to it (see `decide` for the arguments)."""
-    forcing = due_forcing(memory, randomness) if memory.policy.explore.ever else None
-    return posed(memory, forcing, context, randomness, now=now, available=available)
-
-
-def posed(
-    memory: MemoryRunner, forcing: Explore | None, context: Array | None, randomness: Randomness, *, now: float,
-    available: Available | None,
+    memory: MemoryRunner, context: Array | None, randomness: Randomness, *, now: float, available: Available | None,
+    forcing: Explore | Literal["due"] | None = "due",
 ) -> Posed:  # fmt: skip
-    """Returns the question of the next round if this part forces it, or none does (see `pose`)."""
+    """Returns the question of the next round with what belongs to it (see `decide` for the other arguments).
+
+    `forcing` is the part that forces the round, or None for no part. The default is the part that is due.
+    """
+    if isinstance(forcing, str):
+        forcing = due_forcing(memory, randomness) if memory.policy.explore.ever else None
     policy, rounds, outputs = memory.policy, memory.rounds, memory.outputs
     reward, score = outputs.reward, policy.score
     places = None

@@ -17,7 +17,7 @@ from ..domains.search.acquisition import AcquisitionFunction
 from ..slots.acquisition import PointView, TableView
 from ..slots.envelope import Envelope, Symmetric
 from ..slots.scores import ExpectedImprovement, Score
-from .decide import posed
+from .decide import pose
 from .engines import Units
 from .state import State
 
@@ -84,7 +84,7 @@ def expected_gain(state: State, best: Cells) -> float:
     """
     rounds, context = state.rounds, None if best[1] is None else best[1][0]
     randomness = Randomness(rounds.seed, rounds.count)
-    _, question, _ = posed(state.memory, None, context, randomness, now=math.inf, available=None)
+    _, question, _ = pose(state.memory, context, randomness, now=math.inf, available=None, forcing=None)
     if question is None:
         return 0.0
     score, limits = _Gain(state, best), question.limits

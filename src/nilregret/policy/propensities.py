@@ -17,7 +17,7 @@ from ..domains.domain import Arms
 from ..slots.explore import Chances
 from ..slots.propensities import KnownScores, ScoreLaw
 from .availability import Available
-from .decide import Posed, posed
+from .decide import Posed, pose
 from .engines import Decision
 from .memory_runner import MemoryRunner
 
@@ -95,7 +95,7 @@ def _cases(memory: MemoryRunner, context: Array | None, now: float, available: A
     for forcing, chance in parts or ():
         if chance > 0.0:
             randomness = Randomness(seed, number)
-            posed_ = posed(memory, forcing, context, randomness, now=now, available=available)
+            posed_ = pose(memory, context, randomness, now=now, available=available, forcing=forcing)
             case = None if randomness.used else _case(memory, posed_, chance)
             if case is None:
                 return None

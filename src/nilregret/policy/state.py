@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -106,7 +107,12 @@ class State:
             if event.kind == "asked":
                 if self._outcomes or self._imputes or not self._simple:
                     self._update(When(self._recorded, trial.fits) if self._fitted else NOW)
-                self._record(trial)
+                if self.reward.balance is not None:
+                    self.reward.balance.record(trial, partial(self._spread_at, trial), self.reward.data)
+                self.rounds.record(trial)
+                if self._imputes:
+                    self.outputs.record(trial)
+                    self.memory.record(trial)
             else:
                 self._observe(event)
             if trial.number >= self.rounds.count:
@@ -120,20 +126,12 @@ class State:
         if event.kind == "told":
             self.rounds.observe(trial, event.order)
             self._outcomes.append(trial)
-        elif event.kind == "abandoned":
-            self.reward.data.abandon(trial)
-        self.memory.observe(event)
+        else:
+            if event.kind == "abandoned":
+                self.reward.data.abandon(trial)
+            self.memory.observe(event)
         if self.outputs.constraints:
             self.outputs.observe_constraints(event)
-
-    def _record(self, trial: Trial) -> None:
-        """Records a trial that was asked for."""
-        if self.reward.balance is not None:
-            self.reward.balance.record(trial, lambda: self._spread_at(trial), self.reward.data)
-        self.rounds.record(trial)
-        if self._imputes:
-            self.outputs.record(trial)
-            self.memory.record(trial)
 
     def _spread_at(self, trial: Trial) -> float | None:
         """Returns half the width of the bounds of f at a trial, or None if the round is forced."""

@@ -18,7 +18,7 @@ from ..policy.explain import Propensity
 from ..policy.state import State
 from ..storage.record import Trial
 from ..storage.trial import Plays
-from ..study.answers import Told, check_answer, check_observation, reason_of
+from ..study.answers import Told, reason_of
 from ..study.axes import settings_at
 from ..study.explain import propensity_of
 from ..study.play_rewards import Rewards, check_plays
@@ -99,8 +99,8 @@ class Decide(NamedTuple):
             begun = len(made)
             while len(made) < count and (len(made) == begun or not transaction.expired):
                 state = transaction.copy_state() if body.propensity and not study.propensities else None
-                trial = transaction.ask(context, offered, lease)
-                made.append(_NewTrial(trial, partial(_propensity, state, available=transaction.playable(offered))))
+                trial, playable = transaction.ask(context, offered, lease), transaction.roster.playable(offered)
+                made.append(_NewTrial(trial, partial(_propensity, state, available=playable)))
             self._write_notes(transaction, [each.trial for each in made], count - len(made))
             if len(made) < count:
                 return Going(partial(action, before=made))
@@ -193,7 +193,7 @@ class Tell(NamedTuple):
             raise InvalidInput("`reward` is missing: a reward, or constraint values, or both must be told.")
         field = "constraints" if body.reward is None else "reward"
         answer = _rewards(body.reward), body.constraints, body.std, body.metrics
-        told = about(field, check_answer, study.inputs, self.number, *answer)
+        told = about(field, study.inputs.answer, self.number, *answer)
         if body.observed_at is not None:
             number("observed_at", body.observed_at, high=study.replica.clock() + AHEAD, why=SEEN)
         return lambda transaction: self._tell(worker, transaction, told, body)
@@ -301,7 +301,7 @@ class Observe(NamedTuple):
         body, inputs = self.body, worker.study.inputs
         context = about("context", inputs.context, body.context)
         answer = _rewards(body.reward), body.constraints, body.std, body.metrics
-        told = about("reward", check_observation, inputs, *answer)
+        told = about("reward", inputs.observation, *answer)
         checked = worker.study.replica.checked
         entry, place = checked(lambda: self._place(worker))
         decision: Decision = about(entry, checked, lambda: worker.study.inputs.point(place))

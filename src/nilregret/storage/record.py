@@ -37,30 +37,31 @@ class Record(Sequence[Trial]):
     """The trials of a study by number. Trials are only appended and updated.
 
     Attributes:
+        trials: the trials by number, a list that only the record changes.
         order: the order of the last event.
         arms: the changes of arms, in order.
     """
 
     def __init__(self) -> None:
-        self._trials: list[Trial] = []
+        self.trials: list[Trial] = []
         self.arms: tuple[ArmChange, ...] = ()
         self.order = 0  # The order of the last event.
 
     def __len__(self) -> int:
-        return len(self._trials)
+        return len(self.trials)
 
     def __iter__(self) -> Iterator[Trial]:
-        return iter(self._trials)
+        return iter(self.trials)
 
     @overload
     def __getitem__(self, index: int) -> Trial: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[Trial]: ...
     def __getitem__(self, index: int | slice) -> Trial | Sequence[Trial]:
-        return self._trials[index]
+        return self.trials[index]
 
     def __repr__(self) -> str:
-        states = [trial.state for trial in self._trials]
+        states = [trial.state for trial in self.trials]
         counts = [f"{states.count('observed')} observed", f"{states.count('pending')} pending"]
         counts += [f"{states.count('failed')} failed"]
         counts += [f"{states.count('abandoned')} abandoned"] * ("abandoned" in states)
@@ -71,7 +72,7 @@ class Record(Sequence[Trial]):
     def update(self, trial: Trial, kind: EventKind) -> Event:
         """Adds or updates a trial to which an event has just happened, and returns the event."""
         self.order += 1
-        self._trials[trial.number : trial.number + 1] = (trial,)
+        self.trials[trial.number : trial.number + 1] = (trial,)
         return Event(self.order, kind, trial)
 
     def change_arms(self, change: ArmChange) -> None:
@@ -89,7 +90,7 @@ class Record(Sequence[Trial]):
             StorageError: a trial is missing.
         """
         events: list[Event] = []
-        trials, known = self._trials, self.order
+        trials, known = self.trials, self.order
         for trial in changed:
             number, unusual = trial.number, trial.abandoned is not None or trial.corrected
             if number > len(trials):
@@ -126,19 +127,15 @@ class Record(Sequence[Trial]):
         for number in sorted(before, reverse=True):
             known = before[number]
             if known is None:
-                del self._trials[number:]
+                del self.trials[number:]
             else:
-                self._trials[number] = known
+                self.trials[number] = known
         self.order, self.arms = order, _until(self.arms, order)
-
-    def corrected_events(self) -> list[Event]:
-        """Returns all events in order, as if every corrected answer had been right from the start."""
-        return Record().apply([trial.as_corrected() for trial in self._trials])
 
     def as_of(self, order: int) -> Record:
         """Returns the record as it was after the event of this order."""
         earlier = Record()
-        earlier._trials = [trial.as_of(order) for trial in self._trials if trial.asked_order <= order]
+        earlier.trials = [trial.as_of(order) for trial in self.trials if trial.asked_order <= order]
         earlier.order, earlier.arms = order, _until(self.arms, order)
         return earlier
 
@@ -202,7 +199,7 @@ class Record(Sequence[Trial]):
         number = trial_or_number if given is None else given.number
         if type(number) is not int and (isinstance(number, bool) or not isinstance(number, Integral)):
             number = -1
-        if not 0 <= number < len(self._trials):
+        if not 0 <= number < len(self.trials):
             number = trial_or_number if given is None else given.number
             have = f"trials 0 .. {len(self) - 1}" if len(self) else "no trial yet"
             raise TrialError(
@@ -210,7 +207,7 @@ class Record(Sequence[Trial]):
                 advice="Pass the trial that `ask` returned, or its number; for a point never asked for use `add`.",
                 topic="no_trial",
             )
-        trial = self._trials[int(number)]
+        trial = self.trials[int(number)]
         if given is not None and given is not trial and given.point.tobytes() != trial.point.tobytes():
             raise TrialError(
                 f"Trial {number} of this study is at {trial.point.tolist()}, the one given is at "

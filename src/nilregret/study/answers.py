@@ -1,4 +1,4 @@
-"""Answers as users give them: checks that turn them into `Told`."""
+"""Answers as users write them, and as they are recorded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from .._utils.checks import Array, shown
 from .._utils.errors import InvalidInput
 from ..storage.trial import Measured, Plays, Trial
-from .inputs import Inputs
 
 ENTRIES = frozenset({"trial", "reward", "constraints", "std", "metrics"})  # of an answer in a dict
 
@@ -43,37 +42,6 @@ def reason_of(what: str, reason: object) -> str:
     if not isinstance(reason, str) or not reason.strip():
         raise InvalidInput(f"`reason` must say in words why the trial {what}, not {shown(reason)}.")
     return reason.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")
-
-
-def check_answer(
-    inputs: Inputs, trial: Any, reward: Any = None, constraints: Any = None, std: Any = None, metrics: Any = None
-) -> Told:
-    """Returns a user's answer, checked."""
-    if type(reward) is float and constraints is None and std is None and metrics is None:  # the path of most rounds
-        return Told(trial, inputs.reward(reward), None)
-    g = None if constraints is None else inputs.constraints(constraints)
-    if reward is None and g is not None:
-        given = "std" if std is not None else "metrics" if metrics else None
-        if given is not None:
-            raise InvalidInput(f"`{given}` belongs to a reward, and no reward is told with it.")
-        return Told(trial, None, g)
-    noise = None if std is None else inputs.std(std)
-    measured = () if metrics is None else inputs.metrics(metrics)
-    if type(reward) is float:
-        return Told(trial, inputs.reward(reward), g, None, noise, measured)
-    mean, plays = inputs.rewards(reward)
-    return Told(trial, mean, g, plays, noise, measured)
-
-
-def check_observation(inputs: Inputs, reward: Any, constraints: Any, std: Any, metrics: Any) -> tuple[Told, float]:
-    """Returns the answer of a point that was not asked for, checked, and the reward in it."""
-    told = check_answer(inputs, -1, reward, constraints, std, metrics)
-    return told, inputs.reward(None) if told.reward is None else told.reward
-
-
-def parse_answers(inputs: Inputs, answers: object) -> list[Told]:
-    """Returns several answers, checked: the argument of `Study.tell_many`."""
-    return [check_answer(inputs, **answer_entries(answer)) for answer in listed_answers(answers)]
 
 
 def listed_answers(answers: object) -> list[Any]:

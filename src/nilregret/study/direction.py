@@ -21,7 +21,8 @@ from ..policy.state import State
 from ..slots.envelope import Envelope
 from ..slots.objective import Objective
 from ..slots.pending import Pending
-from ..storage.record import Event, Trial
+from ..storage.record import Event, Record
+from ..storage.trial import Trial
 
 Goal = Literal["maximize", "minimize"]
 GOALS: tuple[Goal, Goal] = ("maximize", "minimize")
@@ -88,18 +89,28 @@ def reward_check(policy: AnyPolicy, goal: Goal) -> Callable[[float], None] | Non
     return check
 
 
-def initial_state(policy: AnyPolicy, goal: Goal, *, seed: int, late: LateFits | None = None) -> AnyState:
-    """Returns the state of a policy before any event.
+def state_after(
+    policy: AnyPolicy, goal: Goal, trials: Iterable[Trial] = (), *, seed: int, late: LateFits | None = None
+) -> AnyState:
+    """Returns the state of a policy after trials, as if corrected answers had come first.
+
+    The fits on record with the trials are in force. None is made for a round that was decided.
 
     Args:
         policy: in the units told.
         goal: of the study.
+        trials: all trials by number, in the units told.
         seed: of the study.
         late: fits that are made apart from decisions. None if a decision makes the fit that is due.
     """
-    if not isinstance(policy, Policy):
-        return ScriptedState(policy, seed=seed)
-    return State(policy_of_rewards(policy, goal), seed=seed, late=late)
+    events = Record().apply([trial.as_corrected() for trial in trials])
+    state: AnyState = (
+        State(policy_of_rewards(policy, goal), seed=seed, late=late)
+        if isinstance(policy, Policy)
+        else ScriptedState(policy, seed=seed)
+    )
+    state.receive(events if goal == "maximize" else as_rewards(events))
+    return state
 
 
 def policy_of_rewards(policy: Policy, goal: Goal) -> Policy:
@@ -115,11 +126,9 @@ def negated(value: float) -> float:
     return 0.0 - value
 
 
-def receive(state: AnyState, goal: Goal, events: Iterable[Event]) -> None:
-    """Passes events to a state in order. Losses become rewards."""
-    if goal == "minimize":
-        events = [Event(order, kind, reward_trial(trial)) for order, kind, trial in events]
-    state.receive(events)
+def as_rewards(events: Iterable[Event]) -> list[Event]:
+    """Returns the events of a study that minimises, with minus its losses as rewards."""
+    return [Event(order, kind, reward_trial(trial)) for order, kind, trial in events]
 
 
 def reward_trial(trial: Trial) -> Trial:

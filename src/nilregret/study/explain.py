@@ -16,9 +16,9 @@ from ..policy.engines import Decision
 from ..policy.explain import Inquiry, Propensity, Reasons, runner_up
 from ..policy.state import State
 from ..slots.envelope import Envelope
-from ..storage.record import Record, Trial
+from ..storage.record import Trial
 from .axes import settings_at
-from .direction import AnyPolicy, AnyState, Goal, has_channels, initial_state, receive, told_envelope
+from .direction import AnyPolicy, AnyState, Goal, has_channels, state_after, told_envelope
 from .explanation import Candidate, ConstraintBounds, Explanation
 
 DRAWS = 1000  # Draws that estimate a propensity by default.
@@ -52,8 +52,7 @@ def explanation(
         )
     with no_collection:
         earlier = [each.as_of(trial.asked_order - 1) for each in trials[:number]]
-        state = initial_state(policy, goal, seed=seed)
-        receive(state, goal, Record().apply([each.as_corrected() for each in earlier]))
+        state = state_after(policy, goal, earlier, seed=seed)
     return _Moment(state, goal, trial.as_of(trial.asked_order), earlier, available, draws).explanation()
 
 

@@ -27,7 +27,7 @@ from ..domains.domain import Arms, Domain, Space, sides
 from ..domains.parameters import Choice, Int, Parameter
 from ..policy.engines import Decision
 from ..storage.trial import Trial
-from .answers import Told, check_observation
+from .answers import Told
 from .axes import space_of
 from .direction import Goal
 from .inputs import Inputs
@@ -231,8 +231,8 @@ class Reader:
     def _row(self, i: int) -> Imported:
         try:
             metrics = {name.removeprefix(METRICS): self._table.number(name, i) for name in self._metrics}
-            told, reward = check_observation(
-                self._inputs, self._told(i), self._constraints(i), self._number(STD, i),
+            told, reward = self._inputs.observation(
+                self._told(i), self._constraints(i), self._number(STD, i),
                 {name: value for name, value in metrics.items() if value is not None},
             )  # fmt: skip
             where = self._where(i)

@@ -15,8 +15,9 @@ from ..policy.answer_noise import refuse_std
 from ..policy.engines import Decision
 from ..policy.policy import Policy
 from ..storage.trial import MOST_METRICS, Measured, is_metric_name
+from .answers import Told
 from .direction import AnyPolicy, Goal, reward_check
-from .play_rewards import PlayRewards, is_several, refuse_several_rewards, sum_up
+from .play_rewards import is_several, refuse_several_rewards, sum_up
 
 NO_REWARD = (
     "If the point does not work, `study.fail(trial, reason)` says so. After an accident that says nothing of the "
@@ -43,26 +44,44 @@ class Inputs:
         self.policy = policy
         self._checked = reward_check(policy, goal)
 
+    def answer(
+        self, trial: Any, reward: Any = None, constraints: Any = None, std: Any = None, metrics: Any = None
+    ) -> Told:
+        """Returns a user's answer to a trial, checked."""
+        # The path of most rounds, which nan does not take.
+        if type(reward) is float and constraints is None and std is None and metrics is None:
+            if not abs(reward) <= LARGEST_REWARD or self._checked is not None:
+                self.reward(reward)
+            return Told(trial, reward, None)
+        g = None if constraints is None else self.constraints(constraints)
+        if reward is None and g is not None:
+            given = "std" if std is not None else "metrics" if metrics else None
+            if given is not None:
+                raise InvalidInput(f"`{given}` belongs to a reward, and no reward is told with it.")
+            return Told(trial, None, g)
+        noise = None if std is None else self.std(std)
+        measured = () if metrics is None else self.metrics(metrics)
+        if not is_several(reward):
+            return Told(trial, self.reward(reward), g, None, noise, measured)
+        if not isinstance(self.policy, Policy) or self.policy.switching is None:
+            refuse_several_rewards(reward)
+        mean, plays = sum_up(reward, self.reward)
+        return Told(trial, mean, g, plays, noise, measured)
+
+    def observation(self, reward: Any, constraints: Any, std: Any, metrics: Any) -> tuple[Told, float]:
+        """Returns the answer of a point that was not asked for, checked, and the reward in it."""
+        told = self.answer(-1, reward, constraints, std, metrics)
+        return told, self.reward(None) if told.reward is None else told.reward
+
     def reward(self, value: object) -> float:
         """Returns a reward (a loss, if the goal is to minimise) as it is recorded."""
-        if type(value) is float and abs(value) <= LARGEST_REWARD:  # The path of every round, which nan does not take.
-            reward = value
-        else:
-            try:
-                reward = outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD)
-            except InvalidInput as error:
-                raise error.advised(NO_REWARD, topic="unusable") from None
+        try:
+            reward = outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD)
+        except InvalidInput as error:
+            raise error.advised(NO_REWARD, topic="unusable") from None
         if self._checked is not None:
             self._checked(reward)
         return reward
-
-    def rewards(self, value: object) -> PlayRewards:
-        """Returns a reward, or the rewards of several plays, as they are recorded."""
-        if not is_several(value):
-            return PlayRewards(self.reward(value), None)
-        if not isinstance(self.policy, Policy) or self.policy.switching is None:
-            refuse_several_rewards(value)
-        return sum_up(value, self.reward)
 
     def std(self, value: object) -> float:
         """Returns the standard deviation of the noise of a reward, reward units, as it is recorded.

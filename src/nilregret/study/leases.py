@@ -19,28 +19,28 @@ class Leases:
 
     Args:
         trials: whose leases are taken, if they are pending.
+
+    Attributes:
+        heap: the leases, the first that ends at index 0.
     """
 
     def __init__(self, trials: Iterable[Trial] = ()) -> None:
-        self._heap = [(t.lease_until, t.number) for t in trials if t.lease_until is not None and t.state == "pending"]
-        heapq.heapify(self._heap)
-
-    def __bool__(self) -> bool:
-        return bool(self._heap)
+        self.heap = [(t.lease_until, t.number) for t in trials if t.lease_until is not None and t.state == "pending"]
+        heapq.heapify(self.heap)
 
     def add(self, trial: Trial) -> None:
         """Takes the lease of a trial that has one."""
         if trial.lease_until is not None:
-            heapq.heappush(self._heap, (trial.lease_until, trial.number))
+            heapq.heappush(self.heap, (trial.lease_until, trial.number))
 
     def ended(self, now: float) -> Iterator[tuple[float, int]]:
         """Yields the leases that have ended, and drops each when the next one is asked for.
 
         An interrupt or a caller that stops loses none.
         """
-        while self._heap and self._heap[0][0] <= now:
-            yield self._heap[0]
-            heapq.heappop(self._heap)
+        while self.heap and self.heap[0][0] <= now:
+            yield self.heap[0]
+            heapq.heappop(self.heap)
 
 
 def lease_seconds(lease: float | timedelta) -> float:

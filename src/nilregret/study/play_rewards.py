@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 from .._utils.checks import LARGEST_REWARD, finite_array, integer, many, number, shown
 from .._utils.errors import InvalidInput, TrialError
@@ -69,18 +69,6 @@ class Rewards:
         return max(self.squares - self.sum**2 / self.count, 0.0)
 
 
-class PlayRewards(NamedTuple):
-    """Rewards as they are recorded.
-
-    Attributes:
-        mean: average, reward units.
-        plays: their number and scatter, or None for a single reward.
-    """
-
-    mean: float
-    plays: Plays | None
-
-
 def is_several(reward: object) -> bool:
     """Returns whether the rewards of several plays were given, and not one reward."""
     if isinstance(reward, Rewards):
@@ -91,16 +79,15 @@ def is_several(reward: object) -> bool:
     return isinstance(reward, Iterable) and not isinstance(reward, str | bytes | Mapping | set)
 
 
-def sum_up(reward: Any, check: Callable[[object], float]) -> PlayRewards:
-    """Returns rewards as they are recorded.
+def sum_up(reward: Any, check: Callable[[object], float]) -> tuple[float, Plays | None]:
+    """Returns rewards as they are recorded: their average, and their number and scatter, or None for a single one.
 
     Args:
         reward: a sequence of rewards, or their `Rewards`.
         check: checks one reward and returns the number to record.
     """
     if isinstance(reward, Rewards):
-        mean = check(reward.mean)
-        return PlayRewards(mean, None if reward.count == 1 else Plays(reward.count, reward.scatter))
+        return check(reward.mean), None if reward.count == 1 else Plays(reward.count, reward.scatter)
     values = finite_array("rewards", reward)
     if values.shape == (0,):
         raise InvalidInput(
@@ -117,11 +104,11 @@ def sum_up(reward: Any, check: Callable[[object], float]) -> PlayRewards:
         )
     for extreme in {float(values.min()), float(values.max())}:
         check(extreme)
-    mean = check(float(values.mean()))
     if len(values) == 1:
-        return PlayRewards(check(float(values[0])), None)
+        return float(values[0]), None
+    mean = check(float(values.mean()))
     deviations = values - mean
-    return PlayRewards(mean, Plays(len(values), float(deviations @ deviations)))
+    return mean, Plays(len(values), float(deviations @ deviations))
 
 
 def check_plays(trial: Trial, plays: Plays | None) -> None:

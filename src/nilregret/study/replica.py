@@ -12,11 +12,11 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
-from .._utils.errors import InvalidInput
+from .._utils.errors import InvalidInput, NoRegretError
 from .._utils.forks import survives_forks
 from .._utils.garbage import no_collection
 from .._utils.numerals import exact
@@ -25,11 +25,10 @@ from ..policy.policy import Policy
 from ..policy.state import State
 from ..storage.arms import ArmChange
 from ..storage.base import Change, News
-from ..storage.record import Record
+from ..storage.record import Event, Record
 from ..storage.trial import EventKind, Fit, Trial
 from .arms import Roster
-from .clock import read_clock
-from .direction import AnyPolicy, AnyState, Goal, copy_of_state, initial_state, policy_of_rewards, receive
+from .direction import AnyPolicy, AnyState, Goal, as_rewards, copy_of_state, policy_of_rewards, state_after
 from .inputs import Inputs
 from .leases import Leases
 from .replica_lock import ReplicaLock
@@ -87,7 +86,7 @@ class Replica:
         self.handle = handle
         self._make_locks()
         self._timed = policy.pending.in_time
-        self.record, self.state = Record(), self._initial()
+        self.record = Record()
         self._current: AnyState | None = None
         self._valid = handle is None  # Whether record, state and storage agree.
         self._saved_order = 0  # The order of the last event for which they agreed.
@@ -100,9 +99,8 @@ class Replica:
         self._seconds = 0.0  # The duration of recent calls.
         self._contention = 0  # Calls for which other writers are still expected.
         survives_forks(self)
-        if handle is not None:
-            with self.lock:
-                self.rebuild(self.state)
+        with self.lock:
+            self.rebuild()
 
     def _make_locks(self) -> None:
         self._plain_lock = lock = threading.RLock()
@@ -136,7 +134,7 @@ class Replica:
         with self._plain_lock:  # Whatever an interrupt leaves half done has set `_valid` to False.
             if not self._valid:
                 self.rebuild()
-            if self._leases:
+            if self._leases.heap:
                 self._abandon_expired()
             result = act(*args, **more)
             self._saved_order, self._valid = self.record.order, True
@@ -226,19 +224,17 @@ class Replica:
         self.record.roll_back(self._saved_order, self._changes)
         if self._arms:
             self._adopt_arms()
-        state, self._backup = self._backup, None
-        self.state = self._replayed() if state is None else state
+        if self._backup is None:
+            self._replay()
+        else:
+            self.state, self._backup = self._backup, None
         self._current, self._leases = None, Leases(self.record)
         self._mark_saved()
 
-    def _initial(self) -> AnyState:
-        return initial_state(self.policy, self._goal, seed=self._seed, late=self._late)
-
-    def _replayed(self) -> AnyState:
-        """Returns a new state that has learned the whole record, with corrected answers in place of first ones."""
-        state = self._initial()
-        receive(state, self._goal, self.record.corrected_events())
-        return state
+    def _replay(self) -> None:
+        """Makes the state anew from the record."""
+        with no_collection:
+            self.state = state_after(self.policy, self._goal, self.record, seed=self._seed, late=self._late)
 
     @property
     def policy(self) -> AnyPolicy:
@@ -262,8 +258,7 @@ class Replica:
             self._arms.append(change)
         self.record.change_arms(change)
         if self._adopt_arms() and not self._extended():
-            with no_collection:
-                self.state = self._replayed()
+            self._replay()
         self._current = None
 
     def _extended(self) -> bool:
@@ -297,9 +292,10 @@ class Replica:
             self._changes[trial.number] = record[trial.number] if trial.number < len(record) else None
         event = record.update(trial, kind)
         if kind == "corrected":
-            self.state = self._replayed()
+            self._replay()
         else:
-            receive(self.state, self._goal, (event,))
+            events: Iterable[Event] = (event,)
+            self.state.receive(events if self._goal == "maximize" else as_rewards(events))
             if trial.lease_until is not None and kind == "asked":
                 self._leases.add(trial)
         self._current = None
@@ -314,7 +310,7 @@ class Replica:
 
         Each is an event on record, so that a replay sees it at its place.
         """
-        if not self._leases:
+        if not self._leases.heap:
             return False
         now = self.now()
         for count, (until, ended) in enumerate(self._leases.ended(now)):
@@ -386,16 +382,8 @@ class Replica:
             self.sync()
             return self.record[:]
 
-    def rebuild(self, fresh: AnyState | None = None) -> None:
-        """Rebuilds record and state, from the storage if there is one.
-
-        Args:
-            fresh: a state before any event, if one is at hand.
-        """
-        with no_collection:
-            self._rebuild(fresh)
-
-    def _rebuild(self, fresh: AnyState | None) -> None:
+    def rebuild(self) -> None:
+        """Rebuilds record and state, from the storage if there is one."""
         record, handle = Record(), self.handle
         self._changes.clear()
         self._arms.clear()
@@ -404,14 +392,11 @@ class Replica:
             known, stamp, arms = News(earlier, UNKNOWN, earlier.arms)
         else:
             known, stamp, arms = handle.news(record)
-        events = record.apply(known, arms)
-        if any(trial.corrected for trial in record):  # As if the right answer had come first.
-            events = record.corrected_events()
+        record.apply(known, arms)
         self.record = record
-        if self._adopt_arms() or fresh is None:
-            fresh = self._initial()
-        receive(fresh, self._goal, events)
-        self.state, self._current, self._saved_order = fresh, None, record.order
+        self._adopt_arms()
+        self._replay()
+        self._current, self._saved_order = None, record.order
         self._leases = Leases(record)
         if handle is not None:
             handle.stamp = stamp
@@ -425,9 +410,9 @@ class Replica:
             events = self.record.apply(changed, arms)
             more = bool(arms) and self._adopt_arms()
             if any(event.kind == "corrected" for event in events) or (more and not self._extended()):
-                self.state = self._replayed()
+                self._replay()
             else:
-                receive(self.state, self._goal, events)
+                self.state.receive(events if self._goal == "maximize" else as_rewards(events))
             for trial in changed:
                 if trial.state == "pending":
                     self._leases.add(trial)
@@ -440,6 +425,19 @@ class Replica:
     # -- time ----------------------------------------------------------------------------------------------------
 
     def now(self) -> float:
-        """Returns the time in Unix seconds (see `read_clock`)."""
-        last = self.record[-1].asked_at if self._timed and len(self.record) else None
-        return read_clock(self.clock, last)
+        """Returns the time in Unix seconds.
+
+        Raises:
+            NoRegretError: the clock gives no finite number. Or it has gone back since the last question, and the policy
+                measures waiting times.
+        """
+        now = float(self.clock())
+        if not math.isfinite(now):
+            raise NoRegretError(f"The clock says {now}, which is no time in seconds; nothing was recorded.")
+        if self._timed and self.record.trials and now < (last := self.record.trials[-1].asked_at):
+            raise NoRegretError(
+                f"The clock has gone back by {exact(last - now)} s since the last question, and this policy measures "
+                "how long it waits for answers. Set the clock right and try again; nothing was recorded.",
+                advice="Or pass `clock=` to the study.",
+            )
+        return now

@@ -21,7 +21,7 @@ from ..slots.memory import Restart
 from ..slots.objective import SATURATED
 from ..storage.trial import Trial
 from . import importing
-from .answers import check_answer, check_observation, parse_answers, reason_of
+from .answers import answer_entries, listed_answers, reason_of
 from .arms import Arm
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
 from .definition import PROPENSITIES, check_facts, stored_facts
@@ -281,12 +281,16 @@ class Study(Queries[D]):
         >>> [trial.number for trial in study.ask(count=3)]
         [1, 2, 3]
         """
-        seen = None if context is None and self.policy.context is None else self.inputs.context(context)
+        replica = self.replica
+        plain = context is None and replica.roster.policy.context is None
+        seen = None if plain else replica.inputs.context(context)
         whole = among is None and exclude is None
         offered = None if whole else self.offered(among, exclude)
         seconds = None if lease is None else lease_seconds(lease)
         if count is None:
-            trial = self._write(self._calls.ask, seen, offered, seconds)
+            trial = replica.write(self._calls.ask, seen, offered, seconds)
+            if self.late_fits is not None:
+                self._begin_fits(self.late_fits)
             if self._remarks or self._on_change is not None:
                 self._after_ask()
             return trial
@@ -341,8 +345,10 @@ class Study(Queries[D]):
         >>> study.tell(trial.number, 0.7).reward  # the same answer again changes nothing
         0.7
         """
-        told = check_answer(self.inputs, trial, reward, constraints, std, metrics)
-        answered = self._write(self._calls.tell, told, revise)
+        told = self.replica.inputs.answer(trial, reward, constraints, std, metrics)
+        answered = self.replica.write(self._calls.tell, told, revise)
+        if self.late_fits is not None:
+            self._begin_fits(self.late_fits)
         self._after_tell()
         return answered
 
@@ -361,7 +367,7 @@ class Study(Queries[D]):
         >>> [trial.reward for trial in study.tell_many([(trials[0], 0.1), (trials[1], 0.2)])]
         [0.1, 0.2]
         """
-        told = parse_answers(self.inputs, answers)
+        told = [self.inputs.answer(**answer_entries(answer)) for answer in listed_answers(answers)]
         integer("len(answers)", len(told), low=0, high=MOST_AT_ONCE)
         answered = self._write(self._calls.tell_all, told, revise=revise)
         self._after_tell()
@@ -435,7 +441,7 @@ class Study(Queries[D]):
         >>> len(study.trials)
         1
         """
-        answer = check_observation(self.inputs, reward, constraints, std, metrics)
+        answer = self.inputs.observation(reward, constraints, std, metrics)
         seen = self.inputs.context(context)
         decision = self.replica.checked(lambda: self.inputs.point(point_or_parameters))
         added = self._write(self._calls.add, decision, seen, *answer)
@@ -565,7 +571,8 @@ class Study(Queries[D]):
             The result of each call, or `Failed` with its error. A failed call leaves no trace.
         """
         found = group_commit(self.replica, acts, keys=keys, propensities=self.propensities, seconds=seconds)
-        self._begin_fits()
+        if self.late_fits is not None:
+            self._begin_fits(self.late_fits)
         self._after_ask()
         self._after_tell()
         return found
@@ -587,13 +594,11 @@ class Study(Queries[D]):
 
     def _write(self, act: Callable[P, R], *args: P.args, **more: P.kwargs) -> R:
         result = self.replica.write(act, *args, **more)
-        self._begin_fits()
+        if self.late_fits is not None:
+            self._begin_fits(self.late_fits)
         return result
 
-    def _begin_fits(self) -> None:
-        fits = self.late_fits
-        if fits is None:
-            return
+    def _begin_fits(self, fits: FitRunner) -> None:
         fits.begin()
         error, fits.error = fits.error, None
         if error is not None:
@@ -618,7 +623,7 @@ class Study(Queries[D]):
 
     def _after_tell(self) -> None:
         """Compares the rewards told with the policy's scales, at 4, 16, 64, ... trials."""
-        if len(self.replica.record) < self._next_check:
+        if len(self.replica.record.trials) < self._next_check:
             return
         with self.replica.lock:
             trials = self.replica.record[:]

@@ -23,7 +23,7 @@ from ..storage.arms import ArmChange, ArmChangeKind, ChangedArm
 from ..storage.record import answer_of, describe_answer
 from ..storage.trial import Measured, Plays, Trial
 from .answers import Told
-from .arms import Arm
+from .arms import Arm, Roster
 from .axes import settings_at, space_of
 from .direction import copy_of_state, has_channels
 from .play_rewards import check_plays
@@ -90,6 +90,11 @@ class Transaction:
         return self._replica.record
 
     @property
+    def roster(self) -> Roster:
+        """The arms of the study, with the changes of this transaction."""
+        return self._replica.roster
+
+    @property
     def order(self) -> int:
         """The order of the last event."""
         return self._replica.record.order
@@ -114,15 +119,7 @@ class Transaction:
     def preview(self, context: Array | None) -> Decision:
         """Returns the decision that `ask` would make now, and records nothing."""
         state = self._replica.state  # A copy decides, because a decision may first fit hyperparameters.
-        return (copy_of_state(state) or state).decide(context, now=self.now, available=self.playable(None))
-
-    def playable(self, offered: Available | None) -> Available | None:
-        """Returns what may be played of what is offered, without retired arms. None stands for everything.
-
-        Raises:
-            InvalidInput: nothing is left to play.
-        """
-        return self._replica.roster.playable(offered)
+        return (copy_of_state(state) or state).decide(context, now=self.now, available=self.roster.playable(None))
 
     # -- writing -------------------------------------------------------------------------------------------------
 
@@ -134,9 +131,10 @@ class Transaction:
             offered: points that may be played, or None for all.
             lease: seconds, or None for no limit.
         """
-        offered = self.playable(offered)
-        self._deciding = True
         replica = self._replica
+        if replica.roster.retired:
+            offered = replica.roster.playable(offered)
+        self._deciding = True
         replica.invalidate()  # If the decision is not recorded, the state has learned rewards too early for a replay.
         now = replica.now()
         decision = replica.state.decide(context, now=now, available=offered)
@@ -169,16 +167,31 @@ class Transaction:
         known = record.require(told.trial)
         if told.reward is None:
             return self._tell_constraints(known, told, revise=revise)
-        if known.told_order is None:
-            return self._tell_first(known, told, told.reward)
+        if known.told_order is not None:
+            return self._tell_again(known, told, told.reward, revise=revise)
+        g, plays = told.constraints, told.plays
+        if plays is not None:
+            check_plays(known, plays)
+        if g is not None and known.constraints is not None:
+            if not np.array_equal(g, known.constraints):
+                record.require_no_constraints(known)  # This raises an error: other values are on record.
+            g = None
+        answered = known.answered(
+            reward=told.reward, constraints=g, order=record.order + 1, time=self._replica.now(), plays=plays,
+            std=told.std, measured=told.measured,
+        )  # fmt: skip
+        return self._replica.put(answered, "told")
+
+    def _tell_again(self, known: Trial, told: Told, reward: float, *, revise: bool) -> Trial:
+        """Corrects an answer, or does nothing if it is the same."""
         if _is_same(known, told):
             return known
         if not revise:
-            record.require_open(
-                told.trial, describe_answer(told.reward, told.constraints, None, told.std, told.measured)
+            self._replica.record.require_open(
+                told.trial, describe_answer(reward, told.constraints, None, told.std, told.measured)
             )  # This raises an error.
         check_plays(known, told.plays)
-        return self._correct(known, told.reward, told.constraints, None, told.plays, told.std, told.measured)
+        return self._correct(known, reward, told.constraints, None, told.plays, told.std, told.measured)
 
     def tell_all(self, answers: Sequence[Told], *, revise: bool) -> list[Trial]:
         """Records several answers, in this order (see `Study.tell_many`)."""
@@ -237,31 +250,16 @@ class Transaction:
         return [listed[each.arm] for each in arms]
 
     def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
-        policy = self._replica.policy
+        policy = self._replica.roster.policy
         point, arm, explored, repeats, fits = decision
         settings = settings_at(policy.domain, point) if self._names else None
         named = None if context is None or policy.context is None else settings_at(policy.context, context)
         # In the order of the fields: a call of `Trial` takes half a microsecond more in every round.
         return tuple.__new__(Trial, (
-            len(self._replica.record), point, arm, settings, order, now, context, explored, "pending",
+            len(self._replica.record.trials), point, arm, settings, order, now, context, explored, "pending",
             None, None, None, None, None, named, None, None, None, (), repeats, None, fits, None,
             None, (),
         ))  # fmt: skip
-
-    def _tell_first(self, known: Trial, told: Told, reward: float) -> Trial:
-        g, plays = told.constraints, told.plays
-        if plays is not None:
-            check_plays(known, plays)
-        if g is not None and known.constraints is not None:
-            if not np.array_equal(g, known.constraints):
-                self._replica.record.require_no_constraints(known)  # This raises an error: other values are on record.
-            g = None
-        replica = self._replica
-        order, now = replica.record.order + 1, replica.now()
-        answered = known.answered(
-            reward=reward, constraints=g, order=order, time=now, plays=plays, std=told.std, measured=told.measured
-        )
-        return replica.put(answered, "told")
 
     def _tell_constraints(self, known: Trial, told: Told, *, revise: bool) -> Trial:
         """Records constraint values without a reward."""
