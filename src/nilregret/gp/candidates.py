@@ -67,8 +67,8 @@ class CandidateMoments:
     def _of_halves(self, half: Array) -> Array:
         """Returns half^T V, `(m,)`."""
         mean = np.zeros(len(self.points))
-        for number, rows in enumerate(self._rows):
-            part = half[number * ROWS : (number + 1) * ROWS]
+        for place, rows in enumerate(self._rows):
+            part = half[place * ROWS : (place + 1) * ROWS]
             mean += part @ rows[: len(part)]
         return mean
 
@@ -77,18 +77,18 @@ class CandidateMoments:
         self._known = min(self._known, known)
         del self._rows[-(-self._known // ROWS) :]
         self._variance = self._prior.copy()
-        for number, rows in enumerate(self._rows):
-            part = rows[: self._known - number * ROWS]
+        for place, rows in enumerate(self._rows):
+            part = rows[: self._known - place * ROWS]
             self._variance -= np.einsum("ij,ij->j", part, part)
         self._target_changes = -1
 
     def _turn(self, rotations: Rotations) -> None:
         """Applies a rotation of the factor to the known rows."""
         extra = np.zeros(len(self.points))
-        for number, block in enumerate(self._rows):
-            low, high = max(number * ROWS, rotations.start), min((number + 1) * ROWS, self._known)
+        for place, block in enumerate(self._rows):
+            low, high = max(place * ROWS, rotations.start), min((place + 1) * ROWS, self._known)
             if low < high:
-                rows = block[low - number * ROWS : high - number * ROWS]
+                rows = block[low - place * ROWS : high - place * ROWS]
                 self._variance += np.einsum("ij,ij->j", rows, rows)
                 rotations.turn(rows, extra, low)
                 self._variance -= np.einsum("ij,ij->j", rows, rows)
@@ -98,8 +98,8 @@ class CandidateMoments:
         posterior = self._posterior
         cross = posterior.kernel(posterior.points[low:high], self.points)
         factor = posterior.factor_rows(low, high)
-        for number, rows in enumerate(self._rows):
-            start, end = number * ROWS, min((number + 1) * ROWS, low)
+        for place, rows in enumerate(self._rows):
+            start, end = place * ROWS, min((place + 1) * ROWS, low)
             cross -= factor[:, start:end] @ rows[: end - start]
         # The transposed system needs no copy of the many columns.
         new = dtrsm(1.0, factor[:, low:high], cross.T, side=1, lower=1, trans_a=1, overwrite_b=1).T

@@ -46,7 +46,7 @@ SAMPLES = 200  # bootstrap samples of the points
 JUDGED = 200  # most points by which studies are judged: those of this study with the best rewards
 FEWEST = 3  # points of this study before which all studies have the same share
 
-P = TypeVar("P", bound=RevisablePosterior)
+Q = TypeVar("Q", bound=RevisablePosterior)
 
 
 @final
@@ -127,7 +127,7 @@ class Ensemble(NamedTuple):
         """Returns lambda of the posterior that learns."""
         return (regularization,)
 
-    def posteriors(self, make: Callable[[Kernel, float], P], regularization: float) -> list[P]:
+    def posteriors(self, make: Callable[[Kernel, float], Q], regularization: float) -> list[Q]:
         """Returns the posterior of this study, then those of the earlier ones."""
         return [make(self.kernel, regularization), *(study.posterior() for study in self.earlier)]  # type: ignore[list-item]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 WEAK = 0.1  # weight of the prior of counts, as a number of rewards of the pooled rate 1
 UNLUCKY = 2.0  # standard deviations of a reward by which the sum of an arm was too low when it was given up
-ROUNDING = 1e-9  # successes that are none but for rounding
+NO_SUCCESS = 1e-9  # successes that are none but for rounding
 TWO_SIDED = 1.15  # by which deviations count, between 1 and that of a two-sided test, 1.96 / 1.64
 
 
@@ -76,7 +76,7 @@ class OwnRates:
         at = slice(None) if cells is None else cells
         first, second = self._first[at], self._second[at]
         tails = float(ndtr(-deviations)), float(ndtr(deviations))
-        least, last = np.maximum(first - 1.0, ROUNDING), np.maximum(second - 1.0, ROUNDING)
+        least, last = np.maximum(first - 1.0, NO_SUCCESS), np.maximum(second - 1.0, NO_SUCCESS)
         if self._counts:
             low, high = gammaincinv(least, tails[0]) / second, gammaincinv(first, tails[1]) / second
         else:

@@ -123,8 +123,8 @@ class _MixtureWidth(NormWidth):
 class AnyRidge(_MixtureWidth):
     """AY: B + (R / sqrt(lambda)) sqrt(LD_t + 2 ln(parts / delta)), for any lambda (Abbasi-Yadkori 2013).
 
-    With a `Sketch` it is B (1 + rho) + ..., with rho its `shortfall` and LD_t its upper bound (`nilregret.gp.inducing`,
-    3).
+    With a `Sketch` it is B (1 + rho) + ..., with rho its `shortfall` and LD_t its upper bound, bound 3 of
+    `nilregret.gp.inducing`.
 
     Attributes:
         parts: 1, or 2 for Thompson samples, as in `SelfNormalized`.
