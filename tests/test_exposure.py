@@ -304,17 +304,3 @@ def test_the_service_leaves_a_policy_that_cannot_weigh_or_says_itself_what_open_
             assert client.put(AT, given)[0] == 201
             assert nr.Policy.from_json(json.dumps(client.get(AT)[1]["policy"])).pending == pending
             assert client.put(f"{AT}2", given | {"on_deadline": "silence"})[0] == (201 if policy is own else 422)
-
-
-@pytest.mark.parametrize("rule", ["reward", "silence"])
-def test_a_study_of_version_0_2_is_put_again(rule):
-    waits = {"deadline": 60.0, "default_reward": 0.0} if rule == "reward" else {}
-    pending = nr.slots.Ignored(failed=CLICKS.pending.failed) if rule == "reward" else nr.slots.Imputed()
-    about = {"service": {"deadline": None, "default_reward": None, "late": "drop", "on_deadline": rule} | waits}
-    storage = MemoryStorage()
-    nr.Study(CLICKS.using(pending=pending), name="shop", storage=storage, about=about, seed=0).ask()
-    with Client(storage, clock=Clock()) as client:
-        given = {"policy": plain(CLICKS), "on_deadline": rule, "seed": 0, **waits}
-        assert client.put(AT, given)[0] == 200
-        assert nr.Policy.from_json(json.dumps(client.get(AT)[1]["policy"])).pending == pending
-        asked(client)

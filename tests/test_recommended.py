@@ -164,46 +164,6 @@ def test_gp_ucb_plays_theorem_2_where_arms_or_contexts_are_not_finitely_many():
         assert isinstance(policy.confidence, CompactBayes)
 
 
-def test_old_words_of_the_width_say_what_to_write_now():
-    for width, said in (
-        ("randomised", "'irgp_ucb' with `shift` 'theorem'"),
-        ("recommended", "'irgp_ucb' with `shift` 'half'"),
-    ):
-        with pytest.raises(nr.errors.InvalidInput, match=said):
-            nr.gp_ucb(ARMS, KERNEL, noise=0.1, width=width)
-    with pytest.raises(nr.errors.InvalidInput, match="leave `width` out"):
-        nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="theorem")
-    with pytest.raises(nr.errors.InvalidInput, match="`shift` is 'all'"):
-        nr.irgp_ucb(ARMS, KERNEL, noise=0.1, shift="all")
-
-
-# What version 0.2 stored of `gp_ucb(Arms.grid(0, 1, 12), Matern(2.5, 0.2), noise=0.1)`, and the arms it played then.
-OF_0_2 = (
-    '{"type": "Policy", "algorithm": "gp_ucb", "domain": {"type": "Arms", "points": [[0.0], [0.09090909090909091], '
-    "[0.18181818181818182], [0.2727272727272727], [0.36363636363636365], [0.4545454545454546], [0.5454545454545454], "
-    '[0.6363636363636364], [0.7272727272727273], [0.8181818181818182], [0.9090909090909092], [1.0]], "space": null}, '
-    '"context": null, "kernel": {"type": "Matern", "nu": 2.5, "lengthscale": 0.2, "scale": 1.0}, "noise": 0.1, '
-    '"regularization": 0.010000000000000002, "prior_mean": 0.0, "memory": {"type": "Forever"}, "explore": {"type": '
-    '"NoExploration"}, "pending": {"type": "Ignored", "failed": "aside"}, "objective": {"type": "RewardAlone"}, '
-    '"confidence": {"type": "FiniteBayes", "size": 12, "delta": 0.1, "scale": 1.0, "noise_matched": true, "series": '
-    'null}, "score": {"type": "RandomisedBound", "shift": 1.791759469228055, "growth": 0.0}, "search": {"type": '
-    '"PointSearch", "candidates": 1024, "around": 48, "starts": 3, "evaluations": 20, "mutations": 0, "incumbents": '
-    '1, "apart": 0.0}, "refit": null, "constraints": null, "sketch": null, "switching": null}'
-)
-PLAYED_BY_0_2 = [8, 4, 11, 0, 6, 2, 10, 9, 1, 2, 2, 2, 3, 2]
-
-
-def test_a_study_of_version_0_2_goes_on_as_it_was():
-    policy = nr.Policy.from_json(OF_0_2)
-    assert policy.to_json() == OF_0_2
-    assert policy.score == nr.irgp_ucb(policy.domain, policy.kernel, noise=0.1, shift="half").score
-    study = nr.Study(policy, seed=5)
-    for _ in PLAYED_BY_0_2:
-        trial = study.ask()
-        study.tell(trial, math.sin(9 * trial.point[0]))
-    assert [trial.arm for trial in study.trials] == PLAYED_BY_0_2
-
-
 def test_what_is_no_shift_is_refused():
     with pytest.raises(nr.errors.InvalidInput, match="`shift`"):
         RandomisedBound(shift=math.inf)

@@ -8,7 +8,6 @@ import pytest
 from scipy.stats import norm
 
 import nilregret as nr
-from nilregret._utils import serialize
 from nilregret.slots.constraint_scale import cautious_scale
 
 ARMS, KERNEL = nr.Arms.grid(0, 10, 101), nr.Matern(2.5, 2.0)
@@ -104,16 +103,6 @@ def test_after_a_restart_the_scale_is_learned_anew():
     study, _ = hot(nr.Safe(start=[2.0], scale="learned", noise=0.5), rounds=12, memory=nr.slots.RestartAt((12,)))
     assert len({trial.arm for trial in study.trials}) > 3
     assert study.feasible().sum() == 1.0
-
-
-def test_a_study_from_before_scales_were_told_opens_and_keeps_its_unit():
-    made = policy(nr.Safe(start=[2.0], scale="kernel", noise=0.5))
-    text = made.to_json().replace('"scale": "kernel", "certificate"', '"certificate"')
-    assert '"scale": "kernel"' not in text
-    old = nr.Policy.from_json(text)
-    assert old == made
-    assert old.of_channel(1).kernel == KERNEL
-    assert serialize.loads(made.to_json()) == made
 
 
 # -- what was risked ---------------------------------------------------------------------------------------------------
@@ -294,11 +283,11 @@ def test_start_is_a_point_of_the_domain_to_its_last_digit():
     assert study.ask().arm == 3
 
 
-def test_a_stored_study_whose_bounds_were_never_proved_opens_with_a_warning():
+def test_a_stored_study_whose_bounds_were_never_proved_is_refused():
     sound = nr.Safe(start=[[0.0]], kernel=SHORT, certificate="bounds")
-    text = policy(sound, LINE, SHORT).to_json().replace('"scale": null, ', "")
+    text = policy(sound, LINE, SHORT).to_json()
     assert '"certificate": "bounds"' in text
     old = text.replace('"confidence": null', '"confidence": {"type": "ConstantWidth", "value": 3.0}', 1)
     assert old != text
-    with pytest.warns(nr.errors.NoRegretWarning, match="nothing is proved for those of constraint 1"):
-        assert nr.Policy.from_json(old).constraints.certificate == "bounds"
+    with pytest.raises(nr.errors.InvalidInput, match="nothing is proved for those of constraint 1"):
+        nr.Policy.from_json(old)

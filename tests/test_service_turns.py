@@ -78,7 +78,6 @@ class Watched:
 
 def test_a_call_that_fails_takes_its_notes_back_and_no_other_s(tmp_path):
     study = opened(f"sqlite:///{tmp_path}/a.db")
-    study.storage.keep_notes()
 
     def noting(key, error=None):
         def act(transaction):
@@ -169,7 +168,6 @@ def test_a_note_that_came_meanwhile_is_seen(places, kind, monkeypatch):
     taking(monkeypatch, slow=True)  # quick ones would be made within the transaction, where nobody else writes
     made = places(kind)()
     storage = made if isinstance(made, MemoryStorage) else SqlStorage(made)
-    storage.keep_notes()
     left, right = opened(storage), opened(storage)
 
     def once(turn, meanwhile=None):
@@ -403,7 +401,6 @@ def test_a_request_that_was_broken_off_goes_on_where_it_stopped(tmp_path):
 def test_two_servers_may_go_on_with_one_request(tmp_path):
     """Each does a part in each turn; in the end both have the same answer."""
     storage = SqlStorage(f"sqlite:///{tmp_path}/a.db")
-    storage.keep_notes()
     left, right = (nr.Study(POLICY, storage=storage) for _ in range(2))
     from nilregret.serve.commands import Decide
     from nilregret.serve.idempotency import IdempotentRequest

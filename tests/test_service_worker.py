@@ -79,7 +79,6 @@ def test_calls_that_wait_share_a_commit(client):
 
 def test_one_that_fails_halfway_does_not_take_the_others_with_it(tmp_path):
     storage = SqlStorage(f"sqlite:///{tmp_path}/studies.db")
-    storage.keep_notes()
     study = nr.Study(POLICY, storage=storage)
 
     def halfway(turn):
@@ -183,8 +182,6 @@ def test_too_many_decisions_that_wait_for_an_answer():
 def test_notes_are_written_with_the_trials_or_not_at_all(kind, places):
     made = places(kind)()
     storage = made if isinstance(made, MemoryStorage) else SqlStorage(made)
-    for _ in range(2):
-        storage.keep_notes()
     assert [storage.note_once("secret", text) for text in ("a", "b")] == ["a", "a"]
     study = nr.Study(POLICY, storage=storage, name="a")
     other = nr.Study(POLICY, storage=storage, name="b")

@@ -464,7 +464,6 @@ def test_a_paused_study_sends_nothing(receiver):
 @pytest.mark.parametrize("where", ["memory", "sqlite"])
 def test_notes_of_several_studies_are_read_at_once(where, tmp_path):
     storage = MemoryStorage() if where == "memory" else SqlStorage(f"sqlite:///{tmp_path}/studies.db")
-    storage.keep_notes()
     made = [nr.Study(POLICY, storage=storage, name=name) for name in "abc"]
     for study, notes in zip(made, (StudyNotes(archived=True), StudyNotes(note="<b>", tags=("x",))), strict=False):
         study.group_commit([WriteNotes(as_note(notes)).prepare(None)], seconds=1.0)

@@ -33,12 +33,6 @@ from .postgres import Server
 from .waiting import LONG
 
 POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2), noise=0.1)
-NEW_IN_5 = [name for name, came in tables.ADDED["trials"].items() if came == 5]
-NEW_IN_6 = [name for name, came in tables.ADDED["trials"].items() if came == 6]
-
-
-def new_in(format_):
-    return [(table, name) for table, new in tables.ADDED.items() for name, came in new.items() if came == format_]
 
 
 def url_of(path):
@@ -59,77 +53,24 @@ def execute(path, *statements):
             connection.execute(statement)
 
 
-def as_format(path, number):
-    """The file as the version that wrote this format left it."""
-    execute(path, f"PRAGMA user_version = {number}")
-    if number < 8:
-        execute(path, "DROP TABLE arms")
-    for format_ in (10, 9, 8, 7):
-        if number < format_:
-            execute(path, *(f"ALTER TABLE {table} DROP COLUMN {name}" for table, name in new_in(format_)))
-    if number < 6:
-        execute(path, *(f"ALTER TABLE trials DROP COLUMN {name}" for name in NEW_IN_6))
-    if number < 5:
-        execute(path, "DROP INDEX trials_by_last_order", "PRAGMA user_version = 0")
-        execute(path, *(f"ALTER TABLE trials DROP COLUMN {name}" for name in NEW_IN_5))
-        execute(path, *(f"ALTER TABLE studies DROP COLUMN {name}" for name in ("events", "stamp")))
-    if number < 4:
-        execute(path, "ALTER TABLE trials DROP COLUMN constraints_order")
-    if number < 3:
-        execute(path, "ALTER TABLE studies DROP COLUMN goal")
-    execute(path, f"UPDATE studies SET format = {number}", "PRAGMA journal_mode = DELETE")
-
-
-def columns(path, table="trials"):
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        return [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-
-
-@pytest.mark.parametrize("number", [2, 3, 4, 5, 6, 7, 8, 9])
-def test_files_of_older_versions_are_read_as_they_are_and_brought_up_to_date_by_the_first_write(tmp_path, number):
-    path = tmp_path / "a.db"
-    study = made(url_of(path))
-    trials, predicted = list(study.trials), study.predict()
-    study.close()
-    as_format(path, number)
-    before = path.read_bytes()
-    again = nr.Study.open(storage=url_of(path))
-    assert list(again.trials) == trials
-    assert again.trials is again.replica.record
-    np.testing.assert_array_equal(again.predict(), predicted)
-    again.close()
-    assert path.read_bytes() == before
-    again.tell(4, 1.0)
-    again.abandon(again.ask(), "tried")
-    again.close()
-    assert set(NEW_IN_5 + NEW_IN_6) <= set(columns(path))
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT format, events, goal FROM studies").fetchone() == (
-            tables.FORMAT,
-            12,
-            "maximize",
-        )
-        assert connection.execute("PRAGMA user_version").fetchone() == (tables.FORMAT,)
-        orders = [row[0] for row in connection.execute("SELECT last_order FROM trials ORDER BY number")]
-    assert orders == [trial.last_order for trial in again.trials]
-    study = nr.Study.open(storage=url_of(path))
-    assert list(study.trials) == list(again.trials)
-    other = nr.Study(POLICY, storage=url_of(path), name="other")
-    assert len(other.trials) == 0
-
-
-def test_every_format_has_a_migration_to_the_next():
-    assert max(came for new in tables.ADDED.values() for came in new.values()) == tables.FORMAT
-
-
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_what_a_newer_version_wrote_is_left_alone(places, kind, postgres):
+@pytest.mark.parametrize("number", [0, tables.FORMAT, 10, 99])
+def test_what_another_version_wrote_is_left_alone(places, kind, postgres, number, tmp_path):
     url = places(kind)()
-    study = made(url)
-    with study.replica.handle.storage._database.transaction(write=True) as connection:
-        study.replica.handle.storage._database.mark(connection, 99)
+    made(url).close()
+    old = number != 99
+    with SqlStorage(url).transaction(write=True) as connection:
+        if kind == "sqlite":
+            mark = files.OLD_APPLICATION_ID if old else files.APPLICATION_ID
+            for name, value in (("user_version", number), ("application_id", mark)):
+                connection.exec_driver_sql(f"PRAGMA {name} = {value}")
+        else:
+            connection.exec_driver_sql(f"UPDATE {server.MARK} SET format = {number}")
+            if old:
+                connection.exec_driver_sql(f"ALTER TABLE {server.MARK} RENAME TO nilregret_format")
+    said = "before 1.0.*nilregret export.*nilregret import" if old else r"newer version .*\(format 99.*Upgrade"
     for attempt in (lambda: nr.Study(POLICY, storage=url), lambda: nr.Study.open(storage=url)):
-        with pytest.raises(nr.errors.StorageError, match=r"newer version of nilregret \(format 99.*Upgrade"):
+        with pytest.raises(nr.errors.StorageError, match=said):
             attempt()
 
 
@@ -172,16 +113,14 @@ def unwritable(folder):
         folder.chmod(0o755)
 
 
-@pytest.mark.parametrize("number", [2, 4, 5])
-def test_where_nothing_can_be_written_one_can_look(number):
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_where_nothing_can_be_written_one_can_look(mode):
     folder = Path(tempfile.mkdtemp())
     try:
         study = made(url_of(folder / "a.db"))
         trials = list(study.trials)
         study.close()
-        as_format(folder / "a.db", number)
-        if number == 5:
-            execute(folder / "a.db", "PRAGMA journal_mode = WAL")
+        execute(folder / "a.db", f"PRAGMA journal_mode = {mode}")
         with unwritable(folder):
             again = nr.Study.open(storage=url_of(folder / "a.db"))
             assert list(again.trials) == trials

@@ -16,7 +16,6 @@ from .service import AT, POLICY, Client, asked, plain
 @pytest.fixture(params=["memory", "sqlite", *nightly("postgresql")])
 def storage(request, places):
     found = MemoryStorage() if request.param == "memory" else SqlStorage(places(request.param)())
-    found.keep_notes()
     yield found
     found.close()
 

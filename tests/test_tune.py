@@ -194,11 +194,9 @@ def test_shell_arguments_are_quoted_and_json_is_read(folder):
     assert {trial.reward for trial in trials(folder)} == {2.0}
 
 
-@pytest.mark.parametrize("objective", [False, True], ids=["at the top", "with the objective"])
-def test_losses_are_minimised_recorded_and_shown_as_they_are(folder, objective):
+def test_losses_are_minimised_recorded_and_shown_as_they_are(folder):
     (folder / "objective.py").write_text("def score(x, kind): return 3 + (x - 0.4) ** 2")
-    said = ('score"', 'score"\ngoal = "minimize"') if objective else ("trials = 12", 'trials = 12\ngoal = "minimize"')
-    result = tune(write(folder, said))
+    result = tune(write(folder, ("trials = 12", 'trials = 12\ngoal = "minimize"')))
     assert result.exit_code == 0, result.output
     losses = [trial.reward for trial in trials(folder)]
     assert all(3 <= loss < 4 for loss in losses)
@@ -218,11 +216,7 @@ def test_losses_are_minimised_recorded_and_shown_as_they_are(folder, objective):
     ("changes", "match"),
     [
         ([("trials = 12", 'trials = 12\ngoal = "min"')], "`goal` is 'min': .* Did you mean 'minimize'?"),
-        ([('score"', 'score"\ngoal = "max"')], "[objective] `goal` is 'max': .* Did you mean 'maximize'?"),
-        (
-            [("trials = 12", 'trials = 12\ngoal = "minimize"'), ('score"', 'score"\ngoal = "maximize"')],
-            "`goal` is 'minimize' at the top of the file and 'maximize' in [objective]: say it once",
-        ),
+        ([('score"', 'score"\ngoal = "maximize"')], "unknown field `goal` - at `objective`. It belongs at the top"),
     ],
 )
 def test_a_goal_is_said_once_and_spelt_right(folder, changes, match):
@@ -388,7 +382,7 @@ def test_a_missing_file_and_a_changed_policy_are_explained(folder):
 
 def test_a_changed_goal_is_refused(folder):
     tune(write(folder), "--trials", "2")
-    changed = tune(write(folder, ('function = "objective:score"', 'function = "objective:score"\ngoal = "minimize"')))
+    changed = tune(write(folder, ("trials = 12", 'trials = 12\ngoal = "minimize"')))
     assert changed.exit_code == 1
     assert 'was made with another goal ("maximize" then, "minimize" now). A study' in changed.output
 

@@ -80,19 +80,6 @@ def test_opening_an_empty_file_makes_nothing_in_it(tmp_path):
     assert len(nr.Study.open(storage=url_of(path)).trials) == 7
 
 
-@pytest.mark.filterwarnings("ignore:Constraint values are told")  # to a plain policy, on purpose
-@pytest.mark.parametrize("first_format", [False, True])
-def test_files_from_before_there_was_a_mark_still_open(tmp_path, first_format):
-    study = made(tmp_path / "a.db")
-    execute(tmp_path / "a.db", "PRAGMA application_id = 0", "DROP TABLE arms")  # which came later than the mark
-    if first_format:
-        execute(tmp_path / "a.db", "ALTER TABLE trials DROP COLUMN constraints", "UPDATE studies SET format = 1")
-    again = nr.Study(POLICY, storage=url_of(tmp_path / "a.db"))
-    assert list(again.trials) == list(study.trials)
-    again.tell(again.ask(), 1.0, constraints=[0.5])
-    assert nr.Study.open(storage=url_of(tmp_path / "a.db")).trials[-1].constraints == [0.5]
-
-
 def test_a_file_of_a_missing_study_is_not_touched(tmp_path):
     path = tmp_path / "a.db"
     made(path)

@@ -203,8 +203,8 @@ def test_damaged_studies_are_refused(tmp_path, change):
         "UPDATE trials SET arm = 0, point = '[0.0]', parameters = '{\"x\": 1}', told_order = 9, told_at = 1.0, "
         "state = 'observed', reward = 1.0, asked_at = 0.5 WHERE number = 2",
         "INSERT INTO trials (study, number, state, arm, point, parameters, explored, reward, asked_order, asked_at, "
-        "told_order, told_at) SELECT study, 5, state, arm, point, parameters, explored, reward, 10, asked_at, 10, "
-        "told_at FROM trials WHERE number = 3",
+        "told_order, told_at, last_order) SELECT study, 5, state, arm, point, parameters, explored, reward, 10, "
+        "asked_at, 10, told_at, 10 FROM trials WHERE number = 3",
         "DELETE FROM trials WHERE number = 4",
     ],
 )

@@ -32,14 +32,9 @@ _UNFIT = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, R
 
 
 def described(cls: type[T]) -> type[T]:
-    """Registers a frozen dataclass whose fields are its description (a class decorator).
-
-    `BEFORE`, if a class has it, holds values for fields that old descriptions lack. So stored studies continue
-    unchanged, whatever the default is now.
-    """
+    """Registers a frozen dataclass whose fields are its description (a class decorator)."""
 
     def decode(data: dict[str, Any]) -> T:
-        data = getattr(cls, "BEFORE", {}) | data
         kind: Any = cls
         hints = _hints(kind)
         for name, value in data.items():

@@ -176,7 +176,10 @@ def convert(data: Any, kind: Any, place: str = "") -> Any:
             structs = getattr(kind, "__args__", (kind,))
             fields = [name for struct in structs for name in struct.__struct_fields__]
             close = difflib.get_close_matches(unknown.group(1), fields, n=1)
-            message += (
-                f". Did you mean `{close[0]}`?" if close else f". The fields are: {', '.join(dict.fromkeys(fields))}."
-            )
+            if unknown.group(1) in close:
+                message += ". It belongs at the top, outside that table."
+            elif close:
+                message += f". Did you mean `{close[0]}`?"
+            else:
+                message += f". The fields are: {', '.join(dict.fromkeys(fields))}."
         raise InvalidInput(message) from None

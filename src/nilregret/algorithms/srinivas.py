@@ -25,7 +25,6 @@ from .bayes_widths import bayes_width, bounds_without_theorem, prior_std
 from .definition import Slots, algorithm, build
 
 WIDTHS = ("finite", "compact", "rkhs")
-DRAWN = ("randomised", "recommended")  # Former values of `width`.
 SMALL_MARGIN = 0.05  # Share of the prior standard deviation, for the probability of improvement.
 
 
@@ -112,7 +111,7 @@ def gp_ucb(
     (3.22, 'f')
     """
     noise, ridge = noise_and_ridge(domain, kernel, noise, regularization, slots)  # sigma^2 of eq. 1
-    _check_arguments(guess_norm, information_gain, width)
+    _check_arguments(guess_norm, information_gain)
     confidence = chosen_width(
         width, WIDTHS, delta=delta, scale=is_other(scale, 1.0), a=a is not None, b=b is not None,
         r=r is not None, series=series is not None, norm_bound=norm_bound is not None, guess_norm=guess_norm,
@@ -135,21 +134,9 @@ def gp_ucb(
     return build("gp_ucb", domain, kernel, confidence, score, noise=noise, regularization=ridge, **slots)
 
 
-def _check_arguments(guess_norm: bool, information_gain: str | float, width: object) -> None:
-    """Raises an error for wrong types, and for values that `width` had when the default width was drawn."""
+def _check_arguments(guess_norm: bool, information_gain: str | float) -> None:
     flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.")
     check_gain(information_gain)
-    if isinstance(width, str) and width in DRAWN:
-        shift = "theorem" if width == "randomised" else "half"
-        raise InvalidInput(
-            f"`width` {width!r} draws a width in each round, which is no GP-UCB: take the algorithm 'irgp_ucb' with "
-            f"`shift` {shift!r}."
-        )
-    if isinstance(width, str) and width == "theorem":
-        raise InvalidInput(
-            "`width` 'theorem' is what `gp_ucb` plays unless told otherwise, Theorem 1 or 2 as the domain has it: "
-            "leave `width` out."
-        )
 
 
 def _refuse_norm(norm_bound: float | None, *, guess_norm: bool) -> None:

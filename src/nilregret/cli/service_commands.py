@@ -58,10 +58,9 @@ def _tokens(url: str, *, make: bool) -> Tokens:
 
 
 def _prepare(place: SqlStorage) -> None:
-    """Creates the tables and the secret of the service, so that an error ends the command before processes start."""
+    """Makes the secret of the service, so that an error ends the command before processes start."""
     from ..serve.decision_ids import SECRET, new_secret
 
-    place.keep_notes()
     place.note_once(SECRET, new_secret())
 
 

@@ -30,7 +30,6 @@ from .observed_space import ObservedSpace
 from .optuna_state import OptunaHistory, OptunaState, Running, TrialKey, trial_key
 
 RELATIVE = "nilregret:relative"  # attributes of a trial with its assigned values, which other workers read
-OLD_RELATIVE = "noregret:relative"  # the same in studies of version 0.2
 LONGEST = 2045  # characters of an attribute that every storage of Optuna takes
 STUDIES, STATES = 8, 32  # numbers of cached studies and states
 CONSTRAINT = "constraints"  # prefix of the attributes that `Trial.set_constraint` sets
@@ -361,8 +360,7 @@ def _record_assigned(study: Study, trial: FrozenTrial, assigned: _Assigned) -> N
 
 def _assigned(trial: FrozenTrial) -> _Assigned:
     parts: list[str] = []
-    prefix = OLD_RELATIVE if f"{OLD_RELATIVE}:0" in trial.system_attrs else RELATIVE
-    while (part := trial.system_attrs.get(f"{prefix}:{len(parts)}")) is not None:
+    while (part := trial.system_attrs.get(f"{RELATIVE}:{len(parts)}")) is not None:
         parts.append(part)
     try:
         return _Assigned(*json.loads("".join(parts))) if parts else _Assigned({}, [])

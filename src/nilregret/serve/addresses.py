@@ -12,7 +12,6 @@ from typing import Final
 from urllib.parse import quote
 
 INSTEAD: Final = "~~"
-LONGEST: Final = 8192  # characters of a name in a path; a request has at most 16 KiB with all headers
 NAME_PATTERN: Final = r"^([^/\\\x00-\x1f\x7f-\x9f]{1,200}|~~([0-9a-f]{2}){1,800})$"
 NEW_PATTERN: Final = r"^[^\x00-\x1f\x7f-\x9f]+$"  # of a new name, for programs, as the others
 ID_PATTERN: Final = "^[A-Za-z0-9_-]{1,64}$"

@@ -73,7 +73,6 @@ async def audited(
 def note_making(storage: NotesStorage, study: StoredStudy, caller: Caller) -> None:
     """Writes the first entry of a study that was just made, which no worker has open."""
     key, entry = _entry(caller, study.created_at, ("make", {"seed": study.seed, "goal": study.goal}))
-    storage.keep_notes()
     with storage.writing(study) as writer:
         writer.write_notes({key: _text(entry, DONE)})
 

@@ -50,8 +50,6 @@ def put(
     given = _policy(body, limits)
     policy = about("default_reward", rule.policy, given, body.goal)
     known = storage.find(stored_as)
-    if known is not None and rule.before(given).to_json() == known.policy:
-        policy = rule.before(given)
     if known is None:
         within("policy", check_posterior, policy, limits)
     facts = dict(body.about or {})

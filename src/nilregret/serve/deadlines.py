@@ -117,16 +117,10 @@ class Rule:
                     "from those that come: leave it out. Rates on arms (`reward`), and `auto` for arms under contexts, "
                     "take one."
                 )
-            return self.before(policy)
+            return policy.using(pending=Imputed(minimum=self.default_reward or 0.0))
         window = timedelta(seconds=self.deadline or 0.0)
         late = "accept" if self.late == "count" else "drop"
         return policy.using(pending=Censored.within(window, minimum=self.default_reward, late=late))
-
-    def before(self, policy: AnyPolicy) -> AnyPolicy:
-        """Returns the policy with open trials that do not count by their exposure, as version 0.2 made it."""
-        if self.on_deadline != "silence" or not isinstance(policy, Policy):
-            return policy
-        return policy.using(pending=Imputed(minimum=self.default_reward or 0.0))
 
     def _exposed(self, policy: AnyPolicy) -> AnyPolicy | None:
         """Returns the policy with open trials that count by their exposure, or None where they do not.

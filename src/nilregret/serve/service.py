@@ -47,10 +47,9 @@ class Service:
         return self.prepare() if self._ids is None else self._ids
 
     def prepare(self) -> Ids:
-        """Makes the storage keep notes, and reads or makes the secret of the installation."""
+        """Reads or makes the secret of the installation."""
         import scipy.optimize  # the first decision would wait for these modules, some 0.4 s
         import scipy.stats.qmc  # noqa: F401
 
-        self.storage.keep_notes()
         self._ids = Ids(self.storage.note_once(SECRET, new_secret()))
         return self._ids

@@ -1,6 +1,6 @@
 """Notes of people beside a study: a text, tags, whether it is archived or paused, and remarks on trials.
 
-They are notes of the storage, so a policy learns nothing from them and older versions ignore them.
+They are notes of the storage, so a policy learns nothing from them.
 """
 
 from __future__ import annotations

@@ -52,7 +52,6 @@ class StudyWorkers:
         self._lock = threading.Lock()
         self._workers: OrderedDict[str, StudyWorker] = OrderedDict()  # by name in the storage, longest unused first
         self._opening: dict[str, Future[StudyWorker]] = {}
-        self._ready = False  # whether the storage can keep notes by now
         self.errors: Counter[tuple[str, str]] = Counter()
 
     async def get(self, tenant: str, name: str, *, fresh: bool = False) -> StudyWorker:
@@ -181,9 +180,6 @@ class StudyWorkers:
     def _open(self, tenant: str, name: str, stored_as: str) -> StudyWorker:
         if self.storage.find(stored_as) is None:
             raise missing(name)
-        if not self._ready:
-            self.storage.keep_notes()
-            self._ready = True
         try:
             fits: FitMode = "inline" if self._fitters is None else TenantExecutor(self._fitters, tenant)
             study = Study.open(storage=self.storage, name=stored_as, clock=self._clock, fits=fits)

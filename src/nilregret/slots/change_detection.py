@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 
@@ -76,8 +76,6 @@ class EDetector(Memory):
     weight: float = 10.0
     misfit: float = 0.05
     outliers: float = 0.05
-
-    BEFORE: ClassVar[dict[str, float]] = {"outliers": 0.0}  # the value of studies stored without this field
 
     def __post_init__(self) -> None:
         why = "It is the probability of a false alarm."

@@ -10,14 +10,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, finite_array, number, one_of, settle
-from .._utils.errors import InvalidInput, NoRegretError, warn
+from .._utils.errors import InvalidInput, NoRegretError
 from .._utils.numerals import numeral
 from .._utils.serialize import described
 from ..domains.coordinates import named_points
@@ -98,8 +98,6 @@ class Safe(Constraints):
 
     fitted: ClassVar[bool] = False
     hallucinates: ClassVar[bool] = False  # A variance that counts missing rewards as observed certifies nothing.
-    # The meaning of stored descriptions without this field.
-    BEFORE: ClassVar[Mapping[str, object]] = {"scale": "kernel"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -193,7 +191,7 @@ class Safe(Constraints):
         for j in range(self.count):
             bounds = policy.of_channel(j + 1)
             if self.learns(j) or bounds.valid_for == "none":
-                refusal = InvalidInput(
+                raise InvalidInput(
                     f"`certificate` 'bounds' certifies by bounds that hold, and nothing is proved for those of "
                     f"constraint {j + 1} (`valid_for` is 'none'): `{type(bounds.confidence).__name__}` with lambda "
                     f"{numeral(bounds.regularization, 6)}, noise {numeral(bounds.noise, 6)}"
@@ -202,9 +200,6 @@ class Safe(Constraints):
                     "policy a width that is proved.",
                     advice="Such as those of `gp_ucb`.",
                 )
-                if self.scale != "kernel":
-                    raise refusal
-                warn(refusal.what)  # Stored studies must still open.
 
     def begin(self) -> DualState:
         """Returns a state without plays, with all of delta."""

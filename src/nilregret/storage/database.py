@@ -10,7 +10,7 @@ from typing import Any, final
 import sqlalchemy as sql
 
 from .._utils.errors import StorageError
-from .tables import Tables
+from .tables import FORMAT, Tables
 
 LOCK_SECONDS = 300.0  # Seconds to wait for other writers, each of which takes milliseconds.
 
@@ -21,15 +21,13 @@ class Database(ABC):
     Attributes:
         url: as given, without a password.
         place: a URL that opens the database again from any process.
-        tables: of studies and trials.
-        notes: table of notes, which the first note makes.
+        tables: of the storage.
         engine: of SQLAlchemy. Its driver takes parameters by name.
     """
 
     url: str
     place: str
     tables: Tables
-    notes: sql.Table
     engine: sql.Engine
 
     @final
@@ -56,23 +54,19 @@ class Database(ABC):
         return None
 
     @abstractmethod
-    def format(self, connection: sql.Connection) -> int:
-        """Returns the format of our tables, or 0 if there are none.
+    def has_tables(self, connection: sql.Connection) -> bool:
+        """Returns whether our tables are there.
 
         Args:
             connection: in a transaction.
 
         Raises:
-            StorageError: the tables are damaged, or belong to another program or a newer version.
+            StorageError: the tables are damaged, belong to another program, or are of another format.
         """
 
     @abstractmethod
-    def mark(self, connection: sql.Connection, format: int) -> None:  # noqa: A002 - SQLite's own word
-        """Marks the tables as ours, with their format."""
-
-    @abstractmethod
-    def columns(self, connection: sql.Connection, table: sql.Table) -> set[str]:
-        """Returns the names of a table's columns."""
+    def mark(self, connection: sql.Connection) -> None:
+        """Marks new tables as ours, with their format."""
 
     @abstractmethod
     def lock_tables(self, connection: sql.Connection) -> None:
@@ -91,9 +85,18 @@ class Database(ABC):
         """Closes all connections."""
 
 
-def newer(url: str, format: int, known: int) -> StorageError:  # noqa: A002 - SQLite's own word
-    """Returns the error about a database that a newer version wrote."""
+def newer(what: str, format: int) -> StorageError:  # noqa: A002 - SQLite's own word
+    """Returns the error about a database or study that a newer version wrote."""
     return StorageError(
-        f"{url} was written by a newer version of nilregret (format {format}, this one reads {known}). Upgrade "
+        f"{what} was written by a newer version of nilregret (format {format}, this one reads {FORMAT}). Upgrade "
         "nilregret; nothing in it has been touched."
+    )
+
+
+def older(url: str) -> StorageError:
+    """Returns the error about a database that a version before 1.0 wrote."""
+    return StorageError(
+        f"{url} was written by a version of nilregret before 1.0, whose tables this one does not read; nothing in it "
+        "has been touched. Write each study to a file with that version (`nilregret export NAME trials.jsonl`), and "
+        "read the file into a new study (`nilregret import`)."
     )

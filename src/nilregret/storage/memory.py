@@ -110,9 +110,6 @@ class MemoryStorage(Storage, KeepsNotes):
                 writer.roll_back()
                 raise
 
-    def keep_notes(self) -> None:
-        """Returns at once, because memory always has room for notes."""
-
     def read_notes(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
         """Returns the notes on record under these keys."""
         with self._lock:
@@ -174,8 +171,7 @@ class _Writer(Writer, Notes, KeepsArms, Renames):
         self._stored.notes = {**self._stored.notes, **notes}
 
     def rename(self, name: str, new: str) -> None:
-        if new != name:  # Old studies may have names that no new one gets.
-            new_study_name("new", new)
+        new_study_name("new", new)
         if name != self._name or self._studies.get(new, self._stored) is not self._stored:
             raise taken(name, new)
         self._call(new)

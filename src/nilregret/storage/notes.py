@@ -22,21 +22,6 @@ def owner(study: StoredStudy | ListedStudy) -> str:
     return f"{study.id}:{study.created_at!r}"
 
 
-def notes_table(prefix: str = "") -> sql.Table:
-    """Returns the table of notes, with metadata of its own.
-
-    The first note makes the table, and no study needs it. So the format of the other tables does not change with it,
-    and older versions ignore it.
-    """
-    return sql.Table(
-        f"{prefix}notes",
-        sql.MetaData(),
-        sql.Column("study", sql.Text, primary_key=True),  # See `owner`.
-        sql.Column("key", sql.Text, primary_key=True),
-        sql.Column("value", sql.Text, nullable=False),
-    )
-
-
 @final
 class NoteStatements:
     """The SQL statements of notes, as text for the driver.

@@ -27,7 +27,7 @@ def opened(storage: str | Storage, *, make: bool = True) -> Storage:
     return storage if isinstance(storage, Storage) else SqlStorage(storage, make=make)
 
 
-def find_again(url: str, name: str, known: Identity | None) -> tuple[Storage, str]:
+def find_again(url: str, name: str, known: Identity) -> tuple[Storage, str]:
     """Returns the storage of a pickled study and the name that the study has now.
 
     The study may have been renamed since, and its old name given to another study.
@@ -35,14 +35,12 @@ def find_again(url: str, name: str, known: Identity | None) -> tuple[Storage, st
     Args:
         url: of the storage.
         name: that the study had.
-        known: its identity, or None in a pickle of an older version.
+        known: its identity.
 
     Raises:
         StorageError: the storage no longer holds the study.
     """
     storage = opened(url, make=False)
-    if known is None:
-        return storage, name
     for candidate in (name, *storage.names()):
         found = storage.find(candidate)
         if found is not None and found.identity == known:

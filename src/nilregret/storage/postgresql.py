@@ -18,14 +18,13 @@ from sqlalchemy import exc
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput, MissingExtra, StorageError
-from .database import LOCK_SECONDS, Database, newer
-from .notes import notes_table
+from .database import LOCK_SECONDS, Database, newer, older
 from .tables import FORMAT, Tables, tables
 
 SCHEMES = ("postgresql:", "postgresql+psycopg:", "postgres:")
 PREFIX = "nilregret_"
-OLD_PREFIX = "noregret_"  # Of version 0.2.
-MARK = f"{PREFIX}format"  # A table of one row, with the format.
+MARK = f"{PREFIX}mark"  # A table of one row, with the format.
+OLD_MARKS = {"nilregret_format", "noregret_format"}  # Such tables of versions before 1.0.
 KEY = 0x6E726774  # "nrgt", the key of the lock under which tables are made.
 # Settings end with the transaction. `lock_timeout` limits the wait for another writer.
 BEGIN = f"BEGIN; SET LOCAL lock_timeout = '{LOCK_SECONDS:.0f}s'"
@@ -62,7 +61,7 @@ class PostgresDatabase(Database):
         sql.event.listen(self.engine, "connect", lambda _, record: record.info.update(fresh=True))
         self.url = parsed.render_as_string(hide_password=True)
         self.place = parsed.render_as_string(hide_password=False)
-        self.tables, self.notes = TABLES, NOTES
+        self.tables = TABLES
         self._process = os.getpid()
         self._can_flush: bool | None = None
         weakref.finalize(self, self.engine.dispose)
@@ -160,12 +159,14 @@ class PostgresDatabase(Database):
         """Closes files and connections. The next call opens them again."""
         self.engine.dispose()
 
-    def format(self, connection: sql.Connection) -> int:
-        """Returns the format of our tables, or 0 if there are none."""
-        there = self._renamed(connection, set(sql.inspect(connection).get_table_names()))
-        ours = {table.name for table in self.tables.metadata.tables.values()} | {MARK}
+    def has_tables(self, connection: sql.Connection) -> bool:
+        """Returns whether our tables are there."""
+        there = set(sql.inspect(connection).get_table_names())
+        ours = self.tables.metadata.tables.keys() | {MARK}
+        if MARK not in there and there & OLD_MARKS:
+            raise older(self.url)
         if not there & ours:
-            return 0
+            return False
         if not ours <= there:
             raise StorageError(
                 f"{self.url} has others of our tables, no {min(ours - there)!r}: it has been damaged. Restore a copy."
@@ -174,29 +175,13 @@ class PostgresDatabase(Database):
         if type(known) is not int or known < 1:
             raise StorageError(f"{self.url} has the format {shown(known)} in {MARK}: it has been damaged.")
         if known > FORMAT:
-            raise newer(self.url, known, FORMAT)
-        return known
+            raise newer(self.url, known)
+        return True
 
-    def _renamed(self, connection: sql.Connection, there: set[str]) -> set[str]:
-        """Renames the tables of version 0.2, and returns the names of all tables."""
-        old = sorted(name for name in there if name.startswith(OLD_PREFIX))
-        if f"{OLD_PREFIX}studies" not in old or self.tables.studies.name in there:
-            return there
-        for name in old:  # Another process may have been faster.
-            connection.exec_driver_sql(
-                f"ALTER TABLE IF EXISTS {name} RENAME TO {PREFIX}{name.removeprefix(OLD_PREFIX)}"
-            )
-        return there.difference(old) | {PREFIX + name.removeprefix(OLD_PREFIX) for name in old}
-
-    def mark(self, connection: sql.Connection, format: int) -> None:  # noqa: A002 - as in `Database`
-        """Marks the tables as ours, with their format."""
-        connection.exec_driver_sql(f"CREATE TABLE IF NOT EXISTS {MARK} (format integer NOT NULL)")
-        connection.exec_driver_sql(f"DELETE FROM {MARK}")
-        connection.exec_driver_sql(f"INSERT INTO {MARK} VALUES ({format})")
-
-    def columns(self, connection: sql.Connection, table: sql.Table) -> set[str]:
-        """Returns the names of a table's columns."""
-        return {column["name"] for column in sql.inspect(connection).get_columns(table.name)}
+    def mark(self, connection: sql.Connection) -> None:
+        """Marks new tables as ours, with their format."""
+        connection.exec_driver_sql(f"CREATE TABLE {MARK} (format integer NOT NULL)")
+        connection.exec_driver_sql(f"INSERT INTO {MARK} VALUES ({FORMAT})")
 
     def lock_tables(self, connection: sql.Connection) -> None:
         """Takes an advisory lock that ends with the transaction."""
@@ -214,7 +199,6 @@ class PostgresDatabase(Database):
 
 
 TABLES: Tables = tables(PREFIX)
-NOTES: sql.Table = notes_table(PREFIX)
 
 
 def _options(url: sql.URL) -> dict[str, Any]:

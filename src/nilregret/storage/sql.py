@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, final
 
 import sqlalchemy as sql
@@ -19,16 +19,15 @@ from sqlalchemy import exc
 
 from .._utils.checks import shown, storable
 from .._utils.errors import InvalidInput, StorageError
-from .auth_tables import AuthTables, auth_tables
 from .base import Identity, KeepsNotes, ListedStudy, News, Outcome, Storage, StoredStudy, Summary, taken
-from .database import Database
+from .database import Database, newer
 from .notes import NOBODY, NoteStatements, owner
-from .sql_writer import SqlWriter, new_stamp, summary_of
+from .sql_writer import SqlWriter, new_stamp
 from .sqlite import SCHEME, SqliteDatabase
 from .statements import HEAD, SUMMARY, Statements
-from .tables import ADDED, FORMAT, NEVER, READABLE, bring_up_to_date
+from .tables import FORMAT, Tables
 
-STUDY = {"format": int, "created_at": float, "policy": str, "seed": str, "about": str}  # Types in a row.
+STUDY = {"format": int, "created_at": float, "policy": str, "goal": str, "seed": str, "about": str}  # Types in a row.
 
 
 class _Written(NamedTuple):
@@ -43,7 +42,7 @@ class _Written(NamedTuple):
 
     version: object
     stamp: str
-    counted: Summary | None
+    counted: Summary
     arms: int | None
 
 
@@ -58,12 +57,9 @@ class SqlStorage(Storage, KeepsNotes):
         make: if False, a missing file or missing tables are an error.
         private: if True, only its owner can read a new file. A service uses it, because its file holds secrets.
 
-    Attributes:
-        is_current: whether the tables have every column.
-
     Raises:
         InvalidInput: the URL cannot be used.
-        StorageError: the database cannot be used, or is damaged.
+        StorageError: the database cannot be used, is damaged, or is of another format.
 
     >>> import nilregret as nr
     >>> import tempfile
@@ -82,31 +78,33 @@ class SqlStorage(Storage, KeepsNotes):
         self._database = _database(url, make=make, private=private)
         self.url = self._database.url
         self._statements = Statements(self._database)
-        studies = self._database.tables.studies.name
-        self.auth_tables: AuthTables = auth_tables(studies.removesuffix("studies"))
-        self._has_auth_tables = False
         self._written: dict[Identity, _Written] = {}  # A new study may have the id of a deleted one.
-        self._notes = NoteStatements(self._database.notes, self._database.engine.dialect.name, self._database.text)
+        self._notes = NoteStatements(self.tables.notes, self._database.engine.dialect.name, self._database.text)
         try:
-            self.is_current = self._prepare(make=make)
+            self._prepare(make=make)
         except BaseException:
             self._database.close()
             raise
 
-    def _prepare(self, *, make: bool) -> bool:
-        """Makes missing tables if wanted, and returns whether the tables have every column."""
-        with self._database.transaction(write=False) as connection:  # A file that cannot be written can still be read.
-            known = self._database.format(connection)
-            if known:
-                self._database.check_integrity(connection)
-                self._select_columns(connection)
-        if known >= READABLE:
-            return known == FORMAT
-        if not known and not make:
+    def _prepare(self, *, make: bool) -> None:
+        """Checks the tables, and makes them if there are none and they are wanted."""
+        database = self._database
+        with database.transaction(write=False) as connection:  # A file that cannot be written can still be read.
+            if database.has_tables(connection):
+                database.check_integrity(connection)
+                return
+        if not make:
             raise InvalidInput(f"`storage` {self.url!r} is an empty database: there is no study in it.")
-        with self._database.transaction(write=True) as connection:
-            self._bring_up_to_date(connection)
-        return True
+        with database.transaction(write=True) as connection:
+            database.lock_tables(connection)
+            if not database.has_tables(connection):  # Otherwise another process was faster.
+                self.tables.metadata.create_all(connection)
+                database.mark(connection)
+
+    @property
+    def tables(self) -> Tables:
+        """The tables of the database."""
+        return self._database.tables
 
     @property
     def place(self) -> str:
@@ -120,45 +118,9 @@ class SqlStorage(Storage, KeepsNotes):
         """Closes files and connections. The next call opens them again."""
         self._database.close()
 
-    # -- tables --------------------------------------------------------------------------------------------------
-
-    def _bring_up_to_date(self, connection: sql.Connection) -> None:
-        """Makes missing tables, and adds what older formats lack."""
-        database = self._database
-        database.lock_tables(connection)
-        known = database.format(connection)  # Again, because another process may have been faster.
-        if known != FORMAT:
-            bring_up_to_date(connection, database.tables, known)
-            database.mark(connection, FORMAT)
-        self._select_columns(connection)
-
-    def _select_columns(self, connection: sql.Connection) -> None:
-        """Prepares statements that read columns of older formats as NULL if the file lacks them."""
-        made = self._database.tables
-        lacking = {
-            table.name: set(ADDED[name]) - self._database.columns(connection, table)
-            for name, table in (("studies", made.studies), ("trials", made.trials))
-        }
-        self._statements = Statements(self._database, lacking)
-
-    @contextmanager
-    def auth_transaction(self, *, write: bool) -> Iterator[sql.Connection | None]:
-        """Opens a transaction on the tables `auth_tables`, or yields None if they do not exist.
-
-        A write transaction makes them.
-        """
-        with self._database.transaction(write=write) as connection:
-            if not self._has_auth_tables:
-                there = set(sql.inspect(connection).get_table_names())
-                lacking = not there >= self.auth_tables.metadata.tables.keys()
-                if lacking and not write:
-                    yield None
-                    return
-                if lacking:
-                    self._bring_up_to_date(connection)
-                    self.auth_tables.metadata.create_all(connection)
-            yield connection
-        self._has_auth_tables = True
+    def transaction(self, *, write: bool) -> AbstractContextManager[sql.Connection]:
+        """Opens a transaction on the tables."""
+        return self._database.transaction(write=write)
 
     # -- studies -------------------------------------------------------------------------------------------------
 
@@ -187,15 +149,11 @@ class SqlStorage(Storage, KeepsNotes):
             return found
         try:
             with self._database.transaction(write=True) as connection:
-                self._bring_up_to_date(connection)
-                found = self._find(connection, name)
-                if found is None:
-                    connection.execute(sql.insert(self._database.tables.studies).values(values))
+                connection.execute(sql.insert(self.tables.studies).values(values))
         except StorageError as error:
             if not isinstance(error.__cause__, exc.IntegrityError):  # Otherwise another process was faster.
                 raise
-        self.is_current = True
-        made = found or self.find(name)
+        made = self.find(name)
         if made is None:
             raise StorageError(f"Study {name!r} could not be made in {self.url}: it has been tampered with.")
         return made
@@ -210,15 +168,13 @@ class SqlStorage(Storage, KeepsNotes):
 
     def delete(self, name: str) -> None:
         """Removes a study and its trials. A program that has it open gets an error at its next call."""
-        studies, trials = self._database.tables.studies, self._database.tables.trials
+        studies = self.tables.studies
         with self._database.transaction(write=True) as connection:
             study = self._find(connection, name)
             if study is None:
                 raise InvalidInput(f"There is no study {shown(name)} in {self.url}.")
             connection.execute(sql.select(studies.c.id).where(studies.c.id == study.id).with_for_update())
-            if not self.is_current:
-                self._bring_up_to_date(connection)
-            for table in (trials, self._database.tables.arms):
+            for table in (self.tables.trials, self.tables.arms):
                 connection.execute(sql.delete(table).where(table.c.study == study.id))
             connection.execute(sql.delete(studies).where(studies.c.id == study.id))
             self._written.pop(study.identity, None)
@@ -236,22 +192,14 @@ class SqlStorage(Storage, KeepsNotes):
                 rows = connection.execute(self._statements.every).all()
             else:
                 rows = connection.execute(self._statements.find, {"sought": name}).all()
-            found = []
-            for row in rows:
-                study, known = self._stored(row), summary_of([getattr(row, column) for column in SUMMARY])
-                found.append((study, known or self._writer(connection, study, lock=False).summary()))
-            return found
+            return [(self._stored(row), self._summary(row.name, [getattr(row, of) for of in SUMMARY])) for row in rows]
 
     def listed(self) -> list[ListedStudy]:
         """Returns all studies with their summaries and without their policies, oldest first."""
-        found = []
-        for id_, name, goal, created_at, *summary in self._database.rows(self._statements.listed, {}):
-            known = summary_of(summary)
-            if known is None:  # It was written before there were summaries.
-                found += [ListedStudy(id_, name, each.goal, created_at, of) for each, of in self.summaries(name)]
-            else:
-                found.append(ListedStudy(id_, name, goal or "maximize", created_at, known))
-        return found
+        rows = self._database.rows(self._statements.listed, {})
+        return [
+            ListedStudy(id_, name, goal, at, self._summary(name, summary)) for id_, name, goal, at, *summary in rows
+        ]
 
     def latest(self, ids: Sequence[int], count: int) -> dict[int, list[Outcome]]:
         """Returns the outcomes of the last `count` trials of studies, oldest first, by the id of the study."""
@@ -262,35 +210,30 @@ class SqlStorage(Storage, KeepsNotes):
     def _stored(self, row: Any) -> StoredStudy:
         name = row.name
         if isinstance(row.format, int) and row.format > FORMAT:
-            raise StorageError(
-                f"Study {name!r} in {self.url} was written by a newer version of nilregret (format {row.format}, "
-                f"this one reads {FORMAT}). Upgrade nilregret; the file has not been touched."
-            )
+            raise newer(f"Study {name!r} in {self.url}", row.format)
         try:
             for column, kind in STUDY.items():
                 if type(getattr(row, column)) is not kind:
                     raise ValueError(f"`{column}` is {shown(getattr(row, column))}")
             if row.format < 1 or not (row.seed.isascii() and row.seed.isdecimal()):
                 raise ValueError(f"`format` is {row.format}, `seed` is {shown(row.seed)}")
-            goal = "maximize" if row.goal is None and row.format < ADDED["studies"]["goal"] else row.goal
-            if goal not in ("maximize", "minimize"):
-                raise ValueError(f"`goal` is {shown(goal)}")
-            return StoredStudy(row.id, row.name, row.policy, goal, int(row.seed), row.about, row.created_at)
+            if row.goal not in ("maximize", "minimize"):
+                raise ValueError(f"`goal` is {shown(row.goal)}")
+            return StoredStudy(row.id, row.name, row.policy, row.goal, int(row.seed), row.about, row.created_at)
         except ValueError as error:
-            raise StorageError(f"Study {name!r} in {self.url} has been damaged: {error}. Restore a copy.") from error
+            raise self._damaged(name, str(error)) from error
+
+    def _summary(self, name: str, row: Sequence[Any]) -> Summary:
+        """Returns the summary in a study's row."""
+        *counts, best, last = row
+        if {*map(type, counts)} != {int} or not {type(best), type(last)} <= {float, type(None)}:
+            raise self._damaged(name, f"its summary is {shown(dict(zip(SUMMARY, row, strict=True)))}")
+        return Summary(*row)
+
+    def _damaged(self, name: str, why: str) -> StorageError:
+        return StorageError(f"Study {name!r} in {self.url} has been damaged: {why}. Restore a copy.")
 
     # -- notes ---------------------------------------------------------------------------------------------------
-
-    def keep_notes(self) -> None:
-        """Makes the table of notes if there is none. A program calls it before its first note."""
-        database = self._database
-        with database.transaction(write=False) as connection:
-            if self.is_current and sql.inspect(connection).has_table(database.notes.name):
-                return
-        with database.transaction(write=True) as connection:
-            self._bring_up_to_date(connection)
-            database.lock_tables(connection)
-            database.notes.metadata.create_all(connection)
 
     def read_notes(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
         """Returns the notes on record under these keys."""
@@ -336,7 +279,7 @@ class SqlStorage(Storage, KeepsNotes):
         if written is not None and written.stamp == stamp and written.version == self._database.version():
             return News((), stamp)
         now = self._stamp(study, self._database.rows(self._statements.head, {"sought": study.id}))
-        if stamp == now != NEVER:  # The usual case.
+        if stamp == now:  # The usual case.
             return News((), stamp)
         with self._database.transaction(write=False) as connection:
             return self._writer(connection, study, lock=False).news(since=since, stamp=stamp)
@@ -347,8 +290,6 @@ class SqlStorage(Storage, KeepsNotes):
 
     def begin(self, connection: sql.Connection, study: StoredStudy) -> tuple[SqlWriter, object]:
         """Returns a study inside a write transaction, and the version of the database."""
-        if not self.is_current:
-            self._bring_up_to_date(connection)
         version, written = self._database.version(), self._written.get(study.identity)
         if written is None or written.version != version:
             return self._writer(connection, study, lock=True), version
@@ -358,7 +299,7 @@ class SqlStorage(Storage, KeepsNotes):
 
     def remember(self, writer: SqlWriter, study: StoredStudy, version: object) -> None:
         """Remembers what a transaction leaves in a study's row. It does so before its commit, under the lock."""
-        if version is not None and writer.stamp != NEVER:
+        if version is not None:
             self._written[study.identity] = _Written(version, writer.stamp, writer.counted, writer.arms)
 
     def _writer(self, connection: sql.Connection, study: StoredStudy, *, lock: bool) -> SqlWriter:
@@ -371,15 +312,17 @@ class SqlStorage(Storage, KeepsNotes):
         heads = cursor.fetchall()
         stamp = self._stamp(study, heads)
         arms, *summary = tuple(heads[0])[len(HEAD) - 1 :]
-        arms = arms if type(arms) is int else None
-        return SqlWriter(cursor, self._statements, self._notes, study, stamp, summary_of(summary), arms)
+        counted = self._summary(study.name, summary)
+        return SqlWriter(cursor, self._statements, self._notes, study, stamp, counted, arms)
 
     def _stamp(self, study: StoredStudy, heads: Sequence[Any]) -> str:
         """Returns the stamp of a record from the study's row."""
         if not heads or tuple(heads[0])[:2] != (str(study.seed), study.created_at):
             raise StorageError(self._database.gone(study.name))
-        stamp = heads[0][2]
-        return stamp if isinstance(stamp, str) else NEVER
+        stamp, arms = heads[0][2:4]
+        if not isinstance(stamp, str) or type(arms) not in (int, type(None)):
+            raise self._damaged(study.name, f"its stamp is {shown(stamp)}, its last change of arms {shown(arms)}")
+        return stamp
 
 
 @final
@@ -414,8 +357,6 @@ class _Writing(AbstractContextManager[SqlWriter]):
             self._transaction.__exit__(*sys.exc_info())
             raise
         self._transaction.__exit__(kind, error, trace)
-        if error is None:
-            self._storage.is_current = True
 
 
 def _database(url: str, *, make: bool, private: bool) -> Database:

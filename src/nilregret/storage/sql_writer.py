@@ -13,7 +13,6 @@ from .base import Change, KeepsArms, News, Notes, Renames, StoredStudy, Summary,
 from .notes import NoteStatements, note_rows, owner
 from .rows import RowReader, outcome, question
 from .statements import Statements
-from .tables import NEVER
 from .trial import Trial
 
 
@@ -27,13 +26,13 @@ class SqlWriter(Writer, Notes, KeepsArms, Renames):
         notes: statements of notes.
         study: as the storage knows it.
         stamp: of the record.
-        counted: the summary in the study's row, or None if it has none.
+        counted: the summary in the study's row.
         arms: order of the last change of arms, or None without one.
     """
 
     def __init__(
         self, cursor: Any, statements: Statements, notes: NoteStatements, study: StoredStudy, stamp: str,
-        counted: Summary | None, arms: int | None,
+        counted: Summary, arms: int | None,
     ) -> None:  # fmt: skip
         self._cursor, self._statements, self._notes = cursor, statements, notes
         self._study, self.stamp, self.counted, self.arms = study, stamp, counted, arms
@@ -50,8 +49,7 @@ class SqlWriter(Writer, Notes, KeepsArms, Renames):
 
     def rename(self, name: str, new: str) -> None:
         """Gives the study a new name and a new stamp."""
-        if new != name:  # Old studies may have names that no new one gets.
-            new_study_name("new", new)
+        new_study_name("new", new)
         study, self.stamp = self._study.id, new_stamp()
         self._cursor.execute(self._statements.named, (new,))
         free = all(row[0] == study for row in self._cursor.fetchall())
@@ -62,7 +60,7 @@ class SqlWriter(Writer, Notes, KeepsArms, Renames):
 
     def news(self, *, since: int, stamp: str) -> News:
         """Returns the changes since an event."""
-        if stamp == self.stamp != NEVER:
+        if stamp == self.stamp:
             return News((), stamp)
         if since > 0:
             self._cursor.execute(self._statements.changed, {"sought": self._study.id, "since": since})
@@ -86,10 +84,6 @@ class SqlWriter(Writer, Notes, KeepsArms, Renames):
         self._cursor.execute(self._statements.all, {"sought": self._study.id})
         return RowReader().trials(self._cursor.fetchall())
 
-    def summary(self) -> Summary:
-        """Returns the summary of all trials as they are now."""
-        return Summary.of(self._trials(), self._study.goal)
-
     def save(self, changes: Sequence[Change], *, order: int) -> str:
         """Writes changes and returns the new stamp. A transaction calls it at most once."""
         study = self._study.id
@@ -108,8 +102,9 @@ class SqlWriter(Writer, Notes, KeepsArms, Renames):
             if self._cursor.rowcount != len(old):
                 numbers = ", ".join([str(trial.number) for before, trial in changes if before is not None][:10])
                 raise StorageError(f"Trial {numbers} is no longer as it was in the storage; nothing was written.")
-        known = None if self.counted is None else self.counted.after(changes, self._study.goal)
-        self.stamp, self.counted = new_stamp(), known or self.summary()
+        goal = self._study.goal
+        self.stamp = new_stamp()
+        self.counted = self.counted.after(changes, goal) or Summary.of(self._trials(), goal)
         self._cursor.execute(self._statements.count, (order, self.stamp, *self.counted, study))
         return self.stamp
 
@@ -118,13 +113,6 @@ class SqlWriter(Writer, Notes, KeepsArms, Renames):
             self._cursor.execute(statement, rows[0])
         else:
             self._cursor.executemany(statement, rows)
-
-
-def summary_of(row: Sequence[Any]) -> Summary | None:
-    """Returns the summary in a study's row, or None if the row has none or a damaged one."""
-    *counts, best, last = row
-    fits = all(type(count) is int for count in counts) and all(type(x) in (float, type(None)) for x in (best, last))
-    return Summary(*row) if fits else None
 
 
 def new_stamp() -> str:

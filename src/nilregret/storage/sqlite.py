@@ -24,10 +24,9 @@ from sqlalchemy import exc
 from .._utils.checks import shown, storable
 from .._utils.errors import InvalidInput, StorageError
 from .._utils.forks import WRITER
-from .database import LOCK_SECONDS, Database, newer
-from .notes import notes_table
-from .sqlite_connections import APPLICATION_ID, FORKED, ReaderPool, SqliteConnection, close_all
-from .tables import ADDED, FORMAT, Tables, tables
+from .database import LOCK_SECONDS, Database, newer, older
+from .sqlite_connections import APPLICATION_ID, FORKED, OLD_APPLICATION_ID, ReaderPool, SqliteConnection, close_all
+from .tables import FORMAT, Tables, tables
 
 PRIVATE = 0o600  # Mode of a file with secrets: only its owner can use it.
 SCHEME = "sqlite:///"
@@ -47,7 +46,7 @@ class SqliteDatabase(Database):
         self.url = url
         self.path = _path(url, make=make).absolute()
         self.place = f"{SCHEME}{self.path}"
-        self.tables, self.notes = TABLES, NOTES
+        self.tables = TABLES
         self._writer = SqliteConnection(self.path, WRITER)
         self._readers = ReaderPool(self.path)
         self.engine = self._writer.engine
@@ -145,49 +144,35 @@ class SqliteDatabase(Database):
 
     # -- whose it is ---------------------------------------------------------------------------------------------
 
-    def format(self, connection: sql.Connection) -> int:
-        """Returns the format of our tables, or 0 if there are none."""
+    def has_tables(self, connection: sql.Connection) -> bool:
+        """Returns whether our tables are there."""
         known: int = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-        ours = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
-        if ours == APPLICATION_ID and known > FORMAT:
-            raise newer(self.url, known, FORMAT)
-        return self._format_of(connection, ours)
-
-    def _format_of(self, connection: sql.Connection, mark: int) -> int:
-        """Returns the format by the columns of the tables, because files name it only since format 5."""
+        mark = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
         made = connection.exec_driver_sql("SELECT name, type FROM sqlite_master WHERE name NOT GLOB 'sqlite_*'")
         there = {row[0]: row[1] for row in made if row[1] != "index"}
         if not there and mark in (0, APPLICATION_ID):
-            return 0
-        each = self.tables.metadata.tables.items()
-        wanted = {name: {column.name for column in table.columns} for name, table in each}
-        first = {name: names - ADDED.get(name, {}).keys() for name, names in wanted.items()}
-        columns = {
-            name: self.columns(connection, table) if there.get(name) == "table" else set() for name, table in each
-        }
-        # Files older than the mark have these tables and no others.
-        ours = all(first[name] <= columns[name] <= wanted[name] for name in wanted)
-        if mark != APPLICATION_ID and (mark != 0 or there.keys() != wanted.keys() or not ours):
+            return False
+        if mark == OLD_APPLICATION_ID:
+            raise older(self.url)
+        if mark != APPLICATION_ID:
             raise StorageError(
                 f"{self.url} is a database of another program (it has {_listed(there)}): nothing in it was touched. "
                 "Choose another file for the storage."
             )
-        for name, names in first.items():
-            missing = names - columns[name]
-            if missing:
-                what = f"no column {min(missing)!r} of {name!r}" if columns[name] else f"no table {name!r}"
+        if known > FORMAT:
+            raise newer(self.url, known)
+        for name, table in self.tables.metadata.tables.items():
+            columns = {row[1] for row in connection.exec_driver_sql(f"PRAGMA table_info({name})")}
+            missing = {column.name for column in table.columns} - columns
+            if missing or there.get(name) != "table":
+                what = f"no column {min(missing)!r} of {name!r}" if columns and missing else f"no table {name!r}"
                 raise StorageError(f"{self.url} has {what}: it has been damaged. Restore a copy.")
-        lacking = [came for name, new in ADDED.items() for column, came in new.items() if column not in columns[name]]
-        return min(lacking, default=FORMAT + 1) - 1
+        return True
 
-    def mark(self, connection: sql.Connection, format: int) -> None:  # noqa: A002 - as in `Database`
-        """Marks the tables as ours, with their format."""
+    def mark(self, connection: sql.Connection) -> None:
+        """Marks new tables as ours, with their format."""
         connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.exec_driver_sql(f"PRAGMA user_version = {format}")
-
-    def columns(self, connection: sql.Connection, table: sql.Table) -> set[str]:
-        """Returns the names of a table's columns."""
-        return {row[1] for row in connection.exec_driver_sql(f"PRAGMA table_info({table.name})")}
+        connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT}")
 
     def lock_tables(self, connection: sql.Connection) -> None:
         """Returns at once, because a writer has locked the whole file."""
@@ -250,7 +235,6 @@ class _Transaction(AbstractContextManager[sql.Connection]):
 
 
 TABLES: Tables = tables()
-NOTES: sql.Table = notes_table()
 
 
 def _listed(there: dict[str, str]) -> str:

@@ -21,7 +21,8 @@ from .database import LOCK_SECONDS
 
 R = TypeVar("R")
 
-APPLICATION_ID = 0x6E726774  # "nrgt", in the header of every file made here (SQLite's `application_id`).
+APPLICATION_ID = 0x6E696C72  # "nilr", in the header of every file made here (SQLite's `application_id`).
+OLD_APPLICATION_ID = 0x6E726774  # "nrgt", of files of versions before 1.0.
 IDLE = 8  # Connections of readers that stay open.
 SHORT = 0.05  # Seconds that SQLite waits for a lock, ever more lazily. After that we try again ourselves.
 PAGES = 100  # Pages of the write-ahead log after which it is moved into the file.

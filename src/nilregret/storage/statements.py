@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sql
@@ -23,35 +22,28 @@ class Statements:
 
     Args:
         database: of the statements.
-        lacking: missing columns of each table, in a file of an older format.
     """
 
-    def __init__(self, database: Database, lacking: dict[str, set[str]] | None = None) -> None:
-        studies, trials, lacking = database.tables.studies, database.tables.trials, lacking or {}
+    def __init__(self, database: Database) -> None:
+        studies, trials = database.tables.studies, database.tables.trials
         sought: sql.BindParameter[Any] = sql.bindparam("sought")
         since: sql.BindParameter[Any] = sql.bindparam("since")
 
-        def there(table: sql.Table, names: Sequence[str]) -> list[Any]:
-            without = lacking.get(table.name, set())
-            return [sql.null().label(name) if name in without else table.c[name] for name in names]
-
         self.names = sql.select(studies.c.name).order_by(studies.c.id)
-        whole_row = sql.select(*there(studies, [c.name for c in studies.c]))
-        listed = sql.select(*there(studies, [*LISTED, *SUMMARY])).order_by(studies.c.id)
+        whole_row = sql.select(studies)
+        listed = sql.select(*(studies.c[name] for name in (*LISTED, *SUMMARY))).order_by(studies.c.id)
         self.listed = database.text(listed)
         last = f"SELECT state, reward FROM {trials.name} WHERE study = :sought ORDER BY number DESC LIMIT :most"
         self.latest = database.text(sql.text(last))
         self.find, self.every = whole_row.where(studies.c.name == sought), whole_row.order_by(studies.c.id)
-        head = sql.select(*there(studies, [*HEAD, *SUMMARY])).where(studies.c.id == sought)
+        head = sql.select(*(studies.c[name] for name in (*HEAD, *SUMMARY))).where(studies.c.id == sought)
         self.head, self.lock = database.text(head), database.text(head.with_for_update())
         # In SQLite the column `explored` may hold any number, which the checks must see unchanged.
         whole = sql.type_coerce(trials.c.explored, sql.Integer).label("explored")
-        columns = [whole if c.name == "explored" else c for c in there(trials, list(KINDS))]
+        columns = [whole if name == "explored" else trials.c[name] for name in KINDS]
         everything = sql.select(*columns).where(trials.c.study == sought).order_by(trials.c.number)
-        # A file that lacks this column does not change: a writer first brings it up to date.
-        lacks = "last_order" in lacking.get(trials.name, set())
         self.all = database.text(everything)
-        self.changed = self.all if lacks else database.text(everything.where(trials.c.last_order >= since))
+        self.changed = database.text(everything.where(trials.c.last_order >= since))
         # Writers pass values by position, which is faster: see `SqlWriter.save` for their order.
         mark = "?" if database.engine.dialect.name == "sqlite" else "%s"
         inserted = ("study", "last_order", *FIXED, *OUTCOME)

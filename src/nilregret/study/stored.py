@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
 from .._utils.checks import new_study_name
-from .._utils.errors import InvalidInput, NoRegretError
+from .._utils.errors import NoRegretError
 from ..storage.base import KeepsArms, KeepsNotes, News, Writer
 from ..storage.record import Record
 from .audit import Auditor
@@ -80,11 +80,7 @@ def found_or_made(
     from ..storage.opening import opened
 
     storage, where = opened(given), words_of(given)
-    try:
-        new_study_name("name", name)
-    except InvalidInput:
-        if storage.find(name) is None:  # A study of such a name may be resumed, but not made.
-            raise
+    new_study_name("name", name)
     about = json.dumps(facts, sort_keys=True)
     stored = storage.find_or_make(name, policy=policy.to_json(), goal=goal, seed=seed, about=about)
     policy = policy_in_force(stored, policy, goal, seed, about, where)
@@ -134,7 +130,7 @@ def _of_record(cls: Any, policy: Any, given: dict[str, Any], record: Record) -> 
     return study
 
 
-def reopened(cls: Any, url: str, name: str, given: dict[str, Any], known: Identity | None = None) -> Any:
+def reopened(cls: Any, url: str, name: str, given: dict[str, Any], known: Identity) -> Any:
     """Returns the stored study that a pickle names (see `find_again`)."""
     from ..storage.opening import find_again
 

@@ -31,8 +31,7 @@ from .leases import lease_seconds
 from .play_rewards import Rewards
 from .queries import Queries
 from .replica import Replica
-from .stored import found_or_made, words_of
-from .stored import reopened as _reopened  # Old pickles look for it here.
+from .stored import found_or_made, reopened, words_of
 from .transaction import Failed, NotYet, Transaction, group_commit
 
 if TYPE_CHECKING:
@@ -202,7 +201,7 @@ class Study(Queries[D]):
             given["fits"] = "pending"  # an executor stays with its process
         if self._on_change is not None:
             given["on_change"] = self._on_change
-        return _reopened, (type(self), handle.storage.place, handle.study.name, given, handle.study.identity)
+        return reopened, (type(self), handle.storage.place, handle.study.name, given, handle.study.identity)
 
     def close(self) -> None:
         """Closes the storage's files and connections. The next call opens them again, and `with study:` closes them."""

@@ -18,7 +18,6 @@ PLAIN_COOKIE: Final = "nilregret_session"
 SECURE_COOKIE: Final = "__Host-nilregret_session"  # browsers accept this prefix over TLS only, and from this host only
 FORM_BYTES = 4096
 FORM_TYPE = "application/x-www-form-urlencoded"
-OLD_PLAIN, OLD_SECURE = "noregret_session", "__Host-noregret_session"  # cookies of open sessions of version 0.2
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -53,7 +52,7 @@ def cookie_of(headers: Mapping[str, str], *, tls: bool = False) -> str | None:
     for part in headers.get("cookie", "").split(";"):
         name, _, value = part.strip().partition("=")
         found.setdefault(name, value)
-    names = (SECURE_COOKIE, OLD_SECURE) if tls else (SECURE_COOKIE, PLAIN_COOKIE, OLD_SECURE, OLD_PLAIN)
+    names = (SECURE_COOKIE,) if tls else (SECURE_COOKIE, PLAIN_COOKIE)
     return next((found[name] for name in names if found.get(name)), None)
 
 

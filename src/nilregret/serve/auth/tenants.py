@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ...storage import Storage
-from ..addresses import LONGEST, segment
 from ..problems import Problem
 from .caller import OPERATOR
 from .token_store import token_store
@@ -25,14 +24,9 @@ def stored_name(storage: Storage, tenant: str, name: str) -> str:
     Raises:
         Problem: 404, no study of this tenant can have that name.
     """
-    if not name.strip() or not reachable(name) or (tenant == OPERATOR and of_others(storage, [name])):
+    if not name.strip() or (tenant == OPERATOR and of_others(storage, [name])):
         raise missing(name)
     return name if tenant == OPERATOR else f"{tenant}{BETWEEN}{name}"
-
-
-def reachable(name: str) -> bool:
-    """Returns whether an address can hold this name. Old storages may have longer ones."""
-    return len(segment(name)) <= LONGEST
 
 
 def own_names(storage: Storage, tenant: str) -> dict[str, str]:

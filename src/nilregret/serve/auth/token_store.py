@@ -14,7 +14,7 @@ from ...storage import SqlStorage, Storage
 
 
 class Record(NamedTuple):
-    """A token as it is stored (see `storage.auth_tables`)."""
+    """A token as it is stored (see `storage.tables`)."""
 
     id: str
     hash: str
@@ -62,29 +62,24 @@ class TokenStore(ABC):
 class _InDatabase(TokenStore):
     def __init__(self, storage: SqlStorage) -> None:
         self._storage = storage
-        self._made = storage.auth_tables
 
     def records(self) -> tuple[Sequence[Record], Sequence[Session]]:
         """Returns all tokens and sessions."""
-        with self._storage.auth_transaction(write=False) as connection:
-            if connection is None:
-                return (), ()
-            tokens = connection.execute(sql.select(*(self._made.tokens.c[name] for name in Record._fields)))
-            sessions = connection.execute(sql.select(*(self._made.sessions.c[name] for name in Session._fields)))
+        made = self._storage.tables
+        with self._storage.transaction(write=False) as connection:
+            tokens = connection.execute(sql.select(*(made.tokens.c[name] for name in Record._fields)))
+            sessions = connection.execute(sql.select(*(made.sessions.c[name] for name in Session._fields)))
             return [Record(*row) for row in tokens], [Session(*row) for row in sessions]
 
     def add(self, record: Record) -> None:
         """Stores a token."""
-        with self._storage.auth_transaction(write=True) as connection:
-            if connection is not None:
-                connection.execute(sql.insert(self._made.tokens).values(record._asdict()))
+        with self._storage.transaction(write=True) as connection:
+            connection.execute(sql.insert(self._storage.tables.tokens).values(record._asdict()))
 
     def revoke(self, id: str, now: float) -> bool:  # noqa: A002 - the name of the column
         """Revokes a token and drops its sessions."""
-        tokens, sessions = self._made.tokens, self._made.sessions
-        with self._storage.auth_transaction(write=True) as connection:
-            if connection is None:
-                return False
+        tokens, sessions = self._storage.tables.tokens, self._storage.tables.sessions
+        with self._storage.transaction(write=True) as connection:
             first = sql.func.coalesce(tokens.c.revoked_at, now)
             done = connection.execute(sql.update(tokens).where(tokens.c.id == id).values(revoked_at=first))
             connection.execute(sql.delete(sessions).where(sessions.c.token == id))
@@ -92,10 +87,8 @@ class _InDatabase(TokenStore):
 
     def begin(self, session: Session, *, now: float, most: int) -> None:
         """Stores a session, and drops old ones."""
-        sessions = self._made.sessions
-        with self._storage.auth_transaction(write=True) as connection:
-            if connection is None:
-                return
+        sessions = self._storage.tables.sessions
+        with self._storage.transaction(write=True) as connection:
             connection.execute(sql.delete(sessions).where(sessions.c.expires_at <= now))
             mine = sql.select(sessions.c.hash).where(sessions.c.token == session.token)
             old = connection.execute(mine.order_by(sessions.c.expires_at.desc()).offset(most - 1)).scalars().all()
@@ -104,9 +97,9 @@ class _InDatabase(TokenStore):
 
     def end(self, hash: str) -> None:  # noqa: A002 - the name of the column
         """Drops a session."""
-        with self._storage.auth_transaction(write=True) as connection:
-            if connection is not None:
-                connection.execute(sql.delete(self._made.sessions).where(self._made.sessions.c.hash == hash))
+        sessions = self._storage.tables.sessions
+        with self._storage.transaction(write=True) as connection:
+            connection.execute(sql.delete(sessions).where(sessions.c.hash == hash))
 
 
 @final

@@ -21,7 +21,6 @@ from ...study.formatting import moment as date_or_number
 from ..addresses import segment
 from ..auth.caller import Caller
 from ..auth.caller import caller_of as of_scope
-from ..auth.tenants import reachable
 from . import files
 from .views.forms import ACTIONS
 from .views.pictures import many, short
@@ -39,7 +38,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     made.filters |= {
         "short": short, "moment": moment, "iso": iso, "part": segment, "hexadecimal": hexadecimal,
-        "reachable": reachable, "duration": duration, "as_json": as_json,
+        "duration": duration, "as_json": as_json,
         "many": many, "counted": counted, "unbroken": unbroken, "middle": middle, "breakable": breakable,
         "filled": filled, "coded": coded,
     }  # fmt: skip

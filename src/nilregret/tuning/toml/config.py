@@ -33,7 +33,6 @@ class Evaluation(Table, frozen=True):
 
     function: str | None = None  # "module:function", called with the parameters as keyword arguments.
     command: str | None = None  # A shell command with {name} for each parameter.
-    goal: str | None = None  # The goal of older files, which do not have it at the top.
     timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None  # Seconds.
     constraints: list[str] | None = None  # Texts such as "latency <= 50" about an entry of the answer.
 
@@ -43,7 +42,7 @@ class _File(Table, frozen=True):
     parameters: dict[str, dict[str, Any]]
     objective: Evaluation
     policy: dict[str, Any] | None = None
-    goal: str | None = None
+    goal: str = "maximize"
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     grid: Positive | dict[str, Positive] | None = None
     name: str | None = None
@@ -149,7 +148,7 @@ def _job(file: _File, path: Path) -> TuningFile:
     return TuningFile(
         name=name,
         folder=folder,
-        goal=_goal(file),
+        goal=check_goal(file.goal),
         trials=file.trials,
         seed=file.seed,
         storage=_absolute(file.storage or f"sqlite:///{name}.db", folder),
@@ -173,18 +172,6 @@ def space_and_domain(
     """Returns the space of the parameters, and the domain, which is a grid if the file has one."""
     space = named_space("parameters", parameters)
     return space, space if grid is None else within("grid", space.grid, grid)
-
-
-def _goal(file: _File) -> Goal:
-    """Returns the goal of the file, from its top or its objective."""
-    if file.goal is None and file.objective.goal is not None:
-        return within("objective", check_goal, file.objective.goal)
-    if file.objective.goal not in (None, file.goal):
-        raise InvalidInput(
-            f"`goal` is {file.goal!r} at the top of the file and {file.objective.goal!r} in [objective]: say it once, "
-            "at the top."
-        )
-    return check_goal("maximize" if file.goal is None else file.goal)
 
 
 def _check_objective(objective: Evaluation) -> None:

@@ -38,8 +38,7 @@ def opened(job: TuningFile, executor: Executor | None = None) -> Iterator[tuple[
         budget=job.trials,
         parallel=in_flight_count(executor, None),
         reader=job.reader,
-        # Studies from before studies had a goal kept it here, and are resumed.
-        about={"goal": job.goal, **job.reader.facts},
+        about=job.reader.facts,
         like=job.like,
     )
     with ExitStack() as stack:

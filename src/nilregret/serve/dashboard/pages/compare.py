@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...._utils.errors import InvalidInput
-from ...auth.tenants import own_names, reachable
+from ...auth.tenants import own_names
 from ..rendering import caller_of, page
 from ..views.compared import FEWEST, MOST, StudyFacts, compared_view, facts_of
 from .common import with_error_pages
@@ -22,7 +22,7 @@ async def compare(request: Request) -> Response:
     names = list(dict.fromkeys(name for name in request.query_params.getlist("study") if name))
     workers, tenant = request.app.state.workers, caller_of(request).tenant
     known = await workers.lookup(own_names, workers.storage, tenant, tenant=tenant)
-    others = [name for name in known if name not in names and reachable(name)]
+    others = [name for name in known if name not in names]
     if len(names) < FEWEST:
         return page(request, "compare.html", names=names, others=others, found=None, most=MOST)
     if len(names) > MOST:

@@ -12,7 +12,6 @@ from ...._utils.errors import InvalidInput
 from ....storage import ListedStudy, Storage
 from ....storage.base import Summary
 from ....storage.trial import TrialState
-from ...auth.tenants import reachable
 from ...study_notes import StudyNotes
 from .pictures import short
 from .status import RECENT, WHY_PAUSED, state_of
@@ -174,7 +173,7 @@ def row(item: Item, latest: Sequence[float | None]) -> dict[str, Any]:
         "name": item.name, "state": item.state, "why": item.why, "trials": known.trials, "pending": known.pending,
         "failed": known.failed, "last_at": known.last_at, "goal": item.stored.goal, "tags": item.notes.tags,
         "best": None if known.best is None else short(known.best), "created_at": item.stored.created_at,
-        "spark": sparkline(rewards), "reachable": reachable(item.name),
+        "spark": sparkline(rewards),
         "said": f"latest rewards, from {short(min(rewards))} to {short(max(rewards))}" if rewards else "",
     }  # fmt: skip
 
