@@ -41,9 +41,9 @@ import numpy as np
 from scipy.stats import beta
 
 import nilregret as nr
+from nilregret.environments import drifting_samples, even_changes, gp_sample
 from nilregret.papers import avanesov
 from nilregret.simulation import metrics
-from nilregret.simulation.environments import drifting_samples, even_changes, gp_sample
 from nilregret.slots.envelope import ConstantWidth
 
 NOISE, KERNEL = avanesov.NOISE, avanesov.KERNEL

@@ -30,8 +30,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import nilregret as nr
+from nilregret.environments import branin, hartmann3, hartmann6
 from nilregret.integrations.sklearn import NoRegretSearchCV
-from nilregret.simulation.environments import branin, hartmann3, hartmann6
 
 PROBLEMS = {"Branin": branin, "Hartmann-3": hartmann3, "Hartmann-6": hartmann6}
 STDS = (0.05, 1.0)

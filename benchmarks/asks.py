@@ -31,7 +31,7 @@ from tuning_parts.peers import Optuna
 
 import nilregret as nr
 from nilregret.domains.search.boxes import PointSearch
-from nilregret.simulation.environments import hartmann6
+from nilregret.environments import hartmann6
 from nilregret.slots.refit import Refit
 
 NOISE = 0.05

@@ -44,8 +44,8 @@ from pathlib import Path
 import numpy as np
 
 import nilregret as nr
+from nilregret.environments import hartmann6
 from nilregret.gp import CandidateMoments, PointPosterior
-from nilregret.simulation.environments import hartmann6
 from nilregret.slots.envelope import Confidence
 from nilregret.slots.refit import Refit
 from nilregret.study.curves import interval

@@ -23,7 +23,7 @@ from scipy.ndimage import label
 from scipy.optimize import linprog
 
 import nilregret as nr
-from nilregret.simulation.environments import small_feasible_region
+from nilregret.environments import small_feasible_region
 from nilregret.slots.envelope import ConstantWidth
 
 NOISE = 0.1

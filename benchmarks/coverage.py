@@ -24,8 +24,8 @@ from scipy.stats import binom
 from tqdm import tqdm
 
 import nilregret as nr
+from nilregret.environments import gp_sample, rkhs_function
 from nilregret.serve.dashboard.views.comparison import SIDES, compare
-from nilregret.simulation.environments import gp_sample, rkhs_function
 
 DELTA = 0.1
 ARMS = nr.Arms.grid(0, 1, 100)

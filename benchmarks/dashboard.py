@@ -24,8 +24,8 @@ import numpy as np
 
 import nilregret as nr
 from nilregret.serve.dashboard.files import bytes_of_scripts
-from nilregret.serve.testing import in_a_process
 from nilregret.storage import SqlStorage
+from nilregret.testing.serving import in_a_process
 
 AT_ONCE = 5000  # trials of one transaction while the study is made
 TABS = ("", "explore", "trials", "worth", "health", "settings")

@@ -31,7 +31,7 @@ import numpy as np
 
 import nilregret as nr
 from nilregret.domains.search.boxes import PointSearch
-from nilregret.simulation.environments import hartmann6
+from nilregret.environments import hartmann6
 
 NOISE = 0.05
 HOUR, PRICE = nr.Space(hour=nr.Float(0, 24)), nr.Space(price=nr.Float(1, 9))

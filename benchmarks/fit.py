@@ -42,8 +42,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
 import nilregret as nr
+from nilregret.environments import hartmann6
 from nilregret.gp import fitting
-from nilregret.simulation.environments import hartmann6
 from nilregret.slots import refit as refits
 
 DIMENSION = 6

@@ -35,7 +35,7 @@ from scipy.linalg.blas import daxpy, dger
 
 import nilregret as nr
 from nilregret.kernels.factorization import pivoted_cholesky, tolerance
-from nilregret.serve.testing import Serving
+from nilregret.testing.serving import Serving
 
 # Files and calls of each way, medians over rounds. A search on a box takes as many calls as its optimiser wants, and a
 # request as many as its coroutines are resumed, so only their files are held.

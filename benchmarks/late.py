@@ -27,7 +27,7 @@ import numpy as np
 from common_parts import ratio
 
 import nilregret as nr
-from nilregret.simulation.environments.delays import Delay, FixedDelay, GeometricDelay, HeavyTailedDelay, PoissonDelay
+from nilregret.environments.delays import Delay, FixedDelay, GeometricDelay, HeavyTailedDelay, PoissonDelay
 
 ARMS = nr.Arms.grid(0.0, 1.0, 200)
 KERNEL = nr.SquaredExponential(0.1, scale=0.0625)

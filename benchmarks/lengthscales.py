@@ -24,7 +24,7 @@ from common_parts import mapped, ratio
 from tabulate import tabulate
 
 import nilregret as nr
-from nilregret.simulation.environments import gp_sample
+from nilregret.environments import gp_sample
 from nilregret.slots.envelope import ConstantWidth
 
 FIRST_SEED = 1000

@@ -25,8 +25,8 @@ import numpy as np
 from common_parts import ratio
 
 import nilregret as nr
+from nilregret.environments import Environment, gp_sample
 from nilregret.policy.state import State
-from nilregret.simulation.environments import Environment, gp_sample
 from nilregret.storage.record import Record
 from nilregret.storage.trial import Trial
 

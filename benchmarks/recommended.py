@@ -28,7 +28,7 @@ from common_parts import mapped, ratio
 from tabulate import tabulate
 
 import nilregret as nr
-from nilregret.simulation.environments import gp_sample
+from nilregret.environments import gp_sample
 from nilregret.slots import described
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.explore import Explore, InitialDesign, InTurn

@@ -40,7 +40,7 @@ import numpy as np
 from scipy.linalg import cholesky
 
 import nilregret as nr
-from nilregret._utils.blas import one_thread
+from nilregret._utils.process_setting import one_thread
 from nilregret.study.transaction import Transaction
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -36,8 +36,8 @@ import numpy as np
 from common_parts import limits
 
 import nilregret as nr
+from nilregret.environments.delays import GeometricDelay
 from nilregret.simulation import metrics
-from nilregret.simulation.environments.delays import GeometricDelay
 from nilregret.slots.envelope import ConstantWidth
 
 CONTEXTS, ACTIONS = nr.Arms.grid(0, 1, 12), nr.Arms.grid(0, 1, 30)

@@ -26,7 +26,7 @@ from scipy.stats import binom
 from tabulate import tabulate
 
 import nilregret as nr
-from nilregret.simulation.environments import rkhs_function
+from nilregret.environments import rkhs_function
 
 DELTA = 0.1
 FIRST_SEED = 1000

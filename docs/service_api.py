@@ -5,11 +5,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nilregret.serve.app import OPERATIONS
-from nilregret.serve.auth.roles import needed, public
-from nilregret.serve.openapi import document
-from nilregret.serve.operations import REFUSALS
-from nilregret.serve.problems import KINDS
+from nilregret.serve.api.app import OPERATIONS
+from nilregret.serve.api.openapi import document
+from nilregret.serve.api.operations import REFUSALS
+from nilregret.serve.auth.caller import needed, public
+from nilregret.serve.wire.problems import KINDS
 
 WIDEST = 110  # characters of JSON in one line
 SENT = ("Request", "Item", "Parameter")  # endings of the names of structures that callers send

@@ -18,7 +18,7 @@ from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.model_selection import KFold, cross_val_score
 
 import nilregret as nr
-from nilregret.study import plots
+from nilregret import plots
 
 SPACE = nr.Space(
     learning_rate=nr.Float(0.01, 0.5, log=True),

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 import nilregret as nr
-from nilregret.serve.testing import in_a_process
 from nilregret.slots.envelope import ConstantWidth
+from nilregret.testing.serving import in_a_process
 
 MINUTES = 60.0
 SHOTS = {  # picture: address, part of the page (or nothing for what is on the screen), width, height, light or dark

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 import nilregret as nr
+from nilregret import plots
 from nilregret.simulation import metrics
-from nilregret.study import plots
 
 OPENS, CLOSES = 288, 792  # hours after which the competitor is there, and gone
 PRICES = nr.Space(price=nr.Float(4.0, 22.0)).grid(73)  # every 25 cents

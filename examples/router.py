@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 import nilregret as nr
+from nilregret import plots
 from nilregret.simulation import metrics
-from nilregret.study import plots
 from nilregret.study.curves import Curves
 
 WORLD = nr.environments.data_rates()  # stands in for the servers: reality, in your case

@@ -8,8 +8,8 @@ import httpx
 import msgspec
 
 import nilregret as nr
-from nilregret.serve.app import OPERATIONS, create_app
-from nilregret.serve.messages import Problem
+from nilregret.serve.api.app import OPERATIONS, create_app
+from nilregret.serve.wire.messages import Problem
 
 ARMS = nr.Arms.grid(0, 1, 20)
 POLICY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1)

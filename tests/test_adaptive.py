@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 import nilregret as nr
-from nilregret._utils.errors import InvalidInput
-from nilregret.simulation.environments import drifting_samples, gp_sample
+from nilregret.environments import drifting_samples, gp_sample
+from nilregret.errors import InvalidInput
 from nilregret.slots import Restart
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.testing import check_policy

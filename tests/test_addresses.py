@@ -8,12 +8,12 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
-from nilregret._utils.errors import ServiceError
-from nilregret.serve.addresses import name_in, segment
-from nilregret.serve.auth.tenants import own_names, stored_name
-from nilregret.serve.client import Client
-from nilregret.serve.testing import Serving, in_a_process
+from nilregret.client import Client
+from nilregret.errors import ServiceError
+from nilregret.serve.auth.caller import own_names, stored_name
+from nilregret.serve.wire.messages import name_in, segment
 from nilregret.storage import MemoryStorage, SqlStorage
+from nilregret.testing.serving import Serving, in_a_process
 
 from .service import POLICY, stored_before
 from .service import Client as InProcess

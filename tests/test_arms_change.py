@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.client import Client as Remote
 from nilregret.evaluation.studies import log_of_study
 from nilregret.gp.context_bank import ContextPosterior, numbers_held
 from nilregret.gp.linear_model import Candidate
 from nilregret.kernels import Empirical
-from nilregret.serve.client import Client as Remote
-from nilregret.serve.testing import Serving
 from nilregret.slots.envelope import FiniteBayes
 from nilregret.slots.scores import RandomisedBound
 from nilregret.storage import MemoryStorage
 from nilregret.study.direction import state_after
 from nilregret.study.replica import Replica
 from nilregret.study.transaction import Failed
+from nilregret.testing.serving import Serving
 
 from .marks import nightly, thinned
 from .service import Client, plain

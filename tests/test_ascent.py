@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.domains.search.acquisition import AcquisitionFunction
-from nilregret.domains.search.boxes import PointSearch
+from nilregret.domains.search.boxes import AcquisitionFunction, PointSearch
 from nilregret.domains.search.quasi_newton import ascend
 from nilregret.gp import PointBelief, PointPosterior
 from nilregret.gp.choice import posterior_at_points

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret import algorithms
+from nilregret import algorithms, environments
 from nilregret._utils import randomness
-from nilregret.simulation import batches, environments, runner
+from nilregret.simulation import runner
+from nilregret.simulation import runner as batches
 from nilregret.simulation.results import Run
 from nilregret.slots import described, envelope, explore, scores
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.simulation.environments import gp_sample, rkhs_function
+from nilregret.environments import gp_sample, rkhs_function
 
 ARMS = nr.Arms.grid(0, 1, 12)
 SE = nr.SquaredExponential(0.2)

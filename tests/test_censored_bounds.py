@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.environments.delays import PoissonDelay
 from nilregret.gp import PointPosterior
 from nilregret.gp.choice import posterior_on_arms
 from nilregret.gp.drifting import DriftingPosterior
-from nilregret.simulation.environments.delays import PoissonDelay
 from nilregret.slots.widths.delayed import CensoredBounds
 
 from .marks import nightly

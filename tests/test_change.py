@@ -10,9 +10,8 @@ from scipy.stats import betabinom
 import nilregret as nr
 from nilregret._utils.serialize import dumps, loads
 from nilregret.theory.change import detector
-from nilregret.theory.change.box_averages import product_average
 from nilregret.theory.change.calibration import uniform_points
-from nilregret.theory.change.geometry import SampledGeometry, make_geometry
+from nilregret.theory.change.geometry import SampledGeometry, make_geometry, product_average
 from nilregret.theory.change.schedules import (
     detection_exponent,
     detection_ridge,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret import environments as worlds
 from nilregret.gp import DriftingPosterior
-from nilregret.simulation import environments as worlds
 from nilregret.simulation import metrics
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.explore import UniformExploration

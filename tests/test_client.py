@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.serve.client import AsyncClient, Client
-from nilregret.serve.testing import Serving
+from nilregret.client import AsyncClient, Client
+from nilregret.testing.serving import Serving
 
 from .waiting import LONG
 
@@ -269,10 +269,10 @@ def test_tokens_that_are_none():
 
 
 def test_without_httpx_the_extra_is_named():
-    code = "import sys; sys.modules['httpx'] = None; import nilregret.serve.client"
+    code = "import sys; sys.modules['httpx'] = None; import nilregret.client"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
-    assert "MissingExtra: `nilregret.serve.client` needs httpx" in done.stderr
+    assert "MissingExtra: `nilregret.client` needs httpx" in done.stderr
     assert "pip install 'nilregret[client]'" in done.stderr
 
 

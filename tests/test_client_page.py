@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import playwright
 import pytest
 
-from nilregret.serve.client import Client
-from nilregret.serve.testing import Serving
+from nilregret.client import Client
+from nilregret.testing.serving import Serving
 
 from .waiting import LONG
 

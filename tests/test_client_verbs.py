@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.serve.client import AsyncClient, Client
-from nilregret.serve.client.awaited import AsyncRemoteStudy
-from nilregret.serve.client.remote import RemoteStudy
-from nilregret.serve.testing import Serving
+from nilregret.client import AsyncClient, Client
+from nilregret.client.awaited import AsyncRemoteStudy
+from nilregret.client.remote import RemoteStudy
+from nilregret.testing.serving import Serving
 
 LEFT_OUT = {
     **dict.fromkeys(["certainty", "importance"], "thousands of joint draws are made where the posterior is"),

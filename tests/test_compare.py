@@ -10,10 +10,10 @@ from matplotlib.text import Text
 
 import nilregret as nr
 from nilregret.errors import InvalidInput, NoRegretWarning
+from nilregret.plots import lines
 from nilregret.simulation import Comparison
 from nilregret.simulation.comparison import _difference, _wins
 from nilregret.study.curves import carried_by
-from nilregret.study.plots import lines
 
 KERNEL, ARMS = nr.SquaredExponential(0.2), nr.Arms.grid(0, 1, 20)
 POLICIES = {

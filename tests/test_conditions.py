@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret import plots
 from nilregret._utils import serialize
 from nilregret.domains.search.designs import neighbours
-from nilregret.study import plots
 from nilregret.testing import check_kernel
 
 from .marks import nightly

@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import nilregret as nr
-from nilregret._utils.blas import OneThread
+from nilregret._utils.process_setting import OneThread
 from nilregret._utils.randomness import Randomness
 from nilregret.domains.search.boxes import AcquisitionFunction, PointSearch
 from nilregret.domains.search.designs import mutated

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret._utils.errors import InvalidInput
 from nilregret.cli.overview import _best_facts, _delays_text, overview
+from nilregret.errors import InvalidInput
 from nilregret.serve.dashboard.views.alternatives import doubt_of, fitted_noise, noise_of
 from nilregret.serve.dashboard.views.changes import changes
 from nilregret.serve.dashboard.views.comparison import compare
@@ -32,8 +32,8 @@ from nilregret.serve.dashboard.views.status import is_unchanged, order_of, statu
 from nilregret.serve.dashboard.views.studies_list import Wanted, items_of, listed, sparkline
 from nilregret.serve.dashboard.views.trials import explanation_view, trial_record
 from nilregret.serve.dashboard.views.value_of_learning import value_view
-from nilregret.serve.deadlines import Rule
-from nilregret.serve.study_notes import NONE, StudyNotes
+from nilregret.serve.work.deadlines import Rule
+from nilregret.serve.work.study_notes import NONE, StudyNotes
 from nilregret.storage import MemoryStorage
 from nilregret.storage.sql import SqlStorage
 from nilregret.study.curves import running_mean

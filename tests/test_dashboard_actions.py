@@ -7,11 +7,11 @@ from urllib.parse import urlencode
 import pytest
 
 import nilregret as nr
-from nilregret.serve.audit import PREFIX
 from nilregret.serve.auth.caller import Caller
 from nilregret.serve.auth.tokens import Tokens
 from nilregret.serve.dashboard.rendering import coded
 from nilregret.serve.dashboard.views.forms import ACTIONS
+from nilregret.serve.watch.audit import PREFIX
 from nilregret.storage import MemoryStorage
 
 from .dashboard import KINDS, MARKUP, Pages, arms, studies
@@ -328,7 +328,7 @@ def test_keys_of_other_alphabets_are_kept_apart(forms):
 @pytest.mark.parametrize("role", ["reader", "decider"])
 def test_only_admins_see_and_send_forms(role):
     """Roles are the gate's: here the gate is asked what it lets in."""
-    from nilregret.serve.auth.roles import needed
+    from nilregret.serve.auth.caller import needed
 
     for path in ("/studies/a/actions/tell", "/studies/a/audit", "/v1/studies/a/audit", "/new"):
         assert needed("GET", path) == "admin"
@@ -464,7 +464,7 @@ def test_a_study_is_made_by_the_form_as_by_the_api():
     }  # fmt: skip
     shown = forms.post("/new", urlencode(typed).encode()).text
     assert "curl -X PUT" in shown
-    assert "from nilregret.serve.client import Client" in shown
+    assert "from nilregret.client import Client" in shown
     assert forms.storage.find("oven & co") is None  # until it is confirmed
     done = made_by_form(forms, **typed)
     assert (done.status, done.headers["location"]) == (303, "/studies/oven%20%26%20co/settings")
@@ -511,7 +511,7 @@ def test_the_program_that_the_form_shows_makes_the_same_study(typed, policy, mon
         def create(self, name, policy, *, goal="maximize", seed=0, propensities=False):
             asked_for.append((name, policy.to_json(), goal, seed, propensities))
 
-    monkeypatch.setattr("nilregret.serve.client.Client", Client)
+    monkeypatch.setattr("nilregret.client.Client", Client)
     exec(program, {})
     stored = forms.storage.find("it's")
     about = "propensities" in stored.about

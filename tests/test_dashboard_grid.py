@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret._utils.errors import InvalidInput
+from nilregret.errors import InvalidInput
 from nilregret.serve.auth.caller import Caller
 from nilregret.serve.dashboard.views.columns import columns_of
 from nilregret.serve.dashboard.views.delays import delays
-from nilregret.serve.dashboard.views.download import as_csv, as_json
-from nilregret.serve.dashboard.views.grid import grid_view, selected, wanted
+from nilregret.serve.dashboard.views.grid import as_csv, as_json, grid_view, selected, wanted
 from nilregret.serve.dashboard.views.health import health
 from nilregret.serve.dashboard.views.settings import settings
 from nilregret.serve.dashboard.views.standing import standing

@@ -9,8 +9,7 @@ import pytest
 
 import nilregret as nr
 from nilregret._utils.randomness import Randomness
-from nilregret.domains.search.acquisition import AcquisitionFunction
-from nilregret.domains.search.boxes import SAME, real_columns
+from nilregret.domains.search.boxes import SAME, AcquisitionFunction, real_columns
 from nilregret.domains.search.designs import (
     LARGEST,
     MOST_OPTIONS,

@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 import nilregret as nr
-from nilregret._utils.errors import InvalidInput
+from nilregret.environments import Environment, drifting_samples, gp_sample
+from nilregret.errors import InvalidInput
 from nilregret.gp import BankPosterior, DriftingPosterior
 from nilregret.gp import bank as module
-from nilregret.simulation.environments import Environment, drifting_samples, gp_sample
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.testing import check_policy
 

@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import chi2, kstest, norm
 
 import nilregret as nr
-from nilregret.simulation import environments as worlds
-from nilregret.simulation.environments.environment import search_maximum
+from nilregret import environments as worlds
+from nilregret.environments.environment import search_maximum
 
 KNOWN = [worlds.rosenbrock, worlds.hartmann3, worlds.hartmann6, worlds.branin]
 KERNELS = [nr.SquaredExponential(0.2), nr.Matern(2.5, 0.2), nr.Matern(0.5, 0.3, scale=2.0) + nr.Linear()]

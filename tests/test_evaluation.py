@@ -10,10 +10,9 @@ import pytest
 from scipy.stats import binom
 
 import nilregret as nr
-from nilregret.evaluation.estimators import effective_sample_size, estimates
-from nilregret.evaluation.features import features_of
+from nilregret.evaluation.estimators import RewardModel, effective_sample_size, estimates
 from nilregret.evaluation.intervals import gain_interval, lower_bound, mean_interval
-from nilregret.evaluation.reward_model import RewardModel
+from nilregret.evaluation.log import features_of
 
 # Of obp 0.4.1 on `rows_for_obp`, by `_estimate_round_rewards(...).mean()`, with tau=2 for "switch".
 OBP = {

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.study import plots
+from nilregret import plots
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 DOCS = EXAMPLES.parent / "docs"

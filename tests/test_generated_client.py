@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from nilregret.serve.addresses import ID_PATTERN, NAME_PATTERN, name_in, segment
-from nilregret.serve.app import OPERATIONS
-from nilregret.serve.openapi import document
-from nilregret.serve.testing import Serving
+from nilregret.serve.api.app import OPERATIONS
+from nilregret.serve.api.openapi import document
+from nilregret.serve.wire.messages import ID_PATTERN, NAME_PATTERN, name_in, segment
 from nilregret.storage import MemoryStorage
+from nilregret.testing.serving import Serving
 
 from .service import AT, Client, asked
 

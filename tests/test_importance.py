@@ -6,11 +6,11 @@ import pytest
 import nilregret as nr
 from nilregret.cli.overview import overview
 from nilregret.gp.warping import Warp
+from nilregret.plots.history import history_of
 from nilregret.policy.engines import Units
 from nilregret.policy.function_values import gain_over
 from nilregret.study import importance as of
 from nilregret.study.factors import Factors
-from nilregret.study.plots.history import history_of
 
 
 @pytest.fixture(autouse=True)

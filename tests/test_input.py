@@ -12,12 +12,12 @@ import pytest
 import nilregret as nr
 from nilregret._utils import checks, serialize
 from nilregret.algorithms.baselines import Admmbo, BanditOco
+from nilregret.environments import delays, even_changes
 from nilregret.gp.ensemble import EarlierStudy
 from nilregret.gp.warping import SignedLog, Warp
 from nilregret.kernels.wrapped import Multiplied, Stretched
 from nilregret.policy import Policy
 from nilregret.simulation import metrics
-from nilregret.simulation.environments import delays, even_changes
 from nilregret.slots.envelope import (
     CompactBayes,
     ConstantWidth,
@@ -43,9 +43,8 @@ from nilregret.slots.widths.delayed import CensoredBounds, CensoredWidth, Inflat
 from nilregret.slots.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
 from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio
 from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
-from nilregret.slots.widths.periods import PeriodRkhs
 from nilregret.slots.widths.rate_quantiles import RateQuantiles
-from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
+from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, PeriodRkhs, SelfNormalized
 from nilregret.theory.penalties import ExponentialPenalty, PowerPenalty
 
 ARMS = nr.Arms.grid(0, 1, 11)

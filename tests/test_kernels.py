@@ -6,7 +6,7 @@ from sklearn.gaussian_process import kernels as sk
 
 import nilregret as nr
 from nilregret.gp import PointPosterior, sample_path
-from nilregret.kernels import pairs
+from nilregret.kernels import stationary as pairs
 from nilregret.kernels.stationary import _matern_bessel, _matern_debye
 
 A = np.random.default_rng(0).uniform(-2, 2, (15, 3))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.serve.settings import Settings
+from nilregret.serve.wire.settings import Settings
 from nilregret.slots import refit as refits
 from nilregret.storage import MemoryStorage
 from nilregret.storage.sql import SqlStorage

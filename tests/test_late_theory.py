@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.simulation.environments.delays import (
+from nilregret.environments.delays import (
     FixedDelay,
     GeometricDelay,
     HeavyTailedDelay,

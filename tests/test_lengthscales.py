@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret._utils.errors import InvalidInput
+from nilregret.environments import gp_sample
+from nilregret.errors import InvalidInput
 from nilregret.gp import AveragedArms, AveragedPoints, Bank, PointPosterior
 from nilregret.gp.choice import posterior_on_arms
-from nilregret.simulation.environments import gp_sample
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.lengthscales import with_factor
 from nilregret.slots.scores import ThompsonSample

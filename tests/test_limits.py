@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
-from nilregret._utils.errors import InvalidInput, NoRegretError, TrialError
-from nilregret.tuning.constraints import constraint_reader
+from nilregret.errors import InvalidInput, NoRegretError, TrialError
+from nilregret.tuning.outcome import constraint_reader
 from nilregret.tuning.toml.config import load
 
 SPACE = nr.Space(threads=nr.Int(1, 32), cache=nr.Float(1, 1000, log=True))

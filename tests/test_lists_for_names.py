@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.serve.client import Client
-from nilregret.serve.testing import Serving
+from nilregret.client import Client
+from nilregret.testing.serving import Serving
 
 CONTEXT = nr.Space(hour=nr.Float(0, 24))
 PRICES = nr.Space(price=nr.Float(1, 9), kind=nr.Choice("a", "b"))

@@ -9,14 +9,14 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
-from nilregret.serve.client import Client
+from nilregret.client import Client
 from nilregret.serve.dashboard.views.columns import columns_of
 from nilregret.serve.dashboard.views.constraints import constraints_view
 from nilregret.serve.dashboard.views.grid import grid_view, selected, wanted
 from nilregret.serve.dashboard.views.posterior import posterior_view
 from nilregret.serve.dashboard.views.trials import trial_record
-from nilregret.serve.testing import Serving
 from nilregret.storage import MemoryStorage
+from nilregret.testing.serving import Serving
 
 from .service import AT, Clock, asked, plain, told
 from .service import Client as InProcess

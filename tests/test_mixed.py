@@ -10,7 +10,7 @@ from nilregret import testing
 from nilregret._utils import serialize
 from nilregret.gp.prior_paths import Waves, prior_path, summands
 from nilregret.testing.base import central_differences
-from nilregret.theory.change.box_averages import product_average
+from nilregret.theory.change.geometry import product_average
 
 SPACE = nr.Space(
     x=nr.Float(0, 1), kind=nr.Choice("a", "b", "c", "d"), n=nr.Int(1, 9), solver=nr.Choice("fast", "exact")

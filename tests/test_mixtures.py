@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.environments import rkhs_function
 from nilregret.gp import DistinctArmsPosterior, PointPosterior
 from nilregret.gp.arms import Prior
 from nilregret.gp.choice import posterior_on_arms
 from nilregret.policy.state import State
-from nilregret.simulation.environments import rkhs_function
 from nilregret.slots.envelope import ConstantWidth, FiniteBayes, Progress
 from nilregret.slots.widths.mixtures import RATIOS, AnalyticMixture, AnyRidge, DualMixture, Intersection
 

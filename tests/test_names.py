@@ -164,9 +164,7 @@ def test_an_error_comes_back_from_another_process_as_itself():
         "except ValueError as error: sys.stdout.buffer.write(cloudpickle.dumps(error))"
     )
     sent = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
-    back = (
-        "import pickle, sys, nilregret._utils.errors as e\nassert type(pickle.load(sys.stdin.buffer)) is e.InvalidInput"
-    )
+    back = "import pickle, sys, nilregret.errors as e\nassert type(pickle.load(sys.stdin.buffer)) is e.InvalidInput"
     assert type(pickle.loads(sent)) is nr.errors.InvalidInput
     for first in ("", "import nilregret as nr\n", "import nilregret.errors\n"):
         subprocess.run([sys.executable, "-c", first + back], input=sent, check=True)

@@ -8,7 +8,7 @@ import pytest
 
 import nilregret as nr
 from nilregret._utils.checks import integer, real, written
-from nilregret.serve.dashboard.views.typed import number as typed_number
+from nilregret.serve.dashboard.views.forms import number as typed_number
 
 SPACE = nr.Space(x=nr.Float(0, 1))
 HOURS = nr.Space(hour=nr.Float(0, 24))

@@ -15,8 +15,8 @@ from optuna.trial import TrialState
 
 import nilregret as nr
 from nilregret.integrations.distributions import Translation
-from nilregret.integrations.observed_space import ObservedSpace, hull
 from nilregret.integrations.optuna import NoRegretSampler
+from nilregret.integrations.optuna_state import ObservedSpace, hull
 
 from .marks import nightly
 from .optuna_worker import SEED, loss, objective

@@ -6,10 +6,10 @@ import json
 import pytest
 
 import nilregret as nr
-from nilregret.serve.client import Client
-from nilregret.serve.testing import Serving
+from nilregret.client import Client
 from nilregret.study.definition import _differing
 from nilregret.study.reordering import in_order_of
+from nilregret.testing.serving import Serving
 
 K = nr.Matern
 SPACE = nr.Space(

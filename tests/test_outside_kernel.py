@@ -12,11 +12,11 @@ import nilregret as nr
 from nilregret import kernels
 from nilregret.__main__ import main
 from nilregret._utils import serialize
+from nilregret.environments import Environment, gp_sample
 from nilregret.gp import PointPosterior, sample_path
-from nilregret.simulation.environments import Environment, gp_sample
 from nilregret.slots import described
 from nilregret.slots.widths.slopes import derivative_tail, lipschitz_constant
-from nilregret.theory.change.box_averages import product_average
+from nilregret.theory.change.geometry import product_average
 from nilregret.theory.change.schedules import smoothness
 from nilregret.theory.rates import growth_rate
 from nilregret.tuning.toml.config import load

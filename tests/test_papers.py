@@ -9,15 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 import nilregret as nr
-from nilregret import papers
+from nilregret import environments as worlds
+from nilregret import papers, plots
 from nilregret.__main__ import main
 from nilregret.papers import chowdhury, srinivas, verdicts
-from nilregret.papers.figure import Job, kept_rounds
-from nilregret.papers.report import size, text, write
+from nilregret.papers.figure import Job, compare, grouped, kept_rounds
+from nilregret.papers.run import size, text, write
 from nilregret.papers.sensors import intel_temperatures
-from nilregret.papers.trials import compare, grouped
-from nilregret.simulation import environments as worlds
-from nilregret.study import plots
 from nilregret.study.curves import Boxes, Curves, interval, standard_error
 
 FIGURES = {figure.name: figure for paper in papers.papers() for figure in paper.figures}

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from nilregret import papers
+from nilregret import papers, plots
 from nilregret.__main__ import main
-from nilregret.papers import report, srinivas, trials, verdicts
+from nilregret.environments.data import datasets as files
+from nilregret.papers import figure as trials
+from nilregret.papers import run as report
+from nilregret.papers import srinivas, verdicts
 from nilregret.papers.figure import Job, Result, Statement
-from nilregret.simulation.environments.data import files
-from nilregret.study import plots
 from nilregret.study.curves import Curves, interval
 
 FIGURES = {figure.name: figure for paper in papers.papers() for figure in paper.figures}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.simulation.environments.delays import NeverAnswered, PoissonDelay, SilentNo, TimeDelay
+from nilregret.environments.delays import NeverAnswered, PoissonDelay, SilentNo, TimeDelay
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.widths.delayed import CensoredWidth
 from nilregret.storage.base import News

@@ -7,13 +7,12 @@ import pytest
 from matplotlib.colors import to_rgba
 
 import nilregret as nr
-from nilregret import papers
-from nilregret._utils.errors import InvalidInput
+from nilregret import papers, plots
+from nilregret.errors import InvalidInput
 from nilregret.papers import chowdhury
 from nilregret.papers.figure import Job
-from nilregret.study import plots
+from nilregret.plots import base, figures, restarts
 from nilregret.study.curves import Curves
-from nilregret.study.plots import base, figures, restarts
 
 
 def drawn(monkeypatch, make):

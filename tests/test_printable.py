@@ -10,14 +10,13 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
-from nilregret._utils.errors import printable
-from nilregret.cli import worker_command
-from nilregret.errors import NoRegretWarning
-from nilregret.serve.problems import Problem
-from nilregret.serve.server import _escape
-from nilregret.serve.signals import SignalCache
+from nilregret.cli import trial_commands as worker_command
+from nilregret.errors import NoRegretWarning, printable
+from nilregret.serve.http.server import _escape
+from nilregret.serve.watch.signals import SignalCache
+from nilregret.serve.wire.problems import Problem
 from nilregret.storage import SqlStorage
-from nilregret.tuning.constraints import Rule
+from nilregret.tuning.outcome import Rule
 
 from .service import stored_before
 

@@ -6,10 +6,10 @@ import time
 import pytest
 from uvicorn.server import ServerState
 
-from nilregret.serve.connections import LimitedConnections
-from nilregret.serve.exchange import Serving
-from nilregret.serve.limits import Limits
-from nilregret.serve.protocol import MOST_PIPELINED, READ_AHEAD, Connection
+from nilregret.serve.http.connections import LimitedConnections
+from nilregret.serve.http.exchange import Serving
+from nilregret.serve.http.protocol import MOST_PIPELINED, READ_AHEAD, Connection
+from nilregret.serve.wire.limits import Limits
 
 GET = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST /a HTTP/1.1\r\nHost: a\r\n"

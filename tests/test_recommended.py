@@ -12,7 +12,7 @@ from scipy.stats import expon, kstest
 import nilregret as nr
 from nilregret import testing
 from nilregret._utils.randomness import Randomness
-from nilregret.simulation.environments import gp_sample
+from nilregret.environments import gp_sample
 from nilregret.slots.envelope import CompactBayes, ConstantWidth, FiniteBayes
 from nilregret.slots.scores import ExpectedImprovement, RandomisedBound, UpperConfidenceBound
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 import nilregret as nr
-from nilregret.slots.constraint_scale import cautious_scale
+from nilregret.slots.constraints import cautious_scale
 
 ARMS, KERNEL = nr.Arms.grid(0, 10, 101), nr.Matern(2.5, 2.0)
 LINE, SHORT = nr.Arms.grid(0, 1, 21), nr.SquaredExponential(0.2)

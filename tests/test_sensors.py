@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.simulation import environments as worlds
+from nilregret import environments as worlds
 
 _GIVEN = os.environ.get("NILREGRET_DATA")
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.simulation.environments import delays
+from nilregret.environments import delays
 
 ARMS, KERNEL = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
-from nilregret.serve import server as running
 from nilregret.serve.auth import origin_checks
+from nilregret.serve.http import server as running
 
 from .serving import Served
 from .waiting import LONG, until
@@ -82,8 +82,8 @@ def test_a_stream_that_somebody_listens_to_holds_up_nothing(folder):
 def test_what_is_no_request_is_refused_and_who_is_silent_is_cut_off(folder):
     script = (
         "import sys; from nilregret.serve import server as running\n"
-        "from nilregret.serve.settings import Settings\n"
-        "from nilregret.serve.limits import Limits\n"
+        "from nilregret.serve.wire.settings import Settings\n"
+        "from nilregret.serve.wire.limits import Limits\n"
         "limits = Limits(header_seconds=1.0, body_seconds=1.0, connections=8)\n"
         "service = running.Service('sqlite:///a.db', '127.0.0.1', Settings(limits=limits))\n"
         "listener = running.listening('127.0.0.1', 0)\n"

@@ -11,15 +11,14 @@ from starlette.responses import JSONResponse, PlainTextResponse, StreamingRespon
 from starlette.routing import Mount, Route
 
 import nilregret as nr
-from nilregret._utils.urls import is_loopback
-from nilregret.serve.auth import roles
+from nilregret._utils.checks import is_loopback
+from nilregret.serve.auth import caller as roles
 from nilregret.serve.auth.middleware import AccessMiddleware
 from nilregret.serve.auth.origin_checks import Names, bound_to
 from nilregret.serve.auth.tokens import Tokens
 from nilregret.serve.dashboard import error_page
-from nilregret.serve.limits import Limits
-from nilregret.serve.problems import HANDLERS, Problem, problem_of
-from nilregret.serve.rate_limits import ConcurrencyLimit, TokenBuckets
+from nilregret.serve.wire.limits import ConcurrencyLimit, Limits, TokenBuckets
+from nilregret.serve.wire.problems import HANDLERS, Problem, problem_of
 from nilregret.storage import MemoryStorage, SqlStorage
 
 from .asgi import ask, spoken
@@ -497,7 +496,7 @@ def test_one_caller_cannot_use_up_what_is_there_for_others():
 
 
 def test_buckets_fill_and_the_oldest_callers_are_forgotten(monkeypatch):
-    from nilregret.serve import rate_limits as rates
+    from nilregret.serve.wire import limits as rates
 
     monkeypatch.setattr(rates, "MOST_CALLERS", 10)
     now = [0.0]
@@ -656,7 +655,7 @@ def test_the_gate_covers_everything_that_is_not_its_own():
 
 @pytest.fixture(scope="module")
 def service():
-    from nilregret.serve.app import create_app
+    from nilregret.serve.api.app import create_app
     from nilregret.serve.dashboard import ROUTES
 
     storage = MemoryStorage()
@@ -667,7 +666,7 @@ def service():
 
 
 def test_an_application_has_a_gate_without_being_asked_for_one(service):
-    from nilregret.serve.app import create_app
+    from nilregret.serve.api.app import create_app
 
     app, secrets = service
     assert ask(app, path="/v1/studies").status == 401
@@ -697,7 +696,7 @@ def test_every_address_of_the_service_is_behind_the_gate(service):
 
 
 def test_what_deciders_may_do_is_what_the_operations_of_the_api_say(service):
-    from nilregret.serve.app import OPERATIONS
+    from nilregret.serve.api.app import OPERATIONS
 
     changing = {(each.method, each.path) for each in OPERATIONS if each.method not in ("GET", "HEAD")}
     least = {
@@ -757,7 +756,7 @@ def test_metrics_say_nothing_of_other_tenants(service):
 
 
 def test_no_error_shows_where_the_storage_is(tmp_path):
-    from nilregret.serve.app import create_app
+    from nilregret.serve.api.app import create_app
 
     storage = SqlStorage(f"sqlite:///{tmp_path}/secret-place.db")
     app = create_app(storage)

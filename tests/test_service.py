@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.serve.decision_ids import key_of
-from nilregret.serve.events import Stream
-from nilregret.serve.limits import Limits
-from nilregret.serve.problems import Problem
-from nilregret.serve.regret import regret_bound
-from nilregret.serve.settings import Settings
+from nilregret.serve.watch.metrics import regret_bound
+from nilregret.serve.wire.decision_ids import key_of
+from nilregret.serve.wire.limits import Limits
+from nilregret.serve.wire.problems import Problem
+from nilregret.serve.wire.settings import Settings
+from nilregret.serve.work.events import Stream
 from nilregret.slots.explore import UniformExploration
 from nilregret.storage import MemoryStorage, SqlStorage
 from nilregret.storage.base import Storage

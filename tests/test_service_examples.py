@@ -5,9 +5,8 @@ import json
 import msgspec
 import pytest
 
-from nilregret.serve.app import OPERATIONS
-from nilregret.serve.examples import examples, links
-from nilregret.serve.openapi import document
+from nilregret.serve.api.app import OPERATIONS
+from nilregret.serve.api.openapi import document, examples, links
 from nilregret.storage import MemoryStorage
 
 from .service import Client

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from nilregret.serve.decision_ids import SECRET, Ids
-from nilregret.serve.problems import Problem
+from nilregret.serve.wire.decision_ids import SECRET, Ids
+from nilregret.serve.wire.problems import Problem
 from nilregret.storage import MemoryStorage
 from nilregret.storage.notes import owner
 

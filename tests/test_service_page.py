@@ -7,13 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from nilregret.algorithms import parameter_tables
-from nilregret.serve import messages, parameters
-from nilregret.serve.app import OPERATIONS
-from nilregret.serve.evaluation_messages import EvaluationRequest
-from nilregret.serve.openapi import document
-from nilregret.serve.operations import REFUSED
-from nilregret.serve.problems import KINDS
+from nilregret.algorithms import schema as parameter_tables
+from nilregret.serve.api import openapi as parameters
+from nilregret.serve.api.app import OPERATIONS
+from nilregret.serve.api.openapi import document
+from nilregret.serve.api.operations import REFUSED
+from nilregret.serve.wire import messages
+from nilregret.serve.wire.messages import EvaluationRequest
+from nilregret.serve.wire.problems import KINDS
 
 READ = {"FloatParameter": "_Float", "IntParameter": "_Int", "ChoiceParameter": "_Choice"}
 DOCS = Path(__file__).parents[1] / "docs"

@@ -11,9 +11,9 @@ from benchmarks.service_parts import kills
 from benchmarks.service_parts.servers import Connection, Server
 
 import nilregret as nr
-from nilregret.serve.client import Client
-from nilregret.serve.server import listening
-from nilregret.serve.testing import Serving
+from nilregret.client import Client
+from nilregret.serve.http.server import listening
+from nilregret.testing.serving import Serving
 
 from .service import AT, POLICY, plain
 from .waiting import LONG, until

@@ -3,7 +3,7 @@
 import pytest
 
 import nilregret as nr
-from nilregret.serve import write_routes as api
+from nilregret.serve.api import write_routes as api
 from nilregret.slots.explore import UniformExploration
 from nilregret.storage import MemoryStorage
 from nilregret.study.study import Study

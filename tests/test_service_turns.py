@@ -11,7 +11,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.policy.state import State
-from nilregret.serve.settings import Settings
+from nilregret.serve.wire.settings import Settings
 from nilregret.storage import MemoryStorage, SqlStorage
 from nilregret.storage import sqlite_connections as files
 from nilregret.study import replica as kept
@@ -349,9 +349,9 @@ def test_many_decisions_are_made_in_as_many_turns_as_they_take():
             tasks.append(asyncio.ensure_future(one(client.send("POST", f"{AT}/decisions", {"count": 2}))))
             await wait_for(client, shop=2)
             worker = await client.service.workers.get("other", "calm")
-            from nilregret.serve.commands import Decide
-            from nilregret.serve.idempotency import IdempotentRequest
-            from nilregret.serve.messages import DecisionRequest
+            from nilregret.serve.wire.idempotency import IdempotentRequest
+            from nilregret.serve.wire.messages import DecisionRequest
+            from nilregret.serve.work.commands import Decide
 
             async def calm():
                 done = await worker.run(Decide(DecisionRequest(), IdempotentRequest(None, ""), 100))
@@ -402,10 +402,10 @@ def test_two_servers_may_go_on_with_one_request(tmp_path):
     """Each does a part in each turn; in the end both have the same answer."""
     storage = SqlStorage(f"sqlite:///{tmp_path}/a.db")
     left, right = (nr.Study(POLICY, storage=storage) for _ in range(2))
-    from nilregret.serve.commands import Decide
-    from nilregret.serve.idempotency import IdempotentRequest
-    from nilregret.serve.messages import DecisionRequest
-    from nilregret.serve.worker import StudyWorker
+    from nilregret.serve.wire.idempotency import IdempotentRequest
+    from nilregret.serve.wire.messages import DecisionRequest
+    from nilregret.serve.work.commands import Decide
+    from nilregret.serve.work.worker import StudyWorker
 
     body = DecisionRequest(count=6, propensity=True)
     call = Decide(body, IdempotentRequest.of("decisions", "k", body), 100)

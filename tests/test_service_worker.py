@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 
 import nilregret as nr
-from nilregret.serve.settings import Settings
-from nilregret.serve.threads import TenantThreads
+from nilregret.serve.wire.settings import Settings
+from nilregret.serve.work.threads import TenantThreads
 from nilregret.storage import MemoryStorage, SqlStorage
 from nilregret.study.transaction import Failed, NotYet
 
@@ -164,7 +164,7 @@ def test_who_comes_when_too_many_wait_is_told_so():
 
 
 def test_too_many_decisions_that_wait_for_an_answer():
-    from nilregret.serve.limits import Limits
+    from nilregret.serve.wire.limits import Limits
 
     with Client(MemoryStorage(), settings=Settings(limits=Limits(pending=4))) as client:
         client.put(AT, {"policy": plain(POLICY)})

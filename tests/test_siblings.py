@@ -5,8 +5,8 @@ import asyncio
 import msgspec
 
 from nilregret.serve.auth.caller import Caller
-from nilregret.serve.problems import Problem
-from nilregret.serve.siblings import Siblings
+from nilregret.serve.wire.problems import Problem
+from nilregret.serve.work.siblings import Siblings
 
 CALLER = Caller("default", "decider", "t1")
 NAMES = [f"study {number}" for number in range(40)]

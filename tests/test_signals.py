@@ -18,15 +18,14 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.serve.app import create_app
-from nilregret.serve.audit import WriteNotes
+from nilregret.serve.api.app import create_app
 from nilregret.serve.dashboard.pages import ROUTES
-from nilregret.serve.server import Service
-from nilregret.serve.settings import Settings
-from nilregret.serve.signals import KINDS, RULES, SignalCache, failing, overrun, pauses, silent
-from nilregret.serve.study_notes import StudyNotes, as_note, notes_of
-from nilregret.serve.webhook import Webhook
-from nilregret.serve.workers import StudyWorkers
+from nilregret.serve.http.server import Service
+from nilregret.serve.watch.audit import WriteNotes
+from nilregret.serve.watch.signals import KINDS, RULES, SignalCache, failing, overrun, pauses, silent
+from nilregret.serve.wire.settings import Settings, Webhook
+from nilregret.serve.work.study_notes import StudyNotes, as_note, notes_of
+from nilregret.serve.work.workers import StudyWorkers
 from nilregret.storage import MemoryStorage, SqlStorage
 
 from .dashboard import KINDS as STUDIES
@@ -255,7 +254,7 @@ def failing_study(client):
 
 
 def test_a_signal_is_sent_once_signed_and_again_until_it_is_taken(receiver, monkeypatch):
-    monkeypatch.setattr("nilregret.serve.signal_sender.PAUSES", (0.01,))
+    monkeypatch.setattr("nilregret.serve.watch.signal_sender.PAUSES", (0.01,))
     receiver.answers = [500, 302]
     storage = MemoryStorage()
     hook = Webhook(f"http://127.0.0.1:{receiver.server_port}/hook?a=1", SECRET)
@@ -295,7 +294,7 @@ def test_a_signal_is_sent_once_signed_and_again_until_it_is_taken(receiver, monk
 
 def test_a_message_that_nobody_takes_is_dropped_for_good(receiver, monkeypatch, caplog):
     for name, value in (("PAUSES", (0.01,)), ("GIVEN_UP", -1.0)):
-        monkeypatch.setattr(f"nilregret.serve.signal_sender.{name}", value)
+        monkeypatch.setattr(f"nilregret.serve.watch.signal_sender.{name}", value)
     receiver.answers = [500] * 9
     hook = Webhook(f"http://127.0.0.1:{receiver.server_port}", SECRET)
     with Client(MemoryStorage()) as client:
@@ -312,7 +311,7 @@ def test_a_message_that_nobody_takes_is_dropped_for_good(receiver, monkeypatch, 
 
 
 def test_an_error_of_any_class_is_an_attempt(receiver, monkeypatch):
-    monkeypatch.setattr("nilregret.serve.signal_sender.PAUSES", (0.01,))
+    monkeypatch.setattr("nilregret.serve.watch.signal_sender.PAUSES", (0.01,))
     send, errors = Webhook.send, [UnicodeError("odd")]
 
     def first(self, message, body):
@@ -336,7 +335,7 @@ def test_a_secret_of_standard_webhooks_is_decoded():
 
 
 def test_a_receiver_that_answers_letter_by_letter_is_cut_off(monkeypatch):
-    monkeypatch.setattr("nilregret.serve.webhook.TAKES", 0.2)
+    monkeypatch.setattr("nilregret.serve.wire.settings.TAKES", 0.2)
     sent = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 

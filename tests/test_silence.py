@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.environments.delays import GeometricDelay, NeverAnswered, PoissonDelay
 from nilregret.gp.arms import ArmPosterior
-from nilregret.simulation.environments.delays import GeometricDelay, NeverAnswered, PoissonDelay
 from nilregret.slots.delay_law import Arrivals, estimated_law, given_law
 
 from .marks import nightly

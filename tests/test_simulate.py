@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import nilregret as nr
+from nilregret.environments import rkhs_function
 from nilregret.simulation import metrics, runner
-from nilregret.simulation.environments import rkhs_function
 
 ARMS = nr.Arms.grid(0, 1, 40)
 

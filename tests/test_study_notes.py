@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 import nilregret as nr
-from nilregret.serve.settings import Settings
-from nilregret.serve.study_notes import StudyNotes, change_study, notes_of
+from nilregret.serve.wire.settings import Settings
+from nilregret.serve.work.study_notes import StudyNotes, change_study, notes_of
 from nilregret.storage import MemoryStorage, SqlStorage
 
 from .marks import nightly

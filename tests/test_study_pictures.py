@@ -9,16 +9,16 @@ from matplotlib.colors import to_rgba
 
 import nilregret as nr
 from nilregret._utils.numerals import numeral
+from nilregret.plots.along import edges, seen_along
+from nilregret.plots.base import BEST
+from nilregret.plots.history import history_of, history_panels, said
+from nilregret.plots.overview import importance_panels
+from nilregret.plots.parallel import OFF, best_tenth
+from nilregret.plots.scene import Band, Boxes, Line, Picture, Points, Words
+from nilregret.plots.slices import slice_panels, slices_of
+from nilregret.plots.source import centre_of, function_of, introduced, standing
+from nilregret.plots.ticks import fenced, linear_ticks, log_ticks
 from nilregret.study import importance as shares
-from nilregret.study.plots.along import edges, seen_along
-from nilregret.study.plots.base import BEST
-from nilregret.study.plots.history import history_of, history_panels, said
-from nilregret.study.plots.importance import importance_panels
-from nilregret.study.plots.parallel import OFF, best_tenth
-from nilregret.study.plots.scene import Band, Boxes, Line, Picture, Points, Words
-from nilregret.study.plots.slices import slice_panels, slices_of
-from nilregret.study.plots.source import centre_of, function_of, introduced, standing
-from nilregret.study.plots.ticks import fenced, linear_ticks, log_ticks
 
 NAMES = ("history", "importance", "slices", "contour", "parallel", "overview")
 PLANE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0.001, 1000.0, log=True))

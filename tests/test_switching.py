@@ -14,11 +14,11 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
+from nilregret.environments import Environment, gp_sample
 from nilregret.gp import PointPosterior, Prior
 from nilregret.gp.choice import posterior_on_arms
 from nilregret.gp.distinct_arms import DistinctArmsPosterior
 from nilregret.gp.low_rank_arms import LowRankPosterior
-from nilregret.simulation.environments import Environment, gp_sample
 from nilregret.slots.explore import UncertaintySampling
 from nilregret.slots.switching import MOST_REPEATS
 from nilregret.storage.trial import Plays

@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 import nilregret as nr
+from nilregret import plots
 from nilregret.__main__ import main
 from nilregret._utils.numerals import numeral
-from nilregret.study import plots
 from nilregret.tuning import open_study
 from nilregret.tuning.toml.config import load
 

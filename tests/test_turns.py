@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.environments.delays import GeometricDelay
 from nilregret.policy.state import State
-from nilregret.simulation.environments.delays import GeometricDelay
 from nilregret.slots import described
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.memory import Detector, Memory

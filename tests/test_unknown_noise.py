@@ -8,16 +8,15 @@ import pytest
 from scipy.stats import binom
 
 import nilregret as nr
+from nilregret.environments import rkhs_function
 from nilregret.gp import PointPosterior
 from nilregret.gp.choice import posterior_on_arms
-from nilregret.simulation.environments import rkhs_function
 from nilregret.slots.envelope import Progress
 from nilregret.slots.objective import MultiplicativePenalty
 from nilregret.slots.refit import Refit
-from nilregret.slots.widths.gains import RealisedGain
+from nilregret.slots.widths.gains import SCALES, UNKNOWN, RealisedGain, noise_bound
 from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge
 from nilregret.slots.widths.self_normalized import SelfNormalized
-from nilregret.slots.widths.unknown_noise import SCALES, UNKNOWN, noise_bound
 
 from .marks import nightly
 

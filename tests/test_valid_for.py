@@ -10,8 +10,7 @@ from nilregret.slots.envelope import CompactBayes, FiniteBayes
 from nilregret.slots.pending import Hallucinated
 from nilregret.slots.widths.delayed import CensoredWidth, Inflated
 from nilregret.slots.widths.gains import GreedyGain
-from nilregret.slots.widths.periods import PeriodRkhs
-from nilregret.slots.widths.self_normalized import BoundedNoise, SelfNormalized
+from nilregret.slots.widths.self_normalized import BoundedNoise, PeriodRkhs, SelfNormalized
 
 ARMS, KERNEL = nr.Arms.grid(0, 1, 30), nr.SquaredExponential(0.2)
 

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
+from nilregret.environments.delays import FixedDelay, PoissonDelay
 from nilregret.papers.verma import contexts, rules, synthetic, tables, widths
-from nilregret.simulation.environments.delays import FixedDelay, PoissonDelay
 from nilregret.study.curves import Curves
 
 SHAPES = {"svm": (1681, 2), "lr": (1183, 3), "cnn": (384, 3), "growing": (441, 2)}

@@ -9,11 +9,11 @@ from click.testing import CliRunner
 import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.cli.overview import overview, overview_parts
+from nilregret.plots.history import history_of, said
 from nilregret.serve.dashboard.views.compared import compared_view, facts_of
 from nilregret.serve.dashboard.views.comparison import compare
 from nilregret.serve.dashboard.views.progress import answers_of, progress
 from nilregret.serve.dashboard.views.value_of_learning import value_view
-from nilregret.study.plots.history import history_of, said
 from nilregret.study.waiting import counted_trials, wait_of
 
 ARMS = nr.Arms(range(3))

@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 import nilregret as nr
+from nilregret import plots
 from nilregret.__main__ import main
-from nilregret._utils.errors import StorageError
+from nilregret.errors import StorageError
 from nilregret.papers import find
-from nilregret.study import plots
 from nilregret.tuning.loop import STOPPED, Lease, Loop
 from nilregret.tuning.outcome import Outcome
 

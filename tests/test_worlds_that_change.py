@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.simulation.environments import Drifting, even_changes
-from nilregret.simulation.environments.delays import GeometricDelay
+from nilregret.environments import Drifting, even_changes
+from nilregret.environments.delays import GeometricDelay
 
 ARMS, TABLE = nr.Arms.grid(0, 1, 9), nr.Arms([0.0, 0.5, 1.0])
 X = ARMS.points[:, 0]

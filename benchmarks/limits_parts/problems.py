@@ -21,7 +21,7 @@ import numpy as np
 from tuning_parts.models import split
 
 from nilregret import Choice, Float, Int, Space
-from nilregret.simulation.environments import hartmann6
+from nilregret.environments import hartmann6
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,7 +57,7 @@ class Http:
     def __init__(self, contexts, wait, seed):
         import httpx
 
-        from nilregret.serve.app import create_app
+        from nilregret.serve.api.app import create_app
         from nilregret.storage import MemoryStorage
 
         self._now = 0.0

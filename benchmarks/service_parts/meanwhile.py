@@ -4,7 +4,7 @@ import threading
 import time
 
 import nilregret as nr
-from nilregret.serve.auth.tenants import stored_name
+from nilregret.serve.auth.caller import stored_name
 from nilregret.serve.auth.tokens import Tokens
 from nilregret.storage import SqlStorage
 

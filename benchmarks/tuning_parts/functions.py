@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from nilregret import Choice, Float, Int, Space, when
-from nilregret.simulation.environments import hartmann3, hartmann6
+from nilregret.environments import hartmann3, hartmann6
 
 from .base import Problem
 

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from world import BUDGET, DISCOUNTS, HOURS, LOYALTIES, PRICES, profit
 
 import nilregret as nr
-from nilregret.serve.client import AsyncClient, AsyncRemoteStudy, Client
+from nilregret.client import AsyncClient, AsyncRemoteStudy, Client
 from nilregret.slots.envelope import ConstantWidth
 
 STUDY = "offers"

@@ -1,16 +1,17 @@
 # The public names, said once: `__init__` loads them when they are first used.
 
 from . import algorithms as algorithms
+from . import environments as environments
+from . import errors as errors
 from . import evaluation as evaluation
 from . import gp as gp
 from . import kernels as kernels
+from . import plots as plots
 from . import simulation as simulation
 from . import slots as slots
 from . import study as study
 from . import testing as testing
 from . import theory as theory
-from ._utils import errors as errors
-from ._utils.errors import NoRegretError as NoRegretError
 from .algorithms import expected_improvement as expected_improvement
 from .algorithms import gp_bucb as gp_bucb
 from .algorithms import gp_ts as gp_ts
@@ -31,6 +32,8 @@ from .domains.domain import Space as Space
 from .domains.parameters import Choice as Choice
 from .domains.parameters import Float as Float
 from .domains.parameters import Int as Int
+from .environments import Environment as Environment
+from .errors import NoRegretError as NoRegretError
 from .evaluation.api import evaluate as evaluate
 from .gp.information_gain import information_gain as information_gain
 from .kernels import Linear as Linear
@@ -38,16 +41,13 @@ from .kernels import Matern as Matern
 from .kernels import SquaredExponential as SquaredExponential
 from .kernels import kernel_for as kernel_for
 from .policy.policy import Policy as Policy
-from .simulation import environments as environments
 from .simulation.compare_policies import compare as compare
-from .simulation.environments import Environment as Environment
 from .simulation.runner import replicate as replicate
 from .simulation.runner import simulate as simulate
 from .slots.constraints import EveryRound as EveryRound
 from .slots.constraints import OnAverage as OnAverage
 from .slots.safe import Safe as Safe
 from .storage.trial import Trial as Trial
-from .study import plots as plots
 from .study.study import Study as Study
 from .tuning import Result as Result
 from .tuning import maximize as maximize

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from . import __version__
-from ._utils.errors import InvalidInput, MissingExtra, NoRegretError
-from ._utils.signals import handled, interrupt
-from .cli.commands import COMMANDS
+from ._utils.process_setting import handled, interrupt
 from .cli.common import echo
 from .cli.completion import install_completion
 from .cli.errors import sentence_of
-from .cli.groups import Commands
+from .cli.groups import COMMANDS, Commands
 from .cli.service_commands import serve, token
-from .cli.worker_command import work
+from .cli.trial_commands import work
+from .errors import InvalidInput, MissingExtra, NoRegretError
 
 if TYPE_CHECKING:
     from .study.study import Study
@@ -161,7 +160,7 @@ def _brief(storage: str) -> str:
 
 
 def _picture(job: config.TuningFile, study: Study) -> None:
-    from .study import plots
+    from . import plots
 
     try:
         plots.overview(study, job.plot)

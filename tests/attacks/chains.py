@@ -18,8 +18,8 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 from schemathesis.core.failures import Failure, FailureGroup
 
-from nilregret.serve.examples import examples
-from nilregret.serve.testing import Serving
+from nilregret.serve.api.openapi import examples
+from nilregret.testing.serving import Serving
 
 from .schema import CHECKS, SECONDS
 

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 import nilregret as nr
-from nilregret import algorithms
+from nilregret import algorithms, environments
 from nilregret._utils.checks import shown
-from nilregret._utils.errors import NoRegretError
-from nilregret.simulation import environments, metrics
-from nilregret.simulation.environments import delays
+from nilregret.environments import delays
+from nilregret.errors import NoRegretError
+from nilregret.simulation import metrics
 
 SECONDS = 120.0  # that a call may take: thousands of times what it does
 

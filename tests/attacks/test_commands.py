@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 import nilregret as nr
+from nilregret import plots
 from nilregret.__main__ import main
-from nilregret.study import plots
-from nilregret.tuning.toml.command_template import filled
+from nilregret.tuning.toml.evaluation import filled
 
 from ..waiting import until
 

@@ -36,9 +36,8 @@ from nilregret.slots.widths.delayed import CensoredBounds, CensoredWidth, Inflat
 from nilregret.slots.widths.gains import RealisedGain
 from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio
 from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
-from nilregret.slots.widths.periods import PeriodRkhs
 from nilregret.slots.widths.rate_quantiles import RateQuantiles
-from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
+from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, PeriodRkhs, SelfNormalized
 from nilregret.testing.driver import Driver
 
 NOISE = 0.1

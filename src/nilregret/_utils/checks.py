@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import operator
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InvalidInput
+from ..errors import InvalidInput
 from .numerals import exact
 from .public import nearest
 
@@ -334,3 +336,20 @@ def frozen(array: Array) -> Array:
     """Returns the array itself, made read-only, since descriptions do not change."""
     array.flags.writeable = False
     return array
+
+
+def url_of(storage: str) -> str:
+    """Returns the URL of a storage, which may be given as the path of an SQLite file."""
+    return storage if "://" in storage or storage.startswith("sqlite:") else f"sqlite:///{storage}"
+
+
+@lru_cache(1024)
+def is_loopback(host: str) -> bool:
+    """Returns whether an address belongs to the machine itself."""
+    plain = host.strip("[]").lower()
+    if plain == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(plain).is_loopback
+    except ValueError:
+        return False

@@ -13,8 +13,8 @@ from typing import Any, final
 
 import numpy as np
 
+from ..errors import InvalidInput
 from .checks import Array, number
-from .errors import InvalidInput
 from .serialize import described
 
 LONGEST = 1e15  # largest mean of a delay, beyond which no reward would ever be observed

@@ -7,8 +7,8 @@ from concurrent.futures import Executor
 from typing import Any, TypeVar
 from uuid import uuid4
 
+from ..errors import InvalidInput
 from .checks import shown
-from .errors import InvalidInput
 
 S = TypeVar("S")
 T = TypeVar("T")

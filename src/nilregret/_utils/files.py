@@ -7,8 +7,8 @@ import gzip
 import zlib
 from pathlib import Path
 
+from ..errors import InvalidInput
 from .checks import shown
-from .errors import InvalidInput
 
 # Byte order marks and the encodings that they announce. That of UTF-32 begins with that of UTF-16, so it comes first.
 MARKS = (

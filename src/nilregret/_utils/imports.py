@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .errors import InvalidInput, exception_text
+from ..errors import InvalidInput, exception_text
 
 
 def imported(what: str, reference: str, module: str, name: str, folder: Path) -> Any:

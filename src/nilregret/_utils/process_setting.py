@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import signal
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, final
 
 from .forks import survives_forks
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 
 class ProcessSetting(ABC):
@@ -51,3 +60,91 @@ class ProcessSetting(ABC):
             self._inside -= 1
             if not self._inside:
                 self._restore()
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Returns the controller of the loaded BLAS libraries, whose search takes a millisecond."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+class OneThread(ProcessSetting):
+    """A context in which BLAS has one thread. Entering costs some microseconds."""
+
+    _before: list[tuple[Any, int]]  # libraries with several threads, and how many
+
+    def __reduce__(self) -> str:
+        return "one_thread"  # Each process has one, so pickles refer to the one of the process that reads them.
+
+    def _change(self) -> None:
+        libraries = [library for library in _controller().lib_controllers if library.user_api == "blas"]
+        self._before = [(library, threads) for library in libraries if (threads := library.get_num_threads()) != 1]
+        for library, _ in self._before:
+            library.set_num_threads(1)
+
+    def _restore(self) -> None:
+        for library, threads in self._before:
+            library.set_num_threads(threads)
+
+
+one_thread = OneThread()
+
+
+def with_one_thread(function: Callable[P, R]) -> Callable[P, R]:
+    """Returns the function, always run with one BLAS thread."""
+
+    @wraps(function)
+    def limited(*args: P.args, **kwargs: P.kwargs) -> R:
+        with one_thread:
+            return function(*args, **kwargs)
+
+    return limited
+
+
+@final
+class NoCollection(ProcessSetting):
+    """A context without garbage collection. Objects outside of reference cycles are still freed at once."""
+
+    _was = False
+
+    def _change(self) -> None:
+        self._was = gc.isenabled()
+        gc.disable()
+
+    def _restore(self) -> None:
+        if self._was:
+            gc.enable()
+
+
+no_collection = NoCollection()
+
+
+@contextmanager
+def handled(handler: Callable[..., object], *numbers: signal.Signals) -> Iterator[None]:
+    """Handles signals within a block, or within the calls of a decorated function, and gives them back at its end.
+
+    Args:
+        handler: of the signals.
+        numbers: of the signals. SIGTERM if none are given.
+    """
+    before = {each: signal.signal(each, handler) for each in numbers or (signal.SIGTERM,)}
+    try:
+        yield
+    finally:
+        for each, earlier in before.items():
+            signal.signal(each, signal.SIG_DFL if earlier is None else earlier)  # None: not a handler of Python
+
+
+def interrupt(*_: object) -> None:
+    """Ends what runs as Ctrl-C does, so that nothing is lost (a handler of signals).
+
+    Raises:
+        KeyboardInterrupt: always.
+    """
+    raise KeyboardInterrupt

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random.bit_generator import ISeedSequence
 
+from ..errors import InvalidInput
 from .checks import LARGEST_SEED, integer
-from .errors import InvalidInput
 
 # Spawn keys of the noise of a simulated environment, which no trial of a policy shares.
 _SIMULATION = {"rewards": (1,), "delays": (1, 1), "constraints": (1, 2), "constraint delays": (1, 3)}

@@ -17,8 +17,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import numpy as np
 
+from ..errors import InvalidInput, NoRegretError
 from .checks import shown
-from .errors import InvalidInput, NoRegretError
 from .public import LOADERS
 
 T = TypeVar("T")

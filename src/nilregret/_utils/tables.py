@@ -25,8 +25,8 @@ from typing import Any, final
 
 import numpy as np
 
+from ..errors import InvalidInput, MissingExtra
 from .checks import many, shown
-from .errors import InvalidInput, MissingExtra
 from .files import bytes_of, text_in
 
 ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".gz")

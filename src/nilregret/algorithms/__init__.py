@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from .avanesov import gp_ucb_cpd
 from .baselines import admmbo, bandit_oco
-from .chowdhury import gp_ts, igp_ucb
+from .chowdhury import gp_ts, igp_ucb, kernel_ucb
 from .definition import Slots as Slots
 from .desautels import asy_ts, gp_bts, gp_bucb
 from .shi import gp_ucb_noiseless_constraints, gp_ucb_noisy_constraints
 from .srinivas import expected_improvement, gp_ucb, greedy_mean, greedy_variance, probability_of_improvement
 from .takeno import irgp_ucb
-from .valko import kernel_ucb
 from .verma import gp_ts_sdf, gp_ucb_sdf
 from .ziomek import lb_gp_ucb
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, flag, integer, number, one_of, shown
-from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.policy import check_model
 from ..slots.check import part_of

@@ -5,24 +5,22 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from .._utils.checks import LARGEST_REWARD, integer, number, one_of
-from .._utils.errors import InvalidInput
-from ..domains.domain import Arms, Box, Domain, Space, check_domain
+from ..domains.domain import Arms, Box, D, Domain, Space, check_domain
 from ..domains.parameters import Choice
 from ..domains.search.boxes import PointSearch
-from ..domains.typed import D
+from ..errors import InvalidInput
 from ..kernels import Kernel, kernel_for
 from ..policy.policy import Policy
 from ..slots.arm_models import ArmModels
 from ..slots.ask_again import AskAgain
 from ..slots.change_detection import DriftBank, EDetector
 from ..slots.check import part_of
-from ..slots.combined_memory import AllOf
 from ..slots.constraints import Constraints, EveryRound
 from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import ConstantWidth
 from ..slots.explore import MOST_ROUNDS, CoordinateSearch, Explore, InitialDesign, InTurn
 from ..slots.exposure import by_exposure
-from ..slots.memory import Forever, Memory
+from ..slots.memory import AllOf, Forever, Memory
 from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
 from ..slots.rewards import KnownReward, chosen_reward

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from typing import Literal, Unpack
 
 from .._utils.checks import integer, many, number, one_of, shown
-from .._utils.errors import InvalidInput
-from ..domains.domain import Domain
-from ..domains.typed import D
+from ..domains.domain import D, Domain
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..slots.envelope import Confidence, DriftBayes
 from ..slots.explore import NoExploration, UniformExploration
 from ..slots.memory import Forever, Memory, RestartAt, RestartOnChange
 from ..slots.scores import UpperConfidenceBound
-from ..slots.widths.periods import PeriodRkhs
+from ..slots.widths.self_normalized import PeriodRkhs
 from ..theory.change.schedules import BETA_CONSTANT, PowerLaw, smoothness, ucb_regularization
 from .arguments import check_gain, checked_noise, chosen_gain, chosen_width, is_other
 from .definition import Slots, algorithm, build

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from .._utils.checks import number, one_of, shown
-from .._utils.errors import InvalidInput, warn
 from ..domains.domain import Box, Domain, count_of_points, enclosing_box
+from ..errors import InvalidInput, warn
 from ..kernels import Kernel, domains
 from ..policy.policy import check_model
 from ..slots.envelope import CompactBayes, Confidence, FiniteBayes, PointwiseBayes

@@ -6,9 +6,8 @@ import math
 from typing import Any, Literal, Unpack
 
 from .._utils.checks import LARGEST_REWARD, flag, integer, number, one_of, shown
-from .._utils.errors import InvalidInput
-from ..domains.domain import Box, Domain, enclosing_box
-from ..domains.typed import D
+from ..domains.domain import Box, D, Domain, enclosing_box
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..slots.by_name import chosen_memory
@@ -18,7 +17,7 @@ from ..slots.scores import ThompsonSample, UpperConfidenceBound
 from ..slots.widths.gains import Gain
 from ..slots.widths.likelihood_ratio import LikelihoodRatio
 from ..slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture
-from ..slots.widths.self_normalized import SelfNormalized
+from ..slots.widths.self_normalized import KernelUcb, SelfNormalized
 from ..slots.widths.slopes import lipschitz_constant
 from ..theory.change.schedules import PowerLaw
 from .arguments import (
@@ -61,7 +60,7 @@ def igp_ucb(
         domain, kernel, slots: see `gp_ucb`.
         noise: R, the sub-Gaussian constant of the noise (the standard deviation of Gaussian noise), reward units.
             "unknown" is for Gaussian noise of one unknown standard deviation. The rewards bound it
-            (`nilregret.slots.widths.unknown_noise`), in all rounds at once, which takes half of delta. This needs the
+            (`nilregret.slots.widths.gains`), in all rounds at once, which takes half of delta. This needs the
             width "igp", "ay" or "amm", a `norm_bound`, and a `regularization` (or the theorem's).
         norm_bound: B, a bound on the norm of f - prior_mean in the kernel's RKHS, reward units.
         horizon: T, the number of rounds, which sets lambda = 1 + 2/T.
@@ -326,3 +325,39 @@ def _decision_sets(
         L = number("lipschitz", lipschitz, low=0.0, high=LARGEST_REWARD, open_low=True)
     # There are B L r d points along each side at t = 1.
     return ThompsonSample(grid=norm_bound * L * float((domain.upper - domain.lower).max()) * domain.dimension)
+
+
+@algorithm()
+def kernel_ucb(
+    domain: D,
+    kernel: Kernel,
+    *,
+    noise: float | None = None,
+    eta: float,
+    horizon: int | None = None,
+    delta: float = 0.1,
+    regularization: float | None = None,
+    **slots: Unpack[Slots],
+) -> Policy[D]:
+    """KernelUCB: argmax mu_{t-1} + eta lambda^{-1/2} sigma_{t-1} (Valko et al. 2013, whose lambda is free, and 1 here).
+
+    Args:
+        domain, kernel, slots: see `gp_ucb`.
+        noise: R, reward units. The rule does not use it.
+        eta: exploration, reward units.
+        horizon: T, which sets lambda = 1 + 2/T.
+        delta: failure probability, which the rule does not use.
+        regularization: lambda, 1 + 2/T unless given, and 1 without a horizon.
+
+    >>> import nilregret as nr
+    >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
+    >>> policy = nr.kernel_ucb(arms, kernel, noise=0.1, eta=0.1)
+    >>> round(nr.Study(policy).width, 2), policy.valid_for
+    (0.1, 'none')
+    """
+    noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
+    check_model(domain, slots.get("context"), kernel)
+    confidence = KernelUcb(eta=eta, regularization=ridge, delta=delta)
+    return build(
+        "kernel_ucb", domain, kernel, confidence, UpperConfidenceBound(), noise=noise, regularization=ridge, **slots
+    )

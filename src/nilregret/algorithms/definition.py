@@ -7,12 +7,11 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
-from .._utils.errors import InvalidInput
 from .._utils.numerals import numeral
 from .._utils.public import nearest
-from ..domains.domain import Domain
+from ..domains.domain import D, Domain
 from ..domains.search.boxes import PointSearch
-from ..domains.typed import D
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.policy import Policy
 from ..slots.by_name import chosen

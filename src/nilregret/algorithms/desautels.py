@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Literal, Unpack
 
 from .._utils.checks import integer, shown
-from .._utils.errors import InvalidInput
-from ..domains.typed import D
+from ..domains.domain import D
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.policy import Policy
 from ..slots.envelope import Confidence, ConstantWidth

@@ -10,11 +10,9 @@ from typing import Any, cast
 import numpy as np
 
 from .._utils.checks import Array, many, shown
-from .._utils.errors import InvalidInput
-from ..domains.cells import option_place
-from ..domains.domain import Arms, Domain, Space, sides
-from ..domains.parameters import CHOSEN, Choice, Parameter
-from ..domains.typed import D
+from ..domains.domain import Arms, D, Domain, Space, sides
+from ..domains.parameters import CHOSEN, Choice, Parameter, option_place
+from ..errors import InvalidInput
 from ..gp.ensemble import EarlierStudy
 from ..kernels import kernel_for
 from ..policy.policy import Policy

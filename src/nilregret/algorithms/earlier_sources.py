@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .._utils.checks import LARGEST_REWARD, Array, shown
-from .._utils.errors import InvalidInput
+from .._utils.checks import LARGEST_REWARD, Array, shown, url_of
 from .._utils.serialize import loads
 from .._utils.tables import ENDINGS, Table, read_table, table_of
-from .._utils.urls import url_of
+from ..errors import InvalidInput
 from ..storage.base import Storage
 
 PREFIX = r"^(parameters\.|params_)"  # of a parameter's column, as `study.export` and Optuna name it

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import algorithms
-from .._utils.errors import InvalidInput
 from .._utils.imports import imported
-from ..domains.domain import Space
+from ..domains.domain import D, Space
 from ..domains.search.boxes import PointSearch
-from ..domains.typed import D
+from ..errors import InvalidInput
 from ..kernels import (
     Active,
     Intercept,
@@ -41,7 +40,6 @@ from ..policy.policy import Policy
 from ..slots.arm_models import ArmModels
 from ..slots.ask_again import AskAgain
 from ..slots.change_detection import DriftBank, EDetector
-from ..slots.combined_memory import AllOf
 from ..slots.constraints import Constraints, EveryRound, OnAverage
 from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import Confidence, ConstantWidth, PointwiseBayes
@@ -56,7 +54,16 @@ from ..slots.explore import (
 )
 from ..slots.exposure import Exposed
 from ..slots.lengthscales import LengthscaleBank
-from ..slots.memory import Discount, Memory, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
+from ..slots.memory import (
+    AllOf,
+    Discount,
+    Memory,
+    RestartAt,
+    RestartDoubling,
+    RestartEvery,
+    RestartOnChange,
+    SlidingWindow,
+)
 from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
 from ..slots.refit import Learning, Refit
 from ..slots.rewards import Bernoulli, Bounded, KnownReward, Poisson

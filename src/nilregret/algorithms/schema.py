@@ -14,8 +14,11 @@ from typing import Any, Literal, TypeVar, Union, final, get_args, get_origin, ge
 
 import msgspec
 
-from .._utils.errors import InvalidInput
+from .._utils.checks import shown
 from .._utils.public import nearest as nearest
+from ..domains.conditions import Conditional, when
+from ..domains.parameters import Choice, Float, Int, Parameter
+from ..errors import InvalidInput
 from .definition import Slots
 
 T = TypeVar("T")
@@ -183,3 +186,52 @@ def convert(data: Any, kind: Any, place: str = "") -> Any:
             else:
                 message += f". The fields are: {', '.join(dict.fromkeys(fields))}."
         raise InvalidInput(message) from None
+
+
+class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A table that refuses unknown names."""
+
+
+_Option = str | int | float | bool
+
+
+_When = dict[str, _Option | list[_Option]] | None  # The name of another parameter, and its value or values.
+
+
+class _Float(Table, tag="float", frozen=True):
+    low: float
+    high: float
+    log: bool = False
+    when: _When = None
+
+
+class _Int(Table, tag="int", frozen=True):
+    low: int
+    high: int
+    log: bool = False
+    step: int = 1
+    when: _When = None
+
+
+class _Choice(Table, tag="choice", frozen=True):
+    options: list[_Option]
+    when: _When = None
+
+
+def parameter(table: Mapping[str, Any]) -> Parameter | Conditional:
+    """Returns the parameter that a table describes."""
+    kind = table.get("type")
+    if kind not in ("float", "int", "choice"):
+        found = "missing" if kind is None else shown(kind)
+        raise InvalidInput(f"`type` is {found}: it must be 'float', 'int' or 'choice'.")
+    described: _Float | _Int | _Choice = convert(table, _Float | _Int | _Choice, "")
+    result: Parameter | Conditional
+    if isinstance(described, _Choice):
+        result = Choice(*described.options)
+    elif isinstance(described, _Float):
+        result = Float(described.low, described.high, log=described.log)
+    else:
+        result = Int(described.low, described.high, log=described.log, step=described.step)
+    for on, values in (described.when or {}).items():
+        result = when(on, values, result)
+    return result

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Literal, Unpack
 
 from .._utils.checks import integer, one_of
-from .._utils.errors import InvalidInput
-from ..domains.domain import Domain
-from ..domains.typed import D
+from ..domains.domain import D, Domain
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..slots.check import part_of

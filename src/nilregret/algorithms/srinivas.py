@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, Unpack
 
 from .._utils.checks import flag
-from .._utils.errors import InvalidInput
-from ..domains.typed import D
+from ..domains.domain import D
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.policy import Policy
 from ..slots.envelope import Confidence

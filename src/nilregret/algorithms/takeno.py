@@ -17,8 +17,7 @@ import math
 from typing import Literal, Unpack, cast
 
 from .._utils.checks import one_of
-from ..domains.domain import Domain, count_of_points, enclosing_box
-from ..domains.typed import D
+from ..domains.domain import D, Domain, count_of_points, enclosing_box
 from ..kernels import Kernel
 from ..policy.policy import Policy
 from ..slots.envelope import CompactBayes, Confidence

@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any, Literal, Unpack
 
 from .._utils.checks import one_of
-from .._utils.errors import InvalidInput
-from ..domains.typed import D
+from ..domains.domain import D
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..slots.envelope import Confidence

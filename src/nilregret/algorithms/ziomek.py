@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, Unpack
 
 from .._utils.checks import listed
-from ..domains.domain import sides
-from ..domains.typed import D
+from ..domains.domain import D, sides
 from ..kernels import Kernel
 from ..policy.policy import Policy
 from ..slots.envelope import Confidence

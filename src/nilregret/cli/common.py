@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from click.shell_completion import CompletionItem
 
-from .._utils.errors import InvalidInput, NoRegretError
+from .._utils.checks import url_of
 from .._utils.public import nearest
-from .._utils.urls import url_of
+from ..errors import InvalidInput, NoRegretError
 from .errors import with_error_sentences
 
 if TYPE_CHECKING:

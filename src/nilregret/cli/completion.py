@@ -10,7 +10,7 @@ from typing import NamedTuple
 import click
 from click.shell_completion import get_completion_class
 
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from .common import echo
 from .errors import with_error_sentences
 

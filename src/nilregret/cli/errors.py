@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
-from .._utils.errors import NoRegretError, StorageError, TrialError
+from ..errors import NoRegretError, StorageError, TrialError
 
 P = ParamSpec("P")
 R = TypeVar("R")

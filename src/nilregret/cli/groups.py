@@ -7,6 +7,11 @@ from typing import final
 
 import click
 
+from .arm_commands import add_arm, arms, describe_arm, restore_arm, retire_arm
+from .read_commands import evaluate, explain, show, studies, trials
+from .study_commands import create, delete, export, import_, rename
+from .trial_commands import abandon, add, ask, fail, tell
+
 GROUPS: Mapping[str, Sequence[str]] = {
     "Tune": ["tune", "work"],
     "Look at studies": ["studies", "show", "trials", "explain", "evaluate"],
@@ -84,3 +89,27 @@ class Commands(click.Group):
             commands = [(name, self.commands[name]) for name in names if name in self.commands]
             with formatter.section(title):
                 formatter.write_dl([(name, command.get_short_help_str(limit=80)) for name, command in commands])
+
+
+COMMANDS: list[click.Command] = [
+    studies,
+    show,
+    trials,
+    explain,
+    evaluate,
+    create,
+    ask,
+    tell,
+    add,
+    fail,
+    abandon,
+    arms,
+    add_arm,
+    retire_arm,
+    restore_arm,
+    describe_arm,
+    export,
+    import_,
+    rename,
+    delete,
+]

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.checks import counted, many
-from .._utils.errors import InvalidInput, NoRegretError, TrialError
 from .._utils.numerals import numeral
 from ..domains.domain import Arms, Space
+from ..errors import InvalidInput, NoRegretError, TrialError
 from ..policy.policy import Policy
 from ..storage.record import Trial
-from ..study.answer_delays import answer_delays
 from ..study.best import told_best, without_violation
 from ..study.cautions import Answered, cautions
 from ..study.direction import best_label, has_channels
 from ..study.formatting import cell, figure, moment, sparkline, where
 from ..study.function import answers_for_units
+from ..study.late_fits import answer_delays
 from ..study.study import Study
 from ..study.trial_json import context_json, with_history
 from ..study.waiting import Counted, counted_trials, set_at_deadline
@@ -113,7 +113,7 @@ def _model(study: Study) -> dict[str, Any]:
 
     Each is None where it is not known. The index is None, too, where it takes long.
     """
-    from ..study.plots.history import history_of
+    from ..plots.history import history_of
 
     answers = sum(trial.reward is not None for trial in study.trials)
     best = told_best(without_violation(study.policy, study.trials), study.goal)

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .._utils.errors import InvalidInput, MissingExtra
+from .._utils.checks import url_of
 from .._utils.files import text_of
-from .._utils.signals import handled
-from .._utils.urls import url_of
+from .._utils.process_setting import handled
+from ..errors import InvalidInput, MissingExtra
 from .common import echo, json_option, storage_at, wide_option
 from .errors import with_error_sentences
 
 if TYPE_CHECKING:
     from ..serve.auth.tokens import Token, Tokens
-    from ..serve.webhook import Webhook
+    from ..serve.wire.settings import Webhook
     from ..storage import SqlStorage
 
 DEFAULT = "sqlite:///nilregret.db"
@@ -59,7 +59,7 @@ def _tokens(url: str, *, make: bool) -> Tokens:
 
 def _prepare(place: SqlStorage) -> None:
     """Makes the secret of the service, so that an error ends the command before processes start."""
-    from ..serve.decision_ids import SECRET, new_secret
+    from ..serve.wire.decision_ids import SECRET, new_secret
 
     place.note_once(SECRET, new_secret())
 
@@ -102,10 +102,10 @@ def serve(
     `nilregret token new` makes. Ctrl-C and SIGTERM stop it, after what is being answered.
     """
     try:
-        from ..serve import server as running
         from ..serve.auth import origin_checks
         from ..serve.auth.tokens import Tokens
-        from ..serve.settings import Settings
+        from ..serve.http import server as running
+        from ..serve.wire.settings import Settings
     except ImportError as error:
         raise _missing_extra(error) from error
     url, host = url_of(storage), origin_checks.check_address(host)
@@ -139,7 +139,7 @@ def serve(
 
 def _webhook(url: str | None, file: Path | None) -> Webhook | None:
     """Returns the receiver of signals, or None if none is wanted."""
-    from ..serve.webhook import Webhook
+    from ..serve.wire.settings import Webhook
 
     if url is None:
         return None
@@ -212,8 +212,7 @@ def new(storage: str, role: str, tenant: str, about: str, expires: str, *, as_js
 
 def _print_taken_studies(storage: str, tenant: str) -> None:
     """Prints which studies of the operator become those of a new tenant, because of their names."""
-    from ..serve.auth.caller import OPERATOR
-    from ..serve.auth.tenants import own_names
+    from ..serve.auth.caller import OPERATOR, own_names
 
     taken = [] if tenant == OPERATOR else list(own_names(storage_at(storage), tenant).values())
     if taken:

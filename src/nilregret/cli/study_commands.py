@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .._utils.checks import many
-from .._utils.errors import InvalidInput, NoRegretWarning, printable
-from .._utils.urls import url_of
+from .._utils.checks import many, url_of
+from ..errors import InvalidInput, NoRegretWarning, printable
 from .common import echo, hint, json_option, opened_study, print_json, storage_at, study_command, suggestions
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json:
 
 def _from_optuna(storage: str, study: str, url: str, name: str) -> Study:
     """Returns a new study with the trials of a study of Optuna."""
-    from .._utils.errors import MissingExtra
+    from ..errors import MissingExtra
 
     try:
         import optuna

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, only_entry, points_array, shown
-from .._utils.errors import InvalidInput
 from .._utils.numerals import exact
+from ..errors import InvalidInput
 
 MOST_ARMS = 1_000_000  # largest grid or sample, since a mistyped count should not fill the memory
 FARTHEST = 1e100  # largest coordinate, so that squares of distances do not overflow

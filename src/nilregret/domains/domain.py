@@ -12,11 +12,12 @@ choice. Thus one lengthscale means the same share of the range of each parameter
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._utils.checks import Array, shown
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from .box import Box
 from .parameters import Choice, Float
 from .space import Arms, Space
@@ -85,3 +86,13 @@ def sides(domain: Domain, context: Domain | None = None) -> Array:
 def alike(domain: Domain, one: Array, other: Array) -> bool:
     """Returns whether two points `(d,)` can be one decision on two machines, which round differently."""
     return bool((np.abs(one - other) <= ELSEWHERE * sides(domain)).all())
+
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    D = TypeVar("D", bound=Domain, default=Any)  # a bare `Study` is of any domain
+else:
+    from typing import TypeVar
+
+    D = TypeVar("D")

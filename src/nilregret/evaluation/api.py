@@ -10,18 +10,16 @@ from typing import Any
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, LARGEST_SEED, LEAST_DELTA, Array, integer, number, shown
-from .._utils.errors import InvalidInput, warn
 from .._utils.numerals import exact
 from .._utils.tables import table_of
+from ..errors import InvalidInput, warn
 from ..study.study import Study
 from .diagnostics import cautions, check_of, covered
-from .estimators import ESTIMATORS, Estimator, effective_sample_size, estimates
-from .features import features_of
+from .estimators import ESTIMATORS, Estimator, RewardModel, effective_sample_size, estimates
 from .intervals import Interval, gain_interval, mean_interval
-from .log import ROUNDING, Log, log_of_table, refuse_outside
+from .log import ROUNDING, Log, features_of, log_of_table, refuse_outside
 from .readers import read
 from .result import Evaluation
-from .reward_model import RewardModel
 from .studies import log_of_study
 from .target import Target, target_of
 
@@ -59,7 +57,7 @@ def evaluate(
         policy: "uniform", "best" of a study, an action, or a dictionary of probabilities by action. Or an array of
             choices `(n,)` or probabilities `(N,)` or `(n, N)`, where the n rows are those with a propensity. Or a
             function of the context that returns an action or probabilities `(N,)`. Or a policy, which learns on the
-            way (`nilregret.evaluation.replay`).
+            way (`nilregret.evaluation.target`).
         estimator: of `value`. "snips" is self-normalised inverse propensities, "ips" the plain ones. "dr" is doubly
             robust, with a cross-fitted ridge regression for each action. "switch" is "dr" without large weights.
         delta: probability with which the interval may miss the value.

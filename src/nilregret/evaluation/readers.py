@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._utils.checks import shown
-from .._utils.errors import InvalidInput
 from .._utils.files import bytes_of, text_in
 from .._utils.tables import Row, Table, is_text, records_of_text, table_in, table_of_records
+from ..errors import InvalidInput
 from .log import Log, log_of_table, refuse_repeated
 
 

@@ -118,7 +118,7 @@ class Evaluation:
         Args:
             path: of the picture, or None to save nothing.
         """
-        from ..study.plots.values import values
+        from ..plots.several import values
 
         return values(
             {name: value for name, value in self.estimates.items() if name != "model"}, (self.lower, self.upper),

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._utils.checks import Array, many
-from .._utils.errors import InvalidInput
 from ..domains.domain import Arms
+from ..errors import InvalidInput
 from ..policy.policy import Policy
 from ..storage.trial import Trial
 from ..study.study import Study

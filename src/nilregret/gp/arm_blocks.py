@@ -33,7 +33,7 @@ from scipy.linalg.blas import dgemm, dger, dsymm, dsymv, dsyr
 
 from .._utils.checks import Array, IndexArray
 from .._utils.copying import Copyable
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from .arms import LITTLE_SLACK
 
 HALVED = 128  # features from which only the lower triangle of a covariance is read and written, to spare the memory

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.linalg.blas import daxpy
 
 from .._utils.checks import Array, IndexArray, finite_array, integer, number, shown
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from ..kernels import ALL, Kernel
 from ..kernels.factorization import MANY, covariance_root
 from .joint_draws import Span, span_of_prior

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, points_array
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..kernels.factorization import covariance_root, draws_of_root
 from .observations import Observations

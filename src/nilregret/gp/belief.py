@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast, fina
 
 import numpy as np
 
-from .._utils.blas import with_one_thread
 from .._utils.checks import Array, IndexArray
 from .._utils.copying import independent
+from .._utils.process_setting import with_one_thread
 from ..domains.domain import Arms
 from .arms import ArmIndices, ArmPosterior
 from .at_points import AtPoints, Gradients

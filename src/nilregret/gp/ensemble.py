@@ -35,8 +35,8 @@ from typing import Any, NamedTuple, TypeVar, final
 import numpy as np
 
 from .._utils.checks import Array, IndexArray, finite_array, frozen, number, points_array, settle, shown
-from .._utils.errors import InvalidInput
 from .._utils.serialize import described
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from .at_points import AtPoints
 from .points import PointPosterior

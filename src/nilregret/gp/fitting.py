@@ -31,8 +31,8 @@ from .._utils.checks import (
     settle,
     shown,
 )
-from .._utils.errors import InvalidInput, warn
 from .._utils.serialize import described
+from ..errors import InvalidInput, warn
 from ..kernels import Kernel, check_kernel
 from ..kernels.factorization import first_largest
 from .likelihood import Data, Evaluated, Marginal, checked, merged

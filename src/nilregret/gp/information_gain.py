@@ -33,8 +33,8 @@ from .._utils.checks import (
     one_of,
     shown,
 )
-from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Box, Space
+from ..errors import InvalidInput
 from ..kernels import ALL, Active, Kernel, Linear, check_kernel
 from ..kernels.factorization import pivoted_cholesky, tolerance
 from .choice import posterior_on_arms

@@ -32,9 +32,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, finite_array, many, number, points_array
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from ..kernels import Kernel, check_kernel
-from ..kernels.pairs import varying
+from ..kernels.stationary import varying
 
 LOG_2PI = math.log(2.0 * math.pi)
 LEAST_KNOWN = 1e-10  # smallest known noise variance: exact rewards of one point would make C singular

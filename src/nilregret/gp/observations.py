@@ -10,7 +10,7 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.copying import Copyable
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 
 FIRST_ROOM = 64  # distinct points for which memory is allocated at first, and doubled when it is used up
 ROWS = ("_points", "_plays", "_told", "_average", "_scatter")

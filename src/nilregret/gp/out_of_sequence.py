@@ -24,7 +24,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from .._utils.checks import Array, number
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from .arms import ArmIndices
 from .bank import BankPosterior
 from .drifting import DriftingPosterior

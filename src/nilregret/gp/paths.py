@@ -16,7 +16,7 @@ from typing import NamedTuple, cast, final
 import numpy as np
 
 from .._utils.checks import Array, integer
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from .at_points import AtPoints
 from .feature_maps import NystromFeatures

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, shown
-from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import CHOSEN, Choice
+from ..errors import InvalidInput
 from ..kernels import Active, Intercept, Kernel, Mixture, Multiplied, Product, Sum
 from .feature_maps import FeatureMap
 

@@ -28,9 +28,9 @@ from typing import Self, final
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.blas import with_one_thread
 from .._utils.checks import Array, IndexArray, number, points_array
-from .._utils.errors import InvalidInput
+from .._utils.process_setting import with_one_thread
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from . import triangle
 from .at_points import AtPoints, Gradients, std_gradient

@@ -34,7 +34,7 @@ import numpy as np
 
 from .._utils.checks import Array, shown
 from .._utils.copying import independent
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from ..kernels import Active, Kernel, Linear, Mixture, PointKernel, Product, Spectral, Sum, Tied
 from ..kernels.factorization import first_largest
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, finite_array, number, one_of, shown
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from ..kernels import Hyperparameter, Kernel
 from .likelihood import LOG_2PI
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.copying import Copyable
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from ..kernels.factorization import LEAST_REGULARIZATION
 
 

@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, number, points_array
-from .._utils.errors import InvalidInput
 from .._utils.randomness import sketch_generator
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..kernels.factorization import ROUNDING
 from .arm_blocks import ArmBlocks, root_of_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 try:
     import optuna  # noqa: F401 - checks that Optuna is installed
 except ImportError as _error:
-    from .._utils.errors import MissingExtra
+    from ..errors import MissingExtra
 
     raise MissingExtra(
         "`nilregret.integrations.optuna` needs Optuna, which is not installed: pip install 'nilregret[optuna]'."

@@ -12,15 +12,14 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from .._utils.checks import many, shown
-from .._utils.errors import InvalidInput, NoRegretWarning
 from ..algorithms.auto import auto
 from ..domains.conditions import Conditional, when
 from ..domains.domain import Space
 from ..domains.parameters import Choice, Float, Int, Parameter, plain_option
+from ..errors import InvalidInput, NoRegretWarning
 from ..policy.policy import Policy
 from ..study.study import Study
-from .observed_space import hull
-from .optuna_state import constraint_values, outcome, std_of
+from .optuna_state import constraint_values, hull, outcome, std_of
 
 if TYPE_CHECKING:
     from ..storage import Storage

@@ -18,16 +18,15 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from .._utils.checks import LARGEST_SEED, integer, many, one_of, shown
-from .._utils.errors import InvalidInput, NoRegretWarning
 from .._utils.forks import survives_forks
 from ..algorithms.auto import auto
 from ..domains.domain import Arms, Space
 from ..domains.search.designs import from_cube
+from ..errors import InvalidInput, NoRegretWarning
 from ..policy.policy import Policy
 from ..study.direction import Goal
 from .distributions import Translation, is_known
-from .observed_space import ObservedSpace
-from .optuna_state import OptunaHistory, OptunaState, Running, TrialKey, trial_key
+from .optuna_state import ObservedSpace, OptunaHistory, OptunaState, Running, TrialKey, trial_key
 
 RELATIVE = "nilregret:relative"  # attributes of a trial with its assigned values, which other workers read
 LONGEST = 2045  # characters of an attribute that every storage of Optuna takes

@@ -13,21 +13,21 @@ try:
     from sklearn.model_selection._search import BaseSearchCV
     from sklearn.utils import check_random_state
 except ImportError as _error:
-    from .._utils.errors import MissingExtra
+    from ..errors import MissingExtra
 
     raise MissingExtra(
         "`nilregret.integrations.sklearn` needs scikit-learn, which is not installed: pip install 'nilregret[sklearn]'."
     ) from _error
 
 from .._utils.checks import Array, integer, shown
-from .._utils.errors import InvalidInput, one_line
 from .._utils.executors import HOPELESS
 from ..algorithms.auto import auto
 from ..domains.domain import Arms, Domain, Space
 from ..domains.search.designs import every
+from ..errors import InvalidInput, one_line
 from ..policy.policy import Policy
 from ..study.study import MOST_AT_ONCE, Study
-from .ranges import Ranges
+from .distributions import Ranges
 
 ALL_FAILED = "All the "  # first words of scikit-learn's error if every fit of a candidate failed
 NOT_FINITE = "One or more of the"  # first words of scikit-learn's warning about scores, which repeats with every batch

@@ -7,20 +7,19 @@ Kernels are frozen and comparable. `+` and `*` combine kernels, `2.0 * kernel` h
 from __future__ import annotations
 
 from .base import ALL as ALL
-from .base import Hyperparameter, Kernel, PointKernel
+from .base import Derivatives, Hyperparameter, Kernel, PointKernel
 from .base import Pullback as Pullback
 from .base import check_kernel as check_kernel
 from .categories import Mixture, Overlap
 from .combined import Active, Product, Sum
-from .derivatives import Derivatives
 from .domains import kernel_for
 from .others import Empirical, Intercept, Linear
 from .periodic import Periodic
 from .random_features import RandomFeatures
-from .rounded import Rounded
 from .stationary import Matern, RationalQuadratic, Spectral, SquaredExponential, Stationary
 from .tied import Tied
 from .wrapped import Multiplied, Stretched
+from .wrapper import Rounded
 
 __all__ = [
     "Active",

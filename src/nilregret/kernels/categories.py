@@ -24,10 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, many, number, points_array
-from .._utils.errors import InvalidInput
 from .._utils.serialize import described
+from ..errors import InvalidInput
 from .base import (
     MAKE,
+    Derivatives,
     Hyperparameter,
     Kernel,
     Matrices,
@@ -39,7 +40,6 @@ from .base import (
     weights_array,
 )
 from .combined import Pair, Product, Sum
-from .derivatives import Derivatives
 from .tied import checked_groups
 
 SMALLEST = 1e-150  # norm of a choice's columns below which they have no direction

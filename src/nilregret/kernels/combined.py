@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer, points_array
-from .._utils.errors import InvalidInput
 from .._utils.serialize import described
+from ..errors import InvalidInput
 from .base import (
     MAKE,
+    Derivatives,
     Hyperparameter,
     Kernel,
     Matrices,
@@ -25,7 +26,6 @@ from .base import (
     parameter_values,
     weights_array,
 )
-from .derivatives import Derivatives
 from .wrapper import Wrapper
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from .._utils.checks import Array, one_of, shown
-from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain, Space, check_domain, enclosing_box, sides
 from ..domains.parameters import Choice
+from ..errors import InvalidInput
 from .base import Kernel, checked_lengths
 from .categories import Mixture, Overlap
 from .stationary import DISTANCE, Matern, SquaredExponential, Stationary

@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.checks import Array, IndexArray
-from ..kernels import ALL, Kernel
+from . import ALL, Kernel
 
 RELATIVE_TOLERANCE = 1e-12  # epsilon / lambda asked for
 ROUNDING = 16.0 * float(np.finfo(np.float64).eps)  # epsilon / max k(x, x) below which residuals are rounding noise

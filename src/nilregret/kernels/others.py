@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, finite_array, frozen, many, points_array
-from .._utils.errors import InvalidInput
 from .._utils.serialize import described
+from ..errors import InvalidInput
 from .base import (
+    Derivatives,
     Hyperparameter,
     Kernel,
     PointKernel,
@@ -24,7 +25,6 @@ from .base import (
     scale_number,
     weights_array,
 )
-from .derivatives import Derivatives
 
 
 @final

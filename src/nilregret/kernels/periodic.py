@@ -19,10 +19,18 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, many, points_array
-from .._utils.errors import InvalidInput
 from .._utils.serialize import described
-from .base import Hyperparameter, Pullback, checked_lengths, parameter_values, points_pair, scale_number, weights_array
-from .derivatives import Derivatives
+from ..errors import InvalidInput
+from .base import (
+    Derivatives,
+    Hyperparameter,
+    Pullback,
+    checked_lengths,
+    parameter_values,
+    points_pair,
+    scale_number,
+    weights_array,
+)
 from .stationary import Spectral
 
 FAR_OUT = 12.0  # standard deviations beyond which a harmonic is never drawn

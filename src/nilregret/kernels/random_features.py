@@ -27,10 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, frozen, integer, points_array, shown
-from .._utils.errors import InvalidInput
 from .._utils.serialize import described
-from .base import Hyperparameter, PointKernel, Pullback, check_kernel, points_pair, weights_array
-from .derivatives import Derivatives
+from ..errors import InvalidInput
+from .base import Derivatives, Hyperparameter, PointKernel, Pullback, check_kernel, points_pair, weights_array
 from .stationary import Stationary
 
 MOST = 4096  # largest number of frequencies

@@ -21,10 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer, many, shown
-from .._utils.errors import InvalidInput
 from .._utils.serialize import described
-from .base import Hyperparameter, Matrices, PointKernel, Pullback, parameter_values
-from .derivatives import Derivatives
+from ..errors import InvalidInput
+from .base import Derivatives, Hyperparameter, Matrices, PointKernel, Pullback, parameter_values
 from .stationary import Stationary
 
 

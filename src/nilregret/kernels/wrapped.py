@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, many, number
-from .._utils.errors import InvalidInput
 from .._utils.serialize import described
-from .base import MAKE, Kernel, Matrices, Pullback, check_kernel, checked_lengths
-from .derivatives import Derivatives
+from ..errors import InvalidInput
+from .base import MAKE, Derivatives, Kernel, Matrices, Pullback, check_kernel, checked_lengths
 from .wrapper import Wrapper
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from importlib import import_module
 
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from .figure import Figure, Job, Paper, Result, Statement
 
 __all__ = ["Figure", "Job", "Paper", "Result", "Statement", "find", "papers"]

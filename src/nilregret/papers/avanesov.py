@@ -17,21 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.blas import one_thread
 from .._utils.checks import Array, many
+from .._utils.process_setting import one_thread
 from ..algorithms import gp_ucb_cpd
 from ..domains.domain import Arms
+from ..environments import Environment, even_changes, gp_sample
 from ..kernels import Matern
 from ..policy.policy import Policy
-from ..simulation.environments import Environment, even_changes, gp_sample
 from ..simulation.metrics import detections
 from ..simulation.results import Run
 from ..simulation.runner import simulate
 from ..study.curves import Curves, Interval, interval
-from .figure import Job, Paper, Result, Statement, kept_rounds
-from .power import PowerFit, fit_power
-from .trials import in_trials
-from .verdicts import INDISTINGUISHABLE, above, together
+from .figure import Job, Paper, Result, Statement, in_trials, kept_rounds
+from .verdicts import INDISTINGUISHABLE, PowerFit, above, fit_power, together
 
 PAPER = Paper("avanesov", "Avanesov: GP-UCB-CPD, a world that changes abruptly")
 

@@ -18,9 +18,7 @@ import numpy as np
 from .._utils.checks import Array
 from ..algorithms import expected_improvement, gp_ts, gp_ucb, igp_ucb, probability_of_improvement
 from ..domains.domain import Arms, Box
-from ..kernels import Kernel, Matern, SquaredExponential
-from ..policy.policy import Policy
-from ..simulation.environments import (
+from ..environments import (
     ArmFunction,
     Environment,
     KnownFunction,
@@ -37,10 +35,11 @@ from ..simulation.environments import (
     rosenbrock,
     sensor_network,
 )
+from ..kernels import Kernel, Matern, SquaredExponential
+from ..policy.policy import Policy
 from ..study.curves import Curves
-from .figure import Job, Paper, Result, Statement, kept_rounds
+from .figure import Job, Paper, Result, Statement, World, compare, cumulative_regret, kept_rounds
 from .sensors import INTEL_LAB, compare_on_network, intel_temperatures
-from .trials import World, compare, cumulative_regret
 from .verdicts import below, coincide
 
 PAPER = Paper("chowdhury", "Chowdhury and Gopalan 2017: IGP-UCB and GP-TS")

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from .._utils.checks import Array
-from .._utils.errors import MissingData
+from ..environments import Readings, SensorNetwork, intel_lab, intel_lab_log
+from ..errors import MissingData
 from ..policy.policy import Policy
-from ..simulation.environments import Readings, SensorNetwork, intel_lab, intel_lab_log
 from ..simulation.results import Run
-from .figure import Job
-from .trials import World, compare
+from .figure import Job, World, compare
 
 INTEL_LAB = ("intel_lab/intel_lab_30min.npz", "intel_lab/data.txt.gz", "intel_lab/data.txt")  # any one of these files
 STAND_IN = (

@@ -25,15 +25,14 @@ from .._utils.numerals import numeral
 from ..algorithms import gp_ucb_noiseless_constraints, gp_ucb_noisy_constraints
 from ..algorithms.baselines import admmbo, bandit_oco
 from ..domains.domain import Box
+from ..environments import ConstrainedProblem, data_rates, small_feasible_region
 from ..kernels import Matern
 from ..policy.policy import Policy
-from ..simulation.environments import ConstrainedProblem, data_rates, small_feasible_region
 from ..simulation.metrics import violation
 from ..simulation.runner import simulate
 from ..study.curves import Boxes, Curves, Interval, interval
 from ..study.direction import AnyPolicy
-from .figure import Job, Paper, Result, Statement
-from .trials import compare, in_trials
+from .figure import Job, Paper, Result, Statement, compare, in_trials
 from .verdicts import above, together
 
 PAPER = Paper("shi", "Shi and Eryilmaz 2022: long-term constraints")

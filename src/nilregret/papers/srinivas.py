@@ -17,15 +17,14 @@ import numpy as np
 from .._utils.checks import Array, many
 from ..algorithms import expected_improvement, gp_ucb, greedy_mean, greedy_variance, probability_of_improvement
 from ..domains.domain import Arms, Box
+from ..environments import METR_LA_WORKING_DAYS, Environment, Readings, gp_sample, metr_la, sensor_network
 from ..gp.information_gain import GreedyDesign, Spectrum
 from ..kernels import Empirical, Kernel, Linear, Matern, SquaredExponential
 from ..policy.policy import Policy
-from ..simulation.environments import METR_LA_WORKING_DAYS, Environment, Readings, gp_sample, metr_la, sensor_network
 from ..study.curves import Curves
 from ..theory.rates import information_gain_rate
-from .figure import Job, Paper, Result, Statement, kept_rounds
+from .figure import Job, Paper, Result, Statement, World, average_regret, compare, kept_rounds
 from .sensors import INTEL_LAB, compare_on_network, intel_temperatures
-from .trials import World, average_regret, compare
 from .verdicts import below, coincide
 
 PAPER = Paper("srinivas", "Srinivas, Krause, Kakade and Seeger 2010: GP-UCB")

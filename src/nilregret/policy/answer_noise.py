@@ -22,7 +22,7 @@ from typing import Any, cast, final
 
 import numpy as np
 
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from ..gp import RepeatedPlays
 from ..gp.warping import warped_std
 from ..kernels.factorization import LEAST_REGULARIZATION

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, frozen, many
-from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain
+from ..errors import InvalidInput
 
 # Whole numbers (which arms), a truth value for each arm, points, or dicts of parameters.
 Some = npt.ArrayLike | AbstractSet[int] | Mapping[str, Any] | Sequence[Mapping[str, Any]]

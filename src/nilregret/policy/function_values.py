@@ -13,7 +13,7 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.randomness import Randomness
-from ..domains.search.acquisition import AcquisitionFunction
+from ..domains.search.boxes import AcquisitionFunction
 from ..slots.acquisition import PointView, TableView
 from ..slots.envelope import Envelope, Symmetric
 from ..slots.scores import ExpectedImprovement, Score

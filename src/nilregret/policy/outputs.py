@@ -12,10 +12,9 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.copying import independent
-from .._utils.errors import InvalidInput
 from ..domains.domain import Arms
-from ..slots.constraint_state import DualState
-from ..slots.envelope import Envelope
+from ..errors import InvalidInput
+from ..slots.envelope import DualState, Envelope
 from ..slots.feasibility import Mask, hopeless
 from ..slots.memory import Model, ModelInfo
 from ..storage.record import Event, Trial

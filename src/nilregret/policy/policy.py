@@ -9,21 +9,18 @@ import numpy as np
 
 from .._utils import serialize
 from .._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, number, shown
-from .._utils.errors import InvalidInput
 from .._utils.numerals import exact
-from ..domains.domain import Arms, Domain, check_domain, enclosing_box, sides
+from ..domains.domain import Arms, D, Domain, check_domain, enclosing_box, sides
 from ..domains.search.boxes import PointSearch
-from ..domains.typed import D
+from ..errors import InvalidInput
 from ..gp.linear_model import Candidate
 from ..kernels import Kernel, check_kernel
-from ..slots.auto_constraints import parts_for_constraints
-from ..slots.by_name import chosen
+from ..slots.by_name import chosen, parts_for_constraints
 from ..slots.check import SLOTS, check_part, part_of
-from ..slots.combined_memory import detects_by_rounds, joined
 from ..slots.constraints import Constraints
 from ..slots.envelope import Confidence, Window
 from ..slots.explore import Explore, NoExploration, UniformExploration, forced_in_turn
-from ..slots.memory import Forever, Memory, RestartOnChange
+from ..slots.memory import Forever, Memory, RestartOnChange, detects_by_rounds, joined
 from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Ignored, Pending
 from ..slots.refit import Learning, Refit

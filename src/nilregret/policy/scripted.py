@@ -17,9 +17,9 @@ import numpy as np
 
 from .._utils import serialize
 from .._utils.checks import Array, frozen
-from .._utils.errors import InvalidInput, NoRegretError
 from .._utils.randomness import Randomness
 from ..domains.domain import Box, Space
+from ..errors import InvalidInput, NoRegretError
 from ..slots.envelope import Envelope, Window
 from ..slots.feasibility import Mask
 from ..slots.memory import Restart

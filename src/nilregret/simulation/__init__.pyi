@@ -1,9 +1,9 @@
 # The public names of the simulation, said once.
 
-from . import environments as environments
+from .. import environments as environments
+from ..environments import Environment as Environment
 from .compare_policies import compare as compare
 from .comparison import Comparison as Comparison
-from .environments import Environment as Environment
 from .results import Run as Run
 from .runner import replicate as replicate
 from .runner import simulate as simulate

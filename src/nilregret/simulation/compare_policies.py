@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, final
 
 from .._utils.checks import integer, one_of, shown
-from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning, warn
+from ..environments import Environment
+from ..errors import InvalidInput, NoRegretError, NoRegretWarning, warn
 from ..study.direction import AnyPolicy, check_policy
 from .comparison import Comparison
-from .environments import Environment
 from .results import Run
 from .runner import MOST_ROUNDS, called, check_fit, checked_seeds, replicated, simulated
 

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import Array, integer, many
-from .._utils.errors import MissingExtra, printable
 from .._utils.html_table import html_table
 from .._utils.numerals import numeral
+from ..errors import MissingExtra, printable
 from ..study.curves import Interval, carried_by, interval, standard_error
 from .results import Run
 
@@ -201,7 +201,7 @@ class Comparison:
             path: path of the picture, or None to save nothing. The ending names the format: .pdf, .svg or .png.
             options: those of `nilregret.plots.regret`, such as `width="column"` and `kind="simple"`.
         """
-        from ..study import plots
+        from .. import plots
 
         return plots.regret(self, path, **{"kind": self.by, **options})
 

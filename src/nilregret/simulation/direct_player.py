@@ -12,7 +12,7 @@ from ..policy.state import State
 from ..storage.trial import Trial
 from ..study.cautions import FIRST, Answered, cautions, next_check
 from ..study.inputs import Inputs
-from .columns import Columns
+from .results import Columns
 
 
 class Played(NamedTuple):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray
 from .._utils.randomness import simulation_generator
-from .environments import Environment
+from ..environments import Environment
 from .one_run import Deliveries
 
 

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, integer, listed, many, shown
-from .._utils.errors import InvalidInput
-from .environments.change_points import ascending_rounds
+from ..environments.true_outputs import ascending_rounds
+from ..errors import InvalidInput
 
 ROUNDS = "They are rounds, counted from 0."
 

@@ -12,25 +12,175 @@ Random numbers are those of each world's own study, so each world makes the choi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast, final
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any, cast, final
 
 import numpy as np
 
 from .._utils.checks import Array, IndexArray
-from .._utils.errors import NoRegretError
+from .._utils.randomness import Randomness, Words, seed_words, simulation_generator
+from ..domains.domain import Arms
 from ..domains.search.arms import best_arms
+from ..environments import Environment
+from ..errors import NoRegretError
 from ..gp.arm_batches import ArmBeliefs
+from ..gp.information_gain import GreedyDesign
 from ..gp.low_rank_arms import LowRankPosterior
+from ..policy.engines import table
 from ..policy.policy import Policy
+from ..slots.acquisition import TableView
+from ..slots.envelope import Envelope, Progress, Symmetric, Width
 from ..study.cautions import FIRST, Answered, cautions, next_check, suspicious
 from ..study.inputs import Inputs
-from .environments import Environment
 from .late_answers import LateAnswers, Told
 from .learning import Learning
-from .many_tables import ManyTables
 from .results import Run
-from .truths import Truths
+
+
+@final
+class Truths:
+    """The environments of S worlds with the same N arms and C contexts (1 without contexts).
+
+    Args:
+        envs: the environments, each with a `table`.
+        rounds: T.
+        seeds: the seed of each world.
+
+    Attributes:
+        noise: the noise of each round, `(S, T)`.
+        contexts: C.
+        rows: the number of the context of each round, `(S, T)`.
+    """
+
+    def __init__(self, envs: Sequence[Environment], rounds: int, seeds: Sequence[int]) -> None:
+        self._envs, self._arms = envs, len(cast(Arms, envs[0].domain))
+        self._worlds = np.arange(len(envs))
+        generators = [simulation_generator(seed, "rewards") for seed in seeds]
+        self.noise = np.array(
+            [env.noise * rng.standard_normal(rounds) for env, rng in zip(envs, generators, strict=True)]
+        )
+        known = cast("Arms | None", envs[0].contexts)
+        self.contexts = 1 if known is None else len(known)
+        self._seen = np.zeros((len(envs), rounds, 0))
+        self.rows = np.zeros((len(envs), rounds), dtype=np.intp)
+        if known is not None:
+            self._seen = np.array(
+                [[env.draw_context(rng, t) for t in range(rounds)] for env, rng in zip(envs, generators, strict=True)]
+            )
+            each, which = np.unique(self._seen.reshape(-1, known.dimension), axis=0, return_inverse=True)
+            self.rows = known.index(each)[which].reshape(self.rows.shape)
+        self._still = not any(env.change_points or env.changes_in(1) for env in envs)
+        self._values, self._best = np.zeros((0, 0)), np.zeros((0, 0))
+
+    def expected(self, t: int, arms: IndexArray) -> tuple[Array, Array]:
+        """Returns the expected reward of each world's arm, and the largest one, each `(S,)`."""
+        if t == 0 or (not self._still and any(env.changes_in(t) for env in self._envs)):
+            tables = [cast(tuple[Array, Array], env.table(t)) for env in self._envs]
+            self._values = np.array([values.reshape(-1) for values, _ in tables])
+            self._best = np.array([best for _, best in tables])
+        if self.contexts == 1:
+            return self._values[self._worlds, arms], self._best[:, 0]
+        return self._values[self._worlds, self.cells(t, arms)], self._best[self._worlds, self.rows[:, t]]
+
+    def cells(self, t: int, arms: IndexArray) -> IndexArray:
+        """Returns the place of each world's arm in the table of contexts and arms, `(S,)`."""
+        return arms if self.contexts == 1 else self.rows[:, t] * self._arms + arms
+
+    def cells_now(self, t: int) -> IndexArray | None:
+        """Returns the places of all arms under each world's context, `(S, N)`, or None if the table has no others."""
+        return None if self.contexts == 1 else self.rows[:, t, None] * self._arms + np.arange(self._arms)
+
+    def places(self, world: int, arms: IndexArray) -> IndexArray:
+        """Returns the places of a world's arms in all rounds, `(T,)`."""
+        return np.asarray(self.rows[world] * self._arms + arms)
+
+    def contexts_of(self, world: int) -> Array:
+        """Returns the context of each round of a world, `(T, c)`."""
+        return np.asarray(self._seen[world])
+
+
+@final
+class ManyTables(TableView):
+    """The view of a round of S worlds. Its arrays have a leading axis of worlds, and its numbers are `(S, 1)`.
+
+    Args:
+        learning: what the worlds have learned.
+        truths: their environments.
+        seeds: the seed of each world.
+    """
+
+    def __init__(self, learning: Learning, truths: Truths, seeds: Sequence[int]) -> None:
+        self._learning, self._policy, self._beliefs = learning, learning.policy, learning.beliefs
+        self._truths, self._seeds = truths, seeds
+        self.norm_growth = 1.0
+
+    def begin(self, t: int) -> None:
+        """Begins a round, from 0."""
+        self.round, self._number = t + 1, t
+        self._cells = self._truths.cells_now(t)
+        self._drawn: dict[int, Randomness] = {}
+        self._words: Words | None = None
+        self.width = cast(Width, self._policy.confidence).width(t + 1, self._progress(t))
+
+    def _progress(self, t: int) -> Progress:
+        window = self._policy.window
+        return Progress(
+            cast(Any, self._beliefs.with_pending),
+            design=lambda: self._greedy_design,
+            recent=None if window is None else partial(self._learning.recent, t, window),
+            answers=cast(Any, self._beliefs.observed),
+        )
+
+    @cached_property
+    def _greedy_design(self) -> GreedyDesign:
+        policy = self._policy
+        return GreedyDesign(policy.kernel, table(policy.domain, policy.context), policy.regularization)
+
+    def randomness_of(self, world: int) -> Randomness:
+        """Returns the random numbers of a world's trial."""
+        known = self._drawn.get(world)
+        if known is None:
+            known = self._drawn[world] = Randomness(self._seeds[world], self._number, partial(self._words_of, world))
+        return known
+
+    def _words_of(self, world: int) -> Words:
+        """Returns the words of a world's trial, which are made for all worlds at once."""
+        if self._words is None:
+            self._words = seed_words(self._seeds, [self._number] * len(self._seeds))
+        return np.asarray(self._words[world])
+
+    def limits(self) -> list[Envelope]:
+        """Returns an empty list, since worlds whose constraints have posteriors are simulated one by one."""
+        return []
+
+    def informs(self, places: IndexArray, goals: IndexArray) -> Array:
+        """Returns an empty array, as there are no such constraints."""
+        return np.zeros((0, len(places), len(goals)))
+
+    def envelope(self) -> Envelope:
+        """Returns the bounds of every arm, `(S, N)`."""
+        return Symmetric(cast(float, self.width))(*self._beliefs.predict(self._cells))
+
+    def best_mean(self) -> Any:
+        """Returns the highest posterior mean of each world, `(S, 1)`."""
+        return self._beliefs.predict(self._cells)[0].max(axis=1, keepdims=True)
+
+    def best_reward(self) -> Any:
+        """Returns the highest reward under the context of each world, `(S, 1)`, less the prior mean."""
+        rows = self._truths.rows
+        best = self._learning.best_rewards(self._number, rows, rows[:, self._number])
+        return np.where(best > -np.inf, best - self._policy.prior_mean, 0.0)
+
+    def drawn(self, width: Callable[[int, Randomness], float]) -> Any:
+        """Returns the random width of each world, `(S, 1)`."""
+        return np.array([[width(self.round, self.randomness_of(world))] for world in range(len(self._seeds))])
+
+    def draw(self) -> Array:
+        """Returns a draw from GP(mu, width^2 cov) of each world, `(S, N)`."""
+        generators = [self.randomness_of(world).generator for world in range(len(self._seeds))]
+        own = self._policy.score.own_width
+        return self._beliefs.draw(generators, self._cells, width=cast(float, self.width) if own is None else own)
 
 
 class NotTogether(NoRegretError):

@@ -1,7 +1,7 @@
 # The public names of the slots, said once.
 
 from .._utils.serialize import described as described
-from ..domains.search.acquisition import AcquisitionFunction as AcquisitionFunction
+from ..domains.search.boxes import AcquisitionFunction as AcquisitionFunction
 from ..domains.search.boxes import PointSearch as PointSearch
 from ..theory.penalties import ExponentialPenalty as ExponentialPenalty
 from ..theory.penalties import PenaltyFunction as PenaltyFunction
@@ -16,8 +16,6 @@ from .ask_again import AskAgain as AskAgain
 from .base import Part as Part
 from .change_detection import DriftBank as DriftBank
 from .change_detection import EDetector as EDetector
-from .combined_memory import AllOf as AllOf
-from .constraint_state import DualState as DualState
 from .constraints import Constraints as Constraints
 from .constraints import EveryRound as EveryRound
 from .constraints import OnAverage as OnAverage
@@ -26,6 +24,7 @@ from .earlier import EarlierStudies as EarlierStudies
 from .elsewhere import Elsewhere as Elsewhere
 from .envelope import Bounds as Bounds
 from .envelope import Confidence as Confidence
+from .envelope import DualState as DualState
 from .envelope import Envelope as Envelope
 from .envelope import Guess as Guess
 from .envelope import Progress as Progress
@@ -42,6 +41,7 @@ from .explore import Situation as Situation
 from .explore import Uniform as Uniform
 from .exposure import Exposed as Exposed
 from .lengthscales import LengthscaleBank as LengthscaleBank
+from .memory import AllOf as AllOf
 from .memory import Detector as Detector
 from .memory import Discount as Discount
 from .memory import Evidence as Evidence

@@ -12,9 +12,8 @@ import numpy as np
 from .._utils.checks import Array, IndexArray, frozen
 from .._utils.randomness import Randomness
 from ..domains.domain import Domain
-from ..domains.search.acquisition import AcquisitionFunction
-from .constraint_state import DualState
-from .envelope import Envelope
+from ..domains.search.boxes import AcquisitionFunction
+from .envelope import DualState, Envelope
 from .propensities import ScoreLaw
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from .._utils.checks import flag, listed, number, settle
-from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..domains.domain import Arms
+from ..errors import InvalidInput
 from ..gp.linear_model import Candidate
 from .base import Policy
 from .refit import Learning

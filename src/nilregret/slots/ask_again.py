@@ -16,9 +16,9 @@ from typing import final
 import numpy as np
 
 from .._utils.checks import Array, integer, number, settle
-from .._utils.errors import InvalidInput
 from .._utils.randomness import Randomness
 from .._utils.serialize import described
+from ..errors import InvalidInput
 from .explore import COUNTED, MOST_ROUNDS, Explore, Situation
 
 VALUES = np.linspace(-6.0, 6.0, 193)  # values of Z over which a knowledge gradient is averaged,

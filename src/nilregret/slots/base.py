@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from typing import Any, Self
 
-from .._utils.overrides import take_back
+from .._utils.copying import take_back
 
 Policy = Any  # The class `Policy` is made of parts, so no part imports it.
 

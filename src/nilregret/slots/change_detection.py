@@ -11,8 +11,8 @@ import numpy as np
 
 from .._utils.checks import Array, listed, number, settle, shown
 from .._utils.copying import Copyable
-from .._utils.errors import InvalidInput
 from .._utils.serialize import described
+from ..errors import InvalidInput
 from ..storage.record import Trial
 from ..theory.change.evidence import ChangeEvidence
 from ..theory.change.joint_evidence import JointEvidence, OutputPrior

@@ -6,9 +6,9 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from .._utils.checks import shown
-from .._utils.errors import InvalidInput
 from .._utils.serialize import is_described
 from ..domains.search.boxes import PointSearch
+from ..errors import InvalidInput
 from .base import Part
 from .constraints import Constraints
 from .envelope import Confidence

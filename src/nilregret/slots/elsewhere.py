@@ -20,13 +20,13 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.blas import with_one_thread
 from .._utils.checks import Array, integer, number, settle, shown
-from .._utils.errors import InvalidInput
+from .._utils.process_setting import with_one_thread
 from .._utils.serialize import described
 from ..domains.domain import Box, Space
-from ..domains.search.acquisition import AcquisitionFunction
+from ..domains.search.boxes import AcquisitionFunction
 from ..domains.search.designs import mutated
+from ..errors import InvalidInput
 from ..gp import AtPoints
 from ..gp.choice import posterior_at_points
 from ..kernels import Kernel

@@ -12,15 +12,15 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, points_array, settle, shown
-from .._utils.errors import InvalidInput
-from .._utils.overrides import take_back
+from .._utils.copying import take_back
 from .._utils.randomness import Randomness
 from .._utils.serialize import described
 from ..domains.domain import Arms, Domain
 from ..domains.search.designs import coordinates, design, one_changed
+from ..errors import InvalidInput
 from ..storage.trial import Trial
 from .base import Part, Policy
-from .combined_memory import most_held
+from .memory import most_held
 from .scores import PointwiseScore, PosteriorDeviation, UpperConfidenceBound
 
 Chances = Sequence[tuple["Explore | None", float]]

@@ -33,8 +33,8 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, number, settle
 from .._utils.copying import Copyable
-from .._utils.errors import InvalidInput
 from .._utils.serialize import described
+from ..errors import InvalidInput
 from ..storage.record import Trial
 from .base import Policy
 from .delay_law import SELDOM, TYPICAL, Waits

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .._utils.checks import Array
 from ..domains.domain import Space
-from ..domains.search.acquisition import AcquisitionFunction
+from ..domains.search.boxes import AcquisitionFunction
 from .acquisition import PointView
 from .envelope import Envelope
 

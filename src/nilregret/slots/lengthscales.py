@@ -16,9 +16,9 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, listed, number, settle, shown
-from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..domains.domain import sides
+from ..errors import InvalidInput
 from ..gp import Bank
 from ..kernels import Kernel
 from ..theory.rates import information_gain_rate

@@ -23,11 +23,10 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, one_of, settle, shown
-from .._utils.copying import Copyable
-from .._utils.errors import InvalidInput, TrialError
+from .._utils.copying import Copyable, take_back
 from .._utils.numerals import exact, numeral
-from .._utils.overrides import take_back
 from .._utils.serialize import described
+from ..errors import InvalidInput, TrialError
 from ..kernels import Kernel
 from ..storage.record import Trial
 from ..theory.penalties import LARGEST, ExponentialPenalty, PenaltyFunction, PowerPenalty, check_assumption_2

@@ -12,9 +12,9 @@ from typing import ClassVar, Literal, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, integer, number, one_of, settle, shown
-from .._utils.errors import InvalidInput
 from .._utils.numerals import exact
 from .._utils.serialize import described
+from ..errors import InvalidInput
 from ..storage.record import Trial
 from .base import Part, Policy
 from .delay_law import Waits

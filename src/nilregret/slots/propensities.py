@@ -23,8 +23,8 @@ from typing import Self, final
 
 import numpy as np
 
-from .._utils.blas import with_one_thread
 from .._utils.checks import Array, IndexArray, frozen
+from .._utils.process_setting import with_one_thread
 from ..domains.search.arms import TIE, least_tied
 from ..kernels.factorization import covariance_root
 

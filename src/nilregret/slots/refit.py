@@ -12,11 +12,11 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
-from .._utils.blas import with_one_thread
 from .._utils.checks import Array, flag, integer, number, one_of, settle
-from .._utils.errors import InvalidInput, NoRegretWarning
+from .._utils.process_setting import with_one_thread
 from .._utils.serialize import described, entries, from_plain, to_plain
 from ..domains.domain import sides
+from ..errors import InvalidInput, NoRegretWarning
 from ..gp import Bank
 from ..gp.ensemble import Ensemble
 from ..gp.fitting import FEWEST, MOST_RESTARTS, Standardization, fit

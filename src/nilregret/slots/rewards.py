@@ -25,9 +25,9 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, number, one_of, settle, shown
-from .._utils.errors import InvalidInput
 from .._utils.numerals import exact, numeral
 from .._utils.serialize import described
+from ..errors import InvalidInput
 from ..storage.record import Trial
 from .base import Policy
 from .objective import Objective

@@ -19,13 +19,13 @@ from typing import ClassVar, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, flag, number, one_of, settle
-from .._utils.errors import InvalidInput
-from .._utils.overrides import take_back
+from .._utils.copying import take_back
 from .._utils.randomness import Randomness
 from .._utils.serialize import described
 from ..domains.domain import Arms
-from ..domains.search.acquisition import AcquisitionFunction
+from ..domains.search.boxes import AcquisitionFunction
 from ..domains.search.lattice import best_on_grid
+from ..errors import InvalidInput
 from .acquisition import AcquisitionContext, PointView, TableView
 from .base import Part, Policy
 from .envelope import Envelope

@@ -21,8 +21,8 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, number, settle, shown
 from .._utils.copying import Copyable
 from .._utils.delays import Delay
-from .._utils.errors import InvalidInput
 from .._utils.serialize import described
+from ..errors import InvalidInput
 from ..storage.record import Trial
 from .delay_law import Arrivals, Waits
 from .pending import ImputedValue, Pending, PendingInfo
@@ -46,7 +46,7 @@ class _Silent(Pending):
             (the prior mean before the first). While all rewards are the same, a yes, None takes 0 if that is less.
         answer: v, the value of a reward, reward units. None takes the average of those that came.
         delay: known distribution of the delays of the rewards that come, a part of
-            `nilregret.simulation.environments.delays`. None estimates it from the record.
+            `nilregret.environments.delays`. None estimates it from the record.
     """
 
     minimum: float | None = 0.0
@@ -65,7 +65,7 @@ class _Silent(Pending):
             raise InvalidInput(
                 f"`delay` is {shown(self.delay)}: it must be the law of the delays, in questions, of the answers that "
                 "do come, or be left out to have it learned from the record.",
-                advice="Such a law is `nilregret.simulation.environments.delays.GeometricDelay(10.0)`.",
+                advice="Such a law is `nilregret.environments.delays.GeometricDelay(10.0)`.",
             )
 
     def lowest(self, least: float | None, prior_mean: float) -> float:

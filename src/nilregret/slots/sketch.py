@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import final
 
 from .._utils.checks import integer, number, settle, shown
-from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..domains.domain import Arms
+from ..errors import InvalidInput
 from ..gp import Terms
 from .base import Part, Policy
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Self
 
 from .._utils.checks import shown
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from .arms import ArmChange
 from .trial import Trial, TrialState
 

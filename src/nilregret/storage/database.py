@@ -9,7 +9,7 @@ from typing import Any, final
 
 import sqlalchemy as sql
 
-from .._utils.errors import StorageError
+from ..errors import StorageError
 from .tables import FORMAT, Tables
 
 LOCK_SECONDS = 300.0  # Seconds to wait for other writers, each of which takes milliseconds.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._utils.checks import shown
-from .._utils.errors import StorageError
+from ..errors import StorageError
 from .base import Identity, Storage
 from .sql import SqlStorage
 

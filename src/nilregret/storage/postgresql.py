@@ -17,7 +17,7 @@ import sqlalchemy as sql
 from sqlalchemy import exc
 
 from .._utils.checks import shown
-from .._utils.errors import InvalidInput, MissingExtra, StorageError
+from ..errors import InvalidInput, MissingExtra, StorageError
 from .database import LOCK_SECONDS, Database, newer, older
 from .tables import FORMAT, Tables, tables
 

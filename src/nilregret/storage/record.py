@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import NamedTuple, overload
 
 from .._utils.checks import Array, many, shown
-from .._utils.errors import StorageError, TrialError
+from ..errors import StorageError, TrialError
 from .arms import ArmChange
 from .trial import EventKind, Measured, Trial
 

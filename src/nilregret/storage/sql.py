@@ -18,7 +18,7 @@ import sqlalchemy as sql
 from sqlalchemy import exc
 
 from .._utils.checks import shown, storable
-from .._utils.errors import InvalidInput, StorageError
+from ..errors import InvalidInput, StorageError
 from .base import Identity, KeepsNotes, ListedStudy, News, Outcome, Storage, StoredStudy, Summary, taken
 from .database import Database, newer
 from .notes import NOBODY, NoteStatements, owner

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 from .._utils.checks import new_study_name
-from .._utils.errors import StorageError
+from ..errors import StorageError
 from .arms import ArmChange, arm_change, arms_text
 from .base import Change, KeepsArms, News, Notes, Renames, StoredStudy, Summary, Writer, taken
 from .notes import NoteStatements, note_rows, owner

@@ -22,8 +22,8 @@ import sqlalchemy as sql
 from sqlalchemy import exc
 
 from .._utils.checks import shown, storable
-from .._utils.errors import InvalidInput, StorageError
 from .._utils.forks import WRITER
+from ..errors import InvalidInput, StorageError
 from .database import LOCK_SECONDS, Database, newer, older
 from .sqlite_connections import APPLICATION_ID, FORKED, OLD_APPLICATION_ID, ReaderPool, SqliteConnection, close_all
 from .tables import FORMAT, Tables, tables

@@ -14,7 +14,7 @@ import numpy as np
 from .._utils.checks import LONGEST_NAME, Array, frozen, many
 from .._utils.html_table import html_table
 from .._utils.numerals import numeral
-from ..domains.typed import D
+from ..domains.domain import D
 
 if TYPE_CHECKING:
     from ..domains.domain import Arms, Box, Domain, Space

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from .._utils.checks import Array, shown
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from ..storage.trial import Measured, Plays, Trial
 
 ENTRIES = frozenset({"trial", "reward", "constraints", "std", "metrics"})  # of an answer in a dict

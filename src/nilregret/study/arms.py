@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, frozen, integer, many, shown
-from .._utils.errors import InvalidInput
 from ..domains.domain import Arms
+from ..errors import InvalidInput
 from ..policy.availability import Available
 from ..policy.policy import Policy
 from ..storage.arms import ArmChange, ArmChangeKind, ChangedArm

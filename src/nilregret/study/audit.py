@@ -13,10 +13,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, many, shown
-from .._utils.errors import InvalidInput, StorageError
 from .._utils.numerals import exact
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Float, Parameter
+from ..errors import InvalidInput, StorageError
 from ..kernels import Kernel
 from ..kernels.factorization import LEAST_REGULARIZATION
 from ..policy.engines import row_of

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.checks import Array
-from .._utils.errors import TrialError
+from ..errors import TrialError
 from ..policy.state import State
 from ..slots.objective import satisfying
 from ..storage.record import Trial

@@ -18,9 +18,9 @@ from typing import Literal, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import Array
-from .._utils.errors import InvalidInput
 from .._utils.numerals import numeral
 from .._utils.tables import csv_writer
+from ..errors import InvalidInput
 
 Band = Literal["error", "deviation", "none"]
 FEW_OF, CALM = (

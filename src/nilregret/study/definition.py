@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._utils.checks import shown
-from .._utils.errors import InvalidInput, StorageError
 from .._utils.serialize import loads, plain_loads
+from ..errors import InvalidInput, StorageError
 from ..policy.policy import Policy
 from ..storage.base import StoredStudy
 from .direction import AnyPolicy, Goal

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Literal
 
 from .._utils.checks import shown
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from ..policy.fits import LateFits
 from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy, ScriptedState

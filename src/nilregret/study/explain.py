@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._utils.checks import Array
-from .._utils.errors import InvalidInput, TrialError
-from .._utils.garbage import no_collection
+from .._utils.process_setting import no_collection
 from ..domains.domain import Arms, Domain, alike
+from ..errors import InvalidInput, TrialError
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.explain import Inquiry, Propensity, Reasons, runner_up

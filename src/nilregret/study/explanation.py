@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
 
-from .._utils.checks import counted, many
-from .._utils.errors import printable
+from .._utils.checks import Array, counted, many
 from .._utils.numerals import numeral
 from .._utils.serialize import to_plain
+from ..errors import printable
 from ..kernels import Kernel
 from ..policy.explain import Propensity
+from ..slots.envelope import Envelope
 from ..slots.memory import Restart
 from ..storage.record import Trial
 from .direction import Goal
@@ -21,6 +22,7 @@ from .trial_json import context_json
 
 if TYPE_CHECKING:
     from rich.console import Group
+
 
 LONG = re.compile(r"\d+\.\d{5,}(?:e-?\d+)?")  # A number with more digits than it deserves.
 LISTED = 12  # Pending trials that a text lists at most.
@@ -313,3 +315,35 @@ def _listed(numbers: tuple[int, ...]) -> str:
 
 def _figure(value: object) -> str:
     return figure(value) or "-"
+
+
+TWO = 2.0  # Standard deviations of the band if the policy's own factor proves nothing.
+
+Band = Literal["proved", "policy", "deviations"]
+
+
+class PosteriorBand(NamedTuple):
+    """The posterior at n points.
+
+    Attributes:
+        mean: posterior mean, `(n,)`.
+        lower: lower end of the band, `(n,)`. If the posterior is skew, the mean may lie outside the band.
+        upper: upper end of the band, `(n,)`.
+        band: kind of the band. "proved" is the policy's bounds, proved for f. "policy" is the policy's bounds without a
+            proof that are no multiple of the standard deviation, such as quantiles of warped rewards. "deviations" is
+            two standard deviations to either side.
+    """
+
+    mean: Array
+    lower: Array
+    upper: Array
+    band: Band
+
+
+def band_of(found: Envelope, *, constraint: bool) -> PosteriorBand:
+    """Returns the band of the reward, or of a constraint."""
+    if found.valid_for == "f":
+        return PosteriorBand(found.mean, found.lower, found.upper, "proved")
+    if found.width is None or constraint:
+        return PosteriorBand(found.mean, found.lower, found.upper, "policy")
+    return PosteriorBand(found.mean, found.mean - TWO * found.std, found.mean + TWO * found.std, "deviations")

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._utils.checks import shown
-from .._utils.errors import InvalidInput, MissingExtra
 from .._utils.tables import Row, arrow_modules, csv_writer
-from ..domains.cells import option_texts
 from ..domains.domain import Arms, Domain
-from ..domains.parameters import Choice
+from ..domains.parameters import Choice, option_texts
+from ..errors import InvalidInput, MissingExtra
 from ..policy.policy import Policy
 from ..storage.record import Trial
 from ..storage.trial import metric_names

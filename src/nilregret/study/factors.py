@@ -8,9 +8,9 @@ from typing import NamedTuple, final
 import numpy as np
 
 from .._utils.checks import Array
-from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Choice, Int
+from ..errors import InvalidInput
 from .axes import Axis, axes, space_of
 from .direction import AnyPolicy
 

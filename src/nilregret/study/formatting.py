@@ -12,8 +12,8 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
 
-from .._utils.errors import printable
 from .._utils.numerals import DIGITS, numeral
+from ..errors import printable
 from ..storage.record import Trial
 
 UNITS = ((1.0, "s", 120.0), (60.0, "min", 120.0), (3600.0, "h", 72.0))  # Seconds, name, and how many are said.

@@ -10,8 +10,8 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import Array
-from .._utils.errors import InvalidInput
 from ..domains.domain import sides
+from ..errors import InvalidInput
 from ..policy import function_values
 from ..policy.state import State
 from ..storage.record import Trial

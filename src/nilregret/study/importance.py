@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array
-from .._utils.errors import InvalidInput, MissingExtra, printable
+from ..errors import InvalidInput, MissingExtra, printable
 from .direction import AnyState, Goal
 from .factors import Factors, check_several
 from .function import Function

@@ -19,12 +19,11 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import LARGEST_WHOLE, Array, frozen, number, shown
-from .._utils.errors import InvalidInput, NoRegretError, warn
 from .._utils.numerals import exact
 from .._utils.tables import OF_TRIALS, PREFIXES, Table, is_missing, read_table, table_of
-from ..domains.cells import option_place, option_texts
 from ..domains.domain import Arms, Domain, Space, sides
-from ..domains.parameters import Choice, Int, Parameter
+from ..domains.parameters import Choice, Int, Parameter, option_place, option_texts
+from ..errors import InvalidInput, NoRegretError, warn
 from ..policy.engines import Decision
 from ..storage.trial import Trial
 from .answers import Told

@@ -8,9 +8,9 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, LONGEST_NAME, Array, finite_array, frozen, many, number, outcome, shown
-from .._utils.errors import InvalidInput
 from ..domains.coordinates import one_row
 from ..domains.domain import Arms, Space
+from ..errors import InvalidInput
 from ..policy.answer_noise import refuse_std
 from ..policy.engines import Decision
 from ..policy.policy import Policy

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from .._utils.checks import LARGEST_REWARD, finite_array, integer, many, number, shown
-from .._utils.errors import InvalidInput, TrialError
 from .._utils.numerals import numeral
+from ..errors import InvalidInput, TrialError
 from ..slots.switching import MOST_REPEATS
 from ..storage.trial import Plays, Trial
 

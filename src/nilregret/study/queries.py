@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, cast
 
+import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer
-from .._utils.errors import InvalidInput
-from ..domains.domain import Arms
-from ..domains.typed import D
+from ..domains.domain import Arms, D
+from ..errors import InvalidInput
+from ..kernels import Kernel
 from ..policy.availability import Available, Some, available
 from ..policy.policy import Policy
 from ..policy.state import State
+from ..slots.constraints import OnAverage
 from ..slots.envelope import Envelope
 from ..slots.lengthscales import Lengthscales
 from ..slots.memory import Evidence
+from ..slots.refit import Refitted
 from ..storage.arms import ArmChange
 from ..storage.trial import Trial
 from . import export
@@ -26,12 +29,9 @@ from .arms import Arm
 from .best import Certainty, best_trial, certainty
 from .direction import AnyPolicy, AnyState, Goal, has_channels, negated, told_envelope
 from .explain import DRAWS, MOST_DRAWS, explanation
-from .explanation import Explanation
-from .fits import FitRecord, fits_of
+from .explanation import Explanation, PosteriorBand, band_of
 from .inputs import Inputs
-from .multiplier_history import multiplier_history
 from .notebook import study_html
-from .posterior_band import PosteriorBand, band_of
 from .replica import Replica
 
 if TYPE_CHECKING:
@@ -39,6 +39,95 @@ if TYPE_CHECKING:
 
     from ..storage import Storage
     from .importance import Importance
+
+
+class FitRecord(NamedTuple):
+    """Hyperparameters that came into force with a trial.
+
+    Attributes:
+        trial: number of the first trial that was decided with them.
+        channel: 0 for the reward, j for constraint j.
+        kernel: in the units of the points, for standardised rewards.
+        noise: standard deviation of the noise, reward units.
+        mean: prior mean of the process, reward units.
+        unit: reward units of one unit of the kernel.
+        warp: transformation of rewards (of minus the losses) before the fit, as plain values, or None.
+    """
+
+    trial: int
+    channel: int
+    kernel: Kernel
+    noise: float
+    mean: float
+    unit: float
+    warp: dict[str, Any] | None
+
+
+def fits_of(trials: Iterable[Trial], goal: Goal) -> list[FitRecord]:
+    """Returns all fits on record, by trial and channel. If the goal is to minimise, they are fits of losses."""
+    found = []
+    for trial in trials:
+        for channel, _, values in trial.fits or ():
+            kernel, ridge, scale, _ = Refitted.of(values)
+            mean, unit = scale.mean, scale.std
+            mean = negated(mean) if goal == "minimize" and not channel else mean
+            found.append(FitRecord(trial.number, channel, kernel, math.sqrt(ridge) * unit, mean, unit, values["warp"]))
+    return found
+
+
+def multiplier_history(policy: AnyPolicy, state: AnyState, trials: Sequence[Trial]) -> tuple[IndexArray, Array]:
+    """Returns the trials that were asked for, and the multipliers of each decision.
+
+    Args:
+        policy: of the study.
+        state: after all these trials.
+        trials: by number.
+
+    Returns:
+        Numbers `(n,)` and multipliers `(n, m)`. m is 0 if the policy has no multipliers.
+    """
+    first = [trial.as_corrected() if trial.corrected else trial for trial in trials]
+    asked = [trial for trial in first if trial.asked_order != trial.told_order]
+    numbers = np.array([trial.number for trial in asked], dtype=np.intp)
+    if isinstance(policy, Policy) and policy.constraints is not None and policy.constraints.on_average:
+        return numbers, _on_average(cast(OnAverage, policy.constraints), first, asked)
+    steps = state.price_steps
+    if not steps or not np.isfinite(steps[0][1]).all():  # The multipliers of ADMM belong to other constraints.
+        return numbers, np.zeros((len(numbers), 0))
+    since = np.array([rounds for rounds, _ in steps])
+    return numbers, np.array([values for _, values in steps])[np.searchsorted(since, numbers, side="right") - 1]
+
+
+def _on_average(world: OnAverage, trials: Sequence[Trial], asked: Sequence[Trial]) -> Array:
+    """Returns phi_j <- clip(phi_j + step g_j, 0, most) at the start of each epoch (see `OnAverage`), `(n, m)`."""
+    epochs = np.array([trial.number // world.epoch for trial in asked], dtype=np.int64)
+    steps = np.flatnonzero(np.diff(epochs, prepend=0))  # Decisions that follow a step.
+    sums = world.step / world.epoch * _told(world.count, trials, asked, steps)
+    values = np.zeros((len(steps) + 1, world.count))
+    for j in range(world.count):
+        values[1:, j] = list(_walk(sums[:, j].tolist(), world.most))
+    return values[np.searchsorted(steps, np.arange(len(asked)), side="right")]
+
+
+def _told(count: int, trials: Sequence[Trial], asked: Sequence[Trial], steps: IndexArray) -> Array:
+    """Returns the sums of constraint values told between two steps, `(len(steps), count)`."""
+    limited = [trial for trial in trials if trial.constraints is not None]
+    orders = [trial.told_order if trial.constraints_order is None else trial.constraints_order for trial in limited]
+    # Each value counts from the next decision on. Values for the same decision are summed by number.
+    places = np.searchsorted(np.array([trial.asked_order for trial in asked]), np.array(orders, dtype=np.int64))
+    by_place = np.argsort(places, kind="stable")
+    sums = np.zeros((len(steps) + 1, count))  # The last row is for values after the last step.
+    told = [trial.constraints for trial in limited if trial.constraints is not None]
+    g = np.concatenate([np.zeros(0), *told]).reshape(-1, count)
+    np.add.at(sums, np.searchsorted(steps, places[by_place]), g[by_place])  # In order, to round as the state does.
+    return sums[:-1]
+
+
+def _walk(sums: list[float], most: float) -> Iterator[float]:
+    price = 0.0
+    for total in sums:
+        price = min(max(price + total, 0.0), most)
+        yield price
 
 
 class Queries(Generic[D]):
@@ -96,7 +185,7 @@ class Queries(Generic[D]):
     def fits(self) -> list[FitRecord]:
         """Hyperparameters that were fitted, in the order in which they came into force.
 
-        Each names the first trial that was decided with them (see `nilregret.study.fits.FitRecord`).
+        Each names the first trial that was decided with them (see `nilregret.study.queries.FitRecord`).
         """
         trials = self.trials
         return fits_of(trials[: len(trials)], self.goal)

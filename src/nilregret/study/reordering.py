@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._utils.errors import InvalidInput
 from .._utils.serialize import from_plain
 from ..domains.domain import Space
-from ..domains.order import column_order
+from ..domains.space import column_order
+from ..errors import InvalidInput
 
 Orders = Mapping[int, list[int]]
 

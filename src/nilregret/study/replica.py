@@ -8,18 +8,21 @@ where no other process can be faster.
 
 from __future__ import annotations
 
+import heapq
 import math
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, final
 
-from .._utils.errors import InvalidInput, NoRegretError
+from .._utils.checks import number
 from .._utils.forks import survives_forks
-from .._utils.garbage import no_collection
 from .._utils.numerals import exact
+from .._utils.process_setting import no_collection
+from ..errors import InvalidInput, NoRegretError
 from ..policy.fits import FitJob, LateFits
 from ..policy.policy import Policy
 from ..policy.state import State
@@ -30,12 +33,74 @@ from ..storage.trial import EventKind, Fit, Trial
 from .arms import Roster
 from .direction import AnyPolicy, AnyState, Goal, as_rewards, copy_of_state, policy_of_rewards, state_after
 from .inputs import Inputs
-from .leases import Leases
-from .replica_lock import ReplicaLock
 from .stored import UNKNOWN, StoredStudyHandle, arms_writer
 
 if TYPE_CHECKING:
     from ..storage.base import Writer
+
+
+class _Replica(Protocol):
+    def invalidate(self) -> None: ...
+
+
+@final
+class ReplicaLock:
+    """The lock of record and state. If an interrupt ends its block, the replica is invalidated.
+
+    A state learns when it is read, so even a query may leave the state half changed.
+    """
+
+    def __init__(self, lock: threading.RLock, replica: _Replica) -> None:
+        self._lock, self._replica = lock, replica
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and not issubclass(kind, NoRegretError):
+            self._replica.invalidate()
+        self._lock.release()
+
+
+LONGEST_LEASE = 1e9  # Seconds, some thirty years.
+
+
+@final
+class Leases:
+    """A heap of (end of the lease, number of the trial).
+
+    Args:
+        trials: whose leases are taken, if they are pending.
+
+    Attributes:
+        heap: the leases, the first that ends at index 0.
+    """
+
+    def __init__(self, trials: Iterable[Trial] = ()) -> None:
+        self.heap = [(t.lease_until, t.number) for t in trials if t.lease_until is not None and t.state == "pending"]
+        heapq.heapify(self.heap)
+
+    def add(self, trial: Trial) -> None:
+        """Takes the lease of a trial that has one."""
+        if trial.lease_until is not None:
+            heapq.heappush(self.heap, (trial.lease_until, trial.number))
+
+    def ended(self, now: float) -> Iterator[tuple[float, int]]:
+        """Yields the leases that have ended, and drops each when the next one is asked for.
+
+        An interrupt or a caller that stops loses none.
+        """
+        while self.heap and self.heap[0][0] <= now:
+            yield self.heap[0]
+            heapq.heappop(self.heap)
+
+
+def lease_seconds(lease: float | timedelta) -> float:
+    """Returns a lease in seconds, or raises `InvalidInput`."""
+    seconds = lease.total_seconds() if isinstance(lease, timedelta) else lease
+    why = "It is how long an answer is waited for, in seconds."
+    return number("lease", seconds, low=0.0, open_low=True, high=LONGEST_LEASE, why=why)
+
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
 from .._utils.checks import new_study_name
-from .._utils.errors import NoRegretError
+from ..errors import NoRegretError
 from ..storage.base import KeepsArms, KeepsNotes, News, Writer
 from ..storage.record import Record
 from .audit import Auditor

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, final, overload
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_SEED, Array, flag, integer, new_study_name, shown, study_name
-from .._utils.errors import InvalidInput, NoRegretError, NoRegretWarning, printable
 from .._utils.serialize import loads
-from ..domains.typed import D
+from ..domains.domain import D
+from ..errors import InvalidInput, NoRegretError, NoRegretWarning, printable
 from ..policy.availability import Some
 from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy
@@ -27,10 +27,9 @@ from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
 from .definition import PROPENSITIES, check_facts, stored_facts
 from .direction import Goal, check_goal, check_policy, has_channels
 from .late_fits import FitMode, FitRunner, check_fits
-from .leases import lease_seconds
 from .play_rewards import Rewards
 from .queries import Queries
-from .replica import Replica
+from .replica import Replica, lease_seconds
 from .stored import found_or_made, reopened, words_of
 from .transaction import Failed, NotYet, Transaction, group_commit
 

@@ -15,8 +15,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .._utils.errors import printable
 from .._utils.numerals import numerals
+from ..errors import printable
 from .formatting import MOST_CHARACTERS, cell, figure
 
 GAP = 2  # Spaces between columns.

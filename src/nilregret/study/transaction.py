@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, final
 import numpy as np
 
 from .._utils.checks import Array
-from .._utils.errors import TrialError
+from ..errors import TrialError
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.state import State

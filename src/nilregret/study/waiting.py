@@ -24,8 +24,8 @@ from ..policy.state import State
 from ..slots.delay_law import estimated_law, given_law
 from ..slots.silence import FEWEST, SURE
 from ..storage.trial import Trial
-from .answer_delays import answer_delays
 from .direction import AnyState, negated
+from .late_fits import answer_delays
 from .study import Study
 
 RULE = "service"  # the entry of a study's facts that holds the deadline rule

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from .._utils.checks import Array
-from .._utils.errors import InvalidInput, TrialError
 from ..domains.domain import Arms, Domain, enclosing_box
 from ..domains.search.designs import uniform
+from ..errors import InvalidInput, TrialError
 from ..kernels.domains import prior_std
 from ..policy.policy import Policy
 from ..storage.record import Trial

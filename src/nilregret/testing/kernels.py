@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from .._utils import serialize
 from .._utils.checks import Array, points_array
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from .base import central_differences, close, promise, refused
 

@@ -16,8 +16,7 @@ from ..storage.record import Trial
 from ..study.study import Study
 from .base import promise, same
 from .driver import Driver
-from .parts import check_belief, check_confidence, check_explore, check_memory, check_pending
-from .scores import check_score
+from .parts import check_belief, check_confidence, check_explore, check_memory, check_pending, check_score
 
 REMEMBERS = (
     "Usually a part remembers something outside its description: what it learns during a run belongs into an object "

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.errors import InvalidInput, NoRegretError, StorageError, TrialError
 from ..algorithms import gp_ucb, gp_ucb_noisy_constraints
 from ..domains.domain import Arms, Space
 from ..domains.parameters import Choice, Float, Int
+from ..errors import InvalidInput, NoRegretError, StorageError, TrialError
 from ..kernels import Matern
 from ..policy.policy import Policy
 from ..slots.refit import Refit

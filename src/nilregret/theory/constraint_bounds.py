@@ -23,7 +23,7 @@ import math
 from typing import NamedTuple
 
 from .._utils.checks import integer, number, shown
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from .penalties import PenaltyFunction
 from .regret_bounds import igp_ucb_regret_bound
 

@@ -45,7 +45,7 @@ def gp_ucb_sdf_regret_bound(
         window: m. Batches of b, asked one by one, have m = b - 1 and rho_m = 1: Proposition 1.
         reward_bound: B_y.
         answer_probability: rho_m, or the least one of all points played if delays depend on them (section 3.3). See
-            `nilregret.simulation.environments.delays.answer_probability`.
+            `nilregret.environments.delays.answer_probability`.
         regularization: lambda, by default 1 + 2/T.
 
     k(x, x) <= 1 is assumed.

@@ -16,7 +16,7 @@ import math
 from functools import singledispatch
 
 from .._utils.checks import LARGEST_REWARD, integer, number, one_of, shown
-from .._utils.errors import InvalidInput
+from ..errors import InvalidInput
 from ..kernels import (
     Active,
     Kernel,

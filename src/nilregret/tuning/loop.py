@@ -17,8 +17,8 @@ from typing import Any, final
 from uuid import uuid4
 
 from .._utils.checks import counted
-from .._utils.errors import InvalidInput, NoRegretError, StorageError, TrialError, exception_text, warn
 from .._utils.executors import HOPELESS
+from ..errors import InvalidInput, NoRegretError, StorageError, TrialError, exception_text, warn
 from ..storage.record import Trial
 from ..study.study import Study
 from .outcome import Outcome

@@ -10,10 +10,9 @@ from functools import partial
 from typing import Any, final
 
 from .._utils.checks import shown
-from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain, Space
-from .constraints import UNLIMITED, ConstraintReader
-from .outcome import Outcome, attempt
+from ..errors import InvalidInput
+from .outcome import UNLIMITED, ConstraintReader, Outcome, attempt
 
 Objective = Callable[..., Any]
 

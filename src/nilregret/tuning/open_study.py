@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._utils.checks import many, shown
-from .._utils.errors import InvalidInput
 from .._utils.serialize import loads, to_plain
 from ..algorithms.auto import auto
 from ..algorithms.earlier import with_earlier
 from ..domains.domain import Domain, Space
-from ..domains.order import column_order
+from ..domains.space import column_order
+from ..errors import InvalidInput
 from ..study.definition import same_values
 from ..study.direction import AnyPolicy, Goal, check_policy
 from ..study.study import Study
-from .constraints import UNLIMITED, ConstraintReader
+from .outcome import UNLIMITED, ConstraintReader
 
 if TYPE_CHECKING:
     from ..storage import Storage

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO, final
 
 from .._utils.checks import many
-from .._utils.errors import printable
 from .._utils.numerals import numeral, numerals
+from ..errors import printable
 from ..storage.record import Trial
 from ..study.formatting import where
 from ..study.study import Study

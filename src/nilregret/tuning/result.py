@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, final, overload
 
 from .._utils.checks import Array, many
-from .._utils.errors import MissingExtra, NoRegretError, TrialError
 from .._utils.numerals import numeral
-from ..domains.typed import D
+from ..domains.domain import D
+from ..errors import MissingExtra, NoRegretError, TrialError
 from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..storage.trial import metric_names
@@ -229,7 +229,7 @@ class Result(Generic[D]):
         Returns:
             Matplotlib's figure, or plotly's, which a notebook shows.
         """
-        from ..study import plots
+        from .. import plots
 
         return plots.overview(self, path, range=range, label=label, interactive=interactive)
 

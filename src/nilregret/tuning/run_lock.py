@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from .._utils.errors import StorageError
+from ..errors import StorageError
 from ..study.study import Study
 
 if TYPE_CHECKING:

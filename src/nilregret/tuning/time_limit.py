@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, final
 from uuid import uuid4
 
-from .._utils.errors import InvalidInput, exception_text
+from ..errors import InvalidInput, exception_text
 from .outcome import Outcome
 
 LONGEST = 1e8  # Seconds.

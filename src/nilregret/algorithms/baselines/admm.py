@@ -23,11 +23,11 @@ from typing import final
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, frozen, integer, number, settle, shown
-from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ...domains.domain import Box, Space
 from ...domains.search.boxes import MOST_LOOKS
 from ...domains.search.designs import uniform
+from ...errors import InvalidInput
 from ...gp import PointPosterior
 from ...gp.fitting import fit
 from ...kernels import Kernel, Matern

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..._utils.checks import Array, IndexArray, shown
-from ..._utils.errors import InvalidInput
 from ..._utils.randomness import Randomness
+from ...errors import InvalidInput
 
 # Score difference of a tie, as a share of the prior standard deviation. It is far above the rounding of any posterior
 # and far below any relevant difference, so ties do not depend on the kind of posterior.

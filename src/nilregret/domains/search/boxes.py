@@ -22,10 +22,27 @@ from ..._utils.checks import Array, IndexArray, integer, number, settle
 from ..._utils.serialize import described
 from ..domain import Box, Space
 from ..parameters import Float
-from .acquisition import AcquisitionFunction
 from .designs import clipped, every, leading_options, mutated, neighbours, sobol, within
 from .quasi_newton import ascend, between
 from .trust_region import climb, tops_of_parabolas
+
+
+class AcquisitionFunction(NamedTuple):
+    """A function to maximise, of rows in the domain's (encoded) coordinates.
+
+    Attributes:
+        values: maps points `(m, d)` to values `(m,)`.
+        slopes: maps points `(m, d)` to values `(m,)` and gradients `(m, d)`.
+        resolution: difference of values that does not matter. With 0, a search ends at a small share of their range.
+        rough: maps points `(m, d)` to approximate values `(m,)`, by which many points are ranked before the best of
+            them are valued. None if nothing is much cheaper than `values`.
+    """
+
+    values: Callable[[Array], Array]
+    slopes: Callable[[Array], tuple[Array, Array]]
+    resolution: float = 0.0
+    rough: Callable[[Array], Array] | None = None
+
 
 MILD = (1e-100, 1e100)  # ranges of scores whose squares neither vanish nor overflow
 MOST_LOOKS = 2**20  # upper limit of all counts of a search

@@ -15,13 +15,12 @@ import numpy as np
 
 from ..._utils.checks import Array
 from ...domains.domain import Arms
+from ...environments import Environment
+from ...environments.data.datasets import arrays, find
+from ...environments.delays import PoissonDelay
 from ...kernels import SquaredExponential
-from ...simulation.environments import Environment
-from ...simulation.environments.data.files import arrays, find
-from ...simulation.environments.delays import PoissonDelay
 from ...study.curves import Curves
-from ..figure import Job, Result, kept_rounds
-from ..trials import World, compare, cumulative_regret
+from ..figure import Job, Result, World, compare, cumulative_regret, kept_rounds
 from ..verdicts import below
 from .rules import PAPER, TS, UCB, rules
 from .tables import table

@@ -19,10 +19,10 @@ import numpy as np
 from ..._utils.checks import Array
 from ...algorithms import asy_ts, gp_bts, gp_bucb, gp_ts_sdf, gp_ucb_sdf
 from ...domains.domain import Arms, Domain
+from ...environments import ArmFunction, gp_sample
+from ...environments.delays import Delay, FixedDelay, PoissonDelay
 from ...kernels import Kernel, SquaredExponential
 from ...policy.policy import Policy
-from ...simulation.environments import ArmFunction, gp_sample
-from ...simulation.environments.delays import Delay, FixedDelay, PoissonDelay
 from ...simulation.results import Run
 from ...slots.pending import Ignored
 from ...slots.refit import Refit

@@ -13,14 +13,13 @@ from dataclasses import replace
 
 from ..._utils.checks import Array
 from ...domains.domain import Arms
+from ...environments import Environment
+from ...environments.delays import Delay, PoissonDelay
 from ...kernels import SquaredExponential
 from ...policy.policy import Policy
-from ...simulation.environments import Environment
-from ...simulation.environments.delays import Delay, PoissonDelay
 from ...slots.refit import Refit
 from ...study.curves import Curves
-from ..figure import Job, Result, Statement
-from ..trials import World, compare
+from ..figure import Job, Result, Statement, World, compare
 from ..verdicts import below, ends, gap, together, within
 from .rules import (
     FIXED,

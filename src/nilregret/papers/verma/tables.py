@@ -25,9 +25,9 @@ from typing import Any, final
 import numpy as np
 
 from ..._utils.checks import Array, IndexArray
-from ..._utils.errors import InvalidInput, MissingData, MissingExtra
 from ...domains.domain import Arms
-from ...simulation.environments.data.files import VARIABLE, arrays, find
+from ...environments.data.datasets import VARIABLE, arrays, find
+from ...errors import InvalidInput, MissingData, MissingExtra
 
 Report = Callable[[int, int], None]
 FOLDER = "verma_tables"

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...environments import ArmFunction, Environment
+from ...environments.delays import Delay
 from ...kernels import SquaredExponential
-from ...simulation.environments import ArmFunction, Environment
-from ...simulation.environments.delays import Delay
 from ...slots.refit import Refit
-from ..figure import Job, Result
-from ..trials import World, compare
+from ..figure import Job, Result, World, compare
 from .rules import EARLY, FIXED, PAPER, STOCHASTIC, TS, UCB, known_regret, rules, simple_panel, smaller, window
 from .tables import table
 

@@ -14,16 +14,15 @@ import numpy as np
 from ..._utils.checks import Array
 from ...algorithms import gp_bts, gp_bucb
 from ...domains.domain import Arms
+from ...environments import Environment
+from ...environments.delays import Delay, GeometricDelay, PoissonDelay, SilentNo
 from ...kernels import SquaredExponential
 from ...policy.policy import Policy
-from ...simulation.environments import Environment
-from ...simulation.environments.delays import Delay, GeometricDelay, PoissonDelay, SilentNo
 from ...simulation.results import Run
 from ...slots.pending import Censored, Hallucinated, Ignored, Pending
 from ...study.curves import Curves
 from ...study.study import Study
-from ..figure import Job, Result, Statement, kept_rounds
-from ..trials import World, compare, in_trials
+from ..figure import Job, Result, Statement, World, compare, in_trials, kept_rounds
 from ..verdicts import below
 from .rules import PAPER, scaled_sample
 

@@ -7,12 +7,12 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from ..._utils.blas import one_thread
 from ..._utils.checks import Array, IndexArray
-from ..._utils.errors import InvalidInput
+from ..._utils.process_setting import one_thread
 from ..._utils.randomness import Randomness
 from ...domains.domain import Arms
 from ...domains.search.arms import best_arm, checked_scores
+from ...errors import InvalidInput
 from ...gp import (
     ArmPosterior,
     AveragedArms,

@@ -14,13 +14,13 @@ from typing import Any, Generic, NamedTuple, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
-from ..._utils.blas import with_one_thread
 from ..._utils.checks import Array, IndexArray, frozen, many
 from ..._utils.copying import Copyable
-from ..._utils.errors import InvalidInput, NoRegretError
+from ..._utils.process_setting import with_one_thread
 from ..._utils.randomness import Randomness
 from ...domains.domain import Arms, Domain
 from ...domains.search.arms import best_arm, tied
+from ...errors import InvalidInput, NoRegretError
 from ...gp import Bank, Belief, RatePrior
 from ...gp.ensemble import Ensemble
 from ...gp.joint_draws import MOST_JOINT
@@ -28,9 +28,8 @@ from ...gp.linear_model import Candidate
 from ...gp.warping import AnyWarp
 from ...kernels import Kernel
 from ...slots.acquisition import PointView, TableView
-from ...slots.constraint_state import DualState
 from ...slots.constraints import Constraints
-from ...slots.envelope import Bounds, Envelope
+from ...slots.envelope import Bounds, DualState, Envelope
 from ...slots.feasibility import admitted
 from ...slots.memory import Drift
 from ...slots.propensities import JointNormals, KnownScores, Mixture, ScoreLaw

@@ -9,16 +9,15 @@ from typing import Any, Self, cast, final
 import numpy as np
 import numpy.typing as npt
 
-from ..._utils.blas import one_thread, with_one_thread
 from ..._utils.checks import Array, frozen
 from ..._utils.copying import independent
-from ..._utils.errors import InvalidInput
+from ..._utils.process_setting import one_thread, with_one_thread
 from ..._utils.randomness import Randomness
 from ...domains.domain import Arms, Box, Domain, Space, enclosing_box
-from ...domains.search.acquisition import AcquisitionFunction
 from ...domains.search.arms import best_arm, checked_scores
-from ...domains.search.boxes import Found, PointSearch, real_columns
+from ...domains.search.boxes import AcquisitionFunction, Found, PointSearch, real_columns
 from ...domains.search.designs import uniform
+from ...errors import InvalidInput
 from ...gp import AtPoints, AveragedPoints, CandidateMoments, PointBelief, PointPosterior, RepeatedPlays, Terms
 from ...gp.choice import posterior_at_points
 from ...gp.context_bank import ContextPosterior

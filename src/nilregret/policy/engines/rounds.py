@@ -11,8 +11,7 @@ import numpy as np
 
 from ..._utils.checks import Array, IndexArray
 from ...domains.domain import Arms, Domain
-from ...domains.search.acquisition import AcquisitionFunction
-from ...domains.search.boxes import coarse
+from ...domains.search.boxes import AcquisitionFunction, coarse
 from ...gp import PointBelief
 from ...slots.acquisition import PointView, Pointwise
 from ...slots.envelope import Envelope

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from starlette.types import Message, Receive
 
-from ..limits import Limits
-from ..problems import Problem
+from ..wire.limits import Limits
+from ..wire.problems import Problem
 
 LEFT = 65_536  # bytes of a refused body that are still read, so that the client reads the answer
 

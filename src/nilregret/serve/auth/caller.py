@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from ..._utils.checks import one_of, shown, storable
-from ..._utils.errors import InvalidInput
+from ...errors import InvalidInput
+from ...storage import Storage
+from ..wire.problems import Problem
+from .token_store import token_store
 
 Role = Literal["reader", "decider", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)  # a role includes those before it
@@ -73,3 +77,84 @@ def check_tenant(value: object) -> str:
             "and without blanks at its ends."
         )
     return value
+
+
+READ_METHODS = ("GET", "HEAD", "OPTIONS")
+# Deciders may change these. Any other change needs an admin, also at addresses that are added later.
+DECIDING = re.compile(r"/v1/studies/[^/]+/(?:decisions|rewards|failures|observations)(?:[/:].*)?")
+READING = re.compile(r"/v1/studies/[^/]+/evaluations")  # changes nothing, though its request has a body
+# Only admins may read these: forms that change a study, and who has changed it.
+ADMINS = re.compile(r"/studies/[^/]+/actions/[^/]+|/new|(?:/v1)?/studies/[^/]+/audit")
+PUBLIC = ("/healthz", "/readyz")  # for process monitors; their answers are yes or no
+API = "/v1"
+
+
+def needed(method: str, path: str) -> Role:
+    """Returns the least role that may send such a request."""
+    if ADMINS.fullmatch(path):
+        return "admin"
+    if method in READ_METHODS or (method == "POST" and READING.fullmatch(path)):
+        return "reader"
+    return "decider" if DECIDING.fullmatch(path) else "admin"
+
+
+def public(method: str, path: str) -> bool:
+    """Returns whether the request needs no token."""
+    return path in PUBLIC and method in ("GET", "HEAD")
+
+
+def of_api(path: str) -> bool:
+    """Returns whether the path belongs to the API, for which cookies do not count."""
+    return path == API or path.startswith((f"{API}/", f"{API}:"))
+
+
+BETWEEN = "/"
+SHOWN = 128  # characters of a name in a sentence
+
+
+def stored_name(storage: Storage, tenant: str, name: str) -> str:
+    """Returns the name in the storage.
+
+    Raises:
+        Problem: 404, no study of this tenant can have that name.
+    """
+    if not name.strip() or (tenant == OPERATOR and of_others(storage, [name])):
+        raise missing(name)
+    return name if tenant == OPERATOR else f"{tenant}{BETWEEN}{name}"
+
+
+def own_names(storage: Storage, tenant: str) -> dict[str, str]:
+    """Returns the names in the storage by the names that the tenant knows, the oldest study first."""
+    return own_among(storage, storage.names(), tenant)
+
+
+def own_among(storage: Storage, stored: Sequence[str], tenant: str) -> dict[str, str]:
+    """Returns the tenant's of these names in the storage, by the names that the tenant knows."""
+    if tenant == OPERATOR:
+        others = of_others(storage, stored)
+        return {name: name for name in stored if name not in others}
+    whose = f"{tenant}{BETWEEN}"
+    return {each.removeprefix(whose): each for each in stored if each.startswith(whose) and each[len(whose) :].strip()}
+
+
+def of_others(storage: Storage, stored: Iterable[str]) -> set[str]:
+    """Returns the names in the storage that belong to tenants other than the operator."""
+    parts = [each.partition(BETWEEN) for each in stored if BETWEEN in each]
+    tenants = {record.tenant for record in token_store(storage).records()[0]} - {OPERATOR} if parts else set()
+    return {"".join(part) for part in parts if part[0] in tenants and part[2].strip()}
+
+
+def owners(storage: Storage, stored: Iterable[str]) -> list[tuple[str, str]]:
+    """Returns the tenant of each name in the storage, and the name as the tenant knows it."""
+    listed = list(stored)
+    others = of_others(storage, listed)
+    split = (each.partition(BETWEEN) if each in others else (OPERATOR, "", each) for each in listed)
+    return [(tenant, name) for tenant, _, name in split]
+
+
+def missing(name: str) -> Problem:
+    """Returns the refusal for a study that this caller cannot see, whether it exists or not."""
+    return Problem(
+        404, "no_study", f"There is no study {name[:SHOWN]!r}. `GET /v1/studies` lists those there are; "
+        "`PUT /v1/studies/NAME` makes one.",
+    )  # fmt: skip

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from ..problems import Problem
-from .roles import of_api
+from ..wire.problems import Problem
+from .caller import of_api
 from .tokens import SESSION_SECONDS
 
 IN, OUT, HOME = "/login", "/logout", "/"

@@ -16,11 +16,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..limits import Limits
-from ..problems import Problem, problem_of
-from ..rate_limits import ConcurrencyLimit, TokenBuckets
-from ..settings import EXCHANGE
-from . import bodies, login, origin_checks, roles
+from ..wire.limits import ConcurrencyLimit, Limits, TokenBuckets
+from ..wire.problems import Problem, problem_of
+from ..wire.settings import EXCHANGE
+from . import bodies, login, origin_checks
+from . import caller as roles
 from .caller import LOCAL, NOBODY, Caller
 from .responses import AccessRevoked, SecuredResponse
 from .tokens import Tokens

@@ -12,10 +12,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..._utils.checks import shown
-from ..._utils.errors import InvalidInput
-from ..._utils.urls import is_loopback
-from ..problems import Problem
+from ..._utils.checks import is_loopback, shown
+from ...errors import InvalidInput
+from ..wire.problems import Problem
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9._-]{0,252}))(?::([0-9]{1,5}))?")

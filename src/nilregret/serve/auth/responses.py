@@ -8,8 +8,8 @@ from typing import Any, final
 
 from starlette.types import Message, Send
 
-from ..limits import Limits
-from ..problems import Problem
+from ..wire.limits import Limits
+from ..wire.problems import Problem
 
 HEADERS = {
     b"content-security-policy": (

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import final
 
 from ..._utils.checks import number, shown, storable
-from ..._utils.errors import InvalidInput, StorageError
+from ...errors import InvalidInput, StorageError
 from ...storage import Storage
 from .caller import ROLES, Caller, Role, check_role, check_tenant
 from .token_store import Record, Session, token_store

@@ -18,9 +18,9 @@ from starlette.responses import HTMLResponse, Response
 from ..._utils.checks import counted
 from ...study.formatting import duration
 from ...study.formatting import moment as date_or_number
-from ..addresses import segment
 from ..auth.caller import Caller
 from ..auth.caller import caller_of as of_scope
+from ..wire.messages import segment
 from . import files
 from .views.forms import ACTIONS
 from .views.pictures import many, short

@@ -8,13 +8,18 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
-from ..._utils.checks import LARGEST_REWARD, integer, number, settle, shown
-from ..._utils.errors import InvalidInput
+import numpy as np
+
+from ..._utils.checks import LARGEST_REWARD, Array, integer, number, settle, shown
 from ..._utils.serialize import described
+from ...errors import InvalidInput
+from ...gp import ArmPosterior, Posterior
+from ...gp.protocol import RevisablePosterior
 from ...kernels import Kernel
 from ...theory.rates import information_gain_rate
 from ..envelope import Progress
@@ -127,3 +132,54 @@ def checked_gain(value: object) -> Gain:
             advice="They are in `nilregret.slots.widths.gains`.",
         )
     return value
+
+
+SCALES = 2.0 ** np.array([-5, -4, -3, -2, -1, 0, 1, 2, 4, 6, 9, 14, 20, 40])  # the large ones serve the first rewards
+UNKNOWN = 1e50  # reward units, the bound without any information
+
+
+def noise_bound(posterior: Posterior, delta: float) -> float:
+    """Returns an upper bound of R that holds in all rounds with probability 1 - delta.
+
+    Before the first reward it is 0, when there is no noise yet.
+
+    Args:
+        posterior: posterior of the rewards.
+        delta: failure probability.
+    """
+    if not isinstance(posterior, RevisablePosterior) or not posterior.count:
+        return 0.0 if isinstance(posterior, RevisablePosterior) else UNKNOWN
+    n, least = posterior.count, 2.0 * math.log(2.0 * len(SCALES) / delta)
+    squares = posterior.regularization * posterior.quadratic_form
+    spread = n * np.log1p(2.0 * SCALES * math.exp(-posterior.log_determinant_ratio / n))
+    found = _least(squares, spread - least)
+    if isinstance(posterior, ArmPosterior) and (several := posterior.plays[posterior.plays > 1]).size:
+        found = min(found, _least(posterior.scatter_within_arms, _of_replicates(several) - least))
+    return math.sqrt(found)
+
+
+def bounded_noise(noise: float | None, delta: float, progress: Progress) -> tuple[float, float]:
+    """Returns R in the units of the targets, and the failure probability that is left for the width.
+
+    If R is unknown, the first is an upper bound of R, which takes half of delta.
+    """
+    if noise is not None:
+        return progress.noise_factor * noise, delta
+    answers = progress.posterior if progress.answers is None else progress.answers
+    return noise_bound(answers, 0.5 * delta), 0.5 * delta
+
+
+def _least(squares: float, rest: Array) -> float:
+    """Returns the least bound on R^2 over the informative scales."""
+    said = rest > 0.0
+    return float((2.0 * SCALES[said] * max(squares, 0.0) / rest[said]).min()) if said.any() else UNKNOWN**2
+
+
+def _of_replicates(plays: Array) -> Array:
+    """Returns the sum of ln(1 + 2 s (k - 1) / k) over k = 2, ..., n of arms of n plays, `(J,)`."""
+    from scipy.special import gammaln
+
+    counts, arms = np.unique(plays, return_counts=True)
+    q = (2.0 * SCALES / (1.0 + 2.0 * SCALES))[:, None]
+    each = (counts - 1.0) * np.log1p(2.0 * SCALES)[:, None] + gammaln(counts + 1.0 - q) - gammaln(2.0 - q)
+    return np.asarray((each - gammaln(counts + 1.0)) @ arms)

@@ -40,8 +40,8 @@ import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, settle
 from ..._utils.copying import Copyable
-from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
+from ...errors import InvalidInput
 from ...gp import Posterior, RatePosterior
 from ...gp.spectrum import Spectrum, spectrum_of_features, spectrum_of_points
 from ...kernels.factorization import pivoted_cholesky, tolerance

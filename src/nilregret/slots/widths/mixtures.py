@@ -37,14 +37,14 @@ from typing import Any, ClassVar, cast, final
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, flag, integer, number, settle
-from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
+from ...errors import InvalidInput
 from ...gp import ArmPosterior, AtPoints, Posterior
 from ...gp.spectrum import Spectrum
 from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, Window, checked_delta, square_root
+from .gains import bounded_noise
 from .self_normalized import DoubledNorm, NormWidth, checked_bound, noise_or_none
-from .unknown_noise import bounded_noise
 
 RATIOS = np.array([1.0, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0, 100.0])  # values of alpha / alpha0, of which the first is AMM
 

@@ -3,7 +3,7 @@
 The theorem needs P(sup_x |df/dx_j| > L) <= a exp(-(L / b)^2) and leaves a and b to the reader. They are derived here
 from the kernel. g = df/dx_j is itself a Gaussian process, with variance at most s^2. The standard deviation of g(x) -
 g(x') is at most Lambda |x - x'|, with Lambda^2 = sum_i sup Var d^2 f / dx_i dx_j. Both come from the kernel's own
-`derivatives`, also for sums, products and kernels on some columns (`nilregret.kernels.derivatives`).
+`derivatives`, also for sums, products and kernels on some columns (`nilregret.kernels.base`).
 
 1. E sup g <= m by Dudley's entropy integral with the constant of Boucheron, Lugosi and Massart (2013), Corollary 13.2.
    Here m = 12 int_0^s sqrt(log N(u)) du, where N(u) <= prod_i (1 + sqrt(d) Lambda r_i / (2 u)) balls of radius u cover
@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._utils.checks import Array, shown
-from ..._utils.errors import InvalidInput
+from ...errors import InvalidInput
 from ...kernels import Kernel
 
 CLOSE = 1e-3  # share of a side, the step of finite differences

@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 
 from ..._utils.checks import integer, many, number, shown
-from ..._utils.errors import InvalidInput
+from ...errors import InvalidInput
 from .schedules import detection_exponent, ucb_regularization
 
 

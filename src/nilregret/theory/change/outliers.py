@@ -24,8 +24,8 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from ..._utils.blas import one_thread
 from ..._utils.checks import Array
+from ..._utils.process_setting import one_thread
 from .posterior_sets import FARTHEST, LARGE, PLACES, Covariance, PosteriorSet
 
 HYPOTHESES = 8  # number of hypotheses, at most `PLACES`

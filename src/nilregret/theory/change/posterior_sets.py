@@ -21,9 +21,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.blas import dger
 
-from ..._utils.blas import one_thread
 from ..._utils.checks import Array, IndexArray
 from ..._utils.copying import Copyable
+from ..._utils.process_setting import one_thread
 
 TOLERANCE = 1e-4  # share of lambda, the prior variance that features may leave out
 MOST_FEATURES = 256  # largest number of features, beyond which the rest counts as noise

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from typing import final
 
 from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, integer, number, one_of, settle, shown
-from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
+from ...errors import InvalidInput
 from ...kernels import Kernel
 
 LEVEL = 2.6  # theta_1 in the paper's experiments, for prior variance 1

@@ -11,16 +11,15 @@ from typing import Annotated, Any
 import msgspec
 
 from ..._utils.checks import shown
-from ..._utils.errors import InvalidInput, NoRegretError
 from ..._utils.files import text_of
-from ...algorithms.parameter_tables import Table, parameter
 from ...algorithms.registry import PolicyContext, policy
-from ...algorithms.schema import convert, within
+from ...algorithms.schema import Table, convert, parameter, within
 from ...domains.domain import Arms, Space
+from ...errors import InvalidInput, NoRegretError
 from ...policy.policy import Policy
 from ...study.direction import Goal, check_goal
-from ..constraints import ConstraintReader, constraint_reader
 from ..open_study import check_alone
+from ..outcome import ConstraintReader, constraint_reader
 
 PICTURES = (".png", ".pdf", ".svg")
 LONGEST_TIMEOUT = 1e8  # Seconds.

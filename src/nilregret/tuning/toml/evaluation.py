@@ -4,28 +4,219 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import re
+import signal
+import string
 import subprocess
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, final
+from typing import IO, Any, NamedTuple, final
 
 from ..._utils.checks import shown
-from ..._utils.errors import SHOWN, InvalidInput, exception_text, one_line
 from ..._utils.imports import imported
 from ...domains.domain import Space
 from ...domains.parameters import Choice
+from ...errors import SHOWN, InvalidInput, exception_text, one_line
 from ...study.study import Study
-from ..constraints import ConstraintReader, constraint_reader
 from ..objective import Evaluation, check_objective
 from ..open_study import check_constraint_count
-from ..outcome import Outcome, Unusable, attempt
+from ..outcome import ConstraintReader, Outcome, Unusable, attempt, constraint_reader
 from ..run_options import check_no_context
 from ..time_limit import LONGEST, Task, TimeLimited
-from . import config, shell
-from .command_template import filled
+from . import config
+
+BRACES = "Write {{ and }} for braces meant for the shell."
+FIELD = "\0"  # It represents a value while a template is checked. No command can contain it.
+
+# The constructs between fields, as POSIX shells and bash read them. Each has an opening, the whole construct without a
+# field, and the remedy if a field stands inside. The content of a whole construct is skipped.
+_NONE = r"(?!)"
+_CONSTRUCTS: list[tuple[str, str, str]] = [
+    (r"\\[\s;&|()<>]#", _NONE, "a field stands after an escaped space and a #: leave the # out"),
+    (r"\\", r"\\[^\0]", "a backslash stands before a field: leave it out, the value is quoted already"),
+    (r"'", r"'[^'\0]*'", "a field stands inside quotes: write {name} without quotes, the value is quoted already"),
+    (
+        r'"',
+        r'"(?:[^"\\$`\0]|\\[^\0]|\$\{\w+\}|\$(?![({\0\[]))*"',
+        "a field stands inside double quotes, or after quotes with $(...) or `...` in them: write {name} without "
+        "quotes, the value is quoted already, and take $(...) out of the quotes or put it into a script",
+    ),
+    (r"`", r"`[^`\\\0]*`", "a field stands inside backquotes: write $(...) instead"),
+    (
+        r"\$\(\(|\$\[|\(\(|\[\[|\w\[(?=[^\]\s]*\0)",
+        r"\$?\(\([^()'\"`\\\0]*\)\)",
+        "a field stands in or after arithmetic or [[ ]], where the shell evaluates what it holds: give the value to a "
+        "script instead",
+    ),
+    (r"\$\{", r"\$\{\w+\}", "a field stands in or after ${...} that is more than a name: do that in a script"),
+    (r"\$'", _NONE, "a field stands after $'...': write the quotes without $"),
+    (r"\$\0", _NONE, "a $ stands before a field: write {name}, not ${name}"),
+    (r"<<", _NONE, "a field stands in or after a here-document (<<): put it into a script"),
+    (r"(?:(?<=[\s;&|()<>])|\A)#", r"#[^\n\0]*(?:\n|\Z)", "a field stands in a comment: leave it out"),
+    (r"(?<![\w./-])eval(?![\w./-])", _NONE, "a field stands after eval, which would run what it holds: leave eval out"),
+]
+_OPENINGS = re.compile("|".join(f"(?P<_{i}>{opening})" for i, (opening, _, _) in enumerate(_CONSTRUCTS)))
+
+
+def filled(template: str, names: Iterable[str], *, options: Iterable[str] = ()) -> Callable[[Mapping[str, Any]], str]:
+    """Returns the function from parameters to a command, or raises an error if a value could do harm.
+
+    A parameter that its conditions leave out is an empty word.
+
+    Args:
+        template: the command with {name} for parameters.
+        names: names of the parameters.
+        options: texts that are values of parameters.
+    """
+    if not template.strip():
+        raise InvalidInput("[objective] `command` is empty.")
+    if any("\0" in text for text in (template, *options)):
+        raise InvalidInput("[objective] a `command` cannot be given a NUL character.")
+    known = list(names)
+    awkward = [name for name in known if not name.isidentifier()]
+    if awkward:
+        raise InvalidInput(
+            f"[objective] a `command` can only take parameters named with letters, digits and _, not {awkward[0]!r}."
+        )
+    pieces = _pieces(template.strip(), known)
+    _check_places("".join(literal + (FIELD if name is not None else "") for literal, name in pieces))
+    return lambda parameters: "".join(
+        literal + ("" if name is None else quoted(str(parameters.get(name, "")))) for literal, name in pieces
+    )
+
+
+def quoted(value: str) -> str:
+    """Returns a value as one word of a shell, always in quotes, since `PATH=x` or `2` have special meanings."""
+    return "'" + value.replace("'", "'\"'\"'") + "'"
+
+
+def _pieces(template: str, known: list[str]) -> list[tuple[str, str | None]]:
+    """Returns pairs of text and the parameter that follows. None at the end and around doubled braces."""
+    try:
+        parsed = list(string.Formatter().parse(template))
+    except ValueError as error:
+        raise InvalidInput(f"[objective] `command` {shown(template)}: {error}. {BRACES}") from error
+    for _, name, specification, conversion in parsed:
+        if name is None:
+            continue
+        if specification or conversion:
+            raise InvalidInput(
+                f"[objective] `command` has {{{name}{'!' + conversion if conversion else ''}"
+                f"{':' + specification if specification else ''}}}: a value cannot be converted or formatted, as its "
+                f"quotes would go; write {{{re.split(r'[.[]', name)[0] or known[0]}}}."
+            )
+        if name not in known:
+            raise InvalidInput(
+                f"[objective] `command` names {name!r}; the parameters are {', '.join(known)}, each written as "
+                f"{{{known[0]}}}, without a part of it or anything else in the braces. {BRACES}"
+            )
+    return [(literal, name) for literal, name, _, _ in parsed]
+
+
+def _check_places(text: str) -> None:
+    """Raises an error for a field in a place where a quoted value would not be one word."""
+    position = 0
+    while FIELD in text[position:]:
+        opening = _OPENINGS.search(text, position)
+        if opening is None:
+            return
+        _, whole, remedy = _CONSTRUCTS[int(str(opening.lastgroup)[1:])]
+        construct = re.compile(whole).match(text, opening.start())
+        if construct is None:
+            if FIELD in text[opening.start() :]:
+                raise InvalidInput(f"[objective] in `command` {remedy}.")
+            return
+        position = construct.end()
+
+
+READ = 1 << 20  # The number of bytes that are read at the end of an output.
+# This command ends its process group when its input ends. The input ends when the process at the other end of the pipe
+# has ended for any reason. Signals of a terminal do not reach a process group of its own.
+WATCH = "read -r _; kill -s KILL 0"
+
+
+class Ended(NamedTuple):
+    """The result of a command.
+
+    Attributes:
+        status: its exit status.
+        output: the end of its output.
+        errors: the end of its error output.
+    """
+
+    status: int
+    output: str
+    errors: str
+
+
+def run(command: str, folder: Path, timeout: float | None) -> Ended:
+    """Runs a command to its end. An interrupt of the wait, or a `kill -9` of this process, ends the process group.
+
+    Output goes to files, because a pipe would stay open for processes that the command leaves running. These processes
+    end with the command if they are in its process group.
+
+    Args:
+        command: the command, for a shell.
+        folder: the working directory.
+        timeout: seconds that the command may take, or None.
+
+    Raises:
+        subprocess.TimeoutExpired: the command took longer than the timeout.
+        OSError: the command could not be started.
+        ValueError: the command could not be encoded.
+    """
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        with _group() as group:
+            process = subprocess.Popen(
+                command, shell=True, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
+                process_group=group,
+            )  # fmt: skip
+            try:
+                status = process.wait(timeout)
+            except BaseException:
+                _end(group, process)
+                process.wait()
+                raise
+        return Ended(status, _end_of(output), _end_of(errors))
+
+
+@contextmanager
+def _group() -> Iterator[int | None]:
+    """Yields a process group that ends with this block or this process. None if there are no process groups."""
+    if not hasattr(os, "killpg"):
+        yield None
+        return
+    watch = subprocess.Popen(
+        ["/bin/sh", "-c", WATCH], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        process_group=0,
+    )  # fmt: skip
+    try:
+        yield watch.pid
+    finally:
+        _end(watch.pid, watch)  # This comes before `communicate`, after which the number may belong to another process.
+        watch.communicate()
+
+
+def _end(group: int | None, process: subprocess.Popen[bytes]) -> None:
+    if group is None or not hasattr(os, "killpg"):
+        process.kill()
+        return
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):  # macOS raises this for a group whose processes have ended.
+        process.kill()
+
+
+def _end_of(file: IO[bytes]) -> str:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - READ, 0))
+    return file.read().decode("utf-8", "replace")
 
 
 def evaluator(job: config.TuningFile, executor: Executor | None = None) -> Task:
@@ -130,7 +321,7 @@ def _printed(
 ) -> object:
     """Returns the answer in the last line of a command's output."""
     try:
-        ended = shell.run(command(parameters), folder, timeout)
+        ended = run(command(parameters), folder, timeout)
     except subprocess.TimeoutExpired:
         raise Unusable(f"no answer within {timeout:g} s") from None
     except (OSError, ValueError) as error:

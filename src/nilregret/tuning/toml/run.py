@@ -7,13 +7,13 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, closing, contextmanager
 
 from ..._utils.checks import many
-from ..._utils.errors import NoRegretError
+from ...errors import NoRegretError
 from ...study.study import Study
-from ..executors import check_sendable, in_flight_count
 from ..loop import Loop
 from ..open_study import open_study
 from ..progress import Bar
 from ..run_lock import run_lock
+from ..run_options import check_sendable, in_flight_count
 from ..time_limit import Task, TimeLimited
 from .config import TuningFile
 from .evaluation import evaluator

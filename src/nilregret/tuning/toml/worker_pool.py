@@ -7,7 +7,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from ..._utils.errors import InvalidInput, MissingExtra, NoRegretError
+from ...errors import InvalidInput, MissingExtra, NoRegretError
 
 CONNECT = 20.0  # Seconds in which a cluster must answer, and then have a worker.
 

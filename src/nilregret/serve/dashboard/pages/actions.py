@@ -15,15 +15,14 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Message
 
-from ...._utils.errors import InvalidInput, NoRegretError
+from ....errors import InvalidInput, NoRegretError
 from ....storage import Storage
 from ....study.study import Study
-from ...addresses import segment
-from ...audit import audited, entries
 from ...auth.token_store import token_store
-from ...note_messages import AuditEntry
-from ...problems import Problem, problem_of
-from ...worker import StudyWorker
+from ...watch.audit import audited, entries
+from ...wire.messages import AuditEntry, segment
+from ...wire.problems import Problem, problem_of
+from ...work.worker import StudyWorker
 from ..rendering import DID, caller_of, page
 from ..views.forms import ACTIONS, SHOWING, Call, answer_of, call, fields, number_of, seal, tags_text, trial_field
 from ..views.pictures import short

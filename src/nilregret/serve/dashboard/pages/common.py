@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...._utils.errors import NoRegretError
+from ....errors import NoRegretError
 from ....study.study import Study
-from ...addresses import name_in
-from ...problems import Problem, problem_of
-from ...worker import StudyWorker
-from ...workers import StudyWorkers
+from ...wire.messages import name_in
+from ...wire.problems import Problem, problem_of
+from ...work.worker import StudyWorker
+from ...work.workers import StudyWorkers
 from ..rendering import caller_of, page
 
 R = TypeVar("R")

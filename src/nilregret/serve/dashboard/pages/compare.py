@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...._utils.errors import InvalidInput
-from ...auth.tenants import own_names
+from ....errors import InvalidInput
+from ...auth.caller import own_names
 from ..rendering import caller_of, page
 from ..views.compared import FEWEST, MOST, StudyFacts, compared_view, facts_of
 from .common import with_error_pages

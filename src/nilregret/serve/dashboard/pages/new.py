@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from ...._utils.errors import InvalidInput, NoRegretError
-from ...addresses import segment
-from ...problems import Problem, problem_of
+from ....errors import InvalidInput, NoRegretError
+from ...wire.messages import segment
+from ...wire.problems import Problem, problem_of
 from ..rendering import page
 from ..views.new_study import (
     ANSWERS,

@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from ...auth.tenants import own_among
-from ...study_notes import notes_of
-from ...workers import NotesStorage
+from ...auth.caller import own_among
+from ...work.study_notes import notes_of
+from ...work.workers import NotesStorage
 from ..rendering import caller_of, page
 from ..views.api import api_view
 from ..views.studies_list import DAYS, LATEST, SORTS, STATES, Wanted, digest, items_of, listed, row

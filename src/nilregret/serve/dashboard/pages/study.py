@@ -13,8 +13,8 @@ from starlette.routing import Route
 from ....domains.domain import Arms
 from ....policy.policy import Policy
 from ....study.study import Study
-from ...signals import Signal
-from ...study_notes import StudyNotes
+from ...watch.signals import Signal
+from ...work.study_notes import StudyNotes
 from ..rendering import caller_of, page
 from ..views.health import health
 from ..views.progress import progress

@@ -11,14 +11,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...._utils.errors import InvalidInput
+from ....errors import InvalidInput
 from ....study.study import Study
-from ...downloads import download
-from ...problems import Problem
-from ...study_notes import notes_on_trials
+from ...api.replies import download
+from ...wire.problems import Problem
+from ...work.study_notes import notes_on_trials
 from ..rendering import page
-from ..views.download import as_csv, as_json
-from ..views.grid import Query, grid_view
+from ..views.grid import Query, as_csv, as_json, grid_view
 from ..views.trials import explanation_view, trial_record
 from .common import PART, STUDY, read, study_name, with_error_pages, worker_of
 from .study import frame

@@ -9,10 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...._utils.errors import InvalidInput
+from ....errors import InvalidInput
 from ....study.study import Study
-from ...advice import sentence_of
-from ...evaluations import evaluated, policy_of
+from ...api.evaluations import evaluated, policy_of
+from ...wire.advice import sentence_of
 from ..rendering import caller_of, page
 from ..views.evaluation import ADDRESS, ESTIMATORS, evaluation_request, evaluation_view, recorded
 from ..views.value_of_learning import value_view

@@ -20,13 +20,13 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from ...._utils.checks import Array, IndexArray
-from ...._utils.errors import TrialError
+from ....errors import TrialError
+from ....plots.source import function_of
 from ....policy.engines import Units
 from ....policy.policy import Policy
 from ....policy.state import State
 from ....storage.record import Trial
 from ....study.direction import has_channels
-from ....study.plots.source import function_of
 from ....study.study import Study
 from .maps import is_expensive
 from .pictures import spread_evenly

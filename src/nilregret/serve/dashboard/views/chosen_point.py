@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ...._utils.checks import Array, shown
-from ...._utils.errors import InvalidInput, TrialError
 from ....domains.domain import Arms, Box, Domain, Space, sides
 from ....domains.parameters import Choice, Int, Parameter
+from ....errors import InvalidInput, TrialError
 from ....study.axes import Axis, axes, space_of, value_at
 from ....study.study import Study
 from .pictures import short

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from ...._utils.checks import Array, IndexArray
-from ...._utils.errors import InvalidInput, TrialError
+from ....errors import InvalidInput, TrialError
 from ....slots.objective import satisfying
 from ....storage.record import Trial
 from ....study.formatting import where

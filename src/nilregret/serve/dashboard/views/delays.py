@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ....storage.record import Trial
-from ....study.answer_delays import answer_delays
 from ....study.formatting import duration, unit, where
+from ....study.late_fits import answer_delays
 from ....study.study import Study
 from ....study.waiting import set_at_deadline
-from ...deadlines import Rule
+from ...work.deadlines import Rule
 from .pictures import Picture, axis, dots, empty, lines_picture, many, reward_text, short, table, thinned
 from .status import short_context
 

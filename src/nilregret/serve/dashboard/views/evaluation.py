@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from ...._utils.errors import InvalidInput
 from ....domains.domain import Arms
+from ....errors import InvalidInput
 from ....evaluation.log import WAITING
 from ....study.study import Study
-from ...evaluation_messages import EvaluationRequest, EvaluationResult
+from ...wire.messages import EvaluationRequest, EvaluationResult
+from .forms import number
 from .pictures import interval_bars, many, short
-from .typed import number
 
 ESTIMATORS = ("snips", "dr", "ips", "switch")
 WORDS = ("uniform", "best")

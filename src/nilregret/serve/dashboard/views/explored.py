@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ...._utils.checks import Array
-from ...._utils.errors import NoRegretError
 from ....domains.domain import Domain
 from ....domains.parameters import Choice, Parameter
+from ....errors import NoRegretError
 from ....storage.trial import Trial
 from ....study.axes import Axis, axes, space_of, value_at
 from ....study.importance import Importance, Indices

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from keyword import iskeyword
 from typing import Any
 
-from ...._utils.errors import InvalidInput
-from ....algorithms.parameter_tables import parameter
-from ...addresses import segment
+from ....algorithms.schema import parameter
+from ....errors import InvalidInput
+from ...wire.messages import segment
+from .forms import number, whole
 from .settings import curl
-from .typed import number, whole
 
 PARAMETERS, CONTEXTS = 24, 8  # rows of the form
 # Options of the form by value, in words.
@@ -177,7 +177,7 @@ def _python(name: str, body: Mapping[str, Any], base: str) -> str:
     """Returns a program that makes the same study with the client, or nothing."""
     policy = body.get("policy", {})
     more = {entry: value for entry, value in body.items() if entry in AROUND}
-    lines = ["import nilregret as nr", "from nilregret.serve.client import Client", ""]
+    lines = ["import nilregret as nr", "from nilregret.client import Client", ""]
     if "type" in policy:
         made = f"nr.Policy.from_json({json.dumps(policy)!r})"
     elif policy.get("algorithm", "auto") == "auto" and set(policy) <= {"algorithm", *OF_FORM}:

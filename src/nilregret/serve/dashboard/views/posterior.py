@@ -10,20 +10,20 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ...._utils.checks import Array
-from ...._utils.errors import InvalidInput
 from ....domains.domain import Arms
 from ....domains.parameters import Choice, Int
+from ....errors import InvalidInput
+from ....plots.along import contexts_of, faded, seen_along
+from ....plots.source import function_of
 from ....policy.policy import Policy
 from ....policy.state import State
 from ....storage.record import Trial
 from ....study.axes import Axis, active_axes, agrees, line_through, settings_at, space_of, value_at
 from ....study.definition import constraint_names
 from ....study.direction import has_channels
+from ....study.explanation import PosteriorBand
 from ....study.formatting import settings
 from ....study.function import Function, answers_for_units
-from ....study.plots.along import contexts_of, faded, seen_along
-from ....study.plots.source import function_of
-from ....study.posterior_band import PosteriorBand
 from ....study.study import Study
 from .alternatives import counted_from
 from .chosen_point import ChosenPoint, chosen_point

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ....domains.domain import Arms, Domain
+from ....domains.domain import Arms, Box, Domain, Space
+from ....domains.parameters import Choice, Int, Parameter
 from ....policy.policy import Policy
 from ....storage import StoredStudy
 from ....study.axes import space_of
@@ -16,11 +17,55 @@ from ....study.direction import AnyPolicy
 from ....study.formatting import duration, in_words
 from ....study.formatting import settings as settings_text
 from ....study.study import Study
-from ...addresses import segment
-from ...deadlines import FACT, Rule
-from .domains import domain_text
-from .pictures import short
+from ...wire.messages import segment
+from ...work.deadlines import FACT, Rule
+from .pictures import many, short
 from .progress import reward_word
+
+MOST_NAMED = 12  # parameters, options or sides in a list
+
+
+def domain_text(domain: Domain) -> str:
+    """Returns a description of a domain, such as the range of each parameter."""
+    if isinstance(domain, Space):
+        return _space(domain)
+    if isinstance(domain, Box):
+        ends = zip(domain.lower.tolist(), domain.upper.tolist(), strict=True)
+        sides = [f"{short(low)} to {short(high)}" for low, high in ends]
+        return f"{many(len(sides), 'number')}: {_listed(sides, ', ')}"
+    named = "" if domain.space is None else f" of {_space(domain.space)}"
+    size = "" if domain.dimension == 1 or domain.space is not None else f" in {domain.dimension} dimensions"
+    return many(len(domain), "arm") + size + named
+
+
+def _space(space: Space) -> str:
+    needs = {} if space.conditions is None else space.conditions.needs
+    said = [
+        f"{name} {_parameter(parameter)}"
+        + "".join(f", where {need.on} is {_any(need.values)}" for need in needs.get(name, ()))
+        for name, parameter in space.parameters.items()
+    ]
+    return _listed(said, "; ")
+
+
+def _parameter(parameter: Parameter) -> str:
+    if isinstance(parameter, Choice):
+        return _any(parameter.options)
+    steps = ""
+    if isinstance(parameter, Int):
+        steps = ", whole numbers" if parameter.step == 1 else f", in steps of {parameter.step}"
+    return f"{short(parameter.low)} to {short(parameter.high)}{steps}"
+
+
+def _any(options: Iterable[object]) -> str:
+    return _listed([short(option) for option in options], " or ")
+
+
+def _listed(said: list[str], between: str) -> str:
+    if len(said) <= MOST_NAMED:
+        return between.join(said)
+    return between.join(said[:MOST_NAMED]) + f" and {len(said) - MOST_NAMED} more"
+
 
 MOST_ARMS = 200  # listed
 PARTS = (
@@ -88,7 +133,7 @@ def _clients(study: Study, name: str, base: str, stored_as: str, storage: str | 
             [curl("POST", f"{at}/decisions", asked), curl("PUT", f"{at}/decisions/ID/reward", told)]
         )},
         {"title": "Python, over HTTP", "code": (
-            f"from nilregret.serve.client import Client\n\nstudy = Client({base!r}).study({name!r})\n"
+            f"from nilregret.client import Client\n\nstudy = Client({base!r}).study({name!r})\n"
             f"decision = study.ask({under})\nstudy.tell(decision, 1.0{more})"
         )},
         {"title": "Python, on the same storage", "code": (

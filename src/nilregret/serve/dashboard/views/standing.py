@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ...._utils.errors import NoRegretError, TrialError
 from ...._utils.numerals import numeral
 from ....domains.domain import Arms
+from ....errors import NoRegretError, TrialError
 from ....study.direction import best_label
 from ....study.formatting import where
 from ....study.function import expected_gain

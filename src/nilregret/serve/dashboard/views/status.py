@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...._utils.errors import TrialError
+from ....errors import TrialError
 from ....policy.policy import Policy
 from ....storage.record import Record, Trial
 from ....storage.trial import TrialState
@@ -16,7 +16,7 @@ from ....study.direction import best_label, on_average
 from ....study.formatting import duration, where
 from ....study.function import answers_for_units
 from ....study.study import Study
-from ...signals import AT_REST
+from ...watch.signals import AT_REST
 from .alternatives import counted_from
 from .columns import STATES, columns_of, latest
 from .pictures import many, reward_text, short

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from ...._utils.errors import InvalidInput
+from ....errors import InvalidInput
 from ....storage import ListedStudy, Storage
 from ....storage.base import Summary
 from ....storage.trial import TrialState
-from ...study_notes import StudyNotes
+from ...work.study_notes import StudyNotes
 from .pictures import short
 from .status import RECENT, WHY_PAUSED, state_of
 

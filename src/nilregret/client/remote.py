@@ -1,0 +1,366 @@
+"""The client of a service, and its studies with the verbs of `Study`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Self, final, overload
+from urllib.parse import quote
+
+import numpy.typing as npt
+
+from .._utils.checks import Array, integer, study_name
+from ..evaluation.estimators import Estimator
+from ..serve.wire import messages as m
+from ..serve.wire.messages import EvaluationRequest, EvaluationResult, segment
+from ..study.answers import answer_entries, listed_answers
+from ..study.direction import AnyPolicy, Goal
+from .session import (  # fmt: skip
+    Context,
+    Points,
+    Session,
+    Told,
+    constraint_values,
+    context_of,
+    decision_id,
+    key_header,
+    numbers,
+    plain,
+    reward_of,
+)
+
+MOST_ITEMS = 1000  # answers of one request
+ExportKind = Literal["jsonl", "csv", "arrow", "parquet"]
+
+
+@final
+class Client:
+    """A decision service and its studies. Several threads may use one client, and so may forked processes.
+
+    >>> from nilregret.client import Client
+    >>> Client("http://127.0.0.1:8000")
+    Client('http://127.0.0.1:8000')
+
+    Args:
+        url: of the service, such as "http://127.0.0.1:8000" or "https://decisions.example.com/base".
+        token: as `nilregret token new` printed it. None if the service needs none.
+        timeout: seconds without an answer after which an attempt has failed.
+        attempts: number of attempts while the service cannot be reached or is busy. Retries are idempotent.
+    """
+
+    def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0, attempts: int = 5) -> None:
+        self._session = Session(url, token=token, timeout=timeout, attempts=attempts)
+
+    def __repr__(self) -> str:
+        return f"Client({self._session.url!r})"
+
+    def studies(self) -> list[m.StudySaid]:
+        """Returns the studies that this token may see, oldest first."""
+        return self._session.get("/v1/studies", m.Studies).studies
+
+    def study(self, name: str) -> RemoteStudy:
+        """Returns a study that exists.
+
+        Raises:
+            TrialError: this token sees no study of this name.
+        """
+        found = RemoteStudy(self._session, name)
+        found.status()
+        return found
+
+    def create(
+        self, name: str, policy: AnyPolicy, *, goal: Goal = "maximize", seed: int = 0,
+        about: Mapping[str, Any] | None = None, deadline: float | None = None,
+        on_deadline: m.OnDeadline = "abandon", default_reward: float | None = None,
+        late: Literal["drop", "count"] = "drop", propensities: bool = False,
+    ) -> RemoteStudy:  # fmt: skip
+        """Makes a study, or returns the stored one if it is the same.
+
+        Args:
+            name: without a slash.
+            policy: that decides.
+            goal: whether rewards are maximized or minimized.
+            seed: of all random choices.
+            about: facts to keep with the study.
+            deadline: seconds from a decision to its deadline.
+            on_deadline: what happens at the deadline. The trial is abandoned, fails, gets `default_reward`, is
+                censored, or is imputed from silence.
+            default_reward: for `on_deadline="reward"`.
+            late: whether a reward after the deadline counts.
+            propensities: whether each decision is recorded with its probability.
+
+        Raises:
+            InvalidInput: a value cannot be used.
+            TrialError: a different study has this name.
+        """
+        body = m.StudyRequest(
+            policy=json.loads(policy.to_json()), goal=goal, seed=seed, about=None if about is None else dict(about),
+            deadline=deadline, on_deadline=on_deadline, default_reward=default_reward, late=late,
+            propensities=propensities,
+        )  # fmt: skip
+        study = RemoteStudy(self._session, name)
+        self._session.send("PUT", study.path, body, dict[str, Any])
+        return study
+
+    def close(self) -> None:
+        """Closes the connections. The next request opens another."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@final
+class RemoteStudy:
+    """A study of a service. `Client.create` and `Client.study` make it.
+
+    Decisions (`nilregret.serve.wire.messages.Decision`) have `id`, `number`, `parameters`, `point`, `arm`, `context`,
+    `explored` and `expires_at`.
+    """
+
+    def __init__(self, session: Session, name: str) -> None:
+        self.name, self._session = study_name("name", name), session
+        self.path = f"/v1/studies/{segment(name)}"
+
+    def __repr__(self) -> str:
+        return f"RemoteStudy({self.name!r}, {self._session.url!r})"
+
+    @overload
+    def ask(
+        self, context: Context = None, *, count: None = None, deadline: float | None = None,
+        worker: str | None = None, among: Sequence[Any] | None = None, exclude: Sequence[Any] | None = None,
+        key: str | None = None,
+    ) -> m.Decision: ...  # fmt: skip
+    @overload
+    def ask(
+        self, context: Context = None, *, count: int, deadline: float | None = None, worker: str | None = None,
+        among: Sequence[Any] | None = None, exclude: Sequence[Any] | None = None, key: str | None = None,
+    ) -> list[m.Decision]: ...  # fmt: skip
+    def ask(
+        self, context: Context = None, *, count: int | None = None, deadline: float | None = None,
+        worker: str | None = None, among: Sequence[Any] | None = None, exclude: Sequence[Any] | None = None,
+        key: str | None = None,
+    ) -> m.Decision | list[m.Decision]:  # fmt: skip
+        """Returns a decision, or a list of `count`. A decision is on the service's disk before it is returned.
+
+        Args:
+            context: of the decision.
+            count: number of decisions.
+            deadline: seconds to the deadline of the reward, instead of the study's.
+            worker: name of a worker. It gets its unanswered decisions again, also after a crash.
+            among: arms, points or parameters to choose from.
+            exclude: arms that must not be chosen.
+            key: `Idempotency-Key`. A request with the same key gets the same decision. Each call makes a new key unless
+                given.
+        """
+        body = m.DecisionRequest(
+            context=context_of(context), count=count, deadline=deadline, client=worker,
+            among=plain("among", among), exclude=plain("exclude", exclude),
+        )  # fmt: skip
+        path = f"{self.path}/decisions"
+        found = self._session.send("POST", path, body, m.Decisions, key_header(key)).decisions
+        return found[0] if count is None else found
+
+    def tell(
+        self, decision: m.Decision | str, reward: Told | None = None, *, constraints: npt.ArrayLike | None = None,
+        std: float | None = None, metrics: Mapping[str, float] | None = None, observed_at: float | None = None,
+        revise: bool = False,
+    ) -> m.Answer:  # fmt: skip
+        """Records the reward of a decision or of its id. `late` and `counted` of the answer say how it counts.
+
+        `reward` is a number. If a decision is to be played several times (`decision.repeats`), it holds one number for
+        each play, or it is `nr.study.Rewards` of these plays. `std` is the standard deviation of its noise, where it is
+        known, and `metrics` are further numbers to keep with it. With `revise` it corrects an earlier reward.
+
+        Raises:
+            TrialError: the decision has a different reward, or there is no such decision.
+        """
+        body = m.RewardRequest(
+            reward=None if reward is None else reward_of(reward), constraints=constraint_values(constraints),
+            std=std, metrics=plain("metrics", metrics), observed_at=observed_at, revise=revise,
+        )  # fmt: skip
+        return self._session.send("PUT", f"{self._path_of(decision)}/reward", body, m.Answer)
+
+    def tell_many(self, answers: Iterable[Any], *, revise: bool = False) -> list[m.RewardResult]:
+        """Records the rewards of several decisions, each by itself. A `status` other than 200 marks a refused one.
+
+        Args:
+            answers: as of `Study.tell_many`, with decisions or their ids in place of trials.
+            revise: see `tell`.
+        """
+        items = [_item(answer_entries(answer), revise) for answer in listed_answers(answers)]
+        found: list[m.RewardResult] = []
+        for first in range(0, len(items), MOST_ITEMS):
+            body = m.RewardsRequest(items[first : first + MOST_ITEMS])
+            found += self._session.send("POST", f"{self.path}/rewards", body, m.RewardResults).items
+        return found
+
+    def fail(self, decision: m.Decision | str, reason: str, *, revise: bool = False) -> m.Answer:
+        """Records that a decision failed. With `revise` the failure replaces a reward."""
+        return self._session.send(
+            "POST", f"{self._path_of(decision)}/failure", m.FailureRequest(reason, revise), m.Answer
+        )
+
+    def abandon(self, decision: m.Decision | str, reason: str = "its worker is gone") -> m.Answer:
+        """Records that no worker will answer a decision. A reward is recorded all the same if one comes."""
+        path = f"{self._path_of(decision)}/abandonment"
+        return self._session.send("POST", path, m.AbandonmentRequest(reason), m.Answer)
+
+    def add(
+        self, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, *, context: Context = None,
+        constraints: npt.ArrayLike | None = None, std: float | None = None,
+        metrics: Mapping[str, float] | None = None, compare: bool = False, key: str | None = None,
+    ) -> m.Observation:  # fmt: skip
+        """Records an observation that no decision asked for, at parameters, a point `(d,)` or the number of an arm.
+
+        With `compare` the answer says what the policy would have done instead, before it learns from the observation.
+        """
+        given = plain("point", point)
+        place = "parameters" if isinstance(given, dict) else "arm" if isinstance(given, int) else "point"
+        body = m.ObservationRequest(
+            reward=reward_of(reward), context=context_of(context), constraints=constraint_values(constraints),
+            std=std, metrics=plain("metrics", metrics), compare=compare, **{place: given},
+        )  # fmt: skip
+        return self._session.send("POST", f"{self.path}/observations", body, m.Observation, key_header(key))
+
+    def arms(self) -> list[m.ArmSaid]:
+        """Returns all arms by number, the retired ones included."""
+        return self._session.get(f"{self.path}/arms", m.ArmsSaid).arms
+
+    def add_arms(
+        self, points: Points, *, names: Sequence[str | None] | None = None,
+        about: Sequence[Mapping[str, Any] | None] | None = None, key: str | None = None,
+    ) -> list[m.ArmSaid]:  # fmt: skip
+        """Adds arms to the study, and returns them (see `Study.add_arms`)."""
+        given = plain("points", points)
+        rows = [given] if isinstance(given, dict) else given
+        of = zip(rows, names or [None] * len(rows), about or [None] * len(rows), strict=True)
+        arms = [
+            m.NewArm(parameters=row, name=name, about=plain("about", facts))
+            if isinstance(row, dict)
+            else m.NewArm(point=row if isinstance(row, list) else [row], name=name, about=plain("about", facts))
+            for row, name, facts in of
+        ]
+        return self._session.send("POST", f"{self.path}/arms", m.ArmsRequest(arms), m.ArmsSaid, key_header(key)).arms
+
+    def retire_arm(self, arm: int) -> m.ArmSaid:
+        """Retires an arm, and returns it: no later decision plays it (see `Study.retire_arm`)."""
+        return self._put_arm(arm, m.ArmRequest(retired=True))
+
+    def restore_arm(self, arm: int) -> m.ArmSaid:
+        """Brings a retired arm back, and returns it."""
+        return self._put_arm(arm, m.ArmRequest(retired=False))
+
+    def describe_arm(self, arm: int, *, name: str | None = None, about: Mapping[str, Any] | None = None) -> m.ArmSaid:
+        """Records a name of an arm, facts about it, or both, and returns the arm."""
+        return self._put_arm(arm, m.ArmRequest(name=name, about=plain("about", about)))
+
+    def _put_arm(self, arm: int, body: m.ArmRequest) -> m.ArmSaid:
+        number = integer("arm", arm, low=0, why="Arms are numbered from 0.")
+        return self._session.send("PUT", f"{self.path}/arms/{number}", body, m.ArmSaid)
+
+    def predict(
+        self, points: Points | None = None, *, context: Context = None, channel: int = 0
+    ) -> tuple[Array, Array]:  # fmt: skip
+        """Returns posterior mean and standard deviation at points, or of all arms, each `(n,)`.
+
+        `channel` 0 is the reward, and j is constraint j.
+        """
+        found = self._session.get(f"{self.path}/predict", m.Prediction, points=points, context=context, channel=channel)
+        return numbers(found.mean), numbers(found.std)
+
+    def bounds(
+        self, points: Points | None = None, *, context: Context = None, channel: int = 0
+    ) -> tuple[Array, Array]:  # fmt: skip
+        """Returns the policy's lower and upper bounds, each `(n,)`: of the reward, or of constraint `channel`."""
+        found = self._session.get(
+            f"{self.path}/bounds", m.ConfidenceBounds, points=points, context=context, channel=channel
+        )
+        return numbers(found.lower), numbers(found.upper)
+
+    def best(self, *, context: Context = None) -> m.DecisionInFull:
+        """Returns the answered decision with the highest posterior mean."""
+        return self._session.get(f"{self.path}/best", m.DecisionInFull, context=context)
+
+    def decision(self, decision: m.Decision | str) -> m.DecisionInFull:
+        """Returns a decision with its reward or failure."""
+        return self._session.get(self._path_of(decision), m.DecisionInFull)
+
+    def feasible(self, points: Points | None = None, *, context: Context = None) -> Array:
+        """Returns the feasibility of points, `(n,)`, as `Study.feasible` does."""
+        return numbers(
+            self._session.get(f"{self.path}/feasible", m.Feasibility, points=points, context=context).feasible
+        )
+
+    def infeasible(self, *, context: Context = None) -> float | None:
+        """Returns None if a point may satisfy all constraints, otherwise the confidence that none can."""
+        return self._session.get(f"{self.path}/feasible", m.Feasibility, points=[], context=context).infeasible
+
+    def explain(self, number: int, *, draws: int = 1000) -> dict[str, Any]:
+        """Returns why a decision was made, as `study.explain(number).to_dict()` does.
+
+        Args:
+            number: of the decision.
+            draws: for the estimate of a propensity, at most 10,000.
+        """
+        number = integer("number", number, low=0, why="Decisions are numbered from 0.")
+        return self._session.get(f"{self.path}/explain/{number}", dict[str, Any], draws=draws)
+
+    def evaluate(
+        self, policy: AnyPolicy | int | str | Sequence[float] | Mapping[int, float], *,
+        estimator: Estimator = "snips", delta: float = 0.05,
+        reward_range: tuple[float, float] | None = None, floor: float | None = None,
+        default_reward: float | None = None, seed: int = 0,
+    ) -> EvaluationResult:  # fmt: skip
+        """Returns what another policy would have earned on the decisions of the study (see `nilregret.evaluate`)."""
+        said = {str(arm): p for arm, p in policy.items()} if isinstance(policy, Mapping) else policy
+        body = EvaluationRequest(
+            json.loads(said.to_json()) if isinstance(said, AnyPolicy) else plain("policy", said), estimator, delta,
+            plain("reward_range", reward_range), floor, default_reward, seed,
+        )  # fmt: skip
+        return self._session.send("POST", f"{self.path}/evaluations", body, EvaluationResult)
+
+    def trials(self) -> list[dict[str, Any]]:
+        """Returns all trials by number, each as a line of `export("jsonl")`."""
+        return [json.loads(line) for line in self.export("jsonl").splitlines()]
+
+    def status(self) -> m.StudyInFull:
+        """Returns the state of the study."""
+        return self._session.get(self.path, m.StudyInFull)
+
+    def events(self, after: int = 0, *, follow: bool = False, every: float = 1.0) -> Iterator[m.Event]:
+        """Yields the events after a cursor, in order. The cursor is the `order` of the last event seen.
+
+        Args:
+            after: cursor. 0 means all events.
+            follow: whether to wait for more events, without end.
+            every: seconds between two requests while there is no new event.
+        """
+        while True:
+            found = self._session.get(f"{self.path}/events", m.Events, after=int(after))
+            yield from found.events
+            after = found.next
+            if not found.more and not follow:
+                return
+            if not found.more:
+                time.sleep(every)
+
+    def export(self, kind: ExportKind = "jsonl") -> bytes:
+        """Returns all trials as a file of this kind."""
+        return self._session.request("GET", f"{self.path}/export?format={quote(kind)}", headers={"Accept": "*/*"})
+
+    def _path_of(self, decision: m.Decision | str) -> str:
+        return f"{self.path}/decisions/{quote(decision_id(decision), safe='')}"
+
+
+def _item(told: dict[str, Any], revise: bool) -> m.RewardItem:
+    """Returns the item of a request for the entries of an answer (see `answer_entries`)."""
+    reward = told.pop("reward", None)
+    return m.RewardItem(
+        id=decision_id(told.pop("trial")), reward=None if reward is None else reward_of(reward),
+        constraints=constraint_values(told.pop("constraints", None)), revise=revise, **told,
+    )  # fmt: skip

@@ -1,3 +1,0 @@
-# What type checkers read: `nilregret/__init__.py` gives this name to the module.
-
-from ._utils.errors import *  # noqa: F403

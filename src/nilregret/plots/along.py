@@ -1,0 +1,145 @@
+"""Parameters as axes of a panel, and trials seen along them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, final
+
+import numpy as np
+
+from .._utils.checks import Array
+from ..domains.domain import Domain, Space
+from ..domains.parameters import Choice, Int
+from ..storage.record import Trial
+from ..study.axes import Axis as ParameterAxis
+from ..study.axes import space_of, value_at
+from ..study.function import Function
+from ..study.study import Study
+from .scene import Axis
+from .ticks import log_ticks
+
+MOST_OPTIONS = 12  # Options of a choice that are shown.
+LONG = 24  # Letters of all options beyond which their words are turned.
+MOST_LETTERS = 16
+
+
+def places(axis: ParameterAxis, values: Sequence[Any], options: Sequence[Any]) -> Array:
+    """Returns where values are drawn, `(n,)`: numbers at themselves, options at their position, NaN if not shown."""
+    if not isinstance(axis.parameter, Choice):
+        return np.array(values, dtype=np.float64)
+    place = {_key(option): float(i) for i, option in enumerate(options)}
+    return np.array([place.get(_key(value), np.nan) for value in values])
+
+
+def _key(option: Any) -> tuple[type, Any]:
+    return type(option), option  # 1 and True are two options.
+
+
+def scale(axis: ParameterAxis, options: Sequence[Any], **more: Any) -> Axis:
+    """Returns the axis of a parameter, with the ticks that a person would write."""
+    parameter, name = axis.parameter, axis.name
+    if isinstance(parameter, Choice):
+        words = [shortened(str(option)) for option in options]
+        ticks = [(float(i), word) for i, word in enumerate(words)]
+        steep = sum(map(len, words)) > LONG
+        return Axis(label=name, limits=(-0.5, len(words) - 0.5), ticks=ticks, grid=False, steep=steep, **more)
+    low, high = float(parameter.low), float(parameter.high)
+    if parameter.log:
+        half = (high / low) ** 0.02
+        return Axis(label=name, limits=(low / half, high * half), log=True, ticks=log_ticks(low, high), **more)
+    if isinstance(parameter, Int):
+        return Axis(label=name, limits=(low - 0.5, high + 0.5), whole=True, **more)
+    return Axis(label=name, limits=(low, high), **more)
+
+
+def shortened(word: str) -> str:
+    """Returns a word, or its beginning if it is long."""
+    return word if len(word) <= MOST_LETTERS else f"{word[: MOST_LETTERS - 1]}…"
+
+
+def edges(axis: ParameterAxis, values: Sequence[Any]) -> Array:
+    """Returns the edges of cells around values, `(n + 1,)`, in the middle between neighbours."""
+    at = places(axis, values, values)
+    if isinstance(axis.parameter, Choice):
+        return np.append(at - 0.5, at[-1] + 0.5)
+    at = np.log(at) if axis.parameter.log else at
+    middle = 0.5 * (at[1:] + at[:-1])
+    every = np.concatenate([[2.0 * at[0] - middle[0]], middle, [2.0 * at[-1] - middle[-1]]])
+    return np.asarray(np.exp(every) if axis.parameter.log else every)
+
+
+class Place(Protocol):
+    """A point and its context where axes meet, such as a trial."""
+
+    @property
+    def point(self) -> Array:
+        """The point, `(d,)`."""
+
+    @property
+    def context(self) -> Array | None:
+        """The context, `(c,)`, or None."""
+
+
+@final
+class Seen(NamedTuple):
+    """Answered trials, seen along axes through a place.
+
+    Attributes:
+        trials: the trials in which all axes are active.
+        values: values of each axis, a list for each.
+        close: prior correlation of each trial with its projection on the section, `(n,)`.
+    """
+
+    trials: Sequence[Trial]
+    values: list[list[Any]]
+    close: Array
+
+
+def seen_along(
+    study: Study,
+    function: Function,
+    through: Place,
+    axes: Sequence[ParameterAxis],
+    trials: Sequence[Trial] | None = None,
+) -> Seen:
+    """Returns the answered trials along some axes through a place: of these trials, or of all."""
+    domain = study.policy.domain
+    trials = [
+        trial
+        for trial in (study.trials if trials is None else trials)
+        if trial.reward is not None and all(is_active(domain, trial.point, axis) for axis in axes)
+    ]
+    values = [[value_at(domain, trial.point, axis) for trial in trials] for axis in axes]
+    if not trials:
+        return Seen([], values, np.zeros(0))
+    points = np.array([trial.point for trial in trials])
+    projected = np.repeat(through.point[None], len(trials), axis=0)
+    for axis in axes:
+        projected[:, axis.columns] = points[:, axis.columns]
+    contexts = others = None
+    if through.context is not None:
+        contexts = np.array([trial.context for trial in trials])
+        others = np.repeat(through.context[None], len(trials), axis=0)
+    return Seen(trials, values, function.closeness((points, contexts), (settled(domain, projected), others)))
+
+
+def is_active(domain: Domain, point: Array, axis: ParameterAxis) -> bool:
+    """Returns whether a parameter counts at a point."""
+    space = space_of(domain)
+    counting = None if space is None else space.active(point[None])
+    return counting is None or bool(counting[0, axis.columns.start])
+
+
+def settled(domain: Domain, points: Array) -> Array:
+    """Returns points whose inactive parameters are at their place."""
+    return domain.snap(points) if isinstance(domain, Space) else points
+
+
+def contexts_of(through: Place, count: int) -> Array | None:
+    """Returns the context of a place, n times, `(n, c)`, or None."""
+    return None if through.context is None else np.repeat(through.context[None], count, axis=0)
+
+
+def faded(close: Array) -> Array:
+    """Returns the opacity of trials, `(n,)`: 1 on the section, and never invisible."""
+    return np.asarray(0.12 + 0.88 * close**2)

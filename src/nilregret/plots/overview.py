@@ -1,0 +1,175 @@
+"""The first picture of a study: how it went, which parameters matter, and the objective along the first three."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidInput
+from ..study.importance import LITTLE, Importance, Indices
+from ..study.study import Study
+from .along import shortened
+from .base import reward_label
+from .drawing import draw
+from .history import history_of, history_panels
+from .scene import Axis, Boxes, Line, Mark, Panel, Picture
+from .slices import IN_A_ROW, slice_panels, slices_of
+from .source import Source, centre_of, introduced, study_of, value_range
+
+THICK = 0.36  # Half the height of a bar.
+
+
+def importance(source: Source, path: str | Path | None = None, *, interactive: bool = False) -> Any:
+    """Returns a picture of which parameters matter, for the value and for being among the best tenth of the space.
+
+    The dark bar is the share of the variation that a parameter causes alone (first-order Sobol index). The pale bar
+    adds its interactions (total index). Lines are 90% intervals of the total. `study.importance()` returns the numbers.
+
+    >>> import nilregret as nr
+    >>> space = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
+    >>> result = nr.minimize(lambda x, y: 3 * x + y, space, trials=12, progress=False)
+    >>> figure = nr.plots.importance(result)
+
+    Args:
+        source: a study or a result.
+        path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
+        interactive: True for a figure of plotly, which needs the extra `interactive`.
+
+    Returns:
+        Matplotlib's figure, or plotly's.
+
+    Raises:
+        InvalidInput: fewer than two trials were answered, only one thing varies, or the policy has no posterior.
+    """
+    study = study_of(source)
+    found = study.importance()
+    left, right = importance_panels(found, study)
+    picture = Picture(
+        panels=[left, right.at(0, 1)], widths=(1.0, 1.0), size=(7.2, 1.7 + 0.32 * len(found.names)),
+        name=study.name, title=found.certainty, legend=True,
+    )  # fmt: skip
+    return draw(picture, path, interactive=interactive)
+
+
+def importance_panels(found: Importance, study: Study) -> tuple[Panel, Panel]:
+    """Returns the panel of the value, and that of the best tenth."""
+    word = "reward" if study.goal == "maximize" else "loss"
+    names = [(float(row), found.names[i]) for row, i in enumerate(found.order[::-1])]
+    value = _panel(found.value, found, names, f"What moves the {word}:\n{leaders(found.value, found.names)}")
+    best = _panel(found.best, found, [], f"What decides the best tenth:\n{leaders(found.best, found.names)}")
+    return value, best
+
+
+def leaders(indices: Indices, names: Sequence[str]) -> str:
+    """Returns the parameters that matter most, in words."""
+    if not indices.leaders:
+        return "nothing so far"
+    short = [shortened(names[i]) for i in indices.named]
+    if not short:
+        return "no single parameter"
+    return f"{short[0]} most" if len(short) == 1 else " and ".join([", ".join(short[:-1]), short[-1]])
+
+
+def _panel(indices: Indices, found: Importance, names: list[tuple[float, str]], title: str) -> Panel:
+    order, rows = found.order[::-1], np.arange(len(found.names), dtype=np.float64)
+    first, total = indices.first[order], indices.total[order]
+    low, high = indices.total_interval[:, order]
+    hover = [
+        f"{found.names[i]}: alone {a:.2f}, total {b:.2f} ({c:.2f} to {d:.2f})"
+        for i, a, b, c, d in zip(order, first, total, low, high, strict=True)
+    ]
+    zero = np.zeros(len(rows))
+    marks: list[Mark] = [
+        Boxes(zero, total, rows - THICK, rows + THICK, "model", "with interactions", 0.35, hover=hover),
+        Boxes(zero, first, rows - THICK, rows + THICK, "model", "alone", 1.0, hover=hover),
+    ]
+    if total.any():  # Where nothing varies, an interval would say that something may.
+        ends = np.column_stack([low, high, np.full(len(rows), np.nan)]).ravel()
+        marks.append(Line(ends, np.repeat(rows, 3), "text", "90% interval of the total", 1.2))
+    share = [(tick, f"{tick:.0%}") for tick in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    ticks = names or [(row, "") for row in rows.tolist()]
+    limits = (-0.6, len(rows) - 0.4)
+    return Panel(
+        marks=marks, x=Axis(label="share of the variation", limits=(0.0, 1.02), ticks=share),
+        y=Axis(limits=limits, ticks=ticks, grid=False), title=title,
+    )  # fmt: skip
+
+
+COLUMNS = 6
+
+
+def overview(
+    source: Source,
+    path: str | Path | None = None,
+    *,
+    range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
+    label: str | None = None,
+    interactive: bool = False,
+) -> Any:
+    """Returns the first picture to look at: history, importance, and slices along the three most important parameters.
+
+    A part that the study has no numbers for is left out. `history`, `importance` and `slices` explain the parts.
+
+    >>> import nilregret as nr
+    >>> space = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
+    >>> result = nr.minimize(lambda x, y: 3 * x + y, space, trials=12, progress=False)
+    >>> figure = nr.plots.overview(result)
+
+    Args:
+        source: a study or a result.
+        path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
+        range: lowest and highest value that is possible, such as (0, 1) for an accuracy.
+        label: of the values. By default "reward", or "loss" if the goal is to minimise.
+        interactive: True for a figure of plotly, which needs the extra `interactive`.
+
+    Returns:
+        Matplotlib's figure, or plotly's.
+
+    Raises:
+        InvalidInput: no trial has been answered.
+    """
+    study = study_of(source)
+    limits = value_range(range, study)
+    word = reward_label(study, label)
+    above = history_panels(history_of(study), limits, word)
+    beside, names = _importance(study)
+    below = _slices(study, names, limits, word)
+    wide = 4 if beside else COLUMNS
+    panels = [panel.at(i, 0, 1 if len(above) > 1 else 2, wide) for i, panel in enumerate(above)]
+    panels += [panel.at(0, 4, 2, 2) for panel in beside]
+    each = COLUMNS // max(len(below), 1)
+    panels += [panel.at(2, i * each, 1, each) for i, panel in enumerate(below)]
+    best = centre_of(study)
+    picture = Picture(
+        panels=panels, heights=(2.4, 1.6, 3.0) if below else (2.4, 1.6), widths=[1.0] * COLUMNS,
+        size=(10.5, 7.4 if below else 4.4), name=study.name, title=introduced(study, best), legend=True,
+    )  # fmt: skip
+    return draw(picture, path, interactive=interactive)
+
+
+def _importance(study: Study) -> tuple[list[Panel], list[str] | None]:
+    """Returns the panel of importance and the names by importance, or nothing if there is none."""
+    try:
+        found = study.importance()
+    except InvalidInput:
+        return [], None
+    panel, _ = importance_panels(found, study)
+    so_far = " so far" if found.explained < LITTLE else ""
+    said = f"trials determine {found.explained:.0%}{so_far}"
+    return [replace(panel, title=f"{panel.title}\n{said}")], [found.names[i] for i in found.order]
+
+
+def _slices(study: Study, names: list[str] | None, limits: tuple[float, float] | None, word: str) -> list[Panel]:
+    """Returns panels of the slices along the most important parameters."""
+    through = centre_of(study)
+    try:
+        found = slices_of(study, through, None)
+    except InvalidInput:
+        return []
+    place = {name: i for i, name in enumerate(names or [])}
+    first = sorted(found, key=lambda one: place.get(one.axis.name, len(place)))[:IN_A_ROW]
+    return slice_panels(first, study, through, limits, word)

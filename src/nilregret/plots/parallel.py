@@ -1,0 +1,170 @@
+"""The picture of all trials as lines across their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._utils.checks import Array, many
+from .._utils.numerals import numeral
+from ..domains.parameters import Choice, Int
+from ..storage.record import Trial
+from ..study.axes import Axis as ParameterAxis
+from ..study.axes import axes as axes_of
+from ..study.axes import value_at
+from ..study.best import without_violation
+from ..study.study import Study
+from .along import is_active, places
+from .base import reward_label
+from .drawing import draw
+from .scene import Axis, Line, Mark, Panel, Picture, Words
+from .source import Source, answered_of, chosen_axes, study_of, value_range
+from .ticks import fenced, linear_ticks, log_ticks
+
+OFF = -0.13  # Place of a parameter that is not active.
+BEST = 0.1  # Share of the trials that is highlighted.
+MOST_WORDS = 12  # Words along an axis.
+
+
+def parallel(
+    source: Source,
+    path: str | Path | None = None,
+    *,
+    parameters: Sequence[str] | None = None,
+    range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
+    label: str | None = None,
+    interactive: bool = False,
+) -> Any:
+    """Returns a picture of all trials as lines across their parameters, with the best tenth highlighted.
+
+    Each vertical line is a parameter, the last one the value told. Where the highlighted lines meet, the parameter
+    matters. A parameter that is not active in a trial is at "off". Trials that violate constraints are never among the
+    best.
+
+    >>> import nilregret as nr
+    >>> space = nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", "b"))
+    >>> result = nr.minimize(lambda x, kind: x + (kind == "a"), space, trials=12, progress=False)
+    >>> figure = nr.plots.parallel(result)
+
+    Args:
+        source: a study or a result.
+        path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
+        parameters: names of those to draw, or None for all.
+        range: lowest and highest value to draw. By default that of the values without far outliers.
+        label: of the values. By default "reward", or "loss" if the goal is to minimise.
+        interactive: True for a figure of plotly, which needs the extra `interactive`.
+
+    Returns:
+        Matplotlib's figure, or plotly's.
+
+    Raises:
+        InvalidInput: no trial has been answered, or a name is unknown.
+    """
+    study = study_of(source)
+    axes = chosen_axes(axes_of(study.policy.domain), parameters)
+    trials = answered_of(study)
+    told = np.array([trial.reward for trial in trials], dtype=np.float64)
+    limits = value_range(range, study) or fenced(told, upward=study.goal == "maximize")
+    heights = np.column_stack([*(_heights(study, trials, axis) for axis in axes), _share(told, limits)])
+    best = best_tenth(study, trials)
+    ties = " with ties" if len(best) > _tenth(trials) else ""
+    names = [axis.name for axis in axes] + [reward_label(study, label)]
+    ticks = [_ticks(axis) for axis in axes] + [_share_ticks(limits)]
+    marks = _frame(ticks, off=bool((heights == OFF).any())) + _lines(trials, heights, best)
+    panel = Panel(
+        marks=marks, framed=False, title=f"best tenth{ties}: {len(best)} of {many(len(trials), 'trial')}",
+        x=Axis(limits=(-0.35, len(names) - 0.5), ticks=[(float(i), name) for i, name in enumerate(names)], grid=False,
+               steep=sum(map(len, names)) > 12 * len(names)),
+        y=Axis(limits=(OFF - 0.06, 1.06), ticks=[], grid=False),
+    )  # fmt: skip
+    size = (min(2.4 + 1.15 * len(names), 16.0), 4.2)
+    picture = Picture(panels=[panel], size=size, name=study.name, legend=True)
+    return draw(picture, path, interactive=interactive)
+
+
+def best_tenth(study: Study, trials: Sequence[Trial]) -> list[int]:
+    """Returns the places of the best tenth of answered trials with ties, at least one, the best first."""
+    sign = -1.0 if study.goal == "maximize" else 1.0
+    feasible = {trial.number for trial in without_violation(study.policy, trials)}
+    losses = {i: sign * (trial.reward or 0.0) for i, trial in enumerate(trials) if trial.number in feasible}
+    ranked = sorted(losses, key=lambda i: losses[i])
+    least = ranked[: _tenth(trials)]
+    return [i for i in ranked if losses[i] <= losses[least[-1]]]
+
+
+def _tenth(trials: Sequence[Trial]) -> int:
+    return max(round(BEST * len(trials)), 1)
+
+
+def _heights(study: Study, trials: Sequence[Trial], axis: ParameterAxis) -> Array:
+    """Returns where trials are on the axis of a parameter, from 0 to 1, `(n,)`."""
+    domain, parameter = study.policy.domain, axis.parameter
+    found = []
+    for trial in trials:
+        if not is_active(domain, trial.point, axis):
+            found.append(OFF)
+        elif isinstance(parameter, Choice):
+            place = places(axis, [value_at(domain, trial.point, axis)], parameter.options)[0]
+            found.append(_option(float(place), len(parameter.options)))
+        else:
+            found.append(parameter.position(value_at(domain, trial.point, axis)))
+    return np.array(found)
+
+
+def _option(place: float, count: int) -> float:
+    return place / (count - 1) if count > 1 else 0.5
+
+
+def _share(values: Array, limits: tuple[float, float]) -> Array:
+    low, high = limits
+    return np.clip((values - low) / (high - low), -0.04, 1.04) if high > low else np.full(len(values), 0.5)
+
+
+def _share_ticks(limits: tuple[float, float]) -> list[tuple[float, str]]:
+    low, high = limits
+    if not high > low:
+        return [(0.5, numeral(low))]
+    return [((at - low) / (high - low), words) for at, words in linear_ticks(low, high)]
+
+
+def _ticks(axis: ParameterAxis) -> list[tuple[float, str]]:
+    """Returns places from 0 to 1 and words along the axis of a parameter."""
+    parameter = axis.parameter
+    if isinstance(parameter, Choice):
+        count = len(parameter.options)
+        every = -(-count // MOST_WORDS)
+        return [(_option(float(i), count), str(option)[:18]) for i, option in enumerate(parameter.options)][::every]
+    low, high = float(parameter.low), float(parameter.high)
+    if high == low:
+        return [(0.5, numeral(low))]
+    ticks = log_ticks(low, high) if parameter.log else linear_ticks(low, high, whole=isinstance(parameter, Int))
+    return [(parameter.position(at), words) for at, words in ticks]
+
+
+def _frame(ticks: Sequence[Sequence[tuple[float, str]]], *, off: bool) -> list[Mark]:
+    marks: list[Mark] = []
+    for i, words in enumerate(ticks):
+        marks.append(Line([i, i], [0.0, 1.0], "text", width=0.9))
+        marks += [Line([i - 0.025, i + 0.025], [at, at], "text", width=0.9) for at, _ in words]
+        marks += [Words(i, at, word, middle=True) for at, word in words]
+    if off:
+        marks.append(Words(-0.02, OFF, "off", right=False, middle=True))
+    return marks
+
+
+def _lines(trials: Sequence[Trial], heights: Array, best: Sequence[int]) -> list[Mark]:
+    """Returns one line for all other trials, and one for each of the best."""
+    x = np.arange(heights.shape[1], dtype=np.float64)
+    others = np.delete(heights, best, axis=0)
+    marks: list[Mark] = []
+    if len(others):
+        broken = np.column_stack([others, np.full(len(others), np.nan)])
+        across = np.tile(np.append(x, np.nan), len(others))
+        marks.append(Line(across, broken.ravel(), "observed", "others", 0.8, opacity=0.35))
+    for k, i in enumerate(reversed(best)):
+        hover = f"trial {trials[i].number}: {numeral(trials[i].reward or 0.0)}"
+        marks.append(Line(x, heights[i], "best", "best tenth" if not k else "", 1.5, opacity=0.85, hover=hover))
+    return marks

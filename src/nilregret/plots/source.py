@@ -1,0 +1,187 @@
+"""Arguments that all pictures share: a study or a result, and a range of values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from .._utils.checks import Array, many, shown
+from .._utils.numerals import numeral
+from ..domains.domain import Space
+from ..errors import InvalidInput, TrialError
+from ..storage.record import Trial
+from ..study.axes import Axis as ParameterAxis
+from ..study.best import closest_of, is_noisy, told_best, without_violation
+from ..study.direction import best_label, on_average
+from ..study.function import Function
+from ..study.study import Study
+
+NO_SINGLE_BEST = "Each context has a best of its own"
+
+
+class HasStudy(Protocol):
+    """A result of `maximize` or `minimize`."""
+
+    @property
+    def study(self) -> Study:
+        """The study of the result."""
+
+
+Source = Study | HasStudy
+
+
+def study_of(source: Source) -> Study:
+    """Returns the study behind a study or a result.
+
+    Raises:
+        InvalidInput: the argument is neither.
+    """
+    study = source if isinstance(source, Study) else getattr(source, "study", None)
+    if not isinstance(study, Study):
+        raise InvalidInput(f"A picture needs a study or a result, not {shown(source)}.")
+    return study
+
+
+def are_clicks(study: Study) -> bool:
+    """Returns whether the rewards are 0 or 1 by chance: the policy says so, or they differ at one point."""
+    told = {trial.reward for trial in study.trials if trial.reward is not None}
+    span = getattr(getattr(study.policy, "objective", None), "span", None)
+    return told <= {0.0, 1.0} and (span == (0.0, 1.0) or is_noisy(study.trials))
+
+
+def value_range(given: tuple[float, float] | None, study: Study) -> tuple[float, float] | None:
+    """Returns the range of values that was given, (0, 1) for clicks, or None.
+
+    Raises:
+        InvalidInput: it is no pair of numbers of which the first is lower.
+    """
+    if given is None:
+        return (0.0, 1.0) if are_clicks(study) else None
+    try:
+        low, high = (float(end) for end in given)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidInput(f"`range` is {shown(given)}: it must be two numbers, the lower one first, such as (0, 1).")
+    return low, high
+
+
+def function_of(study: Study) -> Function:
+    """Returns the model of the objective.
+
+    Raises:
+        InvalidInput: the policy has no posterior.
+    """
+    return study.replica.query(lambda state: Function(state, study.goal, study.seed))
+
+
+def best_of(study: Study) -> Trial | None:
+    """Returns the trial with the best value told, or the recommended one under noise, or budgets on average.
+
+    Returns:
+        None if no trial is feasible.
+
+    Raises:
+        InvalidInput: no trial has been answered.
+    """
+    answered = answered_of(study)
+    best = told_best(without_violation(study.policy, answered), study.goal)
+    if best is not None and (_is_noisy(study) or on_average(study.policy)):
+        try:
+            return study.best()
+        except TrialError:  # Its posterior begins after the last restart, without an answer so far.
+            pass
+    return best
+
+
+def _is_noisy(study: Study) -> bool:
+    return is_noisy(study.trials) or are_clicks(study)
+
+
+def standing(study: Study, trial: Trial) -> str:
+    """Returns what a trial of `centre_of` is, in words: recommended, or the highest or lowest told, or the closest."""
+    best = told_best(without_violation(study.policy, study.trials), study.goal)
+    if best is None:
+        return "closest to feasible"
+    return best_label(study.goal) if trial.number == best.number and not _is_noisy(study) else "recommended"
+
+
+def centre_of(study: Study) -> Trial:
+    """Returns the trial through which sections go: the best one, or the closest if nothing is feasible.
+
+    Raises:
+        InvalidInput: no trial has been answered.
+    """
+    return best_of(study) or closest_of(study.trials) or study.best()
+
+
+def answered_of(study: Study) -> list[Trial]:
+    """Returns the answered trials.
+
+    Raises:
+        InvalidInput: no trial has been answered.
+    """
+    answered = [trial for trial in study.trials if trial.reward is not None]
+    if not answered:
+        failed = sum(trial.state == "failed" for trial in study.trials)
+        raise InvalidInput(
+            "No trial has been answered yet, so there is nothing to draw"
+            + (f": {many(failed, 'trial')} failed." if failed else "."),
+            advice="`study.trials` says what became of each." if failed else "",
+        )
+    return answered
+
+
+def introduced(study: Study, trial: Trial) -> str:
+    """Returns number, standing and point of a trial of `centre_of` in words. Under contexts no single one is best."""
+    if study.policy.context is not None:
+        return f"trial {trial.number}, {named(trial)}. {NO_SINGLE_BEST}"
+    return f"trial {trial.number} ({standing(study, trial)}), {named(trial)}"
+
+
+def named(trial: Trial) -> str:
+    """Returns the point of a trial in words, with its context."""
+    context = "" if trial.context is None else f" under {_listed(trial.context_parameters, 'context', trial.context)}"
+    return _listed(trial.parameters, "point", trial.point) + context
+
+
+def context_named(study: Study, context: object) -> str:
+    """Returns a context in words, given by names or as a row."""
+    domain, row = study.policy.context, study.inputs.context(context)
+    space = domain if isinstance(domain, Space) else getattr(domain, "space", None)
+    return "" if row is None else _listed(None if space is None else space.decode(row), "context", row)
+
+
+def _listed(parameters: dict[str, object] | None, word: str, row: Array) -> str:
+    """Returns parameters by name, or coordinates after a word."""
+    if parameters is None:
+        return f"{word} {_short(row)}"
+    return ", ".join(f"{name}={_short(value)}" for name, value in parameters.items())
+
+
+def _short(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return "[" + ", ".join(map(numeral, value)) + "]"
+    return numeral(value) if isinstance(value, float) else str(value)
+
+
+def chosen_axes(offered: Sequence[ParameterAxis], names: Sequence[str] | None) -> list[ParameterAxis]:
+    """Returns the axes of these names, or all.
+
+    Raises:
+        InvalidInput: a name is not among them.
+    """
+    if names is None:
+        return list(offered)
+    given = [names] if isinstance(names, str) else list(names)
+    known = {axis.name: axis for axis in offered}
+    for name in given:
+        if name not in known:
+            raise InvalidInput(
+                f"`parameters` has {shown(name)}, which does not vary at the best trial.",
+                advice=f"Those that do: {', '.join(known) or 'none'}.",
+            )
+    return [known[name] for name in given]

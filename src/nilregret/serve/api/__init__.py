@@ -1,0 +1,1 @@
+"""Operations under /v1, their routes, and the OpenAPI document."""

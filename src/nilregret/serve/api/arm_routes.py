@@ -1,0 +1,170 @@
+"""Operations under /v1 that list, add, retire, restore and describe the arms of a study."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, final
+
+from starlette.types import ASGIApp
+
+from ...domains.domain import Arms, count_of_points
+from ...errors import InvalidInput
+from ...policy.policy import Policy
+from ...study.arms import Arm
+from ...study.transaction import Transaction
+from ..watch.audit import audited
+from ..wire import messages as m
+from ..wire.idempotency import IdempotentRequest
+from ..wire.limits import Limits
+from ..wire.problems import about
+from ..work.worker import Action, StudyWorker
+from .memory_limits import check_posterior
+from .operations import AGAIN, Operation, ParsedRequest, ResponseInfo, Service, json_of
+from .size_limits import check_arms
+from .write_routes import STUDY
+
+ARMS = f"{STUDY}/arms"
+ARM = ARMS + "/{arm:int}"
+
+
+class AddArmsResult(NamedTuple):
+    """Result of `AddArms`: the new arms, and whether the request is a retry."""
+
+    arms: list[Arm]
+    again: bool
+
+
+@final
+class AddArms(NamedTuple):
+    """Adds arms to a study."""
+
+    body: m.ArmsRequest
+    request: IdempotentRequest
+    limits: Limits
+
+    def note_keys(self, worker: StudyWorker) -> list[str]:  # noqa: ARG002
+        """Returns the key of the note about the request."""
+        return [] if self.request.key is None else [self.request.key]
+
+    def prepare(self, worker: StudyWorker) -> Action:
+        """Checks the size of the study with these arms, and returns the action that adds them."""
+        new = self.body.arms
+        places = [_place(arm) for arm in new]
+        if len({type(place) for place in places}) > 1:
+            raise InvalidInput("`arms`: give points or parameters, the same for all arms of one request.")
+        names, facts = [arm.name for arm in new], [arm.about for arm in new]
+
+        def action(transaction: Transaction) -> AddArmsResult:
+            reply = self.request.stored_reply(transaction)
+            if reply is not None:
+                listed = worker.study.replica.roster.listed()
+                return AddArmsResult([listed[number] for number in reply.numbers], again=True)
+            about("arms", self._check_size, worker.study.policy, places)
+            arms: list[Arm] = about("arms", transaction.add_arms, places, names, facts)
+            self.request.store(transaction, [arm.number for arm in arms])
+            return AddArmsResult(arms, again=False)
+
+        return action
+
+    def _check_size(self, policy: Any, places: list[Any]) -> None:
+        """Refuses arms with which the study would be too large."""
+        if not isinstance(policy, Policy) or not isinstance(policy.domain, Arms):
+            return  # `Transaction.add_arms` refuses the policy
+        contexts = 1 if policy.context is None else count_of_points(policy.context) or 1
+        check_arms((len(policy.domain) + len(places)) * contexts, self.limits)
+        check_posterior(policy.with_arms(policy.domain.with_more(places)), self.limits)
+
+
+@final
+class ChangeArm(NamedTuple):
+    """Describes an arm, and retires it or brings it back."""
+
+    arm: int
+    body: m.ArmRequest
+
+    def note_keys(self, worker: StudyWorker) -> list[str]:  # noqa: ARG002
+        """Returns no keys."""
+        return []
+
+    def prepare(self, worker: StudyWorker) -> Action:
+        """Returns the action that changes the arm."""
+        del worker
+        body = self.body
+
+        def action(transaction: Transaction) -> Arm:
+            arm: Arm = about("arm", transaction.describe_arm, self.arm, body.name, body.about)
+            if body.retired is None:
+                return arm
+            return transaction.move_arm(self.arm, "retired" if body.retired else "restored")
+
+        return action
+
+
+def _place(arm: m.NewArm) -> Any:
+    if (arm.point is None) == (arm.parameters is None):
+        raise InvalidInput("`arms`: each arm has either a `point` or `parameters`.")
+    return arm.point if arm.parameters is None else arm.parameters
+
+
+def arm_said(arm: Arm) -> m.ArmSaid:
+    """Returns an arm as a reply."""
+    return m.ArmSaid(
+        arm.number, arm.point.tolist(), arm.parameters, arm.name, arm.about, arm.retired, arm.since, arm.added_at
+    )
+
+
+async def list_arms(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Returns all arms of a study."""
+    worker = await request.worker(service)
+    return json_of(m.ArmsSaid(await worker.read(lambda study: [arm_said(arm) for arm in study.arms])))
+
+
+async def add_arms(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Adds arms to a study."""
+    worker = await request.worker(service)
+    idempotent = IdempotentRequest.of("arms", request.key, request.body)
+    added = AddArms(request.body, idempotent, service.settings.limits)
+    what = ("add arms", {"arms": len(request.body.arms)})
+    done: AddArmsResult = await audited(worker, request.caller, service.clock(), what, lambda: worker.run(added))
+    return json_of(m.ArmsSaid([arm_said(arm) for arm in done.arms]), 201, AGAIN if done.again else ())
+
+
+async def put_arm(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Describes an arm, and retires it or brings it back."""
+    return await _changed(service, request, "change an arm", request.body)
+
+
+async def retire_arm(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Retires an arm."""
+    return await _changed(service, request, "retire-arm", m.ArmRequest(retired=True))
+
+
+async def _changed(service: Service, request: ParsedRequest, action: str, body: m.ArmRequest) -> ASGIApp:
+    worker, change = await request.worker(service), ChangeArm(request.path["arm"], body)
+    what = (action, {"arm": change.arm, "name": body.name, "retired": body.retired})
+    arm: Arm = await audited(worker, request.caller, service.clock(), what, lambda: worker.run(change))
+    return json_of(arm_said(arm))
+
+
+ARM_OPERATIONS = [
+    Operation(
+        method="GET", path=ARMS, name="arms", summary="List the arms of a study, with the retired ones.",
+        handler=list_arms, answers={200: ResponseInfo("By number.", m.ArmsSaid)},
+    ),
+    Operation(
+        method="POST", path=ARMS, name="addArms", summary="Add arms to a running study.",
+        text="They get the next numbers, and the next decision may play them. What is known of similar arms is known "
+        "of them at once. With an `Idempotency-Key` the same request again adds nothing.",
+        handler=add_arms, body=m.ArmsRequest, repeatable=True, answers={201: ResponseInfo("Added.", m.ArmsSaid)},
+    ),
+    Operation(
+        method="PUT", path=ARM, name="putArm", summary="Describe an arm, retire it or bring it back.",
+        text="The same again changes nothing.", handler=put_arm, body=m.ArmRequest,
+        answers={200: ResponseInfo("The arm.", m.ArmSaid)},
+    ),
+    Operation(
+        method="DELETE", path=ARM, name="retireArm", summary="Retire an arm: no later decision plays it.",
+        text="It keeps its number. What was learned of it still teaches about similar arms, and decisions that wait "
+        "for its reward may be told. The same again changes nothing.",
+        handler=retire_arm, answers={200: ResponseInfo("The arm.", m.ArmSaid)},
+    ),
+]  # fmt: skip

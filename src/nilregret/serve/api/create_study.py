@@ -1,0 +1,181 @@
+"""Studies from JSON: a whole policy or a recipe, compared with a stored study of the same name."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..._utils.checks import new_study_name, points_array, shown
+from ..._utils.serialize import from_plain, plain_loads, to_plain
+from ...algorithms.schema import within
+from ...domains.domain import Arms, Domain, Space
+from ...domains.parameters import Choice
+from ...errors import InvalidInput, NoRegretError
+from ...policy.policy import Policy
+from ...study.definition import PROPENSITIES, differences
+from ...study.direction import AnyPolicy, check_policy
+from ...study.study import Study
+from ..auth.caller import OPERATOR, Caller, of_others, stored_name
+from ..watch.audit import note_making
+from ..wire import messages
+from ..wire.limits import Limits
+from ..wire.problems import Problem, about
+from ..work.deadlines import FACT, Rule
+from ..work.workers import NotesStorage
+from . import size_limits as sizes
+from .memory_limits import check_posterior
+from .replies import study_said
+
+RECIPE = ("space", "arms", "grid", "context")
+
+
+def put(
+    storage: NotesStorage, caller: Caller, name: str, body: messages.StudyRequest, limits: Limits
+) -> tuple[bool, messages.StudySaid]:
+    """Makes a study, or compares it with the stored one. Returns whether it is new, and its description.
+
+    Raises:
+        Problem: 409, a different study has this name.
+    """
+    if not name.strip():
+        raise Problem(422, "invalid", "A study's name must have a letter.", field="name")
+    if caller.tenant == OPERATOR and of_others(storage, [name]):
+        whose = shown(name.partition("/")[0])
+        raise Problem(
+            422, "invalid", f"{whose} is a tenant, whose studies alone begin so: choose another.", field="name"
+        )
+    stored_as = stored_name(storage, caller.tenant, name)
+    rule = Rule(body.deadline, body.on_deadline, body.default_reward, body.late)
+    given = _policy(body, limits)
+    policy = about("default_reward", rule.policy, given, body.goal)
+    known = storage.find(stored_as)
+    if known is None:
+        within("policy", check_posterior, policy, limits)
+    facts = dict(body.about or {})
+    if FACT in facts:
+        raise InvalidInput(f"`about` has {FACT!r}, under which the waiting rule is kept: call that fact otherwise.")
+    made = known is None
+    facts |= rule.fact | ({PROPENSITIES: True} if body.propensities else {})
+    if known is None:
+        about("name", new_study_name, "name", stored_as)
+        Study(policy, goal=body.goal, seed=body.seed, about=facts)  # raises an error before a row is written
+        text = json.dumps(facts, sort_keys=True)
+        known = storage.find_or_make(stored_as, policy=policy.to_json(), goal=body.goal, seed=body.seed, about=text)
+        note_making(storage, known, caller)
+    where = f"The study {name!r}"
+    differing = differences(known, policy, body.goal, body.seed, json.dumps(facts), where)
+    if differing:
+        others = ", ".join(each.removeprefix(f"{FACT}.") for each in differing)
+        raise Problem(
+            409, "another", f"There is a study {name!r}, made with another {others}. A study keeps what it was made "
+            "with: put that again to go on with it, or choose another name for a new study.",
+            field=_entry([each.partition(" (")[0] for each in differing], body),
+        )  # fmt: skip
+    return made, messages.StudySaid(**study_said(name, policy.algorithm, known))
+
+
+def _entry(differing: list[str], body: messages.StudyRequest) -> str:
+    """Returns the entry of the request that differs. A different domain changes much else, so it comes first."""
+    first = min(differing, key=lambda each: not each.startswith("domain"))
+    name, _, inner = first.partition(".")
+    if name == FACT:
+        return inner or "on_deadline"
+    if name in ("goal", "seed", PROPENSITIES):
+        return name
+    if name == "domain" and body.arms is not None:
+        return "arms"
+    if name in ("domain", "context") and body.space is not None:
+        return "space" if name == "domain" else name
+    return "about" if name in (body.about or {}) else "policy"
+
+
+def _policy(body: messages.StudyRequest, limits: Limits) -> AnyPolicy:
+    if isinstance(body.policy, str) and not body.policy.lstrip().startswith("{"):
+        raise InvalidInput(
+            f"`policy` is {shown(body.policy)}, and as a text it must be a whole policy in JSON. An algorithm by its "
+            f'name is an object: {{"algorithm": {json.dumps(body.policy[:60])}}}.'
+        )
+    if body.policy is not None and not _is_recipe(body.policy):
+        beside = [entry for entry in RECIPE if getattr(body, entry) is not None] + ["constraints"] * bool(
+            body.constraints
+        )
+        if beside:
+            raise InvalidInput(
+                f"`{beside[0]}` is part of a recipe, and there is a whole `policy` too: give one or the other."
+            )
+        return within("policy", whole, body.policy, limits)
+    if body.space is not None and body.arms is not None:
+        raise InvalidInput(
+            "`space` and `arms` are both given, and each says what there is to choose from: give one of them."
+        )
+    if body.space is None and body.arms is None:
+        raise InvalidInput(
+            "`space` or `arms` is missing: say what there is to choose from by one of them, or give a whole `policy`."
+        )
+    if body.arms is not None and body.grid is not None:
+        raise InvalidInput("`grid` is of the parameters of a `space`, and here are `arms`: leave it out.")
+    return _of_recipe(body, limits)
+
+
+def _is_recipe(policy: dict[str, Any] | str) -> bool:
+    """Returns whether the policy is written as in a tuning file, and is not a whole one."""
+    return isinstance(policy, dict) and "type" not in policy
+
+
+def whole(data: dict[str, Any] | str, limits: Limits) -> AnyPolicy:
+    """Returns a policy from what `to_json` writes: names of known classes and plain values, never code to run."""
+    plain = plain_loads(data) if isinstance(data, str) else data
+    if isinstance(plain, dict):
+        sizes.check_policy(plain, limits)
+    policy = from_plain(plain)
+    try:
+        check_policy(policy)
+    except NoRegretError:
+        raise InvalidInput("This describes no policy.", topic="policy") from None
+    found: AnyPolicy = policy
+    return found
+
+
+def _of_recipe(body: messages.StudyRequest, limits: Limits) -> Policy:
+    """Returns the policy that a tuning file would make, with the same tables, checks and sentences."""
+    from ...algorithms.registry import PolicyContext, policy
+
+    space = None if body.space is None else _space("space", body.space, limits)
+    context = None if body.context is None else _space("context", body.context, limits)
+    domain = _domain(body, space, limits)
+    sizes.check_made(domain, context, limits)
+    table = dict(body.policy) if isinstance(body.policy, dict) else {}
+    beside = PolicyContext(space, None, body.constraints, context, live=True)
+    made = within("policy", policy, {"algorithm": "auto"} | table, domain, beside)
+    within("policy", sizes.check_policy, to_plain(made), limits)
+    return made
+
+
+def _domain(body: messages.StudyRequest, space: Space | None, limits: Limits) -> Domain:
+    if space is None:
+        about("arms", sizes.check_arms, len(body.arms or ()), limits)
+        points = about("arms", points_array, "arms", body.arms)
+        return about("arms", Arms, points, always=True)
+    if body.grid is None:
+        return space
+    if isinstance(body.grid, dict):
+        _check_grid(body.grid, space)
+    return about("grid", sizes.gridded, space, body.grid, limits)
+
+
+def _check_grid(grid: dict[str, int], space: Space) -> None:
+    names = [name for name, each in space.parameters.items() if not isinstance(each, Choice)]
+    if set(grid) != set(names):
+        raise InvalidInput(
+            f"`grid` has {shown(sorted(grid))}, and the parameters that are numbers are {shown(names)}: give steps for "
+            "each of them, or one number for all."
+        )
+
+
+def _space(entry: str, tables: dict[str, dict[str, Any]], limits: Limits) -> Space:
+    from ...algorithms.schema import parameter
+
+    read = {name: within(f"{entry}.{name}", parameter, table) for name, table in tables.items()}
+    space: Space = about(entry, lambda: Space(**read))
+    about(entry, sizes.check_columns, space, limits)
+    return space

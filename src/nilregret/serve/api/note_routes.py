@@ -1,0 +1,102 @@
+"""Operations under /v1 on notes beside a study, on its name, and on its audit log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.types import ASGIApp
+
+from ..._utils.checks import new_study_name, shown
+from ...errors import InvalidInput
+from ..auth.caller import OPERATOR, of_others, stored_name
+from ..watch.audit import WriteNotes, audited, entries
+from ..wire import messages as m
+from ..wire.problems import Problem, about
+from ..work.study_notes import StudyNotes, as_trial_note, change_study
+from ..work.worker import StudyWorker
+from .operations import Operation, ParsedRequest, ResponseInfo, Service, json_of
+from .write_routes import STUDY
+
+
+async def update_study(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Updates the name and the notes of a study."""
+    body = request.body
+    worker = await service.workers.get(request.caller.tenant, request.path["name"], fresh=True)
+    wanted: dict[str, Any] = {
+        name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not None
+    }
+    return json_of(
+        await audited(
+            worker, request.caller, service.clock(), ("update", wanted), lambda: _updated(service, worker, wanted)
+        )
+    )
+
+
+async def _updated(service: Service, worker: StudyWorker, wanted: dict[str, Any]) -> m.StudyChanged:
+    name = wanted.get("name", worker.name)
+    notes = await service.workers.in_thread(_change, service, worker, wanted, name, tenant=worker.tenant)
+    worker.notes = notes
+    if name != worker.name:
+        service.workers.forget(worker)
+    return _said(name, notes)
+
+
+def _change(service: Service, worker: StudyWorker, wanted: dict[str, Any], new: str) -> StudyNotes:
+    storage, tenant = service.storage, worker.tenant
+    if not new.strip() or (tenant == OPERATOR and of_others(storage, [new])):
+        raise Problem(422, "invalid", "The name begins like those of another tenant, or is blank.", field="name")
+    changes = {name: tuple(value) if name == "tags" else value for name, value in wanted.items() if name != "name"}
+    before, after = (stored_name(storage, tenant, name) for name in (worker.name, new))
+    if new != worker.name:
+        about("name", new_study_name, "name", after)
+    try:
+        return change_study(storage, worker.stored, changes, name=before, new=after)
+    except InvalidInput:
+        said = f"There is a study {shown(new)} already, or this one was renamed meanwhile; nothing was changed."
+        raise Problem(409, "conflict", said, field="name") from None
+
+
+def _said(name: str, notes: StudyNotes) -> m.StudyChanged:
+    return m.StudyChanged(name, notes.archived, notes.paused, notes.note, list(notes.tags))
+
+
+async def note_trial(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Writes a note on a trial."""
+    worker, number = await request.worker(service), request.path["number"]
+    count = await worker.read(lambda study: len(study.trials))
+    if number >= count:
+        raise Problem(404, "no_decision", f"This study has no decision {number} so far.", field="number")
+    text = request.body.note
+    what = ("note on a trial", {"number": number, "note": text})
+    await audited(
+        worker, request.caller, service.clock(), what,
+        lambda: worker.run(WriteNotes(as_trial_note(number, text))),
+    )  # fmt: skip
+    return json_of(m.TrialNoted(number, text))
+
+
+async def audit(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Returns the audit log of a study."""
+    worker, query = await request.worker(service), request.query
+    found, more = await worker.read(lambda _: entries(service.storage, worker, limit=query.limit, before=query.before))
+    return json_of(m.AuditLog(found, more))
+
+
+NOTE_OPERATIONS = [
+    Operation(
+        method="PATCH", path=STUDY, name="updateStudy", summary="Rename, archive, pause or annotate a study.",
+        text="The policy sees none of it. A paused study answers asks with a 409, and takes rewards all the same. The "
+        "same again changes nothing.",
+        handler=update_study, body=m.StudyChangeRequest,
+        answers={200: ResponseInfo("Its name and notes.", m.StudyChanged)},
+    ),
+    Operation(
+        method="PUT", path=STUDY + "/trials/{number:int}/note", name="noteTrial", summary="Write a note on a trial.",
+        handler=note_trial, body=m.TrialNoteRequest, answers={200: ResponseInfo("It is on record.", m.TrialNoted)},
+    ),
+    Operation(
+        method="GET", path=STUDY + "/audit", name="audit", summary="What was done to the study by hand, by whom.",
+        text="Making it, actions on the dashboard, and changes of its name, notes and arms. For admins.",
+        handler=audit, query=m.AuditQuery, answers={200: ResponseInfo("The latest first.", m.AuditLog)},
+    ),
+]  # fmt: skip

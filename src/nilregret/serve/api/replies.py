@@ -1,0 +1,145 @@
+"""Replies of the API about trials and studies."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from starlette.responses import StreamingResponse
+
+from ..._utils.checks import Array
+from ..._utils.serialize import plain_loads
+from ...errors import NoRegretError
+from ...storage import StoredStudy
+from ...storage.record import Trial
+from ...storage.trial import Answer as Earlier
+from ...storage.trial import Plays
+from ...study.definition import PROPENSITIES
+from ...study.study import Study
+from ...study.trial_json import context_json
+from ..wire import messages
+from ..wire.decision_ids import Ids
+from ..work.commands import TellResult
+from ..work.deadlines import FACT, Rule
+from ..work.worker import StudyWorker
+
+
+def finite(value: float | None) -> float | None:
+    """Returns the value, or None if it is no number of JSON."""
+    return None if value is None or not math.isfinite(value) else value
+
+
+def listed(values: Array) -> list[float | None]:
+    """Returns numbers as a list, with None for those that JSON does not have."""
+    return [finite(value) for value in np.asarray(values).tolist()]
+
+
+def study_said(name: str, algorithm: str, stored: StoredStudy) -> dict[str, Any]:
+    """Returns the entries of `StudySaid`."""
+    about = plain_loads(stored.about)
+    rule, propensities = Rule.of(about), about.get(PROPENSITIES) is True
+    about.pop(FACT, None)
+    if propensities:
+        del about[PROPENSITIES]
+    return {
+        "name": name, "algorithm": algorithm, "goal": stored.goal, "seed": stored.seed,
+        "about": about, "propensities": propensities, "deadline": rule.deadline,
+        "on_deadline": rule.on_deadline, "default_reward": rule.default_reward, "late": rule.late,
+        "created_at": stored.created_at,
+    }  # fmt: skip
+
+
+def study_in_full(worker: StudyWorker) -> messages.StudyInFull:
+    """Returns the state of a study. It reads the study, so it needs a thread."""
+    study = worker.study
+    trials = study.trials
+    counted: dict[str, int] = dict(Counter(trial.state for trial in trials))
+    return messages.StudyInFull(
+        **study_said(worker.name, study.policy.algorithm, worker.stored),
+        policy=plain_loads(worker.stored.policy), trials={"all": len(trials)} | counted,
+        width=_known(study, "width"), information_gain=_known(study, "information_gain"),
+        restarts=study.restarts, multipliers=study.multipliers.tolist(),
+        cautions=list(study.held_warnings.values()),
+    )  # fmt: skip
+
+
+def _known(study: Study, name: str) -> float | None:
+    try:
+        return finite(getattr(study, name))
+    except NoRegretError:  # a policy without a posterior
+        return None
+
+
+def decision(worker: StudyWorker, ids: Ids, trial: Trial, propensity: float | None = None) -> messages.Decision:
+    """Returns a trial as it was when it was decided, so that a retry gets the same reply."""
+    return messages.Decision(
+        ids.of(worker.tenant, worker.stored, trial.number), trial.number, trial.parameters, trial.point.tolist(),
+        trial.arm, context_json(trial), trial.explored, trial.repeats,
+        trial.propensity if propensity is None else propensity, trial.asked_at,
+        worker.deadlines.expires_at(trial),
+    )  # fmt: skip
+
+
+def plays_of(reward: float | None, plays: Plays | None) -> int | None:
+    """Returns the number of plays whose mean is the reward."""
+    return None if reward is None else 1 if plays is None else plays.times
+
+
+def earlier(answer: Earlier) -> messages.Earlier:
+    """Returns an answer that was corrected later."""
+    g = None if answer.constraints is None else answer.constraints.tolist()
+    plays = plays_of(answer.reward, answer.plays)
+    return messages.Earlier(answer.reward, plays, g, answer.reason, answer.time, answer.std, dict(answer.measured))
+
+
+def answer(worker: StudyWorker, ids: Ids, result: TellResult) -> messages.Answer:
+    """Returns the reply to a reward or a failure."""
+    trial, told = result.trial, result.told
+    g = None if trial.constraints is None else trial.constraints.tolist()
+    known = trial.reward, trial.plays, g, trial.std, trial.metrics
+    reward, plays, constraints, std, metrics = known if told is None else told
+    reason = trial.abandoned.reason if trial.abandoned and trial.state == "abandoned" else trial.reason
+    return messages.Answer(
+        id=ids.of(worker.tenant, worker.stored, trial.number), number=trial.number, state=trial.state, reward=reward,
+        plays=plays_of(reward, plays), constraints=constraints, reason=reason, late=result.late,
+        counted=result.counted, told_at=trial.told_at, sentence=result.sentence, std=std, metrics=metrics,
+    )  # fmt: skip
+
+
+PART = 1 << 16  # bytes in one part of a file
+
+
+async def download(
+    worker: StudyWorker, name: str, media: str, write: Callable[[Study, Path], object]
+) -> StreamingResponse:
+    """Returns a file as a response. The file is gone when it is closed, also if the client leaves.
+
+    Args:
+        worker: of the study.
+        name: of the file, for the client.
+        media: type of the file.
+        write: writes the file of a study to a path.
+    """
+
+    def written(study: Study) -> BinaryIO:
+        with tempfile.NamedTemporaryFile(prefix="nilregret-", suffix=Path(name).suffix, delete=False) as file:
+            path = Path(file.name)
+        try:
+            write(study, path)
+            return path.open("rb")
+        finally:
+            path.unlink()
+
+    named = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(_parts(await worker.read(written)), media_type=media, headers=named)
+
+
+def _parts(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while part := file.read(PART):
+            yield part

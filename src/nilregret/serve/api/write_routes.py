@@ -1,0 +1,206 @@
+"""Operations under /v1 that decide and record."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any
+
+from starlette.types import ASGIApp
+
+from ...errors import InvalidInput
+from ...policy.explain import Propensity
+from ...storage.record import Trial
+from ..auth.caller import Caller
+from ..wire import messages as m
+from ..wire.idempotency import IdempotentRequest
+from ..wire.problems import problem_of
+from ..work.commands import Abandon, Decide, DecideResult, Observe, Tell
+from ..work.worker import StudyWorker
+from . import create_study
+from .operations import AGAIN, REFUSED, Operation, ParsedRequest, ResponseInfo, Service, json_of
+from .replies import answer, decision
+
+STUDY = "/v1/studies/{name}"
+PROPENSITIES = 10  # decisions of one request with propensities, each of which may take a thousand draws
+ONE = STUDY + "/decisions/{id}"
+TOLD = {
+    200: ResponseInfo("It is on record; also where it was before, and where it came late.", m.Answer),
+    **{status: REFUSED[status] for status in (409,)},
+}
+
+
+async def put_study(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Makes a study, or checks that the stored one is the same."""
+    made, study = await service.workers.in_thread(
+        create_study.put,
+        service.storage,
+        request.caller,
+        request.path["name"],
+        request.body,
+        service.settings.limits,
+        tenant=request.caller.tenant,
+    )
+    return json_of(study, 201 if made else 200)
+
+
+async def ask(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Makes decisions."""
+    worker, body = await request.worker(service), request.body
+    _check_count("count", body.count or 1, service)
+    for name in ("among", "exclude"):
+        _check_listed(name, getattr(body, name), service.settings.limits.arms)
+    if body.propensity and (body.count or 1) > PROPENSITIES:
+        raise InvalidInput(
+            f"`propensity` is said of at most {PROPENSITIES} decisions in a request, and `count` is {body.count}: each "
+            "may take a thousand draws, or a replay. Ask for fewer at a time, or `GET .../explain/NUMBER` later."
+        )
+    idempotent = IdempotentRequest.of("decisions", request.key, body)
+    decided: DecideResult = await worker.run(Decide(body, idempotent, service.settings.limits.pending))
+    service.metrics.count_decisions(worker, len(decided.trials), again=decided.again)
+    # The points that the first request could choose from are not on record. A recorded probability needs none.
+    wanted = body.propensity and decided.alike and not worker.study.propensities
+    chances = await _propensities(worker, body, decided) if wanted else [None] * len(decided.trials)
+    said = [decision(worker, service.ids, trial, p) for trial, p in zip(decided.trials, chances, strict=True)]
+    return json_of(m.Decisions(said), 201, AGAIN if decided.again else ())
+
+
+async def _propensities(worker: StudyWorker, body: m.DecisionRequest, decided: DecideResult) -> list[float | None]:
+    """Returns the probability of each decision in the state before. A retry gets that state by a replay."""
+
+    def replayed(trial: Trial) -> Propensity | None:
+        return worker.study.explain(trial.number, among=body.among, exclude=body.exclude).propensity
+
+    chances = decided.propensities or [partial(replayed, trial) for trial in decided.trials]
+    found = await worker.read(lambda _: [chance() for chance in chances])
+    return [None if each is None else each.value for each in found]
+
+
+async def reward(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Records the reward of a decision."""
+    worker = await request.worker(service)
+    said, _ = await _told(service, worker, request.caller, request.path["id"], request.body)
+    return json_of(said)
+
+
+async def failure(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Records that a decision failed."""
+    worker = await request.worker(service)
+    number = service.ids.number(request.caller.tenant, worker.stored, request.path["id"])
+    done = await worker.run(Tell(number, request.body))
+    service.metrics.count_answer(worker, done)
+    return json_of(answer(worker, service.ids, done))
+
+
+async def abandonment(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Records that no worker will answer a decision any more."""
+    worker = await request.worker(service)
+    number = service.ids.number(request.caller.tenant, worker.stored, request.path["id"])
+    return json_of(answer(worker, service.ids, await worker.run(Abandon(number, request.body.reason))))
+
+
+async def _told(
+    service: Service,
+    worker: StudyWorker,
+    caller: Caller,
+    id: str,  # noqa: A002 - the name in messages and tables
+    body: m.RewardRequest,
+) -> tuple[m.Answer, int]:
+    number = service.ids.number(caller.tenant, worker.stored, id)
+    done = await worker.run(Tell(number, body))
+    service.metrics.count_answer(worker, done)
+    return answer(worker, service.ids, done), number
+
+
+async def rewards(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Records the rewards of several decisions, each by itself."""
+    worker = await request.worker(service)
+    body: m.RewardsRequest = request.body
+    _check_count("items", len(body.items), service)
+    done: list[Any] = await asyncio.gather(
+        *(_told(service, worker, request.caller, item.id, item) for item in body.items), return_exceptions=True
+    )
+    results = []
+    for item, each in zip(body.items, done, strict=True):
+        if isinstance(each, Exception):
+            problem = problem_of(each)
+            fault = m.Fault(problem.kind, problem.sentence, problem.field)
+            results.append(m.RewardResult(item.id, problem.status, None, fault))
+        elif isinstance(each, BaseException):
+            raise each
+        else:
+            results.append(m.RewardResult(item.id, 200, each[0], None))
+    return json_of(m.RewardResults(results))
+
+
+def _check_count(name: str, count: int, service: Service) -> None:
+    most = service.settings.limits.count
+    if count > most:
+        raise InvalidInput(f"`{name}` is {count}: at most {most} are taken in one request. Send several.")
+
+
+def _check_listed(name: str, listed: list[Any] | None, most: int) -> None:
+    if listed is not None and len(listed) > most:
+        raise InvalidInput(f"`{name}` has {len(listed)} entries: at most {most} are looked at in one decision.")
+
+
+async def observe(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Records an observation that no decision asked for."""
+    worker = await request.worker(service)
+    idempotent = IdempotentRequest.of("observations", request.key, request.body)
+    done = await worker.run(Observe(request.body, idempotent))
+    service.metrics.count_observation(worker, again=done.again)
+    trial, would = done.trial, done.would
+    said = m.Observation(trial.number, trial.reward or 0.0, None if would is None else m.Would(**would))
+    return json_of(said, 201, AGAIN if done.again else ())
+
+
+WRITE_OPERATIONS = [
+    Operation(
+        method="PUT", path=STUDY, name="putStudy", summary="Make a study, or see that it is as it should be.",
+        text="To put the same again changes nothing. A study keeps the policy, goal, seed, facts and waiting rule that "
+        "it was made with: another one is refused with what differs.",
+        handler=put_study, body=m.StudyRequest,
+        answers={
+            200: ResponseInfo("It was there, and is the same.", m.StudySaid), 201: ResponseInfo("Made.", m.StudySaid),
+        },
+    ),
+    Operation(
+        method="POST", path=f"{STUDY}/decisions", name="ask", summary="Ask what to do.",
+        text="The decisions are on disk, pending, before they are answered. With an `Idempotency-Key` the same request "
+        "again, to whichever server, gets the same decisions, also after a crash.",
+        handler=ask, body=m.DecisionRequest, repeatable=True, answers={201: ResponseInfo("Decided.", m.Decisions)},
+    ),
+    Operation(
+        method="PUT", path=f"{ONE}/reward", name="reward", summary="Tell what came of a decision.",
+        text="The same again changes nothing; another one is refused, unless with `revise` it corrects the one there "
+        "is: the study goes on as if it had come first. A late one is taken; `late` and `counted` say what became of "
+        "it.",
+        handler=reward, body=m.RewardRequest, answers=TOLD,
+    ),
+    Operation(
+        method="POST", path=f"{ONE}/failure", name="fail", summary="Tell that nothing will come of a decision.",
+        text="A point that has only failed is not asked for again. With `revise` it takes back a reward.",
+        handler=failure, body=m.FailureRequest, answers=TOLD,
+    ),
+    Operation(
+        method="POST", path=f"{ONE}/abandonment", name="abandon",
+        summary="Tell that nobody works on a decision any more.",
+        text="It no longer counts as pending, and says nothing of its point. Its reward is taken all the same if it "
+        "comes.",
+        handler=abandonment, body=m.AbandonmentRequest, answers=TOLD,
+    ),
+    Operation(
+        method="POST", path=f"{STUDY}/rewards", name="rewards", summary="Tell what came of several decisions.",
+        text="Each is recorded by itself, and has a status of its own.",
+        handler=rewards, body=m.RewardsRequest, answers={200: ResponseInfo("What came of each.", m.RewardResults)},
+    ),
+    Operation(
+        method="POST", path=f"{STUDY}/observations", name="observe",
+        summary="Tell of something that was not asked for.",
+        text="With `compare` the policy learns as an apprentice: it says what it would have done in your place, before "
+        "it learns what came of what you did.",
+        handler=observe, body=m.ObservationRequest, repeatable=True,
+        answers={201: ResponseInfo("On record.", m.Observation)},
+    ),
+]  # fmt: skip

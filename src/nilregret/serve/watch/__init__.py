@@ -1,0 +1,1 @@
+"""Metrics, signals to the operator, and the audit log."""

@@ -1,0 +1,1 @@
+"""Messages, problems, limits and settings: what requests and replies say."""

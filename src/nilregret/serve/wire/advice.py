@@ -1,0 +1,70 @@
+"""Advice of errors in terms of HTTP, instead of the library's advice to Python programs.
+
+The keys are topics of errors. An error of another topic, or without one, is sent without advice.
+"""
+
+from __future__ import annotations
+
+from ...errors import NoRegretError
+from ...study.inputs import NO_REWARD
+
+REVISE = 'Send it with `"revise": true` to correct what was told; the first answer is kept with the decision.'
+ADVICE = {
+    "answered": f"{REVISE} Another reward of the same point is told by `POST .../observations`.",
+    "failed": f"Constraint values are told before `POST .../failure`. {REVISE}",
+    "together": "A study put with `constraints`, and without a whole policy in `policy`, takes them in any order.",
+    "unusable": "If the point does not work, `POST .../decisions/ID/failure` says so. After an accident that says "
+    "nothing of the point, `POST .../decisions/ID/abandonment` gives it up. Both stay on record.",
+    "plays": 'It is a list of numbers, or {"count": n, "sum": s, "squares": q}.',
+    "std": "Leave `std` out. Studies of `auto`, `gp_ucb` and `expected_improvement` take it.",
+    "more_plays": "More plays of it are told by `POST .../observations`.",
+    "context": "Give it as `context`: numbers, or an object of parameters by name.",
+    "among": "It is a list of points, or of objects of parameters.",
+    "all_failed": "`GET .../export` has the reasons.",
+    "added": "Observations are such: ask about a decision.",
+    "channels": "Those of studies that were put with `constraints` have one.",
+    "minimum": "`POST .../observations` takes over to it what was told to this one.",
+    "bounded": 'They are {"type": "bounded", "low": ..., "high": ...}, `reward` of a `policy`.',
+    "retired": "Arms are added by `POST .../arms`, and brought back by `PUT .../arms/ARM`.",
+    "no_arm": "`GET .../arms` lists them.",
+    "kernel": 'Such as {"type": "matern", "nu": 2.5, "lengthscale": 0.2}.',
+    "policy": 'It has an "algorithm", as that of a recipe, or is what `nilregret create` takes as a `.json` file.',
+    "no_propensities": 'A study that was put with `"propensities": true` records them.',
+    "no_arms": "Put it with `arms`, or with a `grid` of its parameters.",
+    "target": 'It is "uniform", "best", the number of an arm, probabilities of arms, or a whole policy.',
+    "reward_range": "Give it as `reward_range`: [lowest, highest].",
+    "no_trial": "Numbers are those that came with the decisions.",
+}
+MISSING = {  # topics of errors that become 404, with the kind and the field of the problem
+    "no_trial": ("no_decision", "number"),
+    "no_arm": ("no_arm", "arm"),
+}
+
+
+def sentence_of(error: NoRegretError) -> str:
+    """Returns the error in words: what happened, the cause, and what to try."""
+    parts = [error.what, ADVICE.get(error.topic, "")]
+    said = " ".join(part for part in parts if part)
+    return f"`{'.'.join(error.places)}`: {said}" if error.places else said
+
+
+CLIENT_REVISE = "With `revise=True` it corrects what was told, and the first answer is kept."
+WORDS = {
+    "`GET /v1/studies` lists those there are; `PUT /v1/studies/NAME` makes one.": (
+        "`client.studies()` lists those there are, and `client.create` makes one."
+    ),
+    ADVICE["answered"]: f"{CLIENT_REVISE} Another reward of the same point is told by `study.add`.",
+    ADVICE["failed"]: f"Constraint values are told before `study.fail`. {CLIENT_REVISE}",
+    ADVICE["unusable"]: NO_REWARD.replace("trial", "decision"),
+    ADVICE["more_plays"]: "More plays of it are told by `study.add`.",
+    ADVICE["all_failed"]: "`study.trials()` has the reasons.",
+    ADVICE["retired"]: "`study.add_arms` adds some, and `study.restore_arm` brings one back.",
+    ADVICE["no_arm"]: "`study.arms()` lists them.",
+}
+
+
+def in_words(said: str) -> str:
+    """Returns the sentence of a refusal with advice that names calls of the client."""
+    for http, ours in WORDS.items():
+        said = said.replace(http, ours)
+    return said

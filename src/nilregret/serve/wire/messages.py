@@ -1,0 +1,610 @@
+"""Bodies of requests and replies, each a structure. An entry with an unknown name is refused.
+
+JSON has no NaN and no infinity, so no value here is one. Times are Unix seconds. If the study minimises, rewards are
+losses.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import quote
+
+from msgspec import Meta, Struct
+
+from ..._utils.checks import LONGEST_NAME
+from ...evaluation.estimators import Estimator
+
+INSTEAD: Final = "~~"
+NAME_PATTERN: Final = r"^([^/\\\x00-\x1f\x7f-\x9f]{1,200}|~~([0-9a-f]{2}){1,800})$"
+NEW_PATTERN: Final = r"^[^\x00-\x1f\x7f-\x9f]+$"  # of a new name, for programs, as the others
+ID_PATTERN: Final = "^[A-Za-z0-9_-]{1,64}$"
+WRITTEN = re.compile(re.escape(INSTEAD) + "((?:[0-9a-f]{2})+)")
+
+
+def segment(name: str) -> str:
+    """Returns a name as one part of a path."""
+    if name in (".", "..") or not name.isprintable() or "/" in name or "\\" in name or name.startswith(INSTEAD):
+        return INSTEAD + name.encode("utf-8").hex()
+    return quote(name, safe="")
+
+
+def name_in(segment: str) -> str:
+    """Returns the name that a percent-decoded part of a path stands for."""
+    written = WRITTEN.fullmatch(segment)
+    if written is None:
+        return segment
+    try:
+        return bytes.fromhex(written[1]).decode("utf-8")
+    except UnicodeDecodeError:  # not the writing of a name, so no study has this one
+        return segment
+
+
+Reward = Annotated[float, Meta(description="What came of it; true and false count as 1 and 0.")] | bool
+
+
+class Sums(Struct, forbid_unknown_fields=True, frozen=True):
+    """Rewards of several plays of one decision, summed up."""
+
+    count: Annotated[int, Meta(ge=1, description="How many plays.")]
+    sum: Annotated[float, Meta(description="Of their rewards, less `about` each.")]
+    squares: Annotated[float, Meta(ge=0, description="The sum of the squares of the same.")]
+    about: float = 0.0
+
+
+Rewards = (
+    Reward
+    | Annotated[
+        list[float | bool],
+        Meta(min_length=1, description="Where `repeats` is above 1: one for each play, of all of them or fewer."),
+    ]
+    | Sums
+)
+Metrics = Annotated[
+    dict[Annotated[str, Meta(min_length=1, max_length=200)], float | bool],
+    Meta(max_length=100, description="Further numbers to keep with the reward, by name."),
+]
+Plays = Annotated[int | None, Meta(description="Of how many plays `reward` is the mean.")]
+Context = Annotated[
+    list[float] | dict[str, Any] | None, Meta(description="What is known before: numbers, or parameters by name.")
+]
+POINT = {"type": "array", "items": {"type": "number"}}
+# Which of these an entry may be depends on the study. Generators of clients leave out what has no `items`.
+CHOICE: dict[str, Any] = {"anyOf": [{"type": "number"}, {"type": "boolean"}, POINT, {"type": "object"}]}
+Choices = Annotated[list[Any], Meta(extra_json_schema={"items": CHOICE})]
+Deadline = Annotated[float, Meta(gt=0, le=1e9, description="Seconds for which a reward is waited for.")]
+OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
+EventKind = Literal[
+    "asked", "told", "limited", "abandoned", "corrected", "arms_added", "arms_retired", "arms_restored",
+    "arms_described",
+]  # fmt: skip
+Steps = Annotated[int, Meta(ge=2, le=10_000)]
+Key = Annotated[str, Meta(min_length=1, max_length=200)]
+Reason = Annotated[str, Meta(min_length=1, max_length=2000, description="In words.")]
+Revise = Annotated[bool, Meta(description="Whether another answer than the one there is corrects it.")]
+RepeatedPlays = Annotated[int, Meta(ge=1, le=1000)]
+
+
+class Request(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
+    """The body of a request."""
+
+
+class Reply(Struct, frozen=True):
+    """The body of a reply."""
+
+
+# -- studies -------------------------------------------------------------------------------------------------------
+
+
+class StudyRequest(Request, frozen=True):
+    """A study: the points to choose from (`space` or `arms`) and how to decide (`policy`)."""
+
+    policy: Annotated[
+        dict[str, Any] | str | None,
+        Meta(
+            description='How to decide, in the words of `[policy]` in a file: {"algorithm": "gp_ucb", "kernel": '
+            '{"type": "matern"}, "noise": 0.1}. Left out: {"algorithm": "auto"}, which takes `noise`, `budget`, '
+            "`parallel`, `world`, `answers`, `reward`, `explore` and `constraints`. Or a whole policy as Python's "
+            "`policy.to_json()` writes it, which says all of it and has a `type`; then nothing of the next five."
+        ),
+    ] = None
+    space: Annotated[
+        dict[str, dict[str, Any]] | None,
+        Meta(description='Parameters by name, such as {"price": {"type": "float", "low": 1, "high": 9}}.'),
+    ] = None
+    grid: Annotated[
+        Steps | dict[str, Steps] | None, Meta(description="Steps of each parameter: a grid instead of a continuum.")
+    ] = None
+    arms: Annotated[list[list[float]] | None, Meta(description="Points to choose from, instead of `space`.")] = None
+    context: Annotated[dict[str, dict[str, Any]] | None, Meta(description="Likewise, what is known before.")] = None
+    constraints: Annotated[
+        int, Meta(ge=0, le=100, description="Values told with each reward, satisfied when <= 0.")
+    ] = 0
+    goal: Literal["maximize", "minimize"] = "maximize"
+    seed: Annotated[int, Meta(ge=0, description="Of all random choices.")] = 0
+    about: Annotated[dict[str, Any] | None, Meta(description="Facts to keep with it.")] = None
+    deadline: Deadline | None = None
+    on_deadline: Annotated[OnDeadline, Meta(description="What the absence of a reward means.")] = "abandon"
+    default_reward: Annotated[float | None, Meta(description="What stands in for a reward that does not come.")] = None
+    late: Annotated[Literal["drop", "count"], Meta(description="Of a reward after the deadline.")] = "drop"
+    propensities: Annotated[
+        bool, Meta(description="Whether each decision is recorded with its probability, for `evaluations`.")
+    ] = False
+
+
+class StudySaid(Reply, frozen=True):
+    """A study."""
+
+    name: str
+    algorithm: str
+    goal: str
+    seed: int
+    about: dict[str, Any]
+    deadline: float | None
+    on_deadline: OnDeadline
+    default_reward: float | None
+    late: str
+    propensities: bool
+    created_at: float
+
+
+class StudyInFull(StudySaid, frozen=True):
+    """A study with its trials and what the policy has learned."""
+
+    policy: dict[str, Any]
+    trials: dict[str, int]
+    width: float | None
+    information_gain: float | None
+    restarts: list[int]
+    multipliers: list[float]
+    cautions: list[str]
+
+
+class Studies(Reply, frozen=True):
+    """The studies of the caller."""
+
+    studies: list[StudySaid]
+
+
+# -- decisions -----------------------------------------------------------------------------------------------------
+
+
+class DecisionRequest(Request, frozen=True):
+    """A request for decisions."""
+
+    context: Context = None
+    count: Annotated[
+        RepeatedPlays | None,
+        Meta(
+            description="How many decisions; one unless given. What takes too long for one answer is recorded in "
+            "part: with an `Idempotency-Key`, send it again to go on."
+        ),
+    ] = None
+    deadline: Deadline | None = None
+    client: Annotated[
+        Key | None,
+        Meta(description="A worker's name: what it was asked and has not answered is given to it again."),
+    ] = None
+    among: Annotated[Choices | None, Meta(description="What may be done this time: arms, points or parameters.")] = None
+    exclude: Annotated[Choices | None, Meta(description="Arms that may not.")] = None
+    propensity: Annotated[bool, Meta(description="Whether to say how probable it was; of at most 10 decisions.")] = (
+        False
+    )
+
+
+class Decision(Reply, frozen=True):
+    """A decision: the point to play."""
+
+    id: str
+    number: int
+    parameters: dict[str, Any] | None
+    point: list[float]
+    arm: int | None
+    context: list[float] | dict[str, Any] | None
+    explored: bool
+    repeats: Annotated[int, Meta(description="How often to play it; above 1 only where the policy has `switching`.")]
+    propensity: float | None
+    asked_at: float
+    expires_at: float | None
+
+
+class Decisions(Reply, frozen=True):
+    """Decisions, in the order in which they were made."""
+
+    decisions: list[Decision]
+
+
+Std = Annotated[float | None, Meta(description="Standard deviation of the noise of the reward; null where unknown.")]
+
+
+class Earlier(Reply, frozen=True):
+    """An answer that a later one has replaced."""
+
+    reward: float | None
+    plays: Plays
+    constraints: list[float] | None
+    reason: str | None
+    told_at: float
+    std: Std
+    metrics: dict[str, float]
+
+
+class DecisionInFull(Decision, frozen=True):
+    """A decision with its reward or failure."""
+
+    state: str
+    reward: float | None
+    plays: Plays
+    constraints: list[float] | None
+    reason: str | None
+    told_at: float | None
+    late: bool
+    counted: bool
+    defaulted: bool
+    late_reward: float | None
+    observed_at: float | None
+    std: Std
+    metrics: dict[str, float]
+    corrected: Annotated[list[Earlier], Meta(description="What was told before, oldest first.")]
+
+
+# -- rewards -------------------------------------------------------------------------------------------------------
+
+
+class RewardRequest(Request, frozen=True):
+    """The reward of a decision."""
+
+    reward: Rewards | None = None
+    constraints: list[float] | None = None
+    std: Std = None
+    metrics: Metrics | None = None
+    observed_at: Annotated[float | None, Meta(description="When it was seen; kept with it.")] = None
+    revise: Revise = False
+
+
+class FailureRequest(Request, frozen=True):
+    """The failure of a decision: no reward will come."""
+
+    reason: Reason
+    revise: Revise = False
+
+
+class AbandonmentRequest(Request, frozen=True):
+    """The end of work on a decision, without a reward or a failure."""
+
+    reason: Reason = "its worker is gone"
+
+
+class Answer(Reply, frozen=True):
+    """The answer to a decision, as it is on record."""
+
+    id: str
+    number: int
+    state: str
+    reward: float | None
+    plays: Plays
+    constraints: list[float] | None
+    reason: str | None
+    late: bool
+    counted: bool
+    told_at: float | None
+    sentence: str | None
+    std: Std
+    metrics: dict[str, float]
+
+
+class RewardItem(RewardRequest, frozen=True, kw_only=True):
+    """The reward of one of several decisions."""
+
+    id: Annotated[str, Meta(extra_json_schema={"pattern": ID_PATTERN})]
+
+
+class RewardsRequest(Request, frozen=True):
+    """The rewards of several decisions. Each is recorded by itself."""
+
+    items: Annotated[list[RewardItem], Meta(min_length=1, max_length=1000)]
+
+
+class Fault(Reply, frozen=True, omit_defaults=True):
+    """The reason of a refusal."""
+
+    kind: str
+    sentence: str
+    field: str | None = None
+
+
+class Problem(Reply, frozen=True):
+    """A refusal."""
+
+    error: Fault
+
+
+class RewardResult(Reply, frozen=True):
+    """The result for one of several rewards: an HTTP status, and the answer or the error."""
+
+    id: str
+    status: int
+    answer: Answer | None
+    error: Fault | None
+
+
+class RewardResults(Reply, frozen=True):
+    """The results, in the order of the items."""
+
+    items: list[RewardResult]
+
+
+# -- observations --------------------------------------------------------------------------------------------------
+
+
+class ObservationRequest(Request, frozen=True):
+    """An observation that no decision asked for. Exactly one of `parameters`, `point` and `arm` is given."""
+
+    reward: Rewards
+    parameters: dict[str, Any] | None = None
+    point: list[float] | None = None
+    arm: Annotated[int, Meta(ge=0)] | None = None
+    context: Context = None
+    constraints: list[float] | None = None
+    std: Std = None
+    metrics: Metrics | None = None
+    compare: Annotated[bool, Meta(description="Apprentice: say what the policy would have done.")] = False
+
+
+class Would(Reply, frozen=True):
+    """The decision that the policy would have made instead."""
+
+    parameters: dict[str, Any] | None
+    point: list[float]
+    arm: int | None
+    same: bool
+    explored: Annotated[bool, Meta(description="Whether that would have been a forced uniform round: mere chance.")]
+
+
+class Observation(Reply, frozen=True):
+    """The observation on record."""
+
+    number: int
+    reward: float
+    would: Would | None
+
+
+class Apprentice(Reply, frozen=True):
+    """A comparison of the policy's decisions with the observed ones."""
+
+    compared: int
+    same: int
+    share: float | None
+    mean_reward: float | None
+    mean_reward_where_same: float | None
+    mean_reward_elsewhere: float | None
+    explored: Annotated[int, Meta(description="Of those compared, forced uniform rounds: mere chance.")]
+
+
+# -- arms ----------------------------------------------------------------------------------------------------------
+
+ArmName = Annotated[str, Meta(min_length=1, max_length=200)]
+About = Annotated[dict[str, Any] | None, Meta(description="Facts to keep with it.")]
+
+
+class NewArm(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
+    """An arm to add. Exactly one of `point` and `parameters` is given."""
+
+    point: list[float] | None = None
+    parameters: dict[str, Any] | None = None
+    name: ArmName | None = None
+    about: About = None
+
+
+class ArmsRequest(Request, frozen=True):
+    """Arms to add to a study. They get the next numbers."""
+
+    arms: Annotated[list[NewArm], Meta(min_length=1, max_length=1000)]
+
+
+class ArmRequest(Request, frozen=True):
+    """Changes of an arm. Entries that are left out stay as they are."""
+
+    name: ArmName | None = None
+    about: About = None
+    retired: Annotated[bool | None, Meta(description="True: no decision plays it. False: decisions may again.")] = None
+
+
+class ArmSaid(Reply, frozen=True):
+    """An arm of a study."""
+
+    arm: Annotated[int, Meta(description="Its number, which never changes.")]
+    point: list[float]
+    parameters: dict[str, Any] | None
+    name: str | None
+    about: dict[str, Any]
+    retired: bool
+    since: Annotated[float | None, Meta(description="Since when it is so; null: since the study was made.")]
+    added_at: Annotated[float | None, Meta(description="Null for an arm that the study was made with.")]
+
+
+class ArmsSaid(Reply, frozen=True):
+    """Arms of a study, by number."""
+
+    arms: list[ArmSaid]
+
+
+# -- looking -------------------------------------------------------------------------------------------------------
+
+
+class Prediction(Reply, frozen=True):
+    """Posterior mean and standard deviation at each point."""
+
+    mean: list[float | None]
+    std: list[float | None]
+
+
+class ConfidenceBounds(Reply, frozen=True):
+    """The policy's bounds at each point."""
+
+    lower: list[float | None]
+    upper: list[float | None]
+
+
+class Feasibility(Reply, frozen=True):
+    """The probability that each point satisfies all constraints."""
+
+    feasible: Annotated[list[float], Meta(description="At each point: a probability, or 1 and 0 where it is proved.")]
+    infeasible: Annotated[
+        float | None, Meta(description="That no point can satisfy them all: how sure it is; null where one may.")
+    ]
+
+
+class Event(Reply, frozen=True):
+    """An event of a trial, or a change of arms."""
+
+    order: int
+    kind: EventKind
+    number: Annotated[int | None, Meta(description="Of the decision; null for a change of arms.")]
+    at: float | None
+    reward: float | None
+    reason: str | None
+    propensity: Annotated[float | None, Meta(description="Of a decision, in a study with `propensities`.")]
+    arms: Annotated[list[int] | None, Meta(description="That a change of arms is of.")] = None
+    std: Std = None
+
+
+class Events(Reply, frozen=True):
+    """The events after a cursor, in order, and the next cursor."""
+
+    events: list[Event]
+    next: int
+    more: bool
+
+
+class Health(Reply, frozen=True):
+    """The health of the service."""
+
+    ok: bool
+
+
+REQUESTS: tuple[type[Struct], ...] = (
+    StudyRequest, DecisionRequest, RewardRequest, FailureRequest, AbandonmentRequest, RewardsRequest,
+    ObservationRequest, ArmsRequest, ArmRequest,
+)  # fmt: skip
+
+
+class EvaluationRequest(Request, frozen=True):
+    """A policy to evaluate on the decisions of a study."""
+
+    policy: Annotated[
+        int | str | list[float] | dict[str, Any],
+        Meta(
+            description='"uniform"; "best", the arm that the study thinks best; the number of an arm; the probability '
+            'of each arm, as a list or by arm ({"3": 1}); or a whole policy as Python\'s `policy.to_json()` writes it, '
+            "which learns on the way."
+        ),
+    ]
+    estimator: Estimator = "snips"
+    delta: Annotated[float, Meta(gt=0, lt=1, description="With what probability the interval may miss.")] = 0.05
+    reward_range: (
+        Annotated[list[float], Meta(min_length=2, max_length=2, description="Least and largest possible reward.")]
+        | None
+    ) = None
+    floor: (
+        Annotated[float, Meta(gt=0, le=1, description="The lowest probability that an arm can have by design.")] | None
+    ) = None
+    default_reward: Annotated[float | None, Meta(description="What stands in for a reward that did not come.")] = None
+    seed: Annotated[int, Meta(ge=0, description="Of a policy that learns.")] = 0
+
+
+class PropensityCheckResult(Reply, frozen=True):
+    """The means of inverse propensities, which are 1 if these are right: an interval for each arm and for all."""
+
+    passed: bool
+    uniform: list[float]
+    actions: dict[str, list[float]]
+
+
+class EvaluationResult(Reply, frozen=True):
+    """The value of a policy, its mean reward for each decision, with an interval."""
+
+    estimator: str
+    value: Annotated[float | None, Meta(description="null where the log says nothing.")]
+    lower: float
+    upper: float
+    delta: float
+    estimates: dict[str, float | None]
+    effective_sample_size: float
+    overlap: Annotated[float, Meta(description="Share of the policy's choices that the log could have made.")]
+    largest_weight: float
+    rows: int
+    left_out: Annotated[dict[str, int], Meta(description="How many decisions, by reason.")]
+    logged: Annotated[float, Meta(description="The mean reward of the log.")]
+    logged_interval: list[float]
+    gain: Annotated[list[float], Meta(description="Interval of the value less that of the log.")]
+    reward_range: list[float]
+    check: PropensityCheckResult
+    cautions: list[str]
+    learned: Annotated[int | None, Meta(description="From how many decisions a policy that learns has learned.")]
+    text: Annotated[str, Meta(description="The same in sentences.")]
+
+
+Text = Annotated[str, Meta(max_length=10_000)]
+NewName = Annotated[
+    str,
+    Meta(min_length=1, max_length=LONGEST_NAME, description="A new name.", extra_json_schema={"pattern": NEW_PATTERN}),
+]
+Tag = Annotated[str, Meta(min_length=1, max_length=60)]
+
+
+class StudyChangeRequest(Request, frozen=True):
+    """Changes of a study that its policy does not see. Entries that are left out stay as they are."""
+
+    name: NewName | None = None
+    archived: Annotated[bool | None, Meta(description="Whether lists leave it out.")] = None
+    paused: Annotated[bool | None, Meta(description="Whether the service refuses to decide.")] = None
+    note: Text | None = None
+    tags: Annotated[list[Tag], Meta(max_length=20)] | None = None
+
+
+class StudyChanged(Reply, frozen=True):
+    """The name and the notes of a study."""
+
+    name: str
+    archived: bool
+    paused: bool
+    note: str
+    tags: list[str]
+
+
+class TrialNoteRequest(Request, frozen=True):
+    """A note on a trial. An empty one takes it back."""
+
+    note: Text
+
+
+class TrialNoted(Reply, frozen=True):
+    """A trial and its note."""
+
+    number: int
+    note: str
+
+
+class AuditEntry(Reply, frozen=True):
+    """An action by hand, or a change by an admin."""
+
+    at: float
+    token: Annotated[str | None, Meta(description="Id of the caller's token; null before there was one.")]
+    action: str
+    arguments: dict[str, Any]
+    outcome: Annotated[str | None, Meta(description="null: not known, since the server ended or stopped waiting.")]
+
+
+class AuditLog(Reply, frozen=True):
+    """The audit log of a study, the latest entry first."""
+
+    entries: list[AuditEntry]
+    more: bool
+
+
+class AuditQuery(Request, frozen=True):
+    """A part of the audit log."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+    before: Annotated[float | None, Meta(description="Unix seconds: only earlier entries.")] = None

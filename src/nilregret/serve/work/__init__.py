@@ -1,0 +1,1 @@
+"""Studies of one server process: their workers, threads, deadlines, commands and events."""

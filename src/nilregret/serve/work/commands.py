@@ -1,0 +1,418 @@
+"""Commands that change a study: checked in `prepare`, then run in a transaction that several commands share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, final
+
+import msgspec
+
+from ..._utils.checks import number
+from ...domains.domain import Arms
+from ...errors import InvalidInput, TrialError
+from ...policy.availability import Available
+from ...policy.engines import Decision
+from ...policy.explain import Propensity
+from ...policy.state import State
+from ...storage.record import Trial
+from ...storage.trial import Plays
+from ...study.answers import Told, reason_of
+from ...study.axes import settings_at
+from ...study.explain import propensity_of
+from ...study.play_rewards import Rewards, check_plays
+from ...study.transaction import Going, Transaction
+from ..wire import messages
+from ..wire.decision_ids import key_of
+from ..wire.idempotency import IdempotentRequest
+from ..wire.problems import Problem, about
+from .deadlines import DEFAULTED
+from .worker import Action, StudyWorker
+
+LATE, OBSERVED, WOULD = "late", "observed", "would"  # kinds of notes about a trial
+PLACES = ("parameters", "point", "arm")  # entries of an observation, one of which says where it was made
+AHEAD = 60.0  # seconds by which the clocks of two machines may differ
+PAUSED = (
+    "The study is paused, so nothing is decided; rewards are taken all the same. An admin lets it go on, on the "
+    'dashboard or by `PATCH` with {"paused": false}.'
+)
+SEEN = "It is when the reward was seen, in Unix seconds (not milliseconds), and not to come."
+
+
+class DecideResult(NamedTuple):
+    """Result of `Decide`.
+
+    Attributes:
+        trials: the decisions.
+        again: whether the request is a retry.
+        propensities: functions that compute the propensity of each decision, which may take a while. None if the
+            request did not ask for propensities, or if a replay of the record must compute them.
+        alike: whether a retry has the same `among` and `exclude` as the first request.
+    """
+
+    trials: list[Trial]
+    again: bool
+    propensities: list[Callable[[], Propensity | None]] | None = None
+    alike: bool = True
+
+
+class _NewTrial(NamedTuple):
+    """A decision of a request, and its propensity. None if another process or an earlier one made the decision."""
+
+    trial: Trial
+    propensity: Callable[[Trial], Propensity | None] | None
+
+
+@final
+class Decide(NamedTuple):
+    """Makes decisions."""
+
+    body: messages.DecisionRequest
+    request: IdempotentRequest
+    most_pending: int
+
+    def note_keys(self, worker: StudyWorker) -> list[str]:  # noqa: ARG002
+        """Returns the keys of the notes about the request and its client."""
+        client = self.body.client
+        found = [] if client is None else [key_of("client", client)]
+        return found if self.request.key is None else [self.request.key, *found]
+
+    def prepare(self, worker: StudyWorker) -> Action:
+        """Checks context, available points and deadline, and returns the action that decides."""
+        body, study = self.body, worker.study
+        context = about("context", study.inputs.context, body.context)
+        offered = None
+        if body.among is not None or body.exclude is not None:
+            entry = "exclude" if body.among is None else "among"
+            offered = about(entry, study.offered, body.among, body.exclude)
+        lease = worker.deadlines.lease(body.deadline)
+
+        def action(transaction: Transaction, before: Sequence[_NewTrial] = ()) -> DecideResult | Going:
+            known = self._earlier(transaction, before)
+            if isinstance(known, DecideResult):
+                return known
+            if worker.notes.paused and not known:
+                raise Problem(409, "paused", PAUSED)
+            made, count = list(known), body.count or 1
+            worker.counts.check(transaction, self.most_pending, count - len(made))
+            begun = len(made)
+            while len(made) < count and (len(made) == begun or not transaction.expired):
+                state = transaction.copy_state() if body.propensity and not study.propensities else None
+                trial, playable = transaction.ask(context, offered, lease), transaction.roster.playable(offered)
+                made.append(_NewTrial(trial, partial(_propensity, state, available=playable)))
+            self._write_notes(transaction, [each.trial for each in made], count - len(made))
+            if len(made) < count:
+                return Going(partial(action, before=made))
+            propensities = [partial(each.propensity, each.trial) for each in made if each.propensity is not None]
+            wanted = body.propensity and len(propensities) == count
+            return DecideResult(
+                [each.trial for each in made], again=False, propensities=[*propensities] if wanted else None
+            )
+
+        return action
+
+    def _write_notes(self, transaction: Transaction, trials: Sequence[Trial], left: int) -> None:
+        """Writes the notes for retries, in the transaction that records the trials. `left` decisions are to come."""
+        body, numbers = self.body, [trial.number for trial in trials]
+        self.request.store(transaction, numbers, left or None)
+        if body.client is not None:
+            offered = self.request.hash_of(body.among, body.exclude)
+            transaction.write_note(key_of("client", body.client), json.dumps([numbers, offered]))
+
+    def _earlier(self, transaction: Transaction, before: Sequence[_NewTrial]) -> DecideResult | Sequence[_NewTrial]:
+        """Returns the stored reply or the client's pending decisions, or else the decisions made so far."""
+        body, reply = self.body, self.request.stored_reply(transaction)
+        if reply is not None:
+            trials = [_trial(transaction, each) for each in reply.numbers]
+            if type(reply.more) is not int:
+                return DecideResult(trials, again=True, alike=reply.more is None)
+            # Another process may have begun the request, or may have gone on with it.
+            own = {each.trial.number: each for each in before}
+            return [own.get(trial.number) or _NewTrial(trial, None) for trial in trials]
+        if before:
+            return before
+        note = None if body.client is None else transaction.read_note(key_of("client", body.client))
+        if note is None:
+            return ()
+        known = json.loads(note)  # notes of the first services hold the numbers alone
+        numbers, offered = known if known and isinstance(known[0], list) else (known, None)
+        left = [trial for trial in (_trial(transaction, each) for each in numbers) if trial.state == "pending"]
+        if not left:
+            return ()
+        alike = offered == self.request.hash_of(body.among, body.exclude)
+        more = None if alike else "of other things to choose from"
+        self.request.store(transaction, [trial.number for trial in left], more)
+        return DecideResult(left, again=True, alike=alike)
+
+
+def _propensity(before: State | None, trial: Trial, available: Available | None) -> Propensity | None:
+    return None if before is None else propensity_of(before, trial, available=available)
+
+
+class TellResult(NamedTuple):
+    """Result of a reward or a failure.
+
+    Attributes:
+        trial: as it is on record.
+        late: whether the answer came after the deadline.
+        counted: whether the policy learns from the answer.
+        sentence: about a late answer, in words.
+        told: reward, plays, constraint values, noise and metrics that were told, if they differ from those on record.
+        new: whether it is the decision's first answer from a caller.
+        again: whether all of it was on record already.
+    """
+
+    trial: Trial
+    late: bool
+    counted: bool
+    sentence: str | None = None
+    told: tuple[float | None, Plays | None, list[float] | None, float | None, dict[str, float]] | None = None
+    new: bool = False
+    again: bool = False
+
+
+@final
+class Tell(NamedTuple):
+    """Records the answer to a decision: a reward, constraint values, or a failure."""
+
+    number: int
+    body: messages.RewardRequest | messages.FailureRequest
+
+    def note_keys(self, worker: StudyWorker) -> list[str]:
+        """Returns the keys of the notes that the deadline rule writes."""
+        return [f"{kind}:{self.number}" for kind in (DEFAULTED, LATE)] if worker.deadlines.active else []
+
+    def prepare(self, worker: StudyWorker) -> Action:
+        """Checks the answer, and returns the action that records it."""
+        body, study = self.body, worker.study
+        if isinstance(body, messages.FailureRequest):
+            reason, revise = about("reason", reason_of, "failed", body.reason), body.revise
+            return lambda transaction: self._fail(worker, transaction, reason, revise=revise)
+        if body.reward is None and body.constraints is None:
+            raise InvalidInput("`reward` is missing: a reward, or constraint values, or both must be told.")
+        field = "constraints" if body.reward is None else "reward"
+        answer = _rewards(body.reward), body.constraints, body.std, body.metrics
+        told = about(field, study.inputs.answer, self.number, *answer)
+        if body.observed_at is not None:
+            number("observed_at", body.observed_at, high=study.replica.clock() + AHEAD, why=SEEN)
+        return lambda transaction: self._tell(worker, transaction, told, body)
+
+    def _tell(
+        self, worker: StudyWorker, transaction: Transaction, told: Told, body: messages.RewardRequest
+    ) -> TellResult:
+        trial = _trial(transaction, self.number)
+        if transaction.read_note(f"{DEFAULTED}:{self.number}") is not None:
+            return self._tell_after_default(worker, transaction, trial, told, revise=body.revise)
+        order, was_open = transaction.order, trial.open
+        trial = transaction.tell(told, revise=body.revise)
+        if body.observed_at is not None:
+            transaction.write_note(f"{OBSERVED}:{self.number}", json.dumps(body.observed_at))
+        result = tell_result(worker, transaction.trials, trial)
+        return result._replace(new=was_open and not trial.open, again=transaction.order == order)
+
+    def _tell_after_default(
+        self, worker: StudyWorker, transaction: Transaction, trial: Trial, told: Told, *, revise: bool
+    ) -> TellResult:
+        """Stores an answer that came after the deadline rule was applied. It counts if the rule says so."""
+        check_plays(trial, told.plays)
+        key = f"{LATE}:{self.number}"
+        before = (*json.loads(transaction.read_note(key) or "[]"), *[None] * 5)[:5]
+        late = _merged(trial.number, before, told, revise=revise)
+        rule = worker.deadlines.rule
+        counted = rule.late == "count"
+        if late != list(before):
+            if counted:
+                trial = transaction.tell(told, revise=True)
+            transaction.write_note(key, json.dumps(late))
+        stands = "the failure" if rule.on_deadline == "fail" else f"the default reward {rule.default_reward!r}"
+        sentence = (
+            f"It came after the deadline, in place of {stands}: it counts as if it had come then."
+            if counted
+            else f"It came after the deadline and does not count: {stands} stands. It is kept with the decision."
+        )
+        now = late[0], late[2] and Plays(*late[2]), late[1], late[3], late[4] or {}
+        return TellResult(
+            trial, late=True, counted=counted, sentence=sentence, told=now,
+            new=before[0] is None and late[0] is not None, again=late == list(before),
+        )  # fmt: skip
+
+    def _fail(self, worker: StudyWorker, transaction: Transaction, reason: str, *, revise: bool) -> TellResult:
+        after = _after_default(transaction, self.number)
+        if after is not None:
+            return after
+        order, was_open = transaction.order, transaction.trials[self.number].open
+        trial = transaction.fail(self.number, reason, revise=revise)
+        result = tell_result(worker, transaction.trials, trial)
+        return result._replace(new=was_open, again=transaction.order == order)
+
+
+@final
+class Abandon(NamedTuple):
+    """Records that no worker will answer a decision any more."""
+
+    number: int
+    reason: str
+
+    def note_keys(self, worker: StudyWorker) -> list[str]:
+        """Returns the key of the note that the deadline rule writes."""
+        return [f"{DEFAULTED}:{self.number}"] if worker.deadlines.active else []
+
+    def prepare(self, worker: StudyWorker) -> Action:
+        """Checks the reason, and returns the action that records it."""
+        reason = about("reason", reason_of, "was abandoned", self.reason)
+
+        def action(transaction: Transaction) -> TellResult:
+            after = _after_default(transaction, self.number)
+            if after is not None:
+                return after
+            return tell_result(worker, transaction.trials, transaction.abandon(self.number, reason))
+
+        return action
+
+
+class ObserveResult(NamedTuple):
+    """Result of `Observe`.
+
+    Attributes:
+        trial: the observation on record.
+        would: what the policy would have done instead, if the request asks for a comparison.
+        again: whether the request is a retry.
+    """
+
+    trial: Trial
+    would: dict[str, Any] | None
+    again: bool
+
+
+@final
+class Observe(NamedTuple):
+    """Records an observation that no decision asked for."""
+
+    body: messages.ObservationRequest
+    request: IdempotentRequest
+
+    def note_keys(self, worker: StudyWorker) -> list[str]:  # noqa: ARG002
+        """Returns the key of the note about the request."""
+        return [] if self.request.key is None else [self.request.key]
+
+    def prepare(self, worker: StudyWorker) -> Action:
+        """Checks the observation, and returns the action that records it."""
+        body, inputs = self.body, worker.study.inputs
+        context = about("context", inputs.context, body.context)
+        answer = _rewards(body.reward), body.constraints, body.std, body.metrics
+        told = about("reward", inputs.observation, *answer)
+        checked = worker.study.replica.checked
+        entry, place = checked(lambda: self._place(worker))
+        decision: Decision = about(entry, checked, lambda: worker.study.inputs.point(place))
+
+        def action(transaction: Transaction) -> ObserveResult:
+            reply = self.request.stored_reply(transaction)
+            if reply is not None:
+                return ObserveResult(_trial(transaction, reply.numbers[0]), reply.more, again=True)
+            would = self._comparison(worker, transaction.preview(context), decision) if body.compare else None
+            trial = transaction.add(decision, context, *told)
+            self.request.store(transaction, [trial.number], would)
+            if would is not None:
+                transaction.write_note(f"{WOULD}:{trial.number}", json.dumps(would))
+            return ObserveResult(trial, would, again=False)
+
+        return action
+
+    def _place(self, worker: StudyWorker) -> tuple[str, Any]:
+        """Returns the entry that says where the observation was made, and its value."""
+        body, domain = self.body, worker.study.policy.domain
+        given = [(name, getattr(body, name)) for name in PLACES if getattr(body, name) is not None]
+        if len(given) != 1:
+            raise InvalidInput("`parameters`, `point` or `arm`: an observation is of exactly one of them.")
+        if body.arm is None:
+            return given[0]
+        if not isinstance(domain, Arms) or body.arm >= len(domain):
+            count = f"arms 0 .. {len(domain) - 1}" if isinstance(domain, Arms) else "no arms"
+            raise InvalidInput(f"`arm` is {body.arm}: this study has {count}.")
+        return "arm", domain.points[body.arm]
+
+    @staticmethod
+    def _comparison(worker: StudyWorker, decision: Decision, done: Decision) -> dict[str, Any]:
+        """Returns the policy's decision, compared with the observed one."""
+        settings = settings_at(worker.study.policy.domain, decision.point)
+        return {
+            "parameters": None if settings is None else dict(settings), "point": decision.point.tolist(),
+            "arm": decision.arm, "same": decision.point.tobytes() == done.point.tobytes(),
+            "explored": decision.explored,
+        }  # fmt: skip
+
+
+def _rewards(told: messages.Rewards | None) -> Any:
+    """Returns a reward, or the rewards of several plays, in the form that a study takes."""
+    if not isinstance(told, messages.Sums):
+        return told
+    try:
+        return Rewards(**msgspec.structs.asdict(told))
+    except InvalidInput as error:
+        raise error.within("reward") from None
+
+
+def _after_default(transaction: Transaction, number_: int) -> TellResult | None:
+    """Returns the result of a decision to which the deadline rule has been applied. None of other decisions."""
+    trial = _trial(transaction, number_)
+    if transaction.read_note(f"{DEFAULTED}:{number_}") is None:
+        return None
+    sentence = "It came after the deadline, when the study's rule had been applied; nothing was changed."
+    return TellResult(trial, late=True, counted=False, sentence=sentence)
+
+
+def _merged(number_: int, before: Sequence[Any], told: Told, *, revise: bool) -> list[Any]:
+    """Returns reward, constraint values, plays, noise and metrics that have come late, the earlier ones included.
+
+    Raises:
+        TrialError: a different late answer came before, and `revise` is False.
+    """
+    reward, g, plays, std, metrics = before
+    now = told.reward, None if told.constraints is None else told.constraints.tolist(), told.plays and list(told.plays)
+    metrics = metrics if not told.measured else dict(told.measured)
+    known_reward, new_reward = [reward, plays, std], [now[0], now[2], told.std]
+    for name, known, other in (("reward", known_reward, new_reward), ("constraint values", [g], [now[1]])):
+        if known[0] is not None and other[0] is not None and known != other and not revise:
+            raise TrialError(
+                f"Of trial {number_} a late answer was told already ({name} {known[0]}), and now another one comes "
+                f"({name} {other[0]}); nothing was recorded.",
+                topic="answered",
+            )
+    first = known_reward if now[0] is None else new_reward
+    return [first[0], g if now[1] is None else now[1], first[1], first[2], metrics]
+
+
+def tell_result(worker: StudyWorker, trials: Sequence[Trial], trial: Trial) -> TellResult:
+    """Returns what the record says of the answer of a trial."""
+    late = worker.deadlines.late(trial)
+    if not late or trial.state != "observed":
+        return TellResult(trial, late=late, counted=trial.state == "observed")
+    counted = reward_counts(worker, trials, trial)
+    expires = worker.deadlines.expires_at(trial)
+    passed = expires is not None and trial.told_at is not None and trial.told_at > expires
+    since = "the deadline" if passed else "the decision had been given up"
+    sentence = f"It came after {since}, and " + ("counts all the same." if counted else "does not count.")
+    return TellResult(trial, late=True, counted=counted, sentence=sentence)
+
+
+def reward_counts(worker: StudyWorker, trials: Sequence[Trial], trial: Trial) -> bool:
+    """Returns whether the policy learns from a late reward, by its rule for pending trials."""
+    first = trial.as_corrected()
+
+    def decisions_since() -> int:
+        end = first.told_order or 0
+        later = trials[first.number + 1 :]
+        return sum(each.asked_order < end and each.asked_order != each.as_corrected().told_order for each in later)
+
+    return worker.study.policy.pending.counts(first, decisions_since)
+
+
+def _trial(transaction: Transaction, number_: int) -> Trial:
+    trials = transaction.trials
+    if number_ >= len(trials):
+        raise Problem(
+            404, "no_decision", "This decision is no longer on record: an older copy of the storage has taken the "
+            "place of the one that it was made with.",
+        )  # fmt: skip
+    return trials[number_]

@@ -1,0 +1,220 @@
+"""Deadlines of rewards, and the meaning of a missing reward. Each choice is a rule of the library, on record.
+
+| `on_deadline` | at the deadline | a reward that comes later |
+|---|---|---|
+| "abandon" | the trial is abandoned (its lease ends) and no longer counts as pending | is recorded and counts |
+| "fail" | the trial is recorded as failed, which says nothing about the reward | see `late` |
+| "reward" | the default reward is recorded | see `late` |
+| "censor" | the trial counts as the least reward, as it did before (`Censored.within`) | see `late` |
+| "silence" | nothing is recorded: by then a pending trial counts as the default reward | is recorded and counts |
+
+Under "reward" and "silence" an open trial counts by its exposure, where the posterior can (`Exposed`). This is as much
+of the default reward as of the answers would have come. Elsewhere it counts as nothing under "reward". Under "silence",
+which then takes no deadline, its imputed reward falls with its age (`Imputed`).
+
+The event at a deadline is on record, so a replay sees it at its place. The next command of the study writes it, in
+whichever process that runs. Queries write nothing.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal, final
+
+from ..._utils.checks import number, shown
+from ..._utils.numerals import exact
+from ...errors import InvalidInput
+from ...policy.policy import Policy
+from ...slots.exposure import by_exposure
+from ...slots.pending import Censored
+from ...slots.silence import Imputed
+from ...storage.record import Trial
+from ...study.answers import Told
+from ...study.direction import AnyPolicy, Goal
+from ...study.inputs import Inputs
+from ...study.replica import LONGEST_LEASE
+from ...study.transaction import Going, Transaction
+from ...study.waiting import RULE
+
+OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
+Late = Literal["drop", "count"]
+FACT = RULE  # the entry of a study's facts that holds the rule
+DEFAULTED = "default"  # kind of the notes about trials to which the rule has been applied
+
+
+@final
+@dataclass(frozen=True)
+class Rule:
+    """The deadline rule of a study.
+
+    Attributes:
+        deadline: seconds from the decision. None means no deadline.
+        on_deadline: see the table above.
+        default_reward: the recorded reward of "reward", or the imputed reward of "censor" and "silence".
+        late: for "fail", "reward" and "censor". With "drop" a late reward is kept in a note and does not count. With
+            "count" a late reward corrects what was recorded at the deadline.
+    """
+
+    deadline: float | None = None
+    on_deadline: OnDeadline = "abandon"
+    default_reward: float | None = None
+    late: Late = "drop"
+
+    def __post_init__(self) -> None:
+        if self.deadline is not None:
+            number("deadline", self.deadline, low=0.0, open_low=True, high=LONGEST_LEASE,
+                   why="It is how long a reward is waited for, in seconds.")  # fmt: skip
+        if self.on_deadline in ("fail", "reward", "censor") and self.deadline is None:
+            raise InvalidInput(
+                f"`deadline` is missing: with `on_deadline` {self.on_deadline!r} say after how many seconds that is."
+            )
+        if self.on_deadline == "reward" and self.default_reward is None:
+            raise InvalidInput("`default_reward` is missing: it is what is told at the deadline.")
+        if self.on_deadline in ("abandon", "fail") and self.default_reward is not None:
+            raise InvalidInput(
+                f"`default_reward` is {shown(self.default_reward)}, and with `on_deadline` {self.on_deadline!r} none "
+                "is told. Set `on_deadline` to 'reward', or leave it out."
+            )
+
+    @classmethod
+    def of(cls, about: dict[str, Any]) -> Rule:
+        """Returns the rule in the facts of a study."""
+        found = about.get(FACT)  # other programs may have written an entry of this name
+        return cls(**found) if isinstance(found, dict) and found.keys() == cls.__dataclass_fields__.keys() else cls()
+
+    @property
+    def fact(self) -> dict[str, Any]:
+        """The rule as an entry for the facts of a study. Empty for the default rule."""
+        if self == Rule():
+            return {}
+        said = {"deadline": self.deadline, "on_deadline": self.on_deadline}
+        return {FACT: said | {"default_reward": self.default_reward, "late": self.late}}
+
+    def policy(self, policy: AnyPolicy, goal: Goal) -> AnyPolicy:
+        """Returns the policy with this rule for pending trials.
+
+        Raises:
+            InvalidInput: the rule does not fit the policy.
+        """
+        if self.default_reward is not None:
+            Inputs(policy, goal).reward(self.default_reward)
+        exposed = self._exposed(policy)
+        if exposed is not None:
+            return exposed
+        if self.on_deadline not in ("censor", "silence"):
+            return policy
+        if not isinstance(policy, Policy):
+            raise InvalidInput(
+                f"`on_deadline` {self.on_deadline!r} needs a policy that learns; this one follows a script."
+            )
+        if self.on_deadline == "silence":
+            if self.deadline is not None:
+                raise InvalidInput(
+                    "`deadline` is given, and with `on_deadline` 'silence' this policy learns how long answers take "
+                    "from those that come: leave it out. Rates on arms (`reward`), and `auto` for arms under contexts, "
+                    "take one."
+                )
+            return policy.using(pending=Imputed(minimum=self.default_reward or 0.0))
+        window = timedelta(seconds=self.deadline or 0.0)
+        late = "accept" if self.late == "count" else "drop"
+        return policy.using(pending=Censored.within(window, minimum=self.default_reward, late=late))
+
+    def _exposed(self, policy: AnyPolicy) -> AnyPolicy | None:
+        """Returns the policy with open trials that count by their exposure, or None where they do not.
+
+        A policy that says itself what open trials count as keeps that under "reward".
+        """
+        if self.on_deadline not in ("reward", "silence") or not isinstance(policy, Policy):
+            return None
+        if self.on_deadline == "reward" and (policy.pending.hallucinates or not policy.pending.as_answered):
+            return None
+        wait = None if self.deadline is None else timedelta(seconds=self.deadline)
+        return by_exposure(policy, wait, minimum=self.default_reward or 0.0)
+
+
+@final
+class Deadlines:
+    """The deadlines of one study in one process.
+
+    Attributes:
+        rule: of the study.
+        active: whether the rule records something at a deadline.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.active = rule.on_deadline in ("fail", "reward")
+        self._known = 0  # trials that the last sweep has read
+        self._ends: list[tuple[float, int]] = []  # heap of (deadline, trial) of open trials
+        self._confirmed = True  # whether the last sweep is on record
+
+    def lease(self, wanted: float | None) -> float | None:
+        """Returns the seconds after which a trial is abandoned.
+
+        Args:
+            wanted: seconds from the request, instead of those of the study.
+        """
+        rule = self.rule
+        if wanted is not None:
+            if rule.on_deadline in ("censor", "silence"):
+                raise InvalidInput(
+                    f"`deadline` cannot be given with a decision here: the study's rule is {rule.on_deadline!r}, which "
+                    "is the same for all its decisions."
+                )
+            why = "It is how long a reward is waited for, in seconds."
+            return number("deadline", wanted, low=0.0, open_low=True, high=LONGEST_LEASE, why=why)
+        return None if rule.on_deadline in ("censor", "silence") else rule.deadline
+
+    def expires_at(self, trial: Trial) -> float | None:
+        """Returns the deadline of a trial in Unix seconds, or None."""
+        if trial.lease_until is not None:
+            return trial.lease_until
+        if self.rule.on_deadline in ("censor", "silence") and self.rule.deadline is not None:
+            return trial.asked_at + self.rule.deadline
+        return None
+
+    def late(self, trial: Trial) -> bool:
+        """Returns whether the trial got its reward, failure or default reward after the deadline."""
+        expires = self.expires_at(trial)
+        # A correction counts as late if the answer that it corrects was late.
+        at = trial.corrected[0].time if trial.corrected else trial.told_at
+        return trial.late or (expires is not None and at is not None and at > expires)
+
+    def sweep(self, transaction: Transaction) -> Going | None:
+        """Applies the rule to trials whose lease has ended. The study has just abandoned them."""
+        if not self.active:
+            return None
+        trials = transaction.trials
+        if not self._confirmed:
+            self._known, self._ends = 0, []
+        self._confirmed = False
+        for number_ in range(self._known, len(trials)):
+            trial = trials[number_]
+            if trial.lease_until is not None and trial.open:
+                heapq.heappush(self._ends, (trial.lease_until, number_))
+        self._known = len(trials)
+        now = transaction.now
+        begun = False
+        while self._ends and self._ends[0][0] <= now:
+            if begun and transaction.expired:
+                return Going(self.sweep)
+            self._apply(transaction, trials[self._ends[0][1]])
+            heapq.heappop(self._ends)
+            begun = True
+        return None
+
+    def confirm(self) -> None:
+        """Notes that the transaction of the last sweep was committed."""
+        self._confirmed = True
+
+    def _apply(self, transaction: Transaction, trial: Trial) -> None:
+        if not trial.open or trial.lease_until is None:
+            return
+        if self.rule.on_deadline == "fail":
+            transaction.fail(trial.number, f"no reward came within {exact(trial.lease_until - trial.asked_at)} s")
+        else:
+            transaction.tell(Told(trial.number, self.rule.default_reward, None))
+        transaction.write_note(f"{DEFAULTED}:{trial.number}", json.dumps(self.rule.default_reward))
