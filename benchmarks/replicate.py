@@ -61,7 +61,7 @@ def contextual_worlds(arms, seeds):
 
 def lines(arms):
     """The policies on 100 arms other than GP-UCB, each with the maker of its worlds."""
-    late = {"delay": nr.simulation.environments.delays.PoissonDelay(10.0)}
+    late = {"delay": nr.environments.delays.PoissonDelay(10.0)}
     sdf = {"window": 20, "minimum": -4.0, "reward_bound": 8.0}
     constrained = {"epoch": 20, "epochs": 15, "regularization": 0.01, "norm_bound": 2.0}
     return {

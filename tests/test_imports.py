@@ -1,13 +1,10 @@
 """The package is built in one direction, and importing it loads little."""
 
 import ast
-import importlib
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
-
-import pytest
 
 import nilregret as nr
 
@@ -15,18 +12,22 @@ ROOT = Path(nr.__file__).parent
 
 # Rooms by floor: a module imports from its own room and from floors below.
 FLOORS = [
+    {"errors"},
     {"_utils"},
-    {"domains"},
+    {"serialize", "domains"},
     {"kernels", "storage"},
     {"gp", "theory"},
-    {"slots"},
+    {"environments", "slots"},
     {"policy"},
     {"algorithms", "study"},
+    {"plots"},
     {"evaluation", "simulation"},
     {"integrations", "serve", "tuning"},
-    {"cli", "papers", "testing"},
+    {"cli", "client", "papers", "testing"},
     {"__main__"},
 ]
+# Rooms inside `serve/`, which imports go down too.
+SERVE = ["wire", "auth", "work", "watch", "api", "dashboard", "http"]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 
@@ -68,21 +69,16 @@ def room(name):
 
 
 def test_the_root_holds_rooms_alone():
-    stubs = {f"{name}.pyi" for name in nr._SHORTER}
-    assert {path.name for path in ROOT.iterdir() if path.is_file()} == stubs | {
+    assert {path.name for path in ROOT.iterdir() if path.is_file()} == {
         "__init__.py",
         "__init__.pyi",
         "__main__.py",
+        "errors.py",
         "py.typed",
+        "serialize.py",
     }
-    assert {path.name for path in ROOT.iterdir() if path.is_dir()} - {"__pycache__"} == set(FLOOR) - {"__main__"}
-
-
-@pytest.mark.parametrize(("name", "place"), nr._SHORTER.items())
-def test_type_checkers_find_a_module_by_its_shorter_name(name, place):
-    assert importlib.import_module(f"nilregret.{name}") is importlib.import_module(f"nilregret.{place}")
-    code = ast.parse((ROOT / f"{name}.pyi").read_text()).body
-    assert [ast.unparse(each) for each in code] == [f"from .{place} import *"]
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir()} - {"__pycache__"}
+    assert folders == set(FLOOR) - {"__main__", "errors", "serialize"}
 
 
 def test_imports_go_down():
@@ -91,6 +87,18 @@ def test_imports_go_down():
         for name, path in FILES.items()
         for target, _ in imported(path)
         if name and target and room(target) != room(name) and FLOOR[room(target)] >= FLOOR[room(name)]
+    ]
+    assert wrong == []
+
+
+def test_imports_go_down_inside_the_service():
+    inside = {name: name.split(".")[1] for name in FILES if name.startswith("serve.")}
+    assert set(inside.values()) == set(SERVE)
+    wrong = [
+        f"{name} imports {target}"
+        for name, room in inside.items()
+        for target, _ in imported(FILES[name])
+        if target in inside and SERVE.index(inside[target]) > SERVE.index(room)
     ]
     assert wrong == []
 
@@ -234,7 +242,7 @@ def test_only_plots_imports_a_plotting_library():
         for node in ast.walk(parsed(path))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("matplotlib")
     ]
-    assert {user.rpartition(".")[0] for user in users} == {"study.plots"}
+    assert {user.rpartition(".")[0] for user in users} == {"plots"}
 
 
 def code_lines(text, tree):

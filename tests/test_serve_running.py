@@ -81,7 +81,7 @@ def test_a_stream_that_somebody_listens_to_holds_up_nothing(folder):
 
 def test_what_is_no_request_is_refused_and_who_is_silent_is_cut_off(folder):
     script = (
-        "import sys; from nilregret.serve import server as running\n"
+        "import sys; from nilregret.serve.http import server as running\n"
         "from nilregret.serve.wire.settings import Settings\n"
         "from nilregret.serve.wire.limits import Limits\n"
         "limits = Limits(header_seconds=1.0, body_seconds=1.0, connections=8)\n"

@@ -283,7 +283,7 @@ def test_observations_are_not_explained(client):
 
 # Of parts of one's own, of calls that no request makes, of what only its operator sees.
 NOT_SERVED = {
-    "study/plots", "papers", "cli", "integrations", "simulation", "serve/client", "testing", "theory",
+    "plots", "papers", "cli", "integrations", "simulation", "environments", "client", "testing", "theory",
     "__main__.py", "gp/fitting.py", "gp/information_gain.py", "_utils/executors.py",
 }  # fmt: skip
 OWN_PARTS = {

@@ -84,7 +84,7 @@ def test_processes_end_with_their_parent(supervised):
 # A process that dies while it is unpickled never answers anything.
 DYING = """
 import socket, sys
-from nilregret.serve import server
+from nilregret.serve.http import server
 class Dying(server.Service):
     def __reduce__(self):
         return eval, ("__import__('time').sleep(0.7) or __import__('os')._exit(4)",)

@@ -19,7 +19,7 @@ NAME = re.compile(r"([A-Za-z_][\w.]*)(\(.*\))?", re.S)
 # What pages call an object of a class.
 VARIABLES = {
     "study": "Study", "result": "Result", "trial": "Trial", "policy": "Policy", "run": "simulation.Run",
-    "client": "serve.client.Client", "env": "Environment", "space": "Space",
+    "client": "client.Client", "env": "Environment", "space": "Space",
 }  # fmt: skip
 BUILT_IN = {
     "functions": {"bool", "bytes", "dict", "float", "int", "list", "object", "set", "str", "tuple", "type"},

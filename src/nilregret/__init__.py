@@ -5,24 +5,13 @@ Each public name is imported from its module when it is first used, so that impo
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
-from ._utils.public import LOADERS, PublicModules, public
+from ._utils.public import LOADERS, public
 
 # These modules are public, and not among the first names that `dir` shows.
 _LATER = ("algorithms", "gp", "simulation", "evaluation", "study")
-# Modules that can be imported by a shorter name than their place.
-_SHORTER = {
-    "errors": "_utils.errors",
-    "serialize": "_utils.serialize",
-    "environments": "simulation.environments",
-    "plots": "study.plots",
-    "client": "serve.client",
-}
-
 _load, _, __all__ = public(__name__, __path__, rooms=("kernels", "slots", "theory", "errors", *_LATER))
-sys.meta_path.append(PublicModules({f"{__name__}.{name}": f"{__name__}.{place}" for name, place in _SHORTER.items()}))
 
 
 def __getattr__(name: str) -> Any:

@@ -27,7 +27,7 @@ LATE = 0.2  # seconds after which a request that is broken is taken for one that
 # A server that does not turn strangers away for being many, so that all that they send is looked at.
 SERVER = """
 import sys
-from nilregret.serve import server as running
+from nilregret.serve.http import server as running
 from nilregret.serve.wire.limits import Limits
 from nilregret.serve.wire.settings import Settings
 limits = Limits(per_second=1e9, burst=1e9, strangers_per_second=1e9, strangers_burst=1e9, header_seconds=5.0,

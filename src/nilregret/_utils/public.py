@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.machinery import ModuleSpec
 from importlib.util import resolve_name
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from importlib.abc import Loader, MetaPathFinder
-
-    class _FinderAndLoader(MetaPathFinder, Loader):
-        pass
-else:
-    _FinderAndLoader = object  # Importing `importlib.abc` would take a third of the time of importing the package.
-
+from typing import Any
 
 # Functions that import all described classes, listed by the root of the package. A stored description names classes of
 # rooms above `serialize`. They are imported when an unknown name is met.
@@ -79,34 +68,3 @@ def _loaded(module: str, name: str) -> Any:
     if name not in vars(home) and hasattr(home, "__path__"):
         return import_module(f"{module}.{name}")
     return getattr(home, name)
-
-
-class PublicModules(_FinderAndLoader):
-    """Finder of modules that are imported by a shorter name than their place has.
-
-    Args:
-        places: full name of the module by public name.
-    """
-
-    def __init__(self, places: dict[str, str]) -> None:
-        self._places = places
-
-    def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,  # noqa: ARG002
-        target: ModuleType | None = None,  # noqa: ARG002
-    ) -> ModuleSpec | None:
-        """Returns a spec for the public names alone."""
-        return ModuleSpec(fullname, self) if fullname in self._places else None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Returns the module at its place, which keeps the spec that it has."""
-        module = import_module(self._places[spec.name])
-        spec.loader_state = module.__spec__
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Restores the spec of the module, which was executed when its place was imported."""
-        if module.__spec__ is not None:
-            module.__spec__ = module.__spec__.loader_state
