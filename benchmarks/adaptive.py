@@ -1,6 +1,7 @@
 """The e-detector and the drift bank: how often they are wrong, what they cost, and what they are worth.
 
-    python benchmarks/adaptive.py [--runs 400] [--worlds 64] [--jobs 1]
+    python benchmarks/adaptive.py --runs 400 --worlds 64 --drifts 24 --surprises 50 --rounds 400 --long 1200 --arms 150
+        --levels 0.15 0.3 0.65 1.3 2.6 --jobs 1 --parts 1 2 3 4 5 6 7 8 --repeats 3 --late 20000
 
 GP-UCB of width 2 on [0, 5], Matern-5/2 of lengthscale 1, noise 0.05; the world of Avanesov's section 4.
 
@@ -16,27 +17,22 @@ GP-UCB of width 2 on [0, 5], Matern-5/2 of lengthscale 1, noise 0.05; the world 
    that of the best fixed rate (0 or one of the bank's), in paired worlds.
 4. Drift and switches at once: another function every quarter of 1,200 rounds, which drifts a little in every round, at
    two rates and at none. Regret of the detector, the bank, and both (`nr.slots.AllOf`) over that of who is told the
-   rounds
-   and the rate, in paired worlds with seeds from 1,000 on.
+   rounds and the rate, in paired worlds with seeds from 1,000 on.
 5. What an answer costs: microseconds a round without, with the detector, with the bank, with both.
 6. Noise that is not as it was told, 400 rounds on 150 arms: of `surprises` runs without a change those with an alarm,
    and of as many in which another function begins with round 200 those with a cut at 195 to 300; the median delay of
    these. With the detector, and with one that knows nothing of outliers (`clip=6.0, outliers=0.0`).
+7. A run of GP-UCB-CPD with three stationary periods, T twice `--long`, world and checks included, as in figure 1 of the
+   paper, and of its comparators.
+8. Microseconds a round (ask and tell) at the start and at the end of `--late` rounds of GP-UCB with each memory, and
+   their ratio. Discount is TV-GP-UCB, RestartEvery R-GP-UCB, SlidingWindow SW-GP-UCB.
 
 `--parts 4` makes the fourth alone.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
-import time
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
 from functools import partial
 
+import bench
 import numpy as np
 from scipy.stats import beta
 
@@ -70,24 +66,14 @@ SURPRISES = {
 }
 
 
-def always(_):
-    """The period of every round."""
-    return 0
-
-
 def ucb(arms, memory, *, length=1.0):
     return nr.gp_ucb(arms, nr.Matern(2.5, length), noise=NOISE, width=WIDTH, memory=memory)
 
 
 def play(policy, values, period, rounds, seed, *, noise=1.0, freedom=None):
     """Regret of each round `(T,)`, and when the memory was cut (the round after which the answer came, the cut)."""
-    rng = np.random.default_rng([seed, 5])
-    if freedom is None:
-        draws = rng.standard_normal(rounds)
-    else:
-        draws = rng.standard_t(freedom, rounds) / np.sqrt(freedom / (freedom - 2))
-    study, regret, alarms = nr.Study(policy, seed=seed), np.zeros(rounds), []
-    study.quiet = True
+    rng, study, regret, alarms = np.random.default_rng([seed, 5]), bench.quiet(policy, seed=seed), np.zeros(rounds), []
+    draws = drawn(rng, rounds, freedom)
     for t in range(rounds):
         trial, f = study.ask(), values[period(t)]
         alarms += [t] * (len(study.replica.state.restarts) - len(alarms))
@@ -96,12 +82,19 @@ def play(policy, values, period, rounds, seed, *, noise=1.0, freedom=None):
     return regret, alarms
 
 
+def drawn(rng, rounds, freedom):
+    """Normal numbers, or those of Student's t, of standard deviation 1."""
+    if freedom is None:
+        return rng.standard_normal(rounds)
+    return rng.standard_t(freedom, rounds) / np.sqrt(freedom / (freedom - 2))
+
+
 def stationary(seed, *, rounds, arms, length=1.0, **truth):
     """(alarms, regret with the detector, regret without)."""
     grid = nr.Arms.grid(0.0, 5.0, arms)
     values = [gp_sample(KERNEL, grid, seed=[seed, 9]).values]
-    regret, alarms = play(ucb(grid, "adaptive", length=length), values, always, rounds, seed, **truth)
-    plain, _ = play(ucb(grid, None, length=length), values, always, rounds, seed, **truth)
+    regret, alarms = play(ucb(grid, "adaptive", length=length), values, lambda _: 0, rounds, seed, **truth)
+    plain, _ = play(ucb(grid, None, length=length), values, lambda _: 0, rounds, seed, **truth)
     return len(alarms), regret.sum(), plain.sum()
 
 
@@ -117,21 +110,9 @@ def e_detector(_, **choices):
     return ucb(avanesov.ARMS, nr.slots.EDetector(**choices))
 
 
-def told(rounds):
-    return ucb(avanesov.ARMS, nr.slots.RestartAt(even_changes(rounds, PERIODS)))
-
-
-def never(_):
-    return ucb(avanesov.ARMS, None)
-
-
 def cpd(rounds, *, exploration, level):
     policy = avanesov.rule(rounds, exploration=exploration, threshold=nr.theory.PowerLaw(level, -6 / 7))
     return policy.using(confidence=WIDTH, regularization=NOISE**2)
-
-
-def papers(rounds):
-    return avanesov.rule(rounds)
 
 
 def proportion(hits, of):
@@ -141,7 +122,7 @@ def proportion(hits, of):
     return f"{hits} of {of} ({100 * low:.1f} to {100 * high:.1f}%)"
 
 
-def resampled(statistic, over, under):
+def resampled(over, under, statistic=np.mean):
     """A ratio of statistics with its 95% interval over paired worlds (bootstrap)."""
     over, under = np.asarray(over), np.asarray(under)
     picks = np.random.default_rng(0).integers(len(over), size=(4000, len(over)))
@@ -153,12 +134,12 @@ def without_change(each, runs, rounds, arms):
     print(f"1. {rounds} rounds without a change, {arms} arms, delta 0.05", flush=True)
     for name, truth in STATIONARY.items():
         count = runs if not truth else max(runs // 10, 1)
-        found = list(each(partial(stationary, rounds=rounds, arms=arms, **truth), range(count)))
+        found = each(partial(stationary, rounds=rounds, arms=arms, **truth), range(count))
         alarms, regret, plain = (np.array(column) for column in zip(*found, strict=True))
         wrong = proportion(int((alarms > 0).sum()), count)
         print(
             f"   {name:32s} runs with an alarm {wrong}, {alarms.mean():.2f} a run; "
-            f"regret over that without {resampled(np.mean, regret, plain)}",
+            f"regret over that without {resampled(regret, plain)}",
             flush=True,
         )
 
@@ -168,12 +149,12 @@ def with_changes(each, worlds, rounds, settings):
     print(f"2. T = {rounds}, changes at {', '.join(map(str, changes))}", flush=True)
     some = max(worlds // 4, 2)
     rules = {
-        "told the change points": (told, worlds),
+        "told the change points": (lambda n: ucb(avanesov.ARMS, nr.slots.RestartAt(even_changes(n, PERIODS))), worlds),
         "e-detector": (e_detector, worlds),
         "e-detector, no outliers": (partial(e_detector, clip=6.0, outliers=0.0), worlds),
         "e-detector, no outliers, no clip": (partial(e_detector, clip=50.0, outliers=0.0), some),
-        "GP-UCB": (never, some),
-        "GP-UCB-CPD of the paper": (papers, some),
+        "GP-UCB": (lambda _: ucb(avanesov.ARMS, None), some),
+        "GP-UCB-CPD of the paper": (avanesov.rule, some),
     }
     for exploration in (1.0, 3**0.5):
         for level in settings:
@@ -181,7 +162,7 @@ def with_changes(each, worlds, rounds, settings):
             rules[name] = (partial(cpd, exploration=exploration, level=level), some)
     regrets = {}
     for name, (make, count) in rules.items():
-        found = list(each(partial(switching, rounds=rounds, make=make), range(count)))
+        found = each(partial(switching, rounds=rounds, make=make), range(count))
         regrets[name] = np.array([regret for regret, _ in found])
         oracle = regrets["told the change points"][:count]
         seen = [metrics.detections(alarms, changes, rounds) for _, alarms in found]
@@ -190,13 +171,13 @@ def with_changes(each, worlds, rounds, settings):
         mean, median = regrets[name].mean(), np.median(regrets[name])
         print(
             f"   {name:32s} mean {mean:6.1f}, median {median:6.1f}; over the oracle's: "
-            f"mean {resampled(np.mean, regrets[name], oracle)}, median {resampled(np.median, regrets[name], oracle)}; "
+            f"mean {resampled(regrets[name], oracle)}, median {resampled(regrets[name], oracle, np.median)}; "
             f"missed {100 * np.mean(~np.isfinite(delays)):.1f}%, delay {late:.0f}, "
             f"false alarms a run {np.mean([each_.false_alarms for each_ in seen]):.2f}",
             flush=True,
         )
     best = min((name for name in rules if "xi" in name), key=lambda name: regrets[name].mean())
-    print(f"   e-detector over {best}: {resampled(np.mean, regrets['e-detector'][:some], regrets[best])}", flush=True)
+    print(f"   e-detector over {best}: {resampled(regrets['e-detector'][:some], regrets[best])}", flush=True)
 
 
 def drifting(seed, *, rate, rounds, arms):
@@ -217,11 +198,11 @@ def drifting(seed, *, rate, rounds, arms):
 def with_drift(each, worlds, rounds, arms):
     print(f"3. {rounds} rounds of drift, {arms} arms", flush=True)
     for rate in (0.0, 0.001, 0.01):
-        found = list(each(partial(drifting, rate=rate, rounds=rounds, arms=arms), range(worlds)))
+        found = each(partial(drifting, rate=rate, rounds=rounds, arms=arms), range(worlds))
         regrets = {name: np.array([regret[name] for regret in found]) for name in found[0]}
         best = min((name for name in regrets if "rate" in name), key=lambda name: regrets[name].mean())
         means = ", ".join(f"{name} {values.mean():.1f}" for name, values in regrets.items())
-        ratio = resampled(np.mean, regrets["bank"], regrets[best])
+        ratio = resampled(regrets["bank"], regrets[best])
         print(f"   drift {rate:g}: {means}; bank over {best}: {ratio}", flush=True)
 
 
@@ -250,11 +231,11 @@ def both_at_once(seed, *, rate, rounds, arms):
 def with_both(each, worlds, rounds, arms):
     print(f"4. {rounds} rounds of drift and {PERIODS - 1} switches, {arms} arms", flush=True)
     for rate in (0.0, 0.001, 0.01):
-        found = list(each(partial(both_at_once, rate=rate, rounds=rounds, arms=arms), range(1000, 1000 + worlds)))
+        found = each(partial(both_at_once, rate=rate, rounds=rounds, arms=arms), range(1000, 1000 + worlds))
         regrets = {name: np.array([world[name][0] for world in found]) for name in found[0]}
         for name, values in regrets.items():
             cuts = np.mean([world[name][1] for world in found])
-            ratio = resampled(np.mean, values, regrets["told"])
+            ratio = resampled(values, regrets["told"])
             print(f"   drift {rate:g}: {name} {values.mean():.1f}, over told {ratio}, {cuts:.1f} cuts", flush=True)
 
 
@@ -264,12 +245,11 @@ def surprised(
     """The cuts of one run, and after which rounds they were made."""
     grid, rng = nr.Arms.grid(0.0, 5.0, arms), np.random.default_rng([seed, 5])
     values = [gp_sample(KERNEL, grid, seed=[seed, 9 + part]).values for part in range(2)]
-    draws = rng.standard_normal(rounds) if freedom is None else rng.standard_t(freedom, rounds) / 3**0.5
+    draws = drawn(rng, rounds, freedom)
     draws *= noise * np.where(rng.uniform(size=rounds) < 0.04, contaminated, 1.0)
     draws[rounds // 4 :] *= later
     draws[rng.integers(rounds // 20, rounds // 2)] += off
-    study, after = nr.Study(ucb(grid, memory), seed=seed), []
-    study.quiet = True
+    study, after = bench.quiet(ucb(grid, memory), seed=seed), []
     for t in range(rounds):
         trial, f = study.ask(), values[changes and t >= rounds // 2]
         after += [t] * (len(study.restarts) - len(after))
@@ -302,37 +282,61 @@ def cost(rounds):
         "without": None, "with the detector": "adaptive", "with the bank": nr.slots.DriftBank(),
         "with both": nr.slots.AllOf((nr.slots.EDetector(), nr.slots.DriftBank())),
     }.items():  # fmt: skip
-        start = time.process_time()
-        play(ucb(avanesov.ARMS, memory), values, always, rounds, 0)
-        print(f"   {name:32s} {1e6 * (time.process_time() - start) / rounds:.0f}")
+        (seconds,), _ = bench.timed(partial(play, ucb(avanesov.ARMS, memory), values, lambda _: 0, rounds, 0))
+        print(f"   {name:32s} {1e6 * seconds / rounds:.0f}")
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=400, help="stationary runs (default 400)")
-    parser.add_argument("--worlds", type=int, default=64, help="worlds that change (default 64)")
-    parser.add_argument("--drifts", type=int, default=24, help="worlds that drift (default 24)")
-    parser.add_argument("--surprises", type=int, default=50, help="runs of each with other noise (default 50)")
-    parser.add_argument("--rounds", type=int, default=400, help="of a stationary run (default 400)")
-    parser.add_argument("--long", type=int, default=1200, help="of a world that changes (default 1,200)")
-    parser.add_argument("--arms", type=int, default=150, help="of a stationary run (default 150)")
-    parser.add_argument("--levels", type=float, nargs="*", default=[0.15, 0.3, 0.65, 1.3, 2.6], help="of GP-UCB-CPD")
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
-    parser.add_argument(
-        "--parts", type=int, nargs="*", default=[1, 2, 3, 4, 5, 6], help="which of the six (default all)"
-    )
-    options = parser.parse_args()
-    with ProcessPoolExecutor(options.jobs) if options.jobs > 1 else nullcontext() as pool:
-        each = map if pool is None else pool.map
-        if 1 in options.parts:
-            without_change(each, options.runs, options.rounds, options.arms)
-        if 2 in options.parts:
-            with_changes(each, options.worlds, options.long, options.levels)
-        if 3 in options.parts:
-            with_drift(each, options.drifts, options.long, options.arms)
-        if 4 in options.parts:
-            with_both(each, options.drifts, options.long, options.arms)
-        if 6 in options.parts:
-            with_surprises(each, options.surprises, options.rounds, options.arms)
-    if 5 in options.parts:
-        cost(options.long)
+def whole_runs(rounds, repeats):
+    changes = nr.environments.even_changes(rounds, 3)
+    functions = [nr.environments.gp_sample(KERNEL, avanesov.ARMS, seed=[0, period]) for period in range(3)]
+    env = nr.Environment(functions, domain=avanesov.ARMS, noise=NOISE, change_points=changes)
+    policies = {
+        "GP-UCB-CPD": {},
+        "oracle": {"detector": "oracle", "change_points": changes},
+        "no detector": {"detector": "never"},
+        "GP-UCB": {"detector": "never", "exploration": 0.0},
+    }
+    print(f"7. T = {rounds}, {len(avanesov.ARMS)} arms, changes at {', '.join(map(str, changes))}: best of {repeats}")
+    for name, choices in policies.items():
+        policy = nr.gp_ucb_cpd(avanesov.ARMS, KERNEL, noise=NOISE, horizon=rounds, **choices)
+        seconds, run = bench.timed(lambda policy=policy: nr.simulate(policy, env, rounds, seed=0), repeats)
+        print(
+            f"   {name:12s} {min(seconds):.2f} s; regret {run.regret.sum():.0f}, uniform rounds {run.explored.sum()}, "
+            f"restarts {list(run.restarts)}"
+        )
+
+
+def late_rounds(rounds):
+    f = nr.environments.gp_sample(KERNEL, avanesov.ARMS, seed=0)
+    memories = {
+        "everything": None,
+        "Discount": nr.slots.Discount(0.001),
+        "SlidingWindow": nr.slots.SlidingWindow(max(rounds // 20, 2)),
+        "RestartEvery": nr.slots.RestartEvery(max(rounds // 20, 2)),
+    }
+    part = max(rounds // 10, 1)
+    print(f"8. {rounds} rounds: microseconds a round in the second tenth and in the last, medians")
+    for name, memory in memories.items():
+        study = nr.Study(nr.gp_ucb(avanesov.ARMS, KERNEL, noise=NOISE, scale=0.2, memory=memory), seed=0)
+        noise = NOISE * np.random.default_rng(0).standard_normal(rounds)
+        _, took = bench.play(study, rounds, lambda trial, noise=noise: float(f.values[trial.arm] + noise[trial.number]))
+        early, late = (float(np.median(each)) * 1e6 for each in (took[part : 2 * part], took[-part:]))
+        print(f"   {name:14s} {early:4.0f} -> {late:4.0f}, ratio {late / early:.2f}")
+
+
+@bench.command(__doc__)
+def main(options):
+    few, long = (options.rounds, options.arms), (options.long, options.arms)
+    parts = {
+        1: lambda each: without_change(each, options.runs, *few),
+        2: lambda each: with_changes(each, options.worlds, options.long, options.levels),
+        3: lambda each: with_drift(each, options.drifts, *long),
+        4: lambda each: with_both(each, options.drifts, *long),
+        6: lambda each: with_surprises(each, options.surprises, *few),
+        5: lambda _: cost(options.long),
+        7: lambda _: whole_runs(2 * options.long, options.repeats),
+        8: lambda _: late_rounds(options.late),
+    }
+    for number, part in parts.items():
+        if number in options.parts:
+            part(lambda function, seeds: bench.mapped(options.jobs, function, [(seed,) for seed in seeds]))

@@ -1,6 +1,6 @@
 """What it is worth to tell the noise of each answer (`std`): regret of the recommended point, as ratios within one run.
 
-    python benchmarks/answer_noise.py
+    python benchmarks/answer_noise.py --seeds 12 --trials 40 [--folds SEEDS]
     python benchmarks/answer_noise.py --seeds 4
     python benchmarks/answer_noise.py --folds 6
 
@@ -14,15 +14,9 @@ data sets of 150 to 600 rows. The candidate of `study.best()` is valued by 10 ti
 standard deviations of the scores of all candidates.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
-
+import bench
 import numpy as np
-from common_parts import ratio
+from bench import ratio
 from sklearn import datasets
 from sklearn.base import clone
 from sklearn.model_selection import RepeatedKFold, cross_val_score
@@ -43,8 +37,7 @@ def regret_of_recommended(problem, way, seed, trials):
     low, high = f.domain.lower, f.domain.upper
     values = f(low + (high - low) * np.random.default_rng(0).uniform(size=(4000, len(low))))
     mean, std = values.mean(), values.std()
-    rng, study = np.random.default_rng(2000 + seed), nr.Study(nr.auto(f.domain, budget=trials), seed=seed)
-    study.quiet = True
+    rng, study = np.random.default_rng(2000 + seed), bench.quiet(nr.auto(f.domain, budget=trials), seed=seed)
     for _ in range(trials):
         trial, noise = study.ask(), float(rng.choice(STDS))
         reward = (float(f(trial.point[None])[0]) - mean) / std + noise * rng.standard_normal()
@@ -72,8 +65,7 @@ def searched(data, fold_noise, seed):
     X, y, estimator, space = data
     search = NoRegretSearchCV(estimator, space, n_iter=20, cv=5, random_state=seed, fold_noise=fold_noise)
     search.fit(X, y)
-    study = nr.Study(search.policy_, seed=0)
-    study.quiet = True
+    study = bench.quiet(search.policy_, seed=0)
     for trial in search.trials_:
         study.add(trial.parameters, trial.reward, std=trial.std)
     chosen = clone(estimator).set_params(**study.best().parameters)
@@ -97,19 +89,11 @@ def worth_of_folds(seeds):
         pairs = np.array([[searched(data, each, seed) for each in (False, True)] for seed in range(seeds)])
         gains.append((pairs[:, 1, 0] - pairs[:, 0, 0]) / pairs[:, :, 1].mean())
         print(f"{name:15}: with fold_noise better by {gains[-1].mean():+.3f} standard deviations of the scores")
-    every, drawn = np.mean(gains, axis=0), np.random.default_rng(0).integers(seeds, size=(4000, seeds))
-    low, high = np.quantile(every[drawn].mean(axis=1), [0.025, 0.975])
-    print(f"all            : better by {every.mean():+.3f} [{low:+.3f}, {high:+.3f}]")
+    print(f"all            : better by {bench.difference(np.mean(gains, axis=0))}")
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=12)
-    parser.add_argument("--trials", type=int, default=40)
-    parser.add_argument(
-        "--folds", type=int, metavar="SEEDS", help="what the noise of folds is worth to a search instead"
-    )
-    options = parser.parse_args()
+@bench.command(__doc__)
+def main(options):
     if options.folds:
         worth_of_folds(options.folds)
     else:

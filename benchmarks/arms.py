@@ -1,6 +1,6 @@
 """Speed on arms, as ratios within one run.
 
-    python benchmarks/arms.py
+    python benchmarks/arms.py --rounds 1000 --seeds 3 --long 30000 --imports 15 --tiny 200
 
 1. GP-UCB on 1,000 arms (SE, lengthscale 0.2, noise variance 0.025, beta_t / 5, T = 1,000) against scikit-learn's
    GaussianProcessRegressor refitted every round with the same fixed kernel. Same seeds, same noise, one BLAS thread
@@ -10,17 +10,13 @@
 4. `replicate` of many tiny runs (20 rounds on 20 arms) with jobs=2 against jobs=1, in pairs.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import statistics
 import subprocess
 import sys
 import time
+from functools import partial
 
+import bench
 import numpy as np
 
 import nilregret as nr
@@ -33,9 +29,7 @@ NOISE = 0.025**0.5
 
 def sample(kernel, domain, seed):
     """A function drawn from the prior."""
-    matrix = kernel(domain.points, domain.points)
-    values, vectors = np.linalg.eigh(matrix)
-    f = vectors @ (np.sqrt(np.maximum(values, 0.0)) * np.random.default_rng([1, seed]).standard_normal(len(domain)))
+    f = bench.root(kernel, domain.points) @ np.random.default_rng([1, seed]).standard_normal(len(domain))
     return nr.Environment(lambda _: f, domain=domain, noise=NOISE)
 
 
@@ -65,14 +59,9 @@ def against_scikit_learn(rounds, seeds):
     ratios, each = [], []
     for seed in range(seeds):
         env = sample(kernel, domain, seed)
-        times = []
-        for _ in range(5):
-            start = time.process_time()
-            ours = nr.simulate(policy, env, rounds, seed=seed)
-            times.append(time.process_time() - start)
-        start = time.process_time()
-        theirs = with_scikit_learn(env, rounds, seed)
-        peer, own = time.process_time() - start, statistics.median(times)
+        times, ours = bench.timed(lambda env=env, seed=seed: nr.simulate(policy, env, rounds, seed=seed), 5)
+        (peer,), theirs = bench.timed(lambda env=env, seed=seed: with_scikit_learn(env, rounds, seed))
+        own = statistics.median(times)
         same = np.array_equal(ours.arms, theirs)
         ratios.append(peer / own)
         each.append(own / rounds * 1e6)
@@ -89,15 +78,10 @@ def many_rounds(rounds):
     domain = nr.Arms(np.random.default_rng(0).uniform(0, 1, (100, 1)))
     kernel = nr.SquaredExponential(0.2)
     env = sample(kernel, domain, 0)
-    policy = nr.gp_ucb(domain, kernel, noise=NOISE, scale=0.2)
+    study = nr.Study(nr.gp_ucb(domain, kernel, noise=NOISE, scale=0.2), seed=0)
     noise = NOISE * simulation_generator(0, "rewards").standard_normal(rounds)
-    study, marks = nr.Study(policy, seed=0), [time.perf_counter()]
-    for t in range(rounds):
-        trial = study.ask()
-        study.tell(trial, env.values[trial.arm] + noise[t])
-        if (t + 1) % 1000 == 0:
-            marks.append(time.perf_counter())
-    blocks = np.diff(marks)
+    _, took = bench.play(study, rounds, lambda trial: env.values[trial.arm] + noise[trial.number])
+    blocks = took[: rounds // 1000 * 1000].reshape(-1, 1000).sum(axis=1)
     print(
         f"2. SE, 100 random arms, T = {rounds}: {sum(blocks):.2f} s, {np.median(blocks) * 1e3:.0f} us a round (median)"
     )
@@ -107,10 +91,8 @@ def many_rounds(rounds):
 
 def imports(repeats):
     def seconds(statement):
-        command = [sys.executable, "-c", statement]
-        start = time.perf_counter()
-        subprocess.run(command, check=True)
-        return time.perf_counter() - start
+        call = partial(subprocess.run, [sys.executable, "-c", statement], check=True)
+        return bench.timed(call, clock=time.perf_counter)[0][0]
 
     ask = "import nilregret as nr; nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 9), nr.SquaredExponential(), noise=0.1)).ask()"
     statements = ["import nilregret", ask, "import numpy, scipy.linalg"]
@@ -127,9 +109,8 @@ def tiny_runs(count, repeats=5):
     env, policy = sample(kernel, domain, 0), nr.gp_ucb(domain, kernel, noise=NOISE)
 
     def seconds(jobs):
-        start = time.perf_counter()
-        nr.replicate(lambda: policy, lambda: env, 20, seeds=range(count), jobs=jobs)
-        return time.perf_counter() - start
+        call = partial(nr.replicate, lambda: policy, lambda: env, 20, seeds=range(count), jobs=jobs)
+        return bench.timed(call, clock=time.perf_counter)[0][0]
 
     pairs = [(seconds(1), seconds(2)) for _ in range(repeats)]
     alone = statistics.median(one for one, _ in pairs)
@@ -138,14 +119,8 @@ def tiny_runs(count, repeats=5):
     print(f"   jobs=2 over jobs=1: {statistics.median(ratios):.2f} (median; {ratios[0]:.2f} to {ratios[-1]:.2f})")
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=1000, help="rounds against scikit-learn (default 1,000)")
-    parser.add_argument("--seeds", type=int, default=3, help="functions tried (default 3)")
-    parser.add_argument("--long", type=int, default=30_000, help="rounds alone (default 30,000)")
-    parser.add_argument("--imports", type=int, default=15, help="pairs of imports timed (default 15)")
-    parser.add_argument("--tiny", type=int, default=200, help="tiny replicates (default 200)")
-    options = parser.parse_args()
+@bench.command(__doc__)
+def main(options):
     against_scikit_learn(options.rounds, options.seeds)
     many_rounds(options.long)
     imports(options.imports)

@@ -1,6 +1,6 @@
 """Arms that come and go: what a running study saves over a fresh start at each change, and what a change costs.
 
-    python benchmarks/arms_change.py                           # 3 worlds, 20,000 clicks each: some minutes
+    python benchmarks/arms_change.py --seeds 3 --rounds 20000 --trials 50000 --contexts 500 2000 4000
     python benchmarks/arms_change.py --seeds 1 --rounds 4000   # a look
 
 100 banners with two features, and a rate of clicks that is a smooth function of the features. Every 500 decisions one
@@ -14,10 +14,11 @@ columns, with prompt answers and where silence means no: three banners are added
 
 from __future__ import annotations
 
-import argparse
 import time
+from functools import partial
 from statistics import median
 
+import bench
 import numpy as np
 
 import nilregret as nr
@@ -49,7 +50,7 @@ class World:
 class InPlace:
     """A study whose arms are changed while it runs."""
 
-    def __init__(self, world: World, seed: int) -> None:
+    def __init__(self, world, seed):
         self.world = world
         self.study = nr.Study(nr.auto(nr.Arms(world.points[:ARMS]), reward="bernoulli"), seed=seed)
 
@@ -68,7 +69,7 @@ class InPlace:
 class Afresh(InPlace):
     """A new study at each change, of the arms in use, that knows nothing."""
 
-    def __init__(self, world: World, seed: int) -> None:
+    def __init__(self, world, seed):
         self.world, self.seed = world, seed
         self.change(-1)
 
@@ -84,7 +85,7 @@ class Afresh(InPlace):
 class OwnPosteriors:
     """Thompson sampling with a Beta posterior of each arm."""
 
-    def __init__(self, world: World, seed: int) -> None:
+    def __init__(self, world, seed):
         self.world, self.rng = world, np.random.default_rng([seed, 2])
         self.counts = np.ones((2, len(world.points)))
         self.change(-1)
@@ -127,24 +128,16 @@ def cost_of_a_change(trials: int) -> None:
     for name, reward, told in (("GP-UCB", None, float), ("clicks", "bernoulli", lambda p: float(p > 0.5))):
         rng = np.random.default_rng(3)
         arms = nr.Arms(rng.uniform(size=(ARMS, 2)))
-        policy = (
-            nr.gp_ucb(arms, nr.SquaredExponential(0.3), noise=0.1) if reward is None else nr.auto(arms, reward=reward)
-        )
-        study = nr.Study(policy, seed=1)
+        ucb = nr.gp_ucb(arms, nr.SquaredExponential(0.3), noise=0.1)
+        study = nr.Study(ucb if reward is None else nr.auto(arms, reward=reward), seed=1)
 
-        def pairs(count: int, study: nr.Study = study, told=told, rng=rng) -> float:
-            begin = time.process_time()
-            for _ in range(count):
-                trial = study.ask()
-                study.tell(trial, told(rng.random()))
-            return (time.process_time() - begin) / count
+        def pairs(count, study=study, told=told, rng=rng):
+            return bench.play(study, count, lambda _: told(rng.random()))[1].mean()
 
         pairs(trials - 500)
         before = pairs(500)
-        begin = time.process_time()
-        study.add_arms(rng.uniform(size=(1, 2)))
-        study.ask()
-        change = time.process_time() - begin
+        (added,), _ = bench.timed(partial(study.add_arms, rng.uniform(size=(1, 2))))
+        change = added + bench.timed(study.ask)[0][0]
         after = pairs(500)
         print(
             f"{name}, {trials:,} trials: an arm added and the next decision take {change:.2f} s, as "
@@ -159,44 +152,32 @@ def cost_under_contexts(answers: str, places: list[int]) -> None:
         device=nr.Choice("a", "b", "c"), country=countries, hour=nr.Float(0, 24), returning=nr.Choice(True, False)
     )
     policy = nr.auto(nr.Arms(range(4)), context=context, reward="bernoulli", answers=answers)
-    study = nr.Study(policy, seed=0)
-    study.quiet = True
+    study = bench.quiet(policy, seed=0)
 
-    def decide() -> nr.Trial:
+    def decide():
         return study.ask(
             {"device": str(rng.choice(list("abc"))), "country": int(rng.integers(30)), "hour": 24.0 * rng.random(),
              "returning": bool(rng.integers(2))}
         )  # fmt: skip
 
-    def pair() -> float:
-        begin = time.process_time()
+    def pair():
         trial, clicked = decide(), float(rng.random() < 0.1)
         if clicked or answers == "prompt":
             study.tell(trial, clicked)
-        return time.process_time() - begin
 
     for place in places:
-        before, taken = median([pair() for _ in range(place - len(study.trials))][-200:]), []
+        before, taken = median(bench.timed(pair, place - len(study.trials))[0][-200:]), []
         for _ in range(3):
-            begin = time.process_time()
-            study.add_arms([[float(len(study.arms))]])
-            decide()
-            taken.append((time.process_time() - begin) / before)
+            (seconds,), _ = bench.timed(lambda: (study.add_arms([[float(len(study.arms))]]), decide()))
+            taken.append(seconds / before)
         shown = ", ".join(f"{each:.1f}" for each in taken)
         print(
             f"contexts, {answers}, {place:,} trials: an arm added and the next decision take {shown} pairs", flush=True
         )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=20_000)
-    parser.add_argument("--trials", type=int, default=50_000)
-    parser.add_argument(
-        "--contexts", type=int, nargs="*", default=[500, 2000, 4000], help="trials before arms are added"
-    )
-    args = parser.parse_args()
+@bench.command(__doc__)
+def main(args):
     found = {kind: [played(kind, seed, args.rounds) for seed in range(args.seeds)] for kind in PLAYERS}
     ours = np.array([regret for regret, _ in found["in place"]])
     for kind, runs in found.items():
@@ -210,7 +191,3 @@ def main() -> None:
         cost_of_a_change(args.trials)
     for answers in ("prompt", "silent no") if args.contexts else ():
         cost_under_contexts(answers, args.contexts)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,11 +1,12 @@
 """Boxes against BoTorch (and scikit-learn, where it fits), as ratios within one run.
 
-    python benchmarks/boxes.py
+    python benchmarks/boxes.py --only ask tell fit hartmann --seed 0 --sizes 1000 3000 --rounds 10 --lengthscale 0.3
+        --scale 0.2 [--no-memory] --tell-size 3000 --fit-sizes 200 1000 --repeats 3 --seeds 20 --jobs 1
+        --evaluations 300 --every 10 --width 2.0 --peer-kernel matern|rbf
     python benchmarks/boxes.py --only ask --sizes 1000 3000 10000 --rounds 3
     python benchmarks/boxes.py --only hartmann --seeds 20 --jobs 2
 
-Needs botorch and scikit-learn. Everything runs on one thread and in double precision; times are CPU times. What `auto`
-asks in six dimensions is in `asks.py`.
+Needs botorch and scikit-learn. Everything runs on one thread and in double precision; times are CPU times.
 
 1. `ask`: GP-UCB on [0, 1]^2, Matern-5/2 of a given lengthscale, noise 0.1, nothing fitted, n random observations. Each
    round both get one new random observation and what the last trial brought; then nilregret's `study.ask()` is timed,
@@ -25,50 +26,32 @@ asks in six dimensions is in `asks.py`.
    the best true value among the points evaluated; times are of the whole loop.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
-import concurrent.futures
-import dataclasses
-import multiprocessing
-import statistics
-import subprocess
-import sys
-import time
 import warnings
-from pathlib import Path
+from statistics import median
 
+import bench
 import numpy as np
 
 import nilregret as nr
 from nilregret.environments import hartmann6
 from nilregret.gp import CandidateMoments, PointPosterior
-from nilregret.slots.envelope import Confidence
+from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.refit import Refit
 from nilregret.study.curves import interval
 
 NOISE = 0.1
-SECTIONS = ("ask", "tell", "fit", "hartmann")
+
+
+# -- BoTorch, imported late: a process that measures nilregret's memory has none of it -----------------------------
 
 
 def timed(call):
-    start = time.process_time()
-    result = call()
-    return time.process_time() - start, result
-
-
-def median(values):
-    return statistics.median(values)
+    (seconds,), result = bench.timed(call)
+    return seconds, result
 
 
 def span(ratios):
     return f"{median(ratios):.1f} times faster (median; {min(ratios):.1f} to {max(ratios):.1f})"
-
-
-# -- BoTorch, imported late: a process that measures nilregret's memory has none of it -----------------------------
 
 
 def torch_one_thread():
@@ -131,7 +114,7 @@ def smooth(X):
 class Feed:
     """Random points of the unit square, and noisy rewards."""
 
-    def __init__(self, seed):
+    def __init__(self, *seed):
         self.rng = np.random.default_rng(seed)
 
     def reward(self, X):
@@ -175,11 +158,27 @@ def ask(options):
     for n in options.sizes:
         ask_at(n, options)
     if not options.no_memory:
-        memory(max(options.sizes), options)
+        n = max(options.sizes)
+        given = n, options.seed, options.lengthscale, options.scale
+        ours, theirs = (bench.apart(peak, who, *given) for who in ("nilregret", "botorch"))
+        print(
+            f"   peak memory at n = {n}, data and one ask: nilregret {ours:.0f} MB, BoTorch {theirs:.0f} MB: "
+            f"ratio {theirs / ours:.1f}",
+            flush=True,
+        )
+
+
+def peak(who, n, seed, lengthscale, scale):
+    X, y = Feed(n, seed).draw(n)
+    if who == "nilregret":
+        filled(X, y, lengthscale, scale).ask()
+    else:
+        botorch_ask(fixed_model(X, y, lengthscale), 2.0, 2)
+    return bench.peak()
 
 
 def ask_at(n, options):
-    feed = Feed([n, options.seed])
+    feed = Feed(n, options.seed)
     X, y = feed.draw(n)
     filling, study = timed(lambda: filled(X, y, options.lengthscale, options.scale))
     warming, trial = timed(study.ask)
@@ -192,57 +191,19 @@ def ask_at(n, options):
     for _ in range(options.rounds):
         row, X, y = ask_round(study, feed, X, y, options.lengthscale)
         rows.append(row)
-    print(f"   n = {n}: recording the data {filling:.1f} s, the first ask, which takes them in, {warming:.2f} s")
-    report_asks(np.array(rows))
-
-
-def report_asks(rows):
-    own, peer, ours, theirs, apart = rows.T
-    ratios, gains = peer / own, ours - theirs
+    own, peer, ours, theirs, apart = np.array(rows).T
+    gains = ours - theirs
     reached = int((gains >= -1e-9 * np.abs(theirs)).sum())
     print(
+        f"   n = {n}: recording the data {filling:.1f} s, the first ask, which takes them in, {warming:.2f} s\n"
         f"      nilregret {median(own) * 1e3:.1f} ms, BoTorch {median(peer) * 1e3:.0f} ms "
-        f"(medians of {len(rows)} rounds): {span(ratios)}"
-    )
-    print(
+        f"(medians of {len(rows)} rounds): {span(peer / own)}\n"
         f"      acquisition at least BoTorch's in {reached} of {len(rows)} ({reached / len(rows):.0%});"
         f" ours less theirs, of {theirs.mean():.3f}: mean {gains.mean():+.1e}, worst {gains.min():+.1e}, "
-        f"best {gains.max():+.1e}"
-    )
-    print(f"      the two posteriors differ by at most {apart.max():.1e} at the chosen points", flush=True)
-
-
-def memory(n, options):
-    """Peak memory of fresh processes."""
-    peaks = []
-    for who in ("nilregret", "botorch"):
-        command = [sys.executable, __file__, "--peak", who, "--sizes", str(n)]
-        command += [
-            "--lengthscale",
-            str(options.lengthscale),
-            "--scale",
-            str(options.scale),
-            "--seed",
-            str(options.seed),
-        ]
-        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        peaks.append(float(output))
-    print(
-        f"   peak memory at n = {n}, data and one ask: nilregret {peaks[0]:.0f} MB, BoTorch {peaks[1]:.0f} MB: "
-        f"ratio {peaks[1] / peaks[0]:.1f}",
+        f"best {gains.max():+.1e}\n"
+        f"      the two posteriors differ by at most {apart.max():.1e} at the chosen points",
         flush=True,
     )
-
-
-def peak(options):
-    X, y = Feed([options.sizes[0], options.seed]).draw(options.sizes[0])
-    if options.peak == "nilregret":
-        filled(X, y, options.lengthscale, options.scale).ask()
-    else:
-        botorch_ask(fixed_model(X, y, options.lengthscale), 2.0, 2)
-    # Not getrusage: its maximum outlives exec, so that it would be the parent's where that is larger.
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    print(float(line.split()[1]) / 1024)
 
 
 # -- 2. tell ------------------------------------------------------------------------------------------------------
@@ -250,7 +211,7 @@ def peak(options):
 
 def tell(options):
     n = options.tell_size
-    feed = Feed([n, options.seed])
+    feed = Feed(n, options.seed)
     X, y = feed.draw(n)
     study = filled(X, y, options.lengthscale, options.scale)
     posterior = PointPosterior(nr.Matern(2.5, options.lengthscale), 2, NOISE**2)
@@ -282,7 +243,7 @@ def tell(options):
     )
 
 
-# -- 3. fit -------------------------------------------------------------------------------------------------------
+# -- 3. fit -----------------------------------------------------------------------------------------------------------
 
 DIMENSION = 6
 
@@ -385,22 +346,10 @@ def hartmann(x):
     return float(hartmann6(x[None])[0])
 
 
-@dataclasses.dataclass(frozen=True)
-class FixedWidth(Confidence):
-    """The same width in every round."""
-
-    multiplier: float
-    valid_for: str = "none"
-
-    def width(self, t, progress):  # noqa: ARG002 - always the same
-        """The multiplier."""
-        return self.multiplier
-
-
 def own_loop(first, noise, options, seed):
-    box = nr.Box([0] * 6, [1] * 6)
-    policy = nr.gp_ucb(box, nr.Matern(2.5, [0.5] * 6), noise=NOISE, refit=Refit(every=options.every))
-    study = nr.Study(dataclasses.replace(policy, confidence=FixedWidth(options.width)), seed=seed)
+    width = ConstantWidth(value=options.width)
+    policy = nr.gp_ucb(nr.Box([0] * 6, [1] * 6), nr.Matern(2.5, [0.5] * 6), noise=NOISE, width=width)
+    study = nr.Study(policy.using(refit=Refit(every=options.every)), seed=seed)
     for x, error in zip(first, noise, strict=False):
         study.add(x, hartmann(x) + error)
     values = [hartmann(x) for x in first]
@@ -467,25 +416,9 @@ def hartmann_section(options):
         f"BoTorch's kernel {options.peer_kernel}, {options.seeds} seeds in {options.jobs} processes",
         flush=True,
     )
-    context = multiprocessing.get_context("spawn")
-    results = []
-    with concurrent.futures.ProcessPoolExecutor(options.jobs, mp_context=context) as pool:
-        futures = [pool.submit(hartmann_pair, seed, options) for seed in range(options.seeds)]
-        for seed, future in enumerate(futures):
-            own, peer = future.result()
-            results.append((own, peer))
-            print(
-                f"   seed {seed}: nilregret {own[0]:6.1f} s, simple regret {own[1]:.4f}, cumulative {own[2]:6.1f}; "
-                f"BoTorch {peer[0]:6.1f} s, {peer[1]:.4f}, {peer[2]:6.1f}; {peer[0] / own[0]:.1f} times faster",
-                flush=True,
-            )
-    report_hartmann(np.array(results))
-
-
-def report_hartmann(results):
+    results = np.array(bench.mapped(options.jobs, hartmann_pair, [(seed, options) for seed in range(options.seeds)]))
     own, peer = results[:, 0], results[:, 1]
-    ratios = peer[:, 0] / own[:, 0]
-    print(f"   whole loop: {span(ratios)}")
+    print(f"   whole loop: {span(peer[:, 0] / own[:, 0])}")
     for column, name in ((1, "simple regret"), (2, "cumulative regret")):
         ours, theirs = own[:, column], peer[:, column]
         print(
@@ -495,44 +428,9 @@ def report_hartmann(results):
         )
 
 
-def parsed():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default=",".join(SECTIONS), help="sections to run, with commas (default all)")
-    parser.add_argument("--seed", type=int, default=0, help="of the data of sections 1 to 3 (default 0)")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 3000], help="n of `ask` (default 1000 3000)")
-    parser.add_argument("--rounds", type=int, default=10, help="paired rounds of `ask` and `tell` (default 10)")
-    parser.add_argument("--lengthscale", type=float, default=0.3, help="of `ask` and `tell` (default 0.3)")
-    parser.add_argument("--scale", type=float, default=0.2, help="multiplies beta_t in `ask` (default 0.2)")
-    parser.add_argument("--no-memory", action="store_true", help="leave out the peak memory of `ask`")
-    parser.add_argument("--tell-size", type=int, default=3000, help="n of `tell` (default 3000)")
-    parser.add_argument("--fit-sizes", type=int, nargs="+", default=[200, 1000], help="n of `fit` (default 200 1000)")
-    parser.add_argument("--repeats", type=int, default=3, help="runs of each fit (default 3)")
-    parser.add_argument("--seeds", type=int, default=20, help="seeds of `hartmann` (default 20)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes of `hartmann`, one thread each (default 1)")
-    parser.add_argument("--evaluations", type=int, default=300, help="of `hartmann`, all included (default 300)")
-    parser.add_argument("--every", type=int, default=10, help="evaluations between fits (default 10)")
-    parser.add_argument("--width", type=float, default=2.0, help="times the std, in `hartmann` (default 2)")
-    parser.add_argument("--peer-kernel", choices=["matern", "rbf"], default="matern", help="of BoTorch in `hartmann`")
-    parser.add_argument("--peak", choices=["nilregret", "botorch"], help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    options.only = options.only.split(",")
-    unknown = set(options.only) - set(SECTIONS)
-    if unknown:
-        parser.error(f"unknown sections: {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
-    return options
-
-
-def main():
-    options = parsed()
-    if options.peak:
-        peak(options)
-        return
+@bench.command(__doc__)
+def main(options):
     torch_one_thread()
-    sections = {"ask": ask, "tell": tell, "fit": fit, "hartmann": hartmann_section}
-    for name in SECTIONS:
+    for name, section in {"ask": ask, "tell": tell, "fit": fit, "hartmann": hartmann_section}.items():
         if name in options.only:
-            sections[name](options)
-
-
-if __name__ == "__main__":
-    main()
+            section(options)

@@ -1,6 +1,6 @@
 """The change detector of Avanesov's Algorithm 2: speed as ratios within one run, and how often it is wrong.
 
-    python benchmarks/change.py
+    python benchmarks/change.py --count 100 --rounds 2400 --runs 500
 
 Matern-5/2, lengthscale 1, 1,000 arms on [0, 5], noise 0.05, threshold 2.6 n^{-6/7}: the paper's experiments.
 
@@ -13,16 +13,11 @@ Matern-5/2, lengthscale 1, 1,000 arms on [0, 5], noise 0.05, threshold 2.6 n^{-6
 4. The threshold's constant by `calibrate_threshold`, and the false alarms it has on fresh runs.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import math
 import sys
-import time
+from functools import cache, partial
 
+import bench
 import numpy as np
 
 import nilregret as nr
@@ -34,15 +29,14 @@ DOMAIN = nr.Arms.grid(0, 5, 1000)
 THETA, RIDGE = detection_threshold(2.5, 1), detection_ridge(2.5, 1, constant=2.0)
 
 
-class Samples:
-    """Functions on the arms drawn from the prior."""
+@cache
+def root():
+    return bench.root(KERNEL, DOMAIN.points)
 
-    def __init__(self):
-        values, vectors = np.linalg.eigh(KERNEL(DOMAIN.points, DOMAIN.points))
-        self.root = vectors * np.sqrt(np.maximum(values, 0.0))
 
-    def draw(self, rng):
-        return self.root @ rng.standard_normal(len(DOMAIN))
+def drawn(rng):
+    """A function on the arms drawn from the prior."""
+    return root() @ rng.standard_normal(len(DOMAIN))
 
 
 def pairs(functions, counts, rng):
@@ -93,23 +87,15 @@ def on_given_matrices(points, rewards, K, overlaps):
     return verdicts, distances
 
 
-def timed(function, *arguments, repeats=1):
-    best = math.inf
-    for _ in range(repeats):
-        start = time.perf_counter()
-        result = function(*arguments)
-        best = min(best, time.perf_counter() - start)
-    return best, result
-
-
-def speed(count, samples):
+def speed(count):
     rng = np.random.default_rng(0)
-    points, rewards = pairs([samples.draw(rng)], [count], rng)
+    points, rewards = pairs([drawn(rng)], [count], rng)
     K = KERNEL(DOMAIN.points, DOMAIN.points)
     overlaps = K @ K / len(DOMAIN)
-    own, ours = timed(with_detector, points, rewards, repeats=5)
-    naive, theirs = timed(afresh, points, rewards)
-    given, others = timed(on_given_matrices, points, rewards, K, overlaps)
+    own, ours = bench.timed(partial(with_detector, points, rewards), 5)
+    naive, theirs = bench.timed(partial(afresh, points, rewards))
+    given, others = bench.timed(partial(on_given_matrices, points, rewards, K, overlaps))
+    own, naive, given = min(own), naive[0], given[0]
     same = ours[0] == theirs[0] == others[0]
     gap = max(
         float(np.abs(a - b).max(initial=0.0))
@@ -124,17 +110,17 @@ def speed(count, samples):
         sys.exit("The verdicts differ.")
 
 
-def whole_run(rounds, samples):
+def whole_run(rounds):
     rng = np.random.default_rng(1)
     count = uniform_count(rounds)
-    points, rewards = pairs([samples.draw(rng)], [count], rng)
+    points, rewards = pairs([drawn(rng)], [count], rng)
 
     def run():
         detector = nr.theory.ChangeDetector(KERNEL, domain=DOMAIN, threshold=math.inf)
         for point, reward in zip(points, rewards, strict=True):
             detector.add(point, reward)
 
-    seconds, _ = timed(run, repeats=5)
+    seconds = min(bench.timed(run, 5)[0])
     print(f"2. T = {rounds} without a detection, {count} uniform pairs: all checks take {seconds * 1e3:.0f} ms")
 
 
@@ -147,7 +133,7 @@ def alarm_at(detector, points, rewards):
     return math.inf
 
 
-def errors(runs, samples):
+def errors(runs):
     print(f"3. {runs} runs: alarms within 30 / 60 pairs without a change; changes after 30 pairs missed in 60 more")
     for distance, constants in (("integral", [0.1, 1, 5, 10]), ("average", [0.1, 1, 2, 5])):
         for c in constants:
@@ -161,7 +147,7 @@ def errors(runs, samples):
             alarms, missed, valid = [], 0, 0
             for run in range(runs):
                 rng = np.random.default_rng([3, run])
-                f = [samples.draw(rng), samples.draw(rng)]
+                f = [drawn(rng), drawn(rng)]
                 alarms.append(alarm_at(detector, *pairs(f[:1], [60], rng)))
                 found = alarm_at(detector, *pairs(f, [30, 60], rng))
                 valid += found > 30
@@ -176,12 +162,9 @@ def calibrated(runs, fresh):
     for rate in (0.2, 0.05):
         if runs < 1 / rate:
             continue
-        start = time.perf_counter()
-        found = nr.theory.calibrate_threshold(KERNEL, domain=DOMAIN, noise=NOISE, horizon=800, rate=rate, runs=runs)
-        seconds = time.perf_counter() - start
-        check = nr.theory.calibrate_threshold(
-            KERNEL, domain=DOMAIN, noise=NOISE, horizon=800, rate=0.5, runs=fresh, seed=1
-        ).maxima
+        calibrate = partial(nr.theory.calibrate_threshold, KERNEL, domain=DOMAIN, noise=NOISE, horizon=800)
+        (seconds,), found = bench.timed(partial(calibrate, rate=rate, runs=runs))
+        check = calibrate(rate=0.5, runs=fresh, seed=1).maxima
         print(
             f"4. {runs} runs of {found.count} pairs, rate {rate:.2f} +- {found.rate_error:.3f}: constant "
             f"{found.constant:.2f} ({found.lower:.2f} to {found.upper:.2f}) in {seconds:.1f} s; "
@@ -189,14 +172,9 @@ def calibrated(runs, fresh):
         )
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=100, help="pairs of the series that is timed (default 100)")
-    parser.add_argument("--rounds", type=int, default=2400, help="rounds of the run (default 2,400)")
-    parser.add_argument("--runs", type=int, default=500, help="runs for each row of 3 and for 4 (default 500)")
-    options = parser.parse_args()
-    samples = Samples()
-    speed(options.count, samples)
-    whole_run(options.rounds, samples)
-    errors(options.runs, samples)
+@bench.command(__doc__)
+def main(options):
+    speed(options.count)
+    whole_run(options.rounds)
+    errors(options.runs)
     calibrated(options.runs, 2 * options.runs)

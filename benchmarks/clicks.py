@@ -1,32 +1,23 @@
 """Clicks: what a posterior over related rates saves, what the bounds cost, and whether they hold.
 
-    python benchmarks/clicks.py                      # 32 worlds of each kind, 20,000 clicks: an hour on one core
+    python benchmarks/clicks.py --seeds 32 --rates all|low|high [--rules NAME ...] [--cache FILE] --rounds 20000
+        --runs 400 --cover 20 --long 100000 --jobs 1 [--markdown]
     python benchmarks/clicks.py --seeds 2 --runs 0   # a look
-    python benchmarks/clicks.py --markdown           # the tables of docs/measured/clicks.md
 
 100 arms. Related: one bump of random place and width over the lowest rate. Unrelated: rates drawn independently between
 the lowest and the highest. Regret of Thompson sampling with a beta distribution for each arm, which is what most use,
 and the ratio of the others to it on the same worlds, with 95% bootstrap intervals, paired. The kernel of `gp_ts` and
-`gp_ucb` is squared exponential, lengthscale 0.2; `nr.auto` is told nothing. Coverage: runs in which
-the true rates leave the certified bounds anywhere, in any round. Seeds from 1000 on were not looked at before.
+`gp_ucb` is squared exponential, lengthscale 0.2; `nr.auto` is told nothing. Coverage: of `--runs` of `--cover` rounds,
+those in which the true rates leave the certified bounds anywhere, in any round. Last, what `--long` decisions cost.
+Seeds from 1000 on were not looked at before. `--cache` keeps what was found, to go on from.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import time
-from pathlib import Path
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
+import bench
 import numpy as np
-from common_parts import mapped, ratio
+from bench import mapped
 from scipy.stats import binom
-from tabulate import tabulate
-from tqdm import tqdm
 
 import nilregret as nr
 from nilregret.slots.envelope import ConstantWidth
@@ -76,18 +67,13 @@ def beta_thompson(rates, seed, rounds):
 
 
 def played(policy, rates, seed, rounds):
-    rng, study = np.random.default_rng([seed, 2]), nr.Study(policy, seed=seed)
-    chosen = np.zeros(rounds, dtype=int)
-    for t in range(rounds):
-        trial = study.ask()
-        chosen[t] = trial.arm
-        study.tell(trial, float(rng.random() < rates[trial.arm]))
-    return chosen
+    rng = np.random.default_rng([seed, 2])
+    return bench.play(nr.Study(policy, seed=seed), rounds, lambda trial: float(rng.random() < rates[trial.arm]))
 
 
 def regret(world, rule, seed, rounds, arms=ARMS):
     rates = rates_of(world, seed, arms)
-    by = beta_thompson(rates, seed, rounds) if rule == "beta" else played(policy_of(rule, arms), rates, seed, rounds)
+    by = beta_thompson(rates, seed, rounds) if rule == "beta" else played(policy_of(rule, arms), rates, seed, rounds)[0]
     return float((rates.max() - rates[by]).sum())
 
 
@@ -114,85 +100,52 @@ def covered(what, seed, rounds):
     return True
 
 
-def known(path):
-    """What earlier calls have found, by its task."""
-    if path is None or not path.exists():
-        return {}
-    return {tuple(line[:-1]): line[-1] for line in map(json.loads, path.read_text().splitlines())}
-
-
-def regrets(args, form):
+def regrets(args):
     seeds = range(FIRST_SEED, FIRST_SEED + args.seeds)
-    rates = WORLDS if args.rates == "all" else WORLDS[:2] if args.rates == "low" else WORLDS[2:]
-    rules = ["beta", *(args.rules or RULES)]
-    found = known(args.cache)
-    for seed in tqdm(seeds, leave=False):  # all rules of a world, so that a run that was stopped has pairs
-        keys = [(*world, rule, seed, args.rounds) for world in rates for rule in rules]
-        keys = [key for key in keys if key not in found]
-        for key, value in zip(keys, mapped(args.jobs, regret, [(k[:3], *k[3:]) for k in keys]), strict=True):
-            found[key] = value
-            if args.cache is not None:
-                with args.cache.open("a") as file:
-                    file.write(json.dumps([*key, value]) + "\n")
-    rows = []
+    rates = {"all": WORLDS, "low": WORLDS[:2], "high": WORLDS[2:]}[args.rates]
+    rules, found, rows = ["beta", *(args.rules or RULES)], bench.Kept(args.cache), []
+    keys = [(*world, rule, seed, args.rounds) for seed in seeds for world in rates for rule in rules]
+    keys = [key for key in keys if key not in found]  # seed by seed, so that a run that was stopped has pairs
+    for part in (keys[i : i + 32] for i in range(0, len(keys), 32)):
+        for key, value in zip(part, mapped(args.jobs, regret, [(k[:3], *k[3:]) for k in part]), strict=True):
+            found.get(key, lambda value=value: value)
     for world in rates:
         each = [np.array([found[(*world, rule, seed, args.rounds)] for seed in seeds]) for rule in rules]
         name = f"{world[0]}, {100 * world[1]:g}% to {100 * world[2]:g}%"
-        rows.append([name, f"{each[0].mean():.0f}", *(ratio(other, each[0]) for other in each[1:])])
-    print(f"Regret over {args.rounds} rounds, {args.seeds} worlds, over that of independent beta distributions:\n")
-    print(tabulate(rows, ["rates", *rules], tablefmt=form, disable_numparse=True), "\n")
+        rows.append([name, f"{each[0].mean():.0f}", *(bench.ratio(other, each[0]) for other in each[1:])])
+    title = f"Regret over {args.rounds} rounds, {args.seeds} worlds, over that of independent beta distributions"
+    bench.table(title, ["rates", *rules], rows, markdown=args.markdown)
 
 
-def coverage(args, form):
+def coverage(args):
     rows = []
     for what in COVERED:
         tasks = [(what, seed, args.cover) for seed in range(FIRST_SEED, FIRST_SEED + args.runs)]
         failed = args.runs - sum(mapped(args.jobs, covered, tasks))
         verdict = "above delta" if binom.sf(failed - 1, args.runs, DELTA) < 0.05 else "no more than delta"
         rows.append([what, failed, verdict])
-    print(f"Coverage, {args.runs} runs of {args.cover} rounds, delta = {DELTA:g}:\n")
-    print(
-        tabulate(rows, ["bounds", "runs in which rates were outside", ""], tablefmt=form, disable_numparse=True), "\n"
-    )
+    title = f"Coverage, {args.runs} runs of {args.cover} rounds, delta = {DELTA:g}"
+    bench.table(title, ["bounds", "runs in which rates were outside", ""], rows, markdown=args.markdown)
 
 
-def costs(args, form):
+def costs(args):
     rates, arms = rates_of(WORLDS[0], 0), nr.Arms.grid(0, 1, ARMS)
     certified = {"reward": "bernoulli", "norm_bound": 0.5, "prior_mean": 0.03}
     policies = {rule: policy_of(rule) for rule in RULES}
     policies |= {f"igp_ucb, {width}": nr.igp_ucb(arms, KERNEL, width=width, **certified) for width in ("dmm", "lr")}
     rows = []
     for name, policy in policies.items():
-        begin = time.process_time()
-        chosen = played(policy, rates, 0, args.long)
-        cost = (time.process_time() - begin) / args.long
-        rows.append([name, f"{1e3 * cost:.3f} ms", f"{(rates.max() - rates[chosen]).sum():.0f}"])
+        chosen, seconds = played(policy, rates, 0, args.long)
+        rows.append([name, f"{1e3 * seconds.mean():.3f} ms", f"{(rates.max() - rates[chosen]).sum():.0f}"])
     head = ["policy", "CPU a decision, ask and tell", "regret"]
-    print(f"{args.long} decisions at 2 to 5%, one bump:\n")
-    print(tabulate(rows, head, tablefmt=form, disable_numparse=True))
+    bench.table(f"{args.long} decisions at 2 to 5%, one bump", head, rows, markdown=args.markdown)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=32, help="worlds of each kind; 0 for none")
-    parser.add_argument("--rates", choices=["all", "low", "high"], default="all", help="which worlds")
-    parser.add_argument("--rules", nargs="*", choices=RULES, help="all unless given")
-    parser.add_argument("--cache", type=Path, help="a file of what was found, to go on from")
-    parser.add_argument("--rounds", type=int, default=20_000, help="of a run")
-    parser.add_argument("--runs", type=int, default=400, help="for coverage, of each kind; 0 for none")
-    parser.add_argument("--cover", type=int, default=20, help="rounds of each of these")
-    parser.add_argument("--long", type=int, default=100_000, help="decisions whose cost is measured; 0 for none")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--markdown", action="store_true")
-    args = parser.parse_args()
-    form = "github" if args.markdown else "simple"
+@bench.command(__doc__)
+def main(args):
     if args.seeds:
-        regrets(args, form)
+        regrets(args)
     if args.runs:
-        coverage(args, form)
+        coverage(args)
     if args.long:
-        costs(args, form)
-
-
-if __name__ == "__main__":
-    main()
+        costs(args)

@@ -1,23 +1,27 @@
 """Constraints with posteriors of their own, in the three worlds: how much is violated, and what it costs.
 
-    python benchmarks/constrained.py [every-round] [average] [safe] [certificates] [degrees] [--runs N]
-        [--first-seed N] [--rounds T] [--side N]
+    python benchmarks/constrained.py [every-round|average|safe|certificates|degrees|cost ...] --runs 4 --first-seed 0
+        [--rounds N] --side 121
 
-`every-round` is Shi & Eryilmaz's problem of section E.1 on 121 x 121 arms: sum of the positive parts of g a round, the
-share of the last 100 rounds with g > .02, and the regret of the last 100, noiseless and noisy, by rule. `average` is a
-world in which the average binds: contexts, late answers, and changes that the policies are told. `safe` are random
-problems with one point known to be safe: runs with a violation, and the regret; also that of the pessimistic rule, and
-of who knows everything and plays from the first round the best arm that steps over feasible neighbours lead to from the
-safe one: a feasible arm beyond that costs everybody who must not violate anything. `certificates` counts the runs with
-a violation by algorithm, certificate and noise of the constraint, where everything is as it was told; `degrees` is a
-constraint of which nobody has said how large it is.
+- every-round: Shi & Eryilmaz's problem of section E.1 on `--side` x `--side` arms, T = 340: sum of the positive parts
+  of g a round, the share of the last 100 rounds with g > .02, and the regret of the last 100, noiseless and noisy.
+- average: a world in which the average binds, T = 1,200: contexts, late answers, changes that the policies are told.
+- safe: random problems with one point known to be safe, T = 300: runs with a violation, and the regret; also that of
+  the pessimistic rule, and of who knows everything and plays from the first round the best arm that steps over feasible
+  neighbours lead to from the safe one: a feasible arm beyond that costs everybody who must not violate anything.
+- certificates: runs with a violation by algorithm, certificate and noise of the constraint, where everything is as it
+  was told, T = 40.
+- degrees: a constraint of which nobody has said how large it is.
+- cost: the time of a run of E.1, T = 350, half the arms a side, by rule, over that of IGP-UCB on the reward alone. At
+  the end the re-scored posterior is compared with one made afresh of the re-scored targets.
 """
 
 from __future__ import annotations
 
-import argparse
 import warnings
+from functools import partial
 
+import bench
 import numpy as np
 from scipy.ndimage import label
 from scipy.optimize import linprog
@@ -27,12 +31,11 @@ from nilregret.environments import small_feasible_region
 from nilregret.slots.envelope import ConstantWidth
 
 NOISE = 0.1
+SAME = 1e-8  # of the posteriors of `cost`
 
 
 def every_round(runs: int, rounds: int, side: int) -> None:
-    problem, axis = small_feasible_region, np.linspace(0, 6, side)
-    arms = nr.Arms(np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2))
-    kernel = nr.Matern(2.5, lengthscale=1.0)
+    problem, arms, kernel = small_feasible_region, bench.square(side, high=6.0), nr.Matern(2.5, lengthscale=1.0)
     rewards, g = problem.reward(arms.points), problem.constraint(arms.points)[:, 0]
     best = rewards[g <= 0].max()
     print(f"every round: E.1, {side} x {side} arms, T = {rounds}, {runs} runs")
@@ -59,12 +62,8 @@ def every_round(runs: int, rounds: int, side: int) -> None:
             strong = [np.maximum(g[arm], 0).mean() for arm in played]
             late = [(g[arm[-100:]] > 0.02).mean() for arm in played]
             regret = [best - rewards[arm[-100:]].mean() for arm in played]
-            shown = "   ".join(f"{np.mean(x):8.4f} +- {_error(x):.4f}" for x in (strong, late, regret))
+            shown = "   ".join(f"{np.mean(x):8.4f} +- {bench.error(x):.4f}" for x in (strong, late, regret))
             print(f"{name:24s} {'noisy' if noisy else 'exact':10s} {shown}", flush=True)
-
-
-def _error(values: list[float]) -> float:
-    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 # -- on average ----------------------------------------------------------------------------------------------------
@@ -80,9 +79,8 @@ class World:
         self.rounds, self.changes = rounds, (rounds // 3, 2 * rounds // 3)
         rng = np.random.default_rng([seed, 77])
         z, x = np.linspace(0, 1, CONTEXTS), np.linspace(0, 1, ACTIONS)
-        K = np.kron(_correlations(z), _correlations(x))
-        values, vectors = np.linalg.eigh(K)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        cells = np.array([[a, b] for a in z for b in x])
+        root = bench.root(nr.SquaredExponential([0.2, 0.2]), cells)
 
         def draw() -> np.ndarray:
             return (root @ rng.standard_normal(len(root))).reshape(CONTEXTS, ACTIONS)
@@ -99,10 +97,6 @@ class World:
         self.noise = NOISE * rng.standard_normal((2, rounds))
         self.delays = rng.geometric(1 / (1 + DELAY), size=rounds) - 1
         self.best = [_best_on_average(f, g) for f, g in zip(self.f, self.g, strict=True)]
-
-
-def _correlations(points: np.ndarray) -> np.ndarray:
-    return np.exp(-((points[:, None] - points) ** 2) / (2 * 0.2**2))
 
 
 def _best_on_average(f: np.ndarray, g: np.ndarray) -> float:
@@ -148,7 +142,7 @@ def on_average(runs: int, rounds: int) -> None:
     print("rule                     regret                 V_T / T")
     for name, policy in policies.items():
         found = np.array([_play(world, policy) for world in worlds])
-        shown = "   ".join(f"{np.mean(x):9.4f} +- {_error(list(x)):.4f}" for x in found.T)
+        shown = "   ".join(f"{np.mean(x):9.4f} +- {bench.error(x):.4f}" for x in found.T)
         print(f"{name:24s} {shown}", flush=True)
 
 
@@ -159,8 +153,7 @@ def safely(seeds: range, rounds: int) -> None:
     print(f"safely: delta = .05, T = {rounds}, {len(seeds)} runs, seeds from {seeds[0]}")
     print("problem              runs with a violation   regret            of the pessimistic rule   of who knows all")
     line = nr.Arms.grid(0, 1, 60)
-    axis = np.linspace(0, 1, 15)
-    square = nr.Arms(np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2))
+    square = bench.square(15)
     for title, arms, kernel, shape in (
         ("60 arms on a line", line, nr.SquaredExponential(0.15), (60,)),
         ("15 x 15 arms", square, nr.SquaredExponential(0.3), (15, 15)),
@@ -175,21 +168,15 @@ def safely(seeds: range, rounds: int) -> None:
             start = int(rng.choice(np.flatnonzero(g < -0.5)))
             part = nr.Safe(start=arms.points[[start]], kernel=kernel, delta=0.05)
             policy = nr.gp_ucb(arms, kernel, noise=NOISE, constraints=part).using(confidence=ConstantWidth(value=2.0))
-            study, best = nr.Study(policy, seed=seed), f[g <= 0].max()
-            played = []
-            for _ in range(rounds):
-                trial = study.ask()
-                played.append(trial.arm)
-                noise = NOISE * rng.standard_normal(2)
-                study.tell(trial, f[trial.arm] + noise[0], constraints=[g[trial.arm] + noise[1]])
+            best, played = f[g <= 0].max(), _safe_run(policy, f, g, (NOISE, NOISE), rng, rounds, seed)
             violated += bool((g[played] > 0).any())
             regrets.append(float(np.maximum(best - f[played], 0).sum()))
             pessimists.append(_pessimist(f, g, kernel(arms.points, arms.points), start, rounds, seed))
             areas = label((g <= 0).reshape(shape))[0].ravel()
             within.append(rounds * float(best - f[areas == areas[start]].max()))
         print(
-            f"{title:20s} {violated:10d} of {len(seeds):<8d}  {np.mean(regrets):7.1f} +- {_error(regrets):<7.1f}"
-            f"  {np.mean(pessimists):7.1f} +- {_error(pessimists):<14.1f}  {np.mean(within):7.1f}",
+            f"{title:20s} {violated:10d} of {len(seeds):<8d}  {np.mean(regrets):7.1f} +- {bench.error(regrets):<7.1f}"
+            f"  {np.mean(pessimists):7.1f} +- {bench.error(pessimists):<14.1f}  {np.mean(within):7.1f}",
             flush=True,
         )
 
@@ -229,7 +216,7 @@ def certificates(seeds: range, rounds: int) -> None:
                     places.append(len(set(played)))
                 print(
                     f"{algorithm:10s} {certificate:12s} {own or NOISE:<10g} {violated:10d} of {len(seeds):<10d}"
-                    f" {np.mean(regrets):7.1f} +- {_error(regrets):<7.1f} {np.mean(places):7.1f}",
+                    f" {np.mean(regrets):7.1f} +- {bench.error(regrets):<7.1f} {np.mean(places):7.1f}",
                     flush=True,
                 )
 
@@ -301,28 +288,57 @@ def _pessimist(f, g, K, start, rounds, seed) -> float:
     return total
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    worlds = ("every-round", "average", "safe", "certificates", "degrees")
-    parser.add_argument("worlds", nargs="*", metavar="world", help=", ".join(worlds))
-    parser.add_argument("--runs", type=int, default=4)
-    parser.add_argument("--first-seed", type=int, default=0, help="of the safe problems")
-    parser.add_argument("--rounds", type=int, default=None, help="340 of E.1, 1200 on average, 300 safely unless given")
-    parser.add_argument("--side", type=int, default=121, help="arms along each side of E.1")
-    given = parser.parse_args()
-    chosen = given.worlds or worlds
+def policies(arms, rounds):
+    common = {"noise": 0.1, "norm_bound": 1.0, "regularization": 0.01}
+    epochs, kernel = {"epoch": 20, "epochs": max(1, rounds // 20)}, nr.Matern(2.5, lengthscale=1.0)
+    return {
+        "IGP-UCB, no constraints": nr.igp_ucb(arms, kernel, **common),
+        "Algorithm 2, data kept": nr.gp_ucb_noiseless_constraints(arms, kernel, **common, **epochs),
+        "Algorithm 2, fresh epochs": nr.gp_ucb_noiseless_constraints(arms, kernel, **common, **epochs, memory="fresh"),
+        "Algorithm 3, data kept": nr.gp_ucb_noisy_constraints(arms, kernel, **common, **epochs, step=0.5),
+    }
+
+
+def same_as_afresh(policy, plain, env, rounds):
+    """Whether re-scoring from epoch to epoch leaves the posterior of the last epoch's targets."""
+    rng, study = np.random.default_rng(0), nr.Study(policy)
+    for _ in range(rounds):
+        trial = study.ask()
+        study.tell(trial, env.expected(trial)[0] + 0.1 * rng.standard_normal(), constraints=env.constraint(trial))
+    afresh = nr.Study(plain)
+    for trial in study.trials:
+        afresh.add(trial.point, policy.objective.target(trial, study.multipliers))
+    return max(float(np.abs(a - b).max()) for a, b in zip(study.predict(), afresh.predict(), strict=True))
+
+
+def cost(seeds, rounds, side):
+    arms, problem = bench.square(side, high=6.0), small_feasible_region
+    env = nr.Environment(problem.reward, domain=arms, noise=0.1, constraints=problem.constraint, best=problem.best)
+    plain, kept, *_ = (rules := policies(arms, rounds)).values()
+    taken = {name: np.zeros(len(seeds)) for name in rules}
+    for i, seed in enumerate(seeds):
+        for name, policy in rules.items():
+            (taken[name][i],), _ = bench.timed(partial(nr.simulate, policy, env, rounds, seed=seed))
+    for name, each in taken.items():
+        over = np.median(each / taken["IGP-UCB, no constraints"])
+        print(
+            f"{name}: {np.median(each):.3f} s for {rounds} rounds (worst {max(each):.3f}), {over:.2f} times the first"
+        )
+    worst = same_as_afresh(kept, plain, env, rounds)
+    print(f"re-scored posterior against one made afresh: {worst:.1e}, same: {'yes' if worst <= SAME else 'NO'}")
+
+
+@bench.command(__doc__)
+def main(given):
     warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
-    if "every-round" in chosen:
-        every_round(given.runs, given.rounds or 340, given.side)
-    if "average" in chosen:
-        on_average(given.runs, given.rounds or 1200)
-    if "safe" in chosen:
-        safely(range(given.first_seed, given.first_seed + given.runs), given.rounds or 300)
-    if "certificates" in chosen:
-        certificates(range(given.first_seed, given.first_seed + given.runs), given.rounds or 40)
-    if "degrees" in chosen:
-        degrees(range(given.first_seed, given.first_seed + given.runs))
-
-
-if __name__ == "__main__":
-    main()
+    seeds = range(given.first_seed, given.first_seed + given.runs)
+    parts = {
+        "every-round": lambda: every_round(given.runs, given.rounds or 340, given.side),
+        "average": lambda: on_average(given.runs, given.rounds or 1200),
+        "safe": lambda: safely(seeds, given.rounds or 300),
+        "certificates": lambda: certificates(seeds, given.rounds or 40),
+        "degrees": lambda: degrees(seeds),
+        "cost": lambda: cost(seeds, given.rounds or 350, given.side // 2 + 1),
+    }
+    for name in given.parts or parts:
+        parts[name]()

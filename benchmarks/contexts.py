@@ -1,6 +1,6 @@
 """What a decision under continuous contexts costs, and whether it stays flat.
 
-    python benchmarks/contexts.py                                    # 10,000 decisions, two minutes
+    python benchmarks/contexts.py --decisions 10000 --dense 1000 --prefilled 0 --pairs 64 --seed 0
     python benchmarks/contexts.py --decisions 100000 --dense 0       # last 10^4 over first 10^4
     python benchmarks/contexts.py --decisions 1000 --prefilled 10000 # the first kernel after 10,000 known rewards
 
@@ -14,13 +14,9 @@ Medians of the blocks next to t, and their ratios. What LinUCB itself loses from
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
+import bench
 import numpy as np
 
 import nilregret as nr
@@ -138,14 +134,8 @@ def near(times, t):
     return 1e6 * float(np.median(some)) if block < len(times) else np.nan
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--decisions", type=int, default=10_000)
-    parser.add_argument("--dense", type=int, default=1000, help="decisions with the posterior at the points observed")
-    parser.add_argument("--prefilled", type=int, default=0)
-    parser.add_argument("--pairs", type=int, default=64, help="cosines and sines")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+@bench.command(__doc__)
+def main(options):
     methods = {"LinUCB, arithmetic": LinUCB()}
     for name, kernel in kernels(options.pairs).items():
         methods[name] = Library(kernel, dense=False)
@@ -176,7 +166,3 @@ def main():
             f"after {options.prefilled:,} known rewards, {name}: {1e6 * found[False]:.0f} us a decision, dense "
             f"{1e6 * found[True]:.0f}: ratio {found[True] / found[False]:.0f}"
         )
-
-
-if __name__ == "__main__":
-    main()

@@ -5,23 +5,17 @@ Theorem 1 (Srinivas et al. 2010) is tried on samples of the Gaussian process; IG
 2017), with the realised gain, on functions of known RKHS norm; GP-BUCB (Desautels et al. 2014) on samples, with answers
 that come five questions late: as its theorem has it, and with the width that is not inflated (nothing is proved).
 
-    python benchmarks/coverage.py                # 400 runs of each, 2 processes: some minutes
+    python benchmarks/coverage.py --runs 400 --rounds 100 --jobs 2 [--ranges]
     python benchmarks/coverage.py --runs 20      # a look
     python benchmarks/coverage.py --ranges       # how often ranges of the tab Worth of the dashboard hold, and no more
 """
 
-import argparse
-import os
 import time
 from typing import NamedTuple
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import loky
+import bench
 import numpy as np
 from scipy.stats import binom
-from tqdm import tqdm
 
 import nilregret as nr
 from nilregret.environments import gp_sample, rkhs_function
@@ -117,11 +111,9 @@ class Held(NamedTuple):
 
 def ranges(policy, seed, rounds):
     values = np.asarray(gp_sample(FEW_KERNEL, FEW, seed=seed)(FEW.points))
-    noise, study = RANGE_NOISE * np.random.default_rng([29, seed]).standard_normal(rounds), nr.Study(policy, seed=seed)
-    study.quiet = True
-    for t in range(rounds):
-        trial = study.ask()
-        study.tell(trial, float(values[trial.arm] + noise[t]))
+    noise = RANGE_NOISE * np.random.default_rng([29, seed]).standard_normal(rounds)
+    study = bench.quiet(policy, seed=seed)
+    bench.play(study, rounds, lambda trial: float(values[trial.arm] + noise[trial.number]))
     found, total = compare(study), sum(trial.reward for trial in study.trials)
     best, first = rounds * values[study.best().arm], rounds * values[study.trials[0].arm]
     cost, half = found.cost
@@ -135,20 +127,13 @@ def main_of_ranges(options):
     given = nr.gp_ucb(FEW, FEW_KERNEL, noise=RANGE_NOISE)
     for name, policy in (("kernel and noise given", given), ("nr.auto", nr.auto(FEW))):
         for rounds in (30, 50, 100):
-            with loky.ProcessPoolExecutor(max_workers=options.jobs) as pool:
-                count = options.runs
-                held = list(pool.map(ranges, [policy] * count, range(count), [rounds] * count))
+            held = bench.mapped(options.jobs, ranges, [(policy, seed, rounds) for seed in range(options.runs)])
             shares = ", ".join(f"{key} {share:.3f}" for key, share in Held(*np.mean(held, axis=0))._asdict().items())
-            print(f"{name}, {rounds} answers: ranges hold in {shares} of {count} runs")
+            print(f"{name}, {rounds} answers: ranges hold in {shares} of {options.runs} runs")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--runs", type=int, default=400, help="of each case (default 400)")
-    parser.add_argument("--rounds", type=int, default=100, help="of each run (default 100)")
-    parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
-    parser.add_argument("--ranges", action="store_true", help="the ranges of the tab Worth alone")
-    options = parser.parse_args()
+@bench.command(__doc__)
+def main(options):
     if options.ranges:
         main_of_ranges(options)
         return
@@ -157,9 +142,7 @@ def main():
     print("failures would be significantly too many (one-sided 5%)\n")
     for case in CASES:
         began = time.perf_counter()
-        with loky.ProcessPoolExecutor(max_workers=options.jobs) as pool:
-            runs = pool.map(one_run, [case] * options.runs, range(options.runs), [options.rounds] * options.runs)
-            outcomes = list(tqdm(runs, total=options.runs, leave=False, desc=case.name))
+        outcomes = bench.mapped(options.jobs, one_run, [(case, seed, options.rounds) for seed in range(options.runs)])
         failures = sum(outcome.failed for outcome in outcomes)
         tightest = np.median([outcome.tightest for outcome in outcomes])
         share = max(outcome.regret_share for outcome in outcomes)
@@ -167,7 +150,3 @@ def main():
         print(f"{case.name}, {case.kernel}: {failures} of {options.runs} runs fail ({failures / options.runs:.3f}),")
         print(f"   {verdict}; median of the largest |f - mu| / (width sigma): {tightest:.2f}; regret at most")
         print(f"   {share:.4f} of its bound at any round of any run; {time.perf_counter() - began:.0f} s")
-
-
-if __name__ == "__main__":
-    main()

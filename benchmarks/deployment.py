@@ -1,31 +1,27 @@
 """The recipes of docs/deployment.md, tried: restarts of the database, a pooler, a proxy, copies in use, a unit.
 
     apt-get install nginx-light pgbouncer
+    python benchmarks/deployment.py --restarts 4 --copies 5 --seconds 2.0 --clients 4
     python benchmarks/deployment.py --restarts 6 --copies 10 --seconds 3
 
 What is not installed here is left out, and said to be. All of it listens at 127.0.0.1 alone.
 """
 
-import argparse
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
+import bench
+
 HOME = Path(__file__).parents[1]
-sys.path.insert(0, str(HOME))
 
 from benchmarks.deployment_parts import databases, proxies
 from tests.postgres import Server
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--restarts", type=int, default=4, help="of the database, by turns well and as in a crash")
-    parser.add_argument("--copies", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2.0, help="between two of them")
-    parser.add_argument("--clients", type=int, default=4)
-    given = parser.parse_args()
+@bench.command(__doc__)
+def main(given):
     page = (HOME / "docs" / "deployment.md").read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         wrong = list(tried(given, page, Path(folder)))
@@ -77,7 +73,3 @@ def there(program):
 def said(facts):
     """As a line has it."""
     return ", ".join(f"{count} {what}" for what, count in facts.items())
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,6 @@
 """Clicks whose rates drift, switch or stay: `nr.auto` beside Thompson sampling that forgets in other ways.
 
+    python benchmarks/drift.py --seeds 12 --first 1000 --rounds 3000 --jobs 1 --likeness strangers related
     python benchmarks/drift.py --jobs 2              # 12 seeds of 3,000 rounds: half an hour
     python benchmarks/drift.py --seeds 2 --rounds 300
 
@@ -13,23 +14,16 @@ The others are as of their papers: a discount of 0.99 in each round (Raj & Kalya
 rounds (Trovo et al. 2020); an adaptive window for each arm, delta = 0.002 (ADWIN, Bifet & Gavalda 2007).
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import math
 
+import bench
 import numpy as np
-from common_parts import mapped, ratio
 
 import nilregret as nr
 
 ARMS = nr.Arms.grid(0, 1, 10)
 RATE = 1e-3  # of the drift
 WORLDS = ("drift", "three switches", "still")
-LIKENESS = ("strangers", "related")
 
 
 class Beta:
@@ -106,7 +100,7 @@ RULES = {
 }
 
 
-def rates_of(world, likeness, rounds, seed):
+def rates_of(likeness, world, rounds, seed):
     """Of each round and arm, `(rounds, arms)`."""
     rng = np.random.default_rng(seed)
     related = nr.SquaredExponential(0.3 if likeness == "related" else 1e-3)
@@ -123,9 +117,9 @@ def rates_of(world, likeness, rounds, seed):
     return 1.0 / (1.0 + np.exp(-f))
 
 
-def regret(name, world, likeness, rounds, seed):
+def regret(cell, name, seed, rounds):
     """Cumulative."""
-    rates, rule = rates_of(world, likeness, rounds, seed), RULES[name](rounds)
+    rates, rule = rates_of(*cell, rounds, seed), RULES[name](rounds)
     rng, clicks = np.random.default_rng([seed, 1]), np.random.default_rng([seed, 2]).random(rounds)
     lost = 0.0
     for t in range(rounds):
@@ -135,23 +129,11 @@ def regret(name, world, likeness, rounds, seed):
     return lost
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=12, help="worlds of each kind (default 12)")
-    parser.add_argument("--first", type=int, default=1000, help="the first seed (default 1000: held out)")
-    parser.add_argument("--rounds", type=int, default=3000, help="(default 3,000)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
-    parser.add_argument("--likeness", choices=LIKENESS, nargs="+", default=LIKENESS, help="of the arms (default both)")
-    options = parser.parse_args()
-    seeds = range(options.first, options.first + options.seeds)
-    print("| arms | world | Thompson, regret |", " | ".join(list(RULES)[1:]), "|\n|" + "---|" * (len(RULES) + 2))
-    for likeness in options.likeness:
-        for world in WORLDS:
-            tasks = [(name, world, likeness, options.rounds, seed) for name in RULES for seed in seeds]
-            plain, *others = np.array(mapped(options.jobs, regret, tasks)).reshape(len(RULES), len(seeds))
-            cells = [likeness, world, f"{plain.mean():.0f}", *(ratio(each, plain) for each in others)]
-            print("|", " | ".join(cells), "|", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+@bench.command(__doc__)
+def main(options):
+    seeds, rows = range(options.first, options.first + options.seeds), []
+    cells = [(likeness, world) for likeness in options.likeness for world in WORLDS]
+    found = bench.regrets(options.jobs, regret, cells, RULES, seeds, options.rounds)
+    for cell, (plain, *others) in zip(cells, found, strict=True):
+        rows.append([*cell, f"{plain.mean():.0f}", *(bench.ratio(each, plain) for each in others)])
+    bench.table("", ["arms", "world", "Thompson, regret", *list(RULES)[1:]], rows, markdown=True)

@@ -1,6 +1,6 @@
 """Evaluation of other policies on a log: whether intervals hold, how wide they are, and what a floor costs the logger.
 
-    python benchmarks/evaluation.py                  # 400 worlds, floors 0, .05 and .2: some three minutes on one core
+    python benchmarks/evaluation.py --worlds 400 --rounds 400 --floors 0.0 0.05 0.2 --large 0 --open 0
     python benchmarks/evaluation.py --worlds 20      # a look
     python benchmarks/evaluation.py --large 1000000  # time and memory of a log of a million rows, besides
     python benchmarks/evaluation.py --open 400       # only logs whose last decisions are still waited for
@@ -12,26 +12,28 @@ the contexts of the log. Coverage and mean width of 95% intervals: `nr.evaluate`
 percentile bootstraps of IPS and SNIPS, as `obp` has them; and empirical Bernstein with the bound of the weights
 (Maurer & Pontil, 2009). The least coverage that 95% allows in so many worlds has probability .99. RMSE: of each
 estimator. Where `obp` is installed, its estimators are compared with ours in the same run.
+
+`--open` has two arms of 5%, shown at random; a yes comes after a delay of at most W decisions, a no never comes, and
+the study has the deadline W and the default reward 0. Each rule takes other decisions for the sample: those with an
+answer (a no is told at W), all with 0 for the open ones, or those that `nilregret.study.waiting` counts. Intervals are
+mean +- 1.96 standard errors. The last column is that of `nr.evaluate` for the uniform policy, on the same studies.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import resource
+import math
 import time
 import warnings
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
+import bench
 import numpy as np
-from evaluation_parts import waiting
 from scipy.special import ndtr
 from scipy.stats import binom
-from tabulate import tabulate
+from tqdm import tqdm
 
 import nilregret as nr
 from nilregret.evaluation.estimators import estimates
+from nilregret.study.waiting import counted_trials
 
 CONTEXTS, ARMS, NODES, RESAMPLES = 3, 5, 64, 200
 TARGETS = ("uniform", "one arm", "best", "random")
@@ -159,6 +161,60 @@ def compare_with_obp():
     return most
 
 
+# -- decisions that are still waited for -------------------------------------------------------------------------------
+
+RATE, EARLY = 0.05, 5.0  # early delays have a mean of W / 5
+ROWS = ((400, 300, "uniform"), (400, 300, "early"), (2000, 500, "uniform"), (2000, 500, "early"))
+RULES = ("answered only", "open ones are 0", "wait is over")
+
+
+def one_log(decisions, wait, law, seed):
+    """The rewards that each rule takes, `(n,)` each, and the interval of `nr.evaluate`."""
+    rng = np.random.default_rng([11, seed])
+    yes, delays = rng.random(decisions) < RATE, rng.random(decisions) * wait
+    if law == "early":
+        delays = np.minimum(rng.exponential(wait / EARLY, decisions), wait)
+    now = [0.0]
+    policy = nr.gp_ts(nr.Arms([[0.0], [1.0]]), nr.SquaredExponential(0.1), noise=0.5, norm_bound=1.0)
+    rule = {"deadline": float(wait), "on_deadline": "reward", "default_reward": 0.0, "late": "drop"}
+    more = {"propensities": True, "about": {"service": rule}, "clock": lambda: now[0]}
+    study = bench.quiet(policy.using(explore=nr.slots.Uniform(1.0)), seed=seed, **more)
+    for i in range(decisions):
+        now[0] = float(i)
+        study.ask()
+    now[0] = float(decisions - 1)
+    age = decisions - 1 - np.arange(decisions)
+    told = yes & (delays <= age)
+    study.tell_many([(int(number), 1.0) for number in np.flatnonzero(told)])
+    counted = np.array([trial.reward for trial in counted_trials(study).answered])
+    found = nr.evaluate(study, "uniform")
+    samples = (told[told | (age >= wait)].astype(float), told.astype(float), counted)
+    return samples, (found.value, found.lower, found.upper)
+
+
+def holds(sample):
+    """Whether the usual interval of a mean holds the rate. A rate of 0 has the variance of half a click."""
+    n, mean = len(sample), sample.mean()
+    value = max(mean, 0.5 / n)
+    return abs(mean - RATE) <= 1.96 * math.sqrt(value * max(1.0 - mean, 0.5 / n) / n)
+
+
+def waited_for(logs):
+    """Prints bias and coverage of each rule."""
+    table = []
+    for decisions, wait, law in ROWS:
+        each = [one_log(decisions, wait, law, seed) for seed in tqdm(range(logs), leave=False)]
+        cells = []
+        for i in range(len(RULES)):
+            bias = np.mean([samples[i].mean() for samples, _ in each]) - RATE
+            cells.append(f"{bias:+.3f}, {np.mean([holds(samples[i]) for samples, _ in each]):.2f}")
+        bias = np.mean([value for _, (value, _, _) in each]) - RATE
+        cells.append(f"{bias:+.3f}, {np.mean([low <= RATE <= high for _, (_, low, high) in each]):.2f}")
+        table.append([f"{decisions}, {wait}, {law}", *cells])
+    title = f"rate {RATE:g}, {logs} logs: bias, and share of 95% intervals that hold"
+    bench.table(title, ["decisions, W, delays", *RULES, "nr.evaluate"], table)
+
+
 def large(rows):
     """CPU seconds and megabytes of an evaluation of many rows."""
     rng = np.random.default_rng(0)
@@ -166,24 +222,16 @@ def large(rows):
         "context": rng.normal(size=(rows, 8)), "action": rng.integers(0, 10, rows),
         "propensity": np.full(rows, 0.1), "reward": rng.random(rows),
     }  # fmt: skip
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    began = time.process_time()
-    nr.evaluate(log, "uniform")
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print(f"{rows} rows, 8 columns, 10 actions: {time.process_time() - began:.1f} s CPU, {grown / 1024:.0f} MB more")
+    before = bench.peak()
+    (seconds,), _ = bench.timed(lambda: nr.evaluate(log, "uniform"))
+    print(f"{rows} rows, 8 columns, 10 actions: {seconds:.1f} s CPU, {bench.peak() - before:.0f} MB more")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--worlds", type=int, default=400)
-    parser.add_argument("--rounds", type=int, default=400)
-    parser.add_argument("--floors", type=float, nargs="*", default=[0.0, 0.05, 0.2])
-    parser.add_argument("--large", type=int, default=0, metavar="ROWS")
-    parser.add_argument("--open", type=int, default=0, metavar="LOGS")
-    options = parser.parse_args()
+@bench.command(__doc__)
+def main(options):
     warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
     if options.open:
-        waiting.show(options.open)
+        waited_for(options.open)
         return
     fewest = int(binom.ppf(0.01, options.worlds, 0.95))
     print(f"{options.worlds} worlds, {options.rounds} rounds; 95% allows from {fewest / options.worlds:.3f} on\n")
@@ -193,8 +241,7 @@ def main():
         table = [
             [name, *(f"{hit:.3f} {width:.3f}" for hit, width in found.mean(axis=0))] for name, found in hits.items()
         ]
-        print(f"floor {floor:g}: coverage and width")
-        print(tabulate(table, ["policy", *METHODS], disable_numparse=True))
+        bench.table(f"floor {floor:g}: coverage and width", ["policy", *METHODS], table)
         print("RMSE: " + ", ".join(f"{name} {value:.3f}" for name, value in rmse.items()))
         print(f"intervals of the gain over the logger: coverage {np.mean(gains):.3f}")
         print(
@@ -202,14 +249,9 @@ def main():
             f"found {caught / options.worlds:.3f}; an evaluation takes {1e3 * np.median(seconds):.1f} ms CPU\n"
         )
         first = regret.mean() if first is None else first
-        error = regret.std(ddof=1) / np.sqrt(len(regret)) if len(regret) > 1 else 0.0
-        costs.append([f"{floor:g}", f"{regret.mean():.1f} ± {error:.1f}", f"{regret.mean() / first:.3f}"])
-    print(tabulate(costs, ["floor", "regret of the logger", "over the first"], disable_numparse=True))
+        costs.append([f"{floor:g}", f"{regret.mean():.1f} ± {bench.error(regret):.1f}", f"{regret.mean() / first:.3f}"])
+    bench.table("", ["floor", "regret of the logger", "over the first"], costs)
     most = compare_with_obp()
     print("obp is not installed" if most is None else f"largest difference from obp's estimators: {most:.1e}")
     if options.large:
         large(options.large)
-
-
-if __name__ == "__main__":
-    main()

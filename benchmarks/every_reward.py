@@ -1,6 +1,6 @@
 """What `auto(regret="cumulative")` is made of: tables or linear models, scores on boxes, and the models of the bank.
 
-    python benchmarks/every_reward.py                       # all
+    python benchmarks/every_reward.py --only cells boxes bank --runs 4 [--rounds N]
     python benchmarks/every_reward.py --only boxes --runs 4
 
 | part | what is measured |
@@ -12,16 +12,11 @@
 Seeds are paired. CPU is of ask and tell, one BLAS thread.
 """
 
-import argparse
-import os
 import time
 import warnings
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
+import bench
 import numpy as np
-from tabulate import tabulate
 
 import nilregret as nr
 from nilregret.slots import ArmModels, GaussianDraws, InitialDesign
@@ -33,8 +28,7 @@ ARMS = nr.Arms(np.arange(8.0))
 
 def played(policy, contexts, means, noise, rounds, seed):
     """Regret, and CPU milliseconds of a decision. Means are `(n, K)`, clicks where `noise` is None."""
-    study, rng, regret = nr.Study(policy, seed=seed), np.random.default_rng([seed, 7]), 0.0
-    study.quiet = True
+    study, rng, regret = bench.quiet(policy, seed=seed), np.random.default_rng([seed, 7]), 0.0
     began = time.process_time()
     for _ in range(rounds):
         i = rng.integers(len(contexts))
@@ -71,7 +65,7 @@ def cells(args):
                 found.append([*played(table, *told), *played(models, *told)])
             table, spent, models, spent_by_models = np.mean(found, axis=0)
             rows.append([kind, 8 * count, table, models, f"{spent:.2f}", f"{spent_by_models:.2f}"])
-    print(tabulate(rows, ["arms", "cells", "table", "models", "ms", "ms of models"], floatfmt=".1f"), "\n")
+    bench.table("", ["arms", "cells", "table", "models", "ms", "ms of models"], rows, floatfmt=".1f")
 
 
 def function(columns, length, seed):
@@ -107,7 +101,7 @@ def boxes(args):
             found.append(regrets)
         ratios = np.median(np.array(found) / np.array(found)[:, :1], axis=0)
         rows.append([f"{columns} columns, noise {noise}", *np.mean(found, axis=0)[:1], *ratios[1:]])
-    print(tabulate(rows, ["", *rules], floatfmt=".2f"), "\n")
+    bench.table("", ["", *rules], rows, floatfmt=".2f")
 
 
 def bank(args):
@@ -137,22 +131,12 @@ def bank(args):
             each = [(policy.using(**parts), args.rounds or 1000) for parts in variants.values()]
             found.append([played(p, contexts, means, noise, n, seed)[0] for p, n in each])
         rows.append([name, *np.mean(found, axis=0)])
-    print(tabulate(rows, ["", *variants], floatfmt=".1f"), "\n")
+    bench.table("", ["", *variants], rows, floatfmt=".1f")
 
 
-PARTS = {"cells": cells, "boxes": boxes, "bank": bank}
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--runs", type=int, default=4)
-    parser.add_argument("--rounds", type=int)
-    args = parser.parse_args()
+@bench.command(__doc__)
+def main(args):
     warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
-    for name in args.only:
-        PARTS[name](args)
-
-
-if __name__ == "__main__":
-    main()
+    for part in (cells, boxes, bank):
+        if part.__name__ in args.only:
+            part(args)

@@ -1,18 +1,13 @@
 """How right are the Sobol indices of `study.importance()`, and how often do their 90% intervals hold the truth?
 
-    python benchmarks/importance.py                       # some minutes
+    python benchmarks/importance.py --trials 16 32 64 --seeds 4
     python benchmarks/importance.py --trials 15 --seeds 1 # a look
 
 Each study is a search for the minimum (`nr.auto`), or as many points spread evenly. Values worse than the worst one
 told count as that one, in the truth too. The error is that of the total index of the value.
 """
 
-import argparse
-import os
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
+import bench
 import numpy as np
 from scipy.stats import qmc
 
@@ -62,8 +57,7 @@ def study_of(f, count, trials, seed, design):
 
     if design == "search":
         return nr.minimize(loss, space, trials=trials, seed=seed, progress=False).study
-    study = nr.Study(nr.auto(space), goal="minimize", seed=seed)
-    study.quiet = True
+    study = bench.quiet(nr.auto(space), goal="minimize", seed=seed)
     for row in qmc.Sobol(count, rng=np.random.default_rng(seed)).random(trials):
         parameters = dict(zip(names, row.tolist(), strict=True))
         study.add(parameters, loss(**parameters))
@@ -82,11 +76,8 @@ def judged(f, count, study):
     return np.abs(found.value.total - truths[1][0]).mean(), *inside
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, nargs="+", default=[16, 32, 64])
-    parser.add_argument("--seeds", type=int, default=4)
-    given = parser.parse_args()
+@bench.command(__doc__)
+def main(given):
     print("                            inside the 90% interval")
     print("points  trials  mean error  alone  total  best tenth")
     for design in ("search", "spread"):
@@ -97,7 +88,3 @@ def main():
             ]  # fmt: skip
             error, alone, total, best = np.mean(found, axis=0)
             print(f"{design}  {trials:6}  {error:10.2f}  {alone:5.0%}  {total:5.0%}  {best:10.0%}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

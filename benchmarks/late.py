@@ -1,5 +1,6 @@
 """What unanswered trials should count as: regret where answers are late, and where silence means no.
 
+    python benchmarks/late.py --seeds 40 --first 1000 --jobs 1 --rounds 400
     python benchmarks/late.py --jobs 2
 
 Functions are drawn from the prior on 200 arms and scaled; all policies have the same width, 2, and differ in nothing
@@ -12,19 +13,14 @@ figure to reach; then how often `pending="auto"` is wrong about its world after 
 below 1000; the default is held out. First comes what `nr.auto` costs where silence means no (`--seeds 0`: that alone).
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
+import bench
 import numpy as np
-from common_parts import ratio
+from bench import ratio
 
 import nilregret as nr
 from nilregret.environments.delays import Delay, FixedDelay, GeometricDelay, HeavyTailedDelay, PoissonDelay
@@ -116,17 +112,12 @@ def run(world, pending, rounds, seed):
     return regret, believed
 
 
-def shown(regrets):
-    """Mean and standard error."""
-    return f"{regrets.mean():6.1f} ({regrets.std(ddof=1) / len(regrets) ** 0.5:.1f})"
-
-
 def regrets_of(pool, world, rules, rounds, seeds):
     """By name, `(seeds,)`."""
     jobs = {name: pool.map(partial(run, world, part, rounds), seeds) for name, part in rules.items()}
     found = {name: np.array([regret for regret, _ in results]) for name, results in jobs.items()}
     for name, regrets in found.items():
-        print(f"  {name:32} {shown(regrets)}", flush=True)
+        print(f"  {name:32} {regrets.mean():6.1f} ({bench.error(regrets):.1f})", flush=True)
     return found
 
 
@@ -198,12 +189,8 @@ def cost(rounds):
     print(f"processor time of an ask and a tell, ms, by rounds so far, 100 arms, {rounds} rounds")
     for reward in (None, "bernoulli"):
         for answers in ("prompt", "silent no"):
-            study, rng, due, took = (
-                nr.Study(nr.auto(arms, answers=answers, reward=reward)),
-                np.random.default_rng(0),
-                {},
-                [],
-            )
+            study, rng = nr.Study(nr.auto(arms, answers=answers, reward=reward)), np.random.default_rng(0)
+            due, took = {}, []
             for t in range(rounds):
                 if t % part == 0:
                     start = time.process_time()
@@ -222,23 +209,14 @@ def cost(rounds):
             print(f"  auto(answers={answers!r}{given}) {shown}", flush=True)
 
 
-def main(seeds, first, jobs, rounds):
+@bench.command(__doc__)
+def main(options):
+    rounds, seeds = options.rounds, range(options.first, options.first + options.seeds)
     cost(5 * rounds // 2)
-    chosen = range(first, first + seeds)
     if not seeds:
         return
-    with ProcessPoolExecutor(jobs) as pool:
-        independent(pool, rounds // 2, chosen)
-        conversions(pool, "conversions, delays of mean 5, f <= 0.6", QUICK, rounds, chosen)
-        conversions(pool, "conversions, delays of mean 10, f <= 1", SLOW, rounds, chosen)
-        judged(pool, rounds, chosen)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=40, help="runs of each (default 40)")
-    parser.add_argument("--first", type=int, default=1000, help="the first seed (default 1000: held out)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
-    parser.add_argument("--rounds", type=int, default=400, help="T of conversions, half of it elsewhere (default 400)")
-    options = parser.parse_args()
-    main(options.seeds, options.first, options.jobs, options.rounds)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        independent(pool, rounds // 2, seeds)
+        conversions(pool, "conversions, delays of mean 5, f <= 0.6", QUICK, rounds, seeds)
+        conversions(pool, "conversions, delays of mean 10, f <= 1", SLOW, rounds, seeds)
+        judged(pool, rounds, seeds)

@@ -1,5 +1,7 @@
 """What not knowing the lengthscale costs: a bank of them, a fit, LB-GP-UCB, and the right and wrong ones.
 
+    python benchmarks/lengthscales.py --seeds 32 --rounds 150 --norm 2.0 --jobs 2 [--markdown]
+
 Functions are drawn from a process with the true lengthscale; those who do not know it are told a middle one, and the
 bank and LB-GP-UCB have candidates from half of that to twice as much, a factor of 4 in all. All play mean + 2 standard
 deviations but LB-GP-UCB, which plays its own bounds (told norm `--norm`). The noise and the variance of f are told to
@@ -10,18 +12,12 @@ of the ratio in each run. Seeds from 1000 on were not looked at before.
 
 from __future__ import annotations
 
-import argparse
 import math
-import os
 import warnings
 from typing import NamedTuple
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
+import bench
 import numpy as np
-from common_parts import mapped, ratio
-from tabulate import tabulate
 
 import nilregret as nr
 from nilregret.environments import gp_sample
@@ -53,8 +49,7 @@ class Cell(NamedTuple):
         return f"{'Matern-5/2, 200 arms' if self.dimension == 1 else 'SE, 24 x 24 arms'}, l = {self.true:g}"
 
     def arms(self):
-        axis = np.linspace(0, 1, 200 if self.dimension == 1 else 24)
-        return nr.Arms(np.stack(np.meshgrid(*[axis] * self.dimension, indexing="ij"), -1).reshape(-1, self.dimension))
+        return nr.Arms.grid(0, 1, 200) if self.dimension == 1 else bench.square(24)
 
     def kernel(self, lengthscale):
         return nr.Matern(2.5, lengthscale) if self.dimension == 1 else nr.SquaredExponential(lengthscale)
@@ -87,31 +82,17 @@ def regret(cell, rule, seed, rounds, norm):
         return nr.simulate(policy_of(rule, cell, norm), world, rounds, seed=seed).regret.sum()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=32, help="functions in each cell")
-    parser.add_argument("--rounds", type=int, default=150, help="of a run")
-    parser.add_argument("--norm", type=float, default=2.0, help="bound on the norm that LB-GP-UCB is told")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--markdown", action="store_true")
-    args = parser.parse_args()
+@bench.command(__doc__)
+def main(args):
     seeds = range(FIRST_SEED, FIRST_SEED + args.seeds)
-    form = "github" if args.markdown else "simple"
-    print(f"Regret over {args.rounds} rounds, {args.seeds} functions:\n")
     for cell in CELLS:
-        tasks = [(cell, rule, seed, args.rounds, args.norm) for rule in RULES for seed in seeds]
-        found = dict(zip(RULES, np.reshape(mapped(args.jobs, regret, tasks), (len(RULES), len(seeds))), strict=True))
-        rows = []
-        for rule, values in found.items():
-            true = found["true"]
+        (found,), rows = bench.regrets(args.jobs, regret, [cell], RULES, seeds, args.rounds, args.norm), []
+        true = found[list(RULES).index("true")]
+        for rule, values in zip(RULES.values(), found, strict=True):
             high = np.quantile(values, 0.9)
             rows.append([
-                RULES[rule], f"{values.mean():.1f}", ratio(values, true), f"{high:.1f}",
+                rule, f"{values.mean():.1f}", bench.ratio(values, true), f"{high:.1f}",
                 f"{high / np.quantile(true, 0.9):.2f}", f"{np.quantile(values / true, 0.9):.2f}",
             ])  # fmt: skip
         head = [str(cell), "mean", "over the true one's", "90th percentile", "over the true one's", "of the ratios"]
-        print(tabulate(rows, head, tablefmt=form, disable_numparse=True), "\n", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        bench.table(f"Regret over {args.rounds} rounds, {args.seeds} functions", head, rows, markdown=args.markdown)

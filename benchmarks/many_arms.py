@@ -1,6 +1,7 @@
 """Asks on very many arms: time, memory, and regret over the exact posterior.
 
-    python benchmarks/many_arms.py                 # some minutes
+    python benchmarks/many_arms.py [--only asks|whole|regret] --rounds 100 [--cases N] --whole 5000
+        --horizon 100 --seeds 6 --dimensions 2 4 6
     python benchmarks/many_arms.py --only asks
     python benchmarks/many_arms.py --only regret --seeds 10
 
@@ -14,18 +15,11 @@
    f is a sum of 500 random waves with the kernel's spectrum, T = --horizon.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
-import multiprocessing
-import resource
 import statistics
 import time
 from unittest import mock
 
+import bench
 import numpy as np
 import scipy.stats  # noqa: F401 - the first design imports it
 
@@ -63,12 +57,8 @@ def function(kernel, points, seed):
 
 def floor(count):
     """Seconds for one exponential function for each arm."""
-    numbers, times = np.random.default_rng(0).uniform(-1, 0, count), []
-    for _ in range(5):
-        start = time.process_time()
-        np.exp(numbers)
-        times.append(time.process_time() - start)
-    return statistics.median(times)
+    numbers = np.random.default_rng(0).uniform(-1, 0, count)
+    return statistics.median(bench.timed(lambda: np.exp(numbers), 5)[0])
 
 
 def played(count, dimension, kind, name, rounds, seed=0):
@@ -86,19 +76,13 @@ def played(count, dimension, kind, name, rounds, seed=0):
         study.tell(trial, f[trial.arm] + error)
         regret.append(f.max() - f[trial.arm])
         start = time.process_time()
-    return times, regret, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def apart(task, *arguments):
-    """The result of a task in a process of its own, whose peak memory is then its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(task, arguments)
+    return times, regret, bench.peak()
 
 
 def asks(rounds, cases):
     print(f"1. CPU seconds: study and first ask; median and largest of {rounds - 1} later asks; peak memory")
     for count, dimension, kind, name in CASES[:cases]:
-        times, _, peak = apart(played, count, dimension, kind, name, rounds)
+        times, _, peak = bench.apart(played, count, dimension, kind, name, rounds)
         first, later, least = times[0], times[1:], floor(count)
         print(
             f"   {count:7,} arms in {dimension}-d, {kind:10} {name:6}: {first:5.2f}, {statistics.median(later):6.3f}, "
@@ -117,7 +101,7 @@ def from_whole(*arguments):
 def whole(count, dimensions):
     for dimension in dimensions:
         case = count, dimension, "Matern-5/2", "gp_ts", 12
-        exact, by_features = apart(from_whole, *case), apart(played, *case)
+        exact, by_features = bench.apart(from_whole, *case), bench.apart(played, *case)
         ratios = (
             exact[0][0] / by_features[0][0],
             statistics.median(exact[0][1:]) / statistics.median(by_features[0][1:]),
@@ -146,16 +130,8 @@ def regret(count, horizon, seeds, dimensions):
         )
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=("asks", "whole", "regret"), help="one part alone")
-    parser.add_argument("--rounds", type=int, default=100, help="asks in part 1 (default 100)")
-    parser.add_argument("--cases", type=int, default=len(CASES), help="cases of part 1 (default all)")
-    parser.add_argument("--whole", type=int, default=5000, help="arms in parts 2 and 3 (default 5,000)")
-    parser.add_argument("--horizon", type=int, default=100, help="rounds in part 3 (default 100)")
-    parser.add_argument("--seeds", type=int, default=6, help="pairs in part 3 (default 6)")
-    parser.add_argument("--dimensions", type=int, nargs="+", default=[2, 4, 6], help="in parts 2 and 3")
-    options = parser.parse_args()
+@bench.command(__doc__)
+def main(options):
     if options.only in (None, "asks"):
         asks(options.rounds, options.cases)
     if options.only in (None, "whole"):

@@ -1,28 +1,22 @@
 """A million rounds on 1,000 arms: few decisions (`switching="lazy"`, C = 1.1) and one in each round, both exact.
 
+    python benchmarks/million.py --seeds 32 --first 1000 --rounds 10000 --long 1000000 --exact 1000000 --dense 2000
+
 Rewards are a sample of a squared exponential kernel (lengthscale .05) with noise of .1; the bounds are those of
-`igp_ucb(width="amm")`. Printed: the regret of few decisions over that of one in each round, on paired seeds that
-nothing was tuned on, with a bootstrap interval; processor seconds of whole simulations, record included, bytes a round,
-and the seconds of the last tenth of the rounds over those of the first, each in a process of its own; where the time of
-a round goes, and a simulation against a study that is asked and told the same rounds, in turn; and the posterior after
-some rounds against a dense solve of all rewards one by one.
+`igp_ucb(width="amm")`. Printed: the regret at T = `--rounds` of few decisions over that of one in each round, on paired
+seeds that nothing was tuned on, with a bootstrap interval; processor seconds of whole simulations of `--long` rounds
+(`--exact` where each decides), record included, bytes a round, and the seconds of the last tenth of the rounds over
+those of the first, each in a process of its own; where the time of a round goes, and a simulation against a study that
+is asked and told the same rounds, in turn; and the posterior after `--dense` rounds against a dense solve of all
+rewards one by one.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
-import json
 import resource
-import subprocess
-import sys
 import time
 from pathlib import Path
 
+import bench
 import numpy as np
-from common_parts import ratio
 
 import nilregret as nr
 from nilregret.environments import Environment, gp_sample
@@ -47,12 +41,10 @@ def alone(rounds, lazy):
     env = world(3)
     nr.simulate(LAZY if lazy else POLICY, env, 100)  # imports, tables
     marks, held = [] if lazy else marked(env, max(rounds // BLOCKS, 1)), resident()
-    before = time.process_time()
-    run = nr.simulate(LAZY if lazy else POLICY, env, rounds)
-    seconds = time.process_time() - before
+    (seconds,), run = bench.timed(lambda: nr.simulate(LAZY if lazy else POLICY, env, rounds))
     blocks = np.diff([*marks, time.process_time()])
     decisions = rounds if run.entries is None else len(run.entries)
-    return {"seconds": seconds, "memory": peak(), "more": max(resident() - held, 0.0), "decisions": decisions,
+    return {"seconds": seconds, "memory": bench.peak(), "more": max(resident() - held, 0.0), "decisions": decisions,
             "flat": None if lazy else blocks[-1] / blocks[0], "regret": float(run.total_regret)}  # fmt: skip
 
 
@@ -69,23 +61,13 @@ def marked(env, every):
     return marks
 
 
-def peak():
-    """The largest memory so far, MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def resident():
     """The memory now, MB, or the largest so far where the system does not say."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:
-        return peak()
+        return bench.peak()
     return pages * resource.getpagesize() / 2**20
-
-
-def in_a_process(rounds, lazy):
-    command = [sys.executable, __file__, "--alone", str(rounds), *["--lazy"] * lazy]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def regrets(rounds, seeds):
@@ -121,55 +103,36 @@ def error(rounds):
 
 def shares(rounds):
     """Microseconds of a round: of all, of a study, of a state that is told events, of the posterior alone."""
-    env, run = world(3), nr.simulate(POLICY, world(3), rounds)
-    before = time.process_time()
-    nr.simulate(POLICY, env, rounds)
-    whole = time.process_time() - before
-    study = nr.Study(POLICY)
-    before = time.process_time()
-    for reward in run.rewards.tolist():
-        study.tell(study.ask(), reward)
-    studied = time.process_time() - before
-    state, record, order = State(POLICY, seed=0), Record(), 0
-    before = time.process_time()
-    for number, reward in enumerate(run.rewards.tolist()):
-        decision = state.decide()
-        trial = Trial(number, decision.point, decision.arm, None, order + 1, 0.0)
-        state.receive((record.update(trial, "asked"),))
-        state.receive((record.update(trial.answered(reward=reward, order=order + 2, time=0.0), "told"),))
-        order += 2
-    decided = time.process_time() - before
+    env, run, study = world(3), nr.simulate(POLICY, world(3), rounds), nr.Study(POLICY)
+    arms, rewards, state, record = run.arms.tolist(), run.rewards.tolist(), State(POLICY, seed=0), Record()
     posterior = State(POLICY, seed=0).reward.posterior.belief.observed
-    before = time.process_time()
-    for arm, reward in zip(run.arms.tolist(), run.rewards.tolist(), strict=True):
-        posterior.append(arm, reward)
-        posterior.predict()
-    learned = time.process_time() - before
-    return [1e6 * seconds / rounds for seconds in (whole, studied, decided, learned)]
+
+    def studied():
+        for reward in rewards:
+            study.tell(study.ask(), reward)
+
+    def decided():
+        for number, reward in enumerate(rewards):
+            decision = state.decide()
+            trial = Trial(number, decision.point, decision.arm, None, 2 * number + 1, 0.0)
+            state.receive((record.update(trial, "asked"),))
+            state.receive((record.update(trial.answered(reward=reward, order=2 * number + 2, time=0.0), "told"),))
+
+    def learned():
+        for arm, reward in zip(arms, rewards, strict=True):
+            posterior.append(arm, reward)
+            posterior.predict()
+
+    calls = (lambda: nr.simulate(POLICY, env, rounds), studied, decided, learned)
+    return [1e6 * bench.timed(call)[0][0] / rounds for call in calls]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=32)
-    parser.add_argument("--first", type=int, default=1000, help="the first seed; those below 1,000 were played with")
-    parser.add_argument("--rounds", type=int, default=10_000, help="of the comparison of regrets")
-    parser.add_argument("--long", type=int, default=1_000_000, help="rounds of the long runs")
-    parser.add_argument("--exact", type=int, default=1_000_000, help="rounds of the long run that decides in each")
-    parser.add_argument("--dense", type=int, default=2000, help="rounds after which the posterior is compared")
-    parser.add_argument("--alone", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--lazy", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.alone is not None:
-        print(json.dumps(alone(given.alone, given.lazy)))
-        return
+@bench.command(__doc__)
+def main(given):
     print(f"{'rounds':>9}  decisions  CPU s  us/round  peak MB  of the run MB  bytes/round  last/first tenth  regret")
-    for rounds, lazy in (
-        (given.long // 10, True),
-        (given.long, True),
-        (given.exact // 10, False),
-        (given.exact, False),
-    ):
-        one = in_a_process(rounds, lazy)
+    long, exact = given.long, given.exact
+    for rounds, lazy in ((long // 10, True), (long, True), (exact // 10, False), (exact, False)):
+        one = bench.apart(alone, rounds, lazy)
         print(
             f"{rounds:>9}  {one['decisions']:>9}  {one['seconds']:>5.2f}  {1e6 * one['seconds'] / rounds:>8.2f}  "
             f"{one['memory']:>7.1f}  {one['more']:>13.1f}  {one['more'] * 2**20 / rounds:>11.0f}  "
@@ -187,9 +150,5 @@ def main():
     print(f"regret at T = {given.rounds}, {given.seeds} paired seeds from {given.first}:")
     print(f"  one by one: {found[:, 0].mean():.2f}")
     for i, factor in enumerate(FACTORS, start=1):
-        print(f"  C = {factor} over one by one: {ratio(found[:, i], found[:, 0], places=4, draws=10_000)}")
+        print(f"  C = {factor} over one by one: {bench.ratio(found[:, i], found[:, 0], places=4, draws=10_000)}")
     print(f"largest error of the posterior after {given.dense} rounds against a dense solve: {error(given.dense):.1e}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """What an ask costs with Optuna's samplers on a long study: `NoRegretSampler` against `GPSampler`, in one run.
 
-    python benchmarks/optuna_sampler.py
+    python benchmarks/optuna_sampler.py --trials 1000 --asks 20
 
 A study of five floats has 1,000 completed random trials. Then each sampler in turn asks and is told, and printed are
 the CPU seconds of an ask (median, mean and the longest, the first one apart: it reads the record), and the ratio.
@@ -8,16 +8,11 @@ GPSampler needs torch and is left out without it. Afterwards a study is resumed 
 seed: how many of 24 trials are those of the uninterrupted run.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import importlib.util
 import time
 import warnings
 
+import bench
 import numpy as np
 import optuna
 
@@ -70,11 +65,8 @@ def repeated(make, trials=24):
     return sum(one.params == other.params for one, other in zip(whole.trials, halves.trials, strict=True))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=1000, help="on record before the first ask")
-    parser.add_argument("--asks", type=int, default=20, help="of each sampler")
-    given = parser.parse_args()
+@bench.command(__doc__)
+def main(given):
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     makers = {"NoRegretSampler": lambda: NoRegretSampler(seed=0)}
@@ -92,7 +84,3 @@ def main():
         print(f"  GPSampler over NoRegretSampler: {ratio:.1f}")
     for name, make in makers.items():
         print(f"{name}: {repeated(make)} of 24 trials as without the interruption")
-
-
-if __name__ == "__main__":
-    main()

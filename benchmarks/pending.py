@@ -1,6 +1,6 @@
 """What 20 pending trials cost: a round with them over a round without, 1,000 arms.
 
-    python benchmarks/pending.py
+    python benchmarks/pending.py --rounds 300 --arms 1000
 
 For every treatment of unanswered trials, UCB and Thompson sampling: one run whose answers come after 20 further
 questions (so that 20 are pending in every round but the first), and beside it the same points with answers at once,
@@ -9,16 +9,11 @@ median times and their ratio. The points must be the same, because what a round 
 arms played, and policies that spread out play more of them; how many there were is printed as well.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import time
 from collections import deque
 from dataclasses import replace
 
+import bench
 import numpy as np
 
 import nilregret as nr
@@ -87,7 +82,9 @@ def policies(arms, kernel):
     yield "gp_ts_sdf", nr.gp_ts_sdf(arms, kernel, noise=NOISE, window=PENDING, minimum=-3.0)
 
 
-def main(rounds, arms_count):
+@bench.command(__doc__)
+def main(options):
+    rounds, arms_count = options.rounds, options.arms
     arms = nr.Arms.grid(0, 1, arms_count)
     for title, kernel in (
         ("SE, l = 0.2", nr.SquaredExponential(0.2)),
@@ -103,11 +100,3 @@ def main(rounds, arms_count):
             distinct = np.count_nonzero(state.reward.posterior.belief.observed.plays)
             print(f"  {name:28} {none * 1e6:6.0f} us, {some * 1e6:6.0f} us: ratio {ratios[-1]:.2f} ({distinct} arms)")
         print(f"  largest ratio: {max(ratios):.2f}")
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=300, help="rounds of each run (default 300)")
-    parser.add_argument("--arms", type=int, default=1000, help="arms (default 1,000)")
-    options = parser.parse_args()
-    main(options.rounds, options.arms)

@@ -1,6 +1,6 @@
 """What the propensity of a decision costs, as a ratio of an ask without it, and how far it is from a long Monte Carlo.
 
-    python benchmarks/propensities.py
+    python benchmarks/propensities.py --arms 2 10 50 100 1000 --rounds 30 --blocks 4 --draws 20000
     python benchmarks/propensities.py --arms 2 50 --rounds 40 --blocks 2 --draws 2000
 
 For each law and number of arms two studies with the same seed know the same rewards and are asked and told in turn, in
@@ -12,14 +12,9 @@ errors of the share, besides the distance itself.
 The laws are a drawn width (`irgp_ucb`), independent normal draws (`GaussianDraws`), and joint ones (`gp_ts`).
 """
 
-import argparse
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
 import time
 
+import bench
 import numpy as np
 
 import nilregret as nr
@@ -74,13 +69,8 @@ def distance(study, draws):
     return (away / np.sqrt(np.maximum(found * (1.0 - found), 1.0 / draws) / draws)).max(), away.max()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--arms", type=int, nargs="+", default=[2, 10, 50, 100, 1000])
-    parser.add_argument("--rounds", type=int, default=30, help="trials of a block")
-    parser.add_argument("--blocks", type=int, default=4)
-    parser.add_argument("--draws", type=int, default=20_000, help="of the long Monte Carlo")
-    options = parser.parse_args()
+@bench.command(__doc__)
+def main(options):
     print("law           arms   ask ms   propensity ms   ratio   1,000 draws ms   largest distance")
     for arms in options.arms:
         for name, policy in policies(arms).items():
@@ -97,7 +87,3 @@ def main():
                 f"{name:12} {arms:5d} {plain:8.3f} {recorded - plain:15.3f} {recorded / plain:7.2f} {before:16.1f}"
                 f"   {errors:.1f} standard errors, {away:.4f}"
             )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,27 +1,26 @@
 """What it costs to open a long record, whether it decides the same anywhere, and whether kills lose any of it.
 
-    python benchmarks/replay.py
+    python benchmarks/replay.py [box] --points 10000 --studies 40 --kills 300 --workers 8 --share 1.0 --many 50 5000
+        --rounds 24 [--numpy PYTHON ...]
     python benchmarks/replay.py box          # what the factor of a box costs, live and opened
     python benchmarks/replay.py --studies 0 --numpy PYTHON   # PYTHON has another numpy
 
-First the costs: a server begins on many studies, records are opened, a late decision is explained. Then a policy that
-fits goes on with a record under one thread of BLAS, under two, and by the interpreters given, and must decide the same.
+First the costs: a server begins on many studies (`--many`: how many, and trials of each), records are opened
+(`--share` of their trials), a late decision is explained. Then a policy that fits goes on with a record for `--rounds`
+under one thread of BLAS, under two, and by the interpreters given, and must decide the same.
 
-Last durability: studies whose workers are killed with SIGKILL at random moments, again and again, on both databases.
-
-Each study is worked on by 1 to 8 processes; each is killed after a random time, from before the database is made on,
-and started anew, until the study has all its rounds. Then no number was given twice, every reward that a `tell`
-returned from is on record, and the study opens again and repeats its decisions; with one worker its trials equal, arm
-for arm and bit for bit, those of an uninterrupted run in memory.
+Last durability: studies whose workers are killed with SIGKILL at random moments, again and again, on both databases,
+until there were `--kills`. Each study is worked on by 1 to 8 processes; each is killed after a random time, from before
+the database is made on, and started anew, until the study has all its rounds. Then no number was given twice, every
+reward that a `tell` returned from is on record, and the study opens again and repeats its decisions; with one worker
+its trials equal, arm for arm and bit for bit, those of an uninterrupted run in memory.
 
 `box` opens a study of many points on a box under a kernel that is given, and decides once. Processor seconds, and those
 of one dense Cholesky factorisation of the same matrix.
 """
 
-import argparse
 import contextlib
 import json
-import os
 import random
 import signal
 import subprocess
@@ -31,21 +30,16 @@ import threading
 import time
 import warnings
 from contextlib import ExitStack
-from pathlib import Path
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
+import bench
 import numpy as np
+from benchmarks.replay_parts import anywhere, opening
 from scipy.linalg import cholesky
+from tests.postgres import Server
 
 import nilregret as nr
 from nilregret._utils.process_setting import one_thread
 from nilregret.study.transaction import Transaction
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from benchmarks.replay_parts import anywhere, opening
-from tests.postgres import Server
 
 ROUNDS = 40
 BOX_KERNEL = nr.Matern(2.5, 0.2)
@@ -82,7 +76,7 @@ class Worker:
     """A process, and when it is to be killed."""
 
     def __init__(self, url, seed, alone, luck):
-        command = [sys.executable, __file__, "--work", url, str(seed), str(int(alone))]
+        command = bench.calling(__file__, "work", url, seed, alone)
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.said, self._luck = [], luck
         self._thread = threading.Thread(target=self._follow)
@@ -91,10 +85,8 @@ class Worker:
     def _follow(self):
         """Read what it says, and kill it on the way."""
         early = self._luck.random() < 0.25  # while the database is made, or the study is opened
-        last, pause = (
-            1 if early else self._luck.randint(2, ROUNDS // 2),
-            self._luck.uniform(0.0, 0.4 if early else 0.02),
-        )
+        last = 1 if early else self._luck.randint(2, ROUNDS // 2)
+        pause = self._luck.uniform(0.0, 0.4 if early else 0.02)
         for line in self.process.stdout:
             if line.endswith("\n"):
                 self.said.append(json.loads(line))
@@ -128,11 +120,8 @@ def attack(url, seed, workers, luck):
 
 def is_straight(study, seed):
     """Whether it is, bit for bit, a study in memory that nobody interrupted."""
-    straight, trials = nr.Study(policy(seed), seed=seed), study.trials
-    straight.quiet = True
-    for _ in range(len(trials)):
-        trial = straight.ask()
-        straight.tell(trial, reward(seed, trial))
+    straight, trials = bench.quiet(policy(seed), seed=seed), study.trials
+    bench.play(straight, len(trials), lambda trial: reward(seed, trial))
     same = [(t.arm, t.reward) for t in trials] == [(t.arm, t.reward) for t in straight.trials]
     return same and np.array_equal(study.predict(), straight.predict())
 
@@ -199,23 +188,9 @@ def box(count):
     )
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", nargs="?", choices=["kills", "box"], default="kills")
-    parser.add_argument("--points", type=int, default=10_000, help="of `box`")
-    parser.add_argument("--studies", type=int, default=40, help="on each database")
-    parser.add_argument("--kills", type=int, default=300, help="after which no further study is begun")
-    parser.add_argument("--workers", type=int, default=8, help="at most")
-    parser.add_argument("--share", type=float, default=1.0, help="of the trials of the records that are opened")
-    parser.add_argument("--many", type=int, nargs=2, default=[50, 5000], help="studies of a server, and trials of each")
-    parser.add_argument("--rounds", type=int, default=24, help="of a study that goes on elsewhere")
-    parser.add_argument("--numpy", metavar="PYTHON", nargs="*", default=[], help="interpreters with other libraries")
-    parser.add_argument("--work", nargs=3, metavar=("URL", "SEED", "ALONE"), help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.work:
-        work(options.work[0], int(options.work[1]), options.work[2] == "1")
-        return
-    if options.part == "box":
+@bench.command(__doc__)
+def main(options):
+    if options.parts == "box":
         box(options.points)
         return
     wrong = []
@@ -223,7 +198,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         opening.started(folder, *options.many)
         wrong += [] if opening.table(folder, options.share) else ["a study that was opened went on otherwise"]
-        wrong += anywhere.compare(folder, options.numpy, options.rounds)
+        wrong += anywhere.compare(folder, options.numpy or (), options.rounds)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         server = stack.enter_context(Server()) if options.studies else None
         for kind in ("SQLite", "PostgreSQL"):
@@ -244,7 +219,3 @@ def main():
             )
     print("\n".join(wrong) or "no answer was lost, no number given twice, every study opened again")
     sys.exit(bool(wrong))
-
-
-if __name__ == "__main__":
-    main()

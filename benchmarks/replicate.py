@@ -1,6 +1,6 @@
 """`nr.replicate` of many seeds on arms: all worlds together over one by one, as ratios within one run.
 
-    python benchmarks/replicate.py
+    python benchmarks/replicate.py --seeds 100 --rounds 300 --repeats 3
 
 Each line is a policy on N arms, played for T rounds with each seed. The kernel is squared exponential with lengthscale
 0.2, functions are drawn from it, and the noise variance is 0.025. A line prints CPU time for each seed and round, with
@@ -9,16 +9,10 @@ and the share of runs in which all arms are equal. "alone" stands for a policy w
 Ratios grow with the number of seeds: few seeds show less than the defaults.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import statistics
-import time
 import warnings
 
+import bench
 import numpy as np
 
 import nilregret as nr
@@ -32,21 +26,13 @@ BOUND = {"noise": NOISE, "norm_bound": 2.0}
 
 def functions(kernel, points, count):
     """Functions drawn from the prior, (count, number of points)."""
-    values, vectors = np.linalg.eigh(kernel(points, points))
     normal = np.array([np.random.default_rng([1, seed]).standard_normal(len(points)) for seed in range(count)])
-    return normal @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    return normal @ bench.root(kernel, points).T
 
 
 def worlds(arms, seeds, **more):
     drawn = functions(KERNEL, arms.points, seeds)
     return [nr.Environment(lambda _, f=f: f, domain=arms, noise=NOISE, **more) for f in drawn]
-
-
-def constrained_worlds(arms, seeds):
-    drawn = functions(KERNEL, arms.points, seeds)
-    return [
-        nr.Environment(lambda _, f=f: f, domain=arms, noise=NOISE, constraints=lambda x: x[:, 0] - 0.6) for f in drawn
-    ]
 
 
 def contextual_worlds(arms, seeds):
@@ -76,23 +62,19 @@ def lines(arms):
             nr.algorithms.gp_ucb_sdf(arms, KERNEL, **BOUND, **sdf), lambda a, s: worlds(a, s, **late),
         ),
         "constraints on average": (
-            nr.algorithms.gp_ucb_noiseless_constraints(arms, KERNEL, noise=NOISE, **constrained), constrained_worlds,
+            nr.algorithms.gp_ucb_noiseless_constraints(arms, KERNEL, noise=NOISE, **constrained),
+            lambda a, s: worlds(a, s, constraints=lambda x: x[:, 0] - 0.6),
         ),
     }  # fmt: skip
-
-
-def cpu(call):
-    start = time.process_time()
-    result = call()
-    return time.process_time() - start, result
 
 
 def measure(name, policy, envs, rounds, repeats):
     seeds = range(len(envs))
     ratios, each, alone_each = [], [], []
     for _ in range(repeats):
-        together, runs = cpu(lambda: nr.replicate(lambda: policy, lambda seed: envs[seed], rounds, seeds=seeds))
-        alone, ones = cpu(lambda: [nr.simulate(policy, envs[seed], rounds, seed=seed) for seed in seeds])
+        together, runs = bench.timed(lambda: nr.replicate(lambda: policy, lambda seed: envs[seed], rounds, seeds=seeds))
+        alone, ones = bench.timed(lambda: [nr.simulate(policy, envs[seed], rounds, seed=seed) for seed in seeds])
+        (together,), (alone,) = together, alone
         ratios.append(alone / together)
         each.append(together / len(envs) / rounds * 1e6)
         alone_each.append(alone / len(envs) / rounds * 1e6)
@@ -105,12 +87,8 @@ def measure(name, policy, envs, rounds, repeats):
     )
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=100, help="worlds (default 100)")
-    parser.add_argument("--rounds", type=int, default=300, help="T (default 300)")
-    parser.add_argument("--repeats", type=int, default=3, help="blocks (default 3)")
-    options = parser.parse_args()
+@bench.command(__doc__)
+def main(options):
     warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
     nr.replicate(lambda: nr.gp_ucb(CONTEXTS, KERNEL, noise=NOISE), lambda: worlds(CONTEXTS, 1)[0], 300, seeds=range(2))
     for count in (20, 100, 1000):

@@ -1,19 +1,20 @@
-"""What keeping a record costs: an ask and a tell against the disk's own commits, Optuna's RDB, servers, and reopening.
+"""What keeping a record costs: an ask and a tell against the disk's own commits, Optuna's RDB, a server, and reopening.
+
+    python benchmarks/storage.py --count 300 --long 20000 --repeats 5 [--folder FOLDER] [--floor]
 
 The first line of all is a ratio: the processor time of an ask and a tell of one process over that of the same two
 transactions by the standard library's sqlite3 (the same tables, rows, commits and settings), in blocks that take turns
-with a study in memory.
-
-    python benchmarks/storage.py
+with a study in memory. `--floor` ends there.
 
 100 arms, `gp_ucb`. The disk decides most of it, so the first row of the table says what a commit costs there: one row,
-inserted by the standard library's sqlite3 into a file of its own. Optuna (extra `optuna`) records random trials of one
-number, with one study object, in a SQLite file and on the same server. The server is a real PostgreSQL from a wheel
-(extra `test`). Clients are processes; all of them work on one study. Processor times are those of the client.
+inserted by the standard library's sqlite3 into a file of its own; `--folder` names another disk. Optuna (extra
+`optuna`) records random trials of one number, with one study object, in a SQLite file. The server is a real PostgreSQL
+from a wheel (extra `test`). Clients are processes; all of them work on one study. Processor times are those of the
+client. `--long` is the number of trials of a long study.
 """
 
-import argparse
 import itertools
+import multiprocessing
 import os
 import resource
 import sqlite3
@@ -23,22 +24,15 @@ import tempfile
 import time
 from pathlib import Path
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
+import bench
 import numpy as np
-from tabulate import tabulate
+from tests.postgres import Server
 
 import nilregret as nr
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.postgres import Server
-
 ARMS = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
-BOX = nr.igp_ucb(nr.Box([0, 0], [1, 1]), nr.Matern(2.5, 0.2), noise=0.1, norm_bound=1.0)
 BATCH = 100
 BLOCK = 20  # Pairs of a turn.
-CROWD = 8  # processes on one file
 
 
 def reward(trial):
@@ -145,60 +139,29 @@ def batched(study, count):
     return clock.each(max(count // BATCH, 1) * BATCH)
 
 
-def filled(url, policy, count, name="study"):
-    """A study of so many trials, in a few transactions."""
-    study, rng = nr.Study(policy, storage=url, name=name), np.random.default_rng(0)
-    study.quiet = True
-    while len(study.trials) < count:
-        if policy is ARMS:
-            asked = study.ask(count=min(1000, count - len(study.trials)))
-            study.tell_many([(trial, reward(trial) + 0.1 * rng.normal()) for trial in asked])
-        else:
-            point = rng.random(2)
-            study.add(point, float(np.sin(7 * point).sum() + 0.1 * rng.normal()))
-    return study
-
-
 def clients(url, count, each):
     """Ask and tell pairs a second of several processes on one study, all of them at work."""
-    command = [sys.executable, __file__, "--client", url, str(each)]
-    workers = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(count)
-    ]
+    context = multiprocessing.get_context("spawn")
+    go = context.Barrier(count + 1)
+    workers = [context.Process(target=client, args=(url, each, go)) for _ in range(count)]
     for worker in workers:
-        worker.stdout.readline()
+        worker.start()
+    go.wait()
     start = time.perf_counter()
-    for worker in workers:
-        worker.stdin.write("go\n")
-        worker.stdin.flush()
-    for worker in workers:
-        worker.stdout.readline()
+    go.wait()
     seconds = time.perf_counter() - start
     for worker in workers:
-        worker.communicate()
-        if worker.returncode:
-            raise SystemExit(f"a client ended with {worker.returncode}")
+        worker.join()
+        if worker.exitcode:
+            raise SystemExit(f"a client ended with {worker.exitcode}")
     return count * each / seconds
 
 
-def crowd(folder, options):
-    """Eight processes on one SQLite study: pairs a second; an error of one, or a number given twice, ends it."""
-    url, each = f"sqlite:///{folder}/crowd.db", max(options.crowd // CROWD, 1)
-    nr.Study(ARMS, storage=url).close()
-    rate = clients(url, CROWD, each)
-    with nr.Study.open(storage=url) as study:
-        states = [(trial.number, trial.state) for trial in study.trials]
-    if states != [(number, "observed") for number in range(CROWD * each)]:
-        raise SystemExit(f"{len(states)} trials are there, of {CROWD * each}, or not all are answered")
-    return rate, len(states)
-
-
-def client(url, count):
+def client(url, count, go):
     study = nr.Study.open(storage=url)
-    print("ready", flush=True)
-    sys.stdin.readline()
+    go.wait()
     one_by_one(study, count)
-    print("done", flush=True)
+    go.wait()
 
 
 def optuna_pairs(url, count):
@@ -232,30 +195,34 @@ def on_files(folder, options):
 def on_a_server(options, commits):
     rows, count = [], options.count
     with Server() as server:
-        url = server.url()
-        with nr.Study(ARMS, storage=url) as study:
+        with nr.Study(ARMS, storage=server.url()) as study:
             one_by_one(study, min(count, 20))
             pair = one_by_one(study, count)
             rows.append(["ask + tell, PostgreSQL", *pair, pair[1] / commits, 1e3 / pair[1]])
             many = batched(study, 10 * count)
             rows.append([f"ask + tell, PostgreSQL, {BATCH} at once", *many, many[1] / commits, 1e3 / many[1]])
-        for processes in (4,):
-            nr.Study(ARMS, storage=(url := server.url())).close()
-            rate = clients(url, processes, count)
-            rows.append([f"ask + tell, PostgreSQL, {processes} clients", None, 1e3 / rate, 1e3 / rate / commits, rate])
-        other = optuna_pairs(server.url().replace("postgresql:", "postgresql+psycopg:"), max(count // 4, 5))
-        rows.append(["ask + suggest + tell, Optuna, PostgreSQL", *other, other[1] / commits, 1e3 / other[1]])
+        nr.Study(ARMS, storage=(url := server.url())).close()
+        rate = clients(url, 4, count)
+        rows.append(["ask + tell, PostgreSQL, 4 clients", None, 1e3 / rate, 1e3 / rate / commits, rate])
     return rows
+
+
+def filled(url, count):
+    """A study of so many trials, in a few transactions."""
+    study, rng = bench.quiet(ARMS, storage=url, name="study"), np.random.default_rng(0)
+    while len(study.trials) < count:
+        asked = study.ask(count=min(1000, count - len(study.trials)))
+        study.tell_many([(trial, reward(trial) + 0.1 * rng.normal()) for trial in asked])
+    return study
 
 
 def growth(folder, options):
     """Ask + tell with a record that is short, and one that is long, in turns."""
-    short = filled(f"sqlite:///{folder}/short.db", ARMS, 100)
-    long = filled(f"sqlite:///{folder}/long.db", ARMS, options.long)
-    times = [[min(one_by_one(study, 20)[0] for _ in range(options.repeats)) for study in (short, long)]]
-    for study in (short, long):
+    studies = [filled(f"sqlite:///{folder}/{name}.db", n) for name, n in (("short", 100), ("long", options.long))]
+    times = [min(one_by_one(study, 20)[0] for _ in range(options.repeats)) for study in studies]
+    for study in studies:
         study.close()
-    return times[0]
+    return times
 
 
 def opening(url):
@@ -270,20 +237,8 @@ def opening(url):
     return tuple(map(float, found.split()))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=300, help="pairs of ask and tell that are measured")
-    parser.add_argument("--long", type=int, default=20_000, help="trials on arms of a long study")
-    parser.add_argument("--box", type=int, default=10_000, help="points on a box of a long study")
-    parser.add_argument("--crowd", type=int, default=10_000, help="trials of eight processes on one SQLite study")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--folder", help="for the files, such as one of another disk")
-    parser.add_argument("--floor", action="store_true", help="only the first lines")
-    parser.add_argument("--client", nargs=2, metavar=("URL", "COUNT"), help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.client:
-        client(options.client[0], int(options.client[1]))
-        return
+@bench.command(__doc__)
+def main(options):
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         costs, ratio = over_the_floor(folder, options)
         print(f"ask + tell, SQLite: {ratio:.2f} times the processor time of the same transactions by sqlite3")
@@ -293,21 +248,10 @@ def main():
             return
         rows, commits, pair, theirs = on_files(folder, options)
         rows += on_a_server(options, commits)
-        print(tabulate(rows, ["", "CPU ms", "wall ms", "commits", "a second"], floatfmt=".3g"))
-        print(f"\nSQLite: an ask and a tell in {pair / commits:.2f} commits;", end=" ")
+        bench.table("", ["", "CPU ms", "wall ms", "commits", "a second"], rows, floatfmt=".3g")
+        print(f"SQLite: an ask and a tell in {pair / commits:.2f} commits;", end=" ")
         print(f"{theirs / pair:.1f} times Optuna's throughput")
         short, long = growth(folder, options)
         print(f"ask + tell, CPU: {short:.3f} ms with 100 trials, {long:.3f} ms with {options.long}: {long / short:.2f}")
         cpu, wall = opening(f"sqlite:///{folder}/long.db")
         print(f"opening {options.long} trials on 100 arms: {cpu:.2f} s CPU, {wall:.2f} s wall")
-        if options.crowd:
-            rate, trials = crowd(folder, options)
-            print(f"{CROWD} processes on one SQLite study: {trials} trials, none lost or twice, {rate:.0f} a second")
-        if options.box:
-            filled(f"sqlite:///{folder}/box.db", BOX, options.box).close()
-            cpu, wall = opening(f"sqlite:///{folder}/box.db")
-            print(f"opening {options.box} points on a box: {cpu:.2f} s CPU, {wall:.2f} s wall")
-
-
-if __name__ == "__main__":
-    main()

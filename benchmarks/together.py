@@ -1,6 +1,6 @@
 """Everything at once: answers that come late, changes that nobody announces, a constraint, and contexts.
 
-    python benchmarks/together.py [--seeds 32] [--first 1000] [--jobs 1] [--markdown FILE]
+    python benchmarks/together.py --seeds 32 --first 1000 --rounds 1200 [--only POLICY ...] --jobs 1
 
 Twelve contexts and thirty actions, product squared exponential kernel of lengthscales 0.2; reward and constraint are
 samples of it (the constraint less 0.4, drawn until every context has an action well inside), both drawn anew at rounds
@@ -20,20 +20,12 @@ Ratios of means over seeds with 95% intervals of a paired bootstrap. The parts o
 1,000; seeds from 1,000 up are held out. The last lines are milliseconds of processor time a round.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor
-from functools import cache, partial
-from pathlib import Path
+from functools import cache
 
+import bench
 import numpy as np
-from common_parts import limits
 
 import nilregret as nr
 from nilregret.environments.delays import GeometricDelay
@@ -42,7 +34,7 @@ from nilregret.slots.envelope import ConstantWidth
 
 CONTEXTS, ACTIONS = nr.Arms.grid(0, 1, 12), nr.Arms.grid(0, 1, 30)
 LENGTH, NOISE, DELAY, SHIFT, INSIDE = 0.2, 0.1, 10.0, 0.4, -0.1
-PERIODS, ROUNDS = 3, 1200
+PERIODS = 3
 LAST = 100  # rounds over which the time of a round is taken
 EVERYWHERE = 1e6  # a lengthscale of which nothing is seen
 
@@ -51,8 +43,7 @@ EVERYWHERE = 1e6  # a lengthscale of which nothing is seen
 def root():
     """Of the kernel matrix of all (context, action)."""
     cells = np.array([[*z, *x] for z in CONTEXTS.points for x in ACTIONS.points])
-    values, vectors = np.linalg.eigh(nr.SquaredExponential([LENGTH, LENGTH])(cells, cells))
-    return vectors * np.sqrt(np.maximum(values, 0.0))
+    return bench.root(nr.SquaredExponential([LENGTH, LENGTH]), cells)
 
 
 def tables(seed):
@@ -73,11 +64,7 @@ def tables(seed):
 
 def looked_up(table):
     """A function of points and contexts."""
-
-    def function(points, contexts):
-        return table[CONTEXTS.index(contexts), ACTIONS.index(points)]
-
-    return function
+    return lambda points, contexts: table[CONTEXTS.index(contexts), ACTIONS.index(points)]
 
 
 def world(seed, *, rounds, reward_changes=True):
@@ -85,14 +72,9 @@ def world(seed, *, rounds, reward_changes=True):
     f, g = (list(map(looked_up, each)) for each in tables(seed))
     return nr.Environment(
         f if reward_changes else f[0],
-        domain=ACTIONS,
-        contexts=CONTEXTS,
-        noise=NOISE,
-        delay=GeometricDelay(DELAY),
-        constraints=g,
-        constraint_noise=NOISE,
-        change_points=nr.environments.even_changes(rounds, PERIODS),
-    )
+        domain=ACTIONS, contexts=CONTEXTS, noise=NOISE, delay=GeometricDelay(DELAY), constraints=g,
+        constraint_noise=NOISE, change_points=nr.environments.even_changes(rounds, PERIODS),
+    )  # fmt: skip
 
 
 def policy(*, memory, rounds, pending="hallucinate", constraint=True, context=True, length=LENGTH, noise=NOISE):
@@ -110,7 +92,7 @@ def policy(*, memory, rounds, pending="hallucinate", constraint=True, context=Tr
     )
 
 
-LONG, QUIET = {"length": 1.6 * LENGTH}, {"noise": 0.5 * NOISE}
+LONG, QUIET, ALONE = {"length": 1.6 * LENGTH}, {"noise": 0.5 * NOISE}, {"reward_changes": False}
 POLICIES = {  # name: (what the policy is, what the world is, by which oracle it is divided)
     "told oracle": ({"memory": "told"}, {}, None),
     "full": ({"memory": "adaptive"}, {}, "told oracle"),
@@ -122,18 +104,13 @@ POLICIES = {  # name: (what the policy is, what the world is, by which oracle it
     "full, lengthscales 1.6 times": ({"memory": "adaptive", **LONG}, {}, "oracle, lengthscales 1.6 times"),
     "oracle, noise told half": ({"memory": "told", **QUIET}, {}, None),
     "full, noise told half": ({"memory": "adaptive", **QUIET}, {}, "oracle, noise told half"),
-    "oracle, constraint changes alone": ({"memory": "told"}, {"reward_changes": False}, None),
-    "full, constraint changes alone": (
-        {"memory": "adaptive"},
-        {"reward_changes": False},
-        "oracle, constraint changes alone",
-    ),
+    "oracle, constraint changes alone": ({"memory": "told"}, ALONE, None),
+    "full, constraint changes alone": ({"memory": "adaptive"}, ALONE, "oracle, constraint changes alone"),
 }
 
 
-def played(job, *, rounds):
+def played(name, seed, rounds):
     """(R+, V+, cuts, missed changes) of one policy on one seed."""
-    name, seed = job
     chosen, where, _ = POLICIES[name]
     warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
     env = world(seed, rounds=rounds, **where)
@@ -145,8 +122,7 @@ def played(job, *, rounds):
 def milliseconds(rounds):
     """A round of the full policy at the end of a stationary run, on average, and of one that looks for no change."""
     for memory in ("adaptive", None):
-        study = nr.Study(policy(memory=memory, rounds=rounds), seed=0)
-        study.quiet = True
+        study = bench.quiet(policy(memory=memory, rounds=rounds), seed=0)
         f, g = (each[0] for each in tables(0))
         rng, due, spent = np.random.default_rng(1), {}, np.zeros(rounds)
         for t in range(rounds):
@@ -164,51 +140,22 @@ def milliseconds(rounds):
         yield memory, 1e3 * spent.mean(), 1e3 * spent[-LAST:].mean()
 
 
-def shown(found):
-    """The lines of the table."""
-    lines = [
-        "| policy | R+ | V+ | R+ over the oracle's | V+ over the oracle's | cuts a run | changes missed |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for name, (_, _, oracle) in POLICIES.items():
-        regret, violation, cuts, missed = found[name].T
-        cells = [name, f"{regret.mean():.1f}", f"{violation.mean():.1f}"]
-        for i in range(2):
-            if oracle is None:
-                cells.append("1")
-            else:
-                middle, low, high = limits(found[name][:, i], found[oracle][:, i], draws=10_000)
-                cells.append(f"{middle:.2f} ({low:.2f} to {high:.2f})")
-        cells += [f"{cuts.mean():.2f}", f"{100 * missed.mean() / (PERIODS - 1):.1f}%"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=32)
-    parser.add_argument("--first", type=int, default=1000, help="the first seed")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--only", nargs="*", default=list(POLICIES), help="these policies, with their oracles")
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--markdown", metavar="FILE", help="write the table there too")
-    given = parser.parse_args()
-    for name in list(POLICIES):
-        if name not in given.only and name not in {POLICIES[other][2] for other in given.only}:
-            del POLICIES[name]
+@bench.command(__doc__)
+def main(given):
+    only, rows = given.only or list(POLICIES), []
+    names = [name for name in POLICIES if name in only or name in {POLICIES[other][2] for other in only}]
     seeds = range(given.first, given.first + given.seeds)
-    jobs = [(name, seed) for name in POLICIES for seed in seeds]
-    with ProcessPoolExecutor(given.jobs) as pool:
-        rows = list(pool.map(partial(played, rounds=given.rounds), jobs, chunksize=2))
-    found = {name: np.array(rows[i * len(seeds) : (i + 1) * len(seeds)]) for i, name in enumerate(POLICIES)}
-    lines = shown(found)
-    print(f"seeds {seeds.start} to {seeds.stop - 1}, T = {given.rounds}")
-    print("\n".join(lines))
-    if given.markdown:
-        Path(given.markdown).write_text("\n".join(lines) + "\n")
+    runs = bench.mapped(given.jobs, played, [(name, seed, given.rounds) for name in names for seed in seeds])
+    found = dict(zip(names, np.reshape(runs, (len(names), len(seeds), 4)), strict=True))
+    for name, each in found.items():
+        regret, violation, cuts, missed = each.T
+        row = [name, f"{regret.mean():.1f}", f"{violation.mean():.1f}"]
+        oracle = found.get(POLICIES[name][2])
+        for i in range(2):
+            limits = None if oracle is None else bench.interval(each[:, i], oracle[:, i], draws=10_000)
+            row.append("{:.2f} ({:.2f} to {:.2f})".format(*limits) if limits else "1")
+        rows.append([*row, f"{cuts.mean():.2f}", f"{100 * missed.mean() / (PERIODS - 1):.1f}%"])
+    head = ["policy", "R+", "V+", "R+ over the oracle's", "V+ over the oracle's", "cuts a run", "changes missed"]
+    bench.table(f"seeds {seeds.start} to {seeds.stop - 1}, T = {given.rounds}", head, rows, markdown=True)
     for memory, mean, last in milliseconds(given.rounds):
         print(f"a round with memory={memory!r}: {mean:.2f} ms, of the last {LAST}: {last:.2f} ms")
-
-
-if __name__ == "__main__":
-    main()

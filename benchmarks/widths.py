@@ -1,29 +1,22 @@
 """Widths that hold for functions of bounded norm: what each costs in regret, and how often it fails.
 
-    python benchmarks/widths.py                       # 32 functions in each of six cells: some ten minutes
+    python benchmarks/widths.py --seeds 32 --rounds 400 --runs 400 --cover 100 --jobs 2 [--markdown]
     python benchmarks/widths.py --seeds 4 --runs 0    # a look
-    python benchmarks/widths.py --markdown            # the tables of docs/measured/widths.md
 
 Regret: IGP-UCB with the greedy bound on the information gain (the paper's lambda) against the gain realised, AY, AMM
 and DMM (lambda = R^2), on the same functions and noise, over 400 rounds; ratios of mean regret with 95% bootstrap
-intervals, paired. Coverage: runs in which f leaves the bounds anywhere, in any round, of `--runs` for each width; half
-of the functions have one centre, where the norm is all at one place; then B told half. Seeds from 1000 on were not
-looked at before.
+intervals, paired. Coverage: runs of `--cover` rounds in which f leaves the bounds anywhere, in any round, of `--runs`
+for each width; half of the functions have one centre, where the norm is all at one place; then B told half. Seeds from
+1000 on were not looked at before.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 from typing import NamedTuple
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
+import bench
 import numpy as np
-from common_parts import mapped, ratio
 from scipy.stats import binom
-from tabulate import tabulate
 
 import nilregret as nr
 from nilregret.environments import rkhs_function
@@ -47,9 +40,9 @@ class Cell(NamedTuple):
         return f"{kernel}, R = {self.noise:g}, B = {self.norm:g}"
 
     def problem(self):
-        axis = np.linspace(0, 1, 200 if self.dimension == 1 else 24)
-        points = np.stack(np.meshgrid(*[axis] * self.dimension, indexing="ij"), -1).reshape(-1, self.dimension)
-        return nr.Arms(points), nr.Matern(2.5, 0.2) if self.dimension == 1 else nr.SquaredExponential(0.2)
+        if self.dimension == 1:
+            return nr.Arms.grid(0, 1, 200), nr.Matern(2.5, 0.2)
+        return bench.square(24), nr.SquaredExponential(0.2)
 
 
 CELLS = [Cell(d, *known) for d in (1, 2) for known in ((0.1, 2.0), (1.0, 2.0), (0.1, 5.0))]
@@ -88,27 +81,26 @@ def covered(cell, rule, seed, rounds):
     return outside, [at for at, _ in study.norm_bounds[1:]]
 
 
-def regrets(args, form):
+def regrets(args):
     seeds = range(FIRST_SEED, FIRST_SEED + args.seeds)
-    tasks = [(cell, rule, seed, args.rounds) for cell in CELLS for rule in RULES for seed in seeds]
-    found = np.reshape(mapped(args.jobs, regret, tasks), (len(CELLS), len(RULES), len(seeds)))
-    rows = []
+    found, rows = bench.regrets(args.jobs, regret, CELLS, RULES, seeds, args.rounds), []
     for cell, each in zip(CELLS, found, strict=True):
-        rows.append([str(cell), f"{each[0].mean():.1f}", *(ratio(other, each[0]) for other in each[1:])])
+        rows.append([str(cell), f"{each[0].mean():.1f}", *(bench.ratio(other, each[0]) for other in each[1:])])
     means = found.mean(axis=2)
     logs = np.log(means[:, 1:] / means[:, :1])
     rows.append(["geometric mean", "", *(f"{x:.2f}" for x in np.exp(logs.mean(axis=0)))])
     rows.append(["largest", "", *(f"{x:.2f}" for x in np.exp(logs.max(axis=0)))])
-    print(f"Regret over {args.rounds} rounds, {args.seeds} functions, over IGP-UCB's with the greedy gain:\n")
-    print(tabulate(rows, ["cell", *RULES[:1], *RULES[1:]], tablefmt=form, disable_numparse=True), "\n")
+    title = f"Regret over {args.rounds} rounds, {args.seeds} functions, over IGP-UCB's with the greedy gain"
+    bench.table(title, ["cell", *RULES], rows, markdown=args.markdown)
 
 
-def coverage(args, form):
+def coverage(args):
     rows = []
     for rule in COVERED:
         seeds = range(FIRST_SEED, FIRST_SEED + args.runs)
         cells = [CELLS[seed // 2 % len(CELLS)] for seed in seeds]
-        found = mapped(args.jobs, covered, [(c, rule, s, args.cover) for c, s in zip(cells, seeds, strict=True)])
+        tasks = [(cell, rule, seed, args.cover) for cell, seed in zip(cells, seeds, strict=True)]
+        found = bench.mapped(args.jobs, covered, tasks)
         raised = [at for _, at in found if at]
         failed = sum(outside > 0 for outside, _ in found)
         after = sum(bool(at) and outside > at[-1] + 1 for outside, at in found)
@@ -118,24 +110,12 @@ def coverage(args, form):
         rows.append([rule, failed, "-" if told_wrong else verdict, len(raised), latest, after if told_wrong else "-"])
     head = ["width", "runs in which f was outside", "", "runs in which B was raised", "at the latest in round",
             "outside after it was raised"]  # fmt: skip
-    print(f"Coverage, {args.runs} runs of {args.cover} rounds, delta = {DELTA:g}:\n")
-    print(tabulate(rows, head, tablefmt=form, disable_numparse=True))
+    title = f"Coverage, {args.runs} runs of {args.cover} rounds, delta = {DELTA:g}"
+    bench.table(title, head, rows, markdown=args.markdown)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=32, help="functions in each cell")
-    parser.add_argument("--rounds", type=int, default=400, help="of a run")
-    parser.add_argument("--runs", type=int, default=400, help="for coverage, of each width; 0 for none")
-    parser.add_argument("--cover", type=int, default=100, help="rounds of each of these")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--markdown", action="store_true")
-    args = parser.parse_args()
-    form = "github" if args.markdown else "simple"
-    regrets(args, form)
+@bench.command(__doc__)
+def main(args):
+    regrets(args)
     if args.runs:
-        coverage(args, form)
-
-
-if __name__ == "__main__":
-    main()
+        coverage(args)

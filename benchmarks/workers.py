@@ -1,5 +1,6 @@
 """How busy workers are kept: 100 of them, whose jobs take a second on average, and one process that asks for all.
 
+    python benchmarks/workers.py --workers 100 --jobs 10 --seconds 1.0 --seed 1000 [--only TEXT] [--no-sleep]
     python benchmarks/workers.py --workers 100 --jobs 10
 
 Busy is the share of the workers' time, from the first question to the last, in which they had a job; what they wait for
@@ -11,13 +12,13 @@ is the process that asks. It is measured twice.
   answer. This share hardly depends on what else runs on the machine.
 """
 
-import argparse
 import heapq
 import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import bench
 import numpy as np
 
 import nilregret as nr
@@ -101,15 +102,8 @@ def simulated(study, sleeper, workers, trials):
     return share_at_work(spans, asked_at[0], asked_at[-1], workers), cpu / trials
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--workers", type=int, default=100)
-    parser.add_argument("--jobs", type=int, default=10, help="for each worker (default 10)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="mean length of a job (default 1)")
-    parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--only", default="", help="cases whose name contains this")
-    parser.add_argument("--no-sleep", action="store_true", help="only the simulated share")
-    options = parser.parse_args()
+@bench.command(__doc__)
+def main(options):
     trials = options.workers * options.jobs
     bucb = nr.gp_bucb(ARMS, KERNEL, noise=0.1)
     with tempfile.TemporaryDirectory() as folder:
@@ -121,12 +115,11 @@ def main():
         }
         print(f"{options.workers} workers, {trials} jobs of {options.seconds:g} s on average (0.5 to 1.5 times)")
         for name, (policy, storage) in cases.items():
-            if options.only not in name:
+            if options.only and options.only not in name:
                 continue
 
             def fresh(how, policy=policy, storage=storage):
-                study = nr.Study(policy, seed=options.seed, storage=storage and f"{storage}{how}.db")
-                study.quiet = True
+                study = bench.quiet(policy, seed=options.seed, storage=storage and f"{storage}{how}.db")
                 return study, Sleeper(options.seconds, options.seed)
 
             share, cpu = simulated(*fresh("simulated"), options.workers, trials)
@@ -137,7 +130,3 @@ def main():
                 share, cpu, points = by_the_clock(study, objective, sleeper, options.workers, trials)
                 line += f"   by the clock {100 * share:5.1f}%, {1000 * cpu:6.2f} ms, {points} points"
             print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main()

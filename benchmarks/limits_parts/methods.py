@@ -9,23 +9,31 @@ import warnings
 import numpy as np
 from tuning_parts.methods import RandomSearch
 from tuning_parts.peers import Encoded, Optuna
+from tuning_parts.runs import Clock
 
 import nilregret as nr
 
 
-class Random(RandomSearch):
-    """Uniform points, and the best of those that were feasible."""
+class Feasible:
+    """The best of the points that were feasible."""
 
-    def __init__(self, problem, seed):
-        super().__init__(problem.space, seed)
-        self.feasible = []
+    feasible = ()
 
-    def tell(self, parameters, value, limits):
+    def keep(self, parameters, value, limits):
         if max(limits) <= 0.0:
-            self.feasible.append((value, parameters))
+            self.feasible = [*self.feasible, (value, parameters)]
 
     def best(self):
         return max(self.feasible, key=lambda pair: pair[0])[1] if self.feasible else None
+
+
+class Random(RandomSearch, Feasible):
+    """Uniform points."""
+
+    def __init__(self, problem, seed):
+        super().__init__(problem.space, seed)
+
+    tell = Feasible.keep
 
 
 class Policy:
@@ -68,7 +76,7 @@ class GPSampler(Optuna):
             return None
 
 
-class BoTorch(Encoded):
+class BoTorch(Encoded, Feasible):
     """A thin loop: `SingleTaskGP` for each output, with its defaults, and constrained `qLogNoisyExpectedImprovement`.
 
     First Sobol points, twice as many as parameters and at least five. Whole numbers and choices are relaxed and
@@ -79,13 +87,12 @@ class BoTorch(Encoded):
 
     def __init__(self, problem, seed):
         super().__init__(problem.space, seed, max(5, 2 * len(problem.space.parameters)))
-        self.G, self.feasible = [], []
+        self.G = []
 
     def tell(self, parameters, value, limits):
         super().tell(parameters, value)
         self.G.append(limits)
-        if max(limits) <= 0.0:
-            self.feasible.append((value, parameters))
+        self.keep(parameters, value, limits)
 
     def chosen(self):
         from botorch.acquisition.logei import qLogNoisyExpectedImprovement
@@ -109,8 +116,33 @@ class BoTorch(Encoded):
         point, _ = optimize_acqf(acquisition, self.bounds, q=1, num_restarts=self.STARTS, raw_samples=self.CANDIDATES)
         return point[0].detach().numpy()
 
-    def best(self):
-        return max(self.feasible, key=lambda pair: pair[0])[1] if self.feasible else None
-
 
 METHODS = {"auto": Policy, "random": Random, "gpsampler": GPSampler, "botorch": BoTorch}
+
+
+def run(problem, name, seed, trials):
+    """One run, as the cache keeps it.
+
+    A line has `problem`, `method`, `seed`, for every trial the value (`values`) and the largest of its limits
+    (`worst`), which of the trials the method calls its best at the end (`advice`: a number; None where it says that
+    none is feasible), and the seconds of CPU time that the method took (`cpu`).
+    """
+    values, worst, asked = [], [], []
+    clock = Clock()
+    with clock:
+        method = METHODS[name](problem, seed)
+    for _ in range(trials):
+        with clock:
+            parameters = method.suggest()
+        asked.append(dict(parameters))
+        value, limits = problem.told(parameters)
+        values.append(float(f"{value:.10g}"))
+        worst.append(float(max(limits)))
+        with clock:
+            method.tell(parameters, float(value), [float(limit) for limit in limits])
+    advised = method.best()
+    advice = None if advised is None else asked.index(advised)
+    return {
+        "problem": problem.name, "method": name, "seed": seed, "values": values, "worst": worst, "advice": advice,
+        "cpu": clock.cpu,
+    }  # fmt: skip

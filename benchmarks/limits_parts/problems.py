@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier
 from tuning_parts.models import split
 
 from nilregret import Choice, Float, Int, Space
@@ -86,8 +87,6 @@ def vessel(p):
 
 def forest_digits(p):
     """Log loss of a forest, of which a prediction may take at most 40 comparisons: what its latency is made of."""
-    from sklearn.ensemble import ExtraTreesClassifier
-
     X, X_valid, y, y_valid = split("digits", 600)
     model = ExtraTreesClassifier(
         p["trees"], criterion=p["criterion"], max_depth=p["depth"], min_samples_leaf=p["leaf"],

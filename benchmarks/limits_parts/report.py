@@ -1,6 +1,7 @@
 """What runs under limits say."""
 
 import numpy as np
+from tuning_parts.report import finite, mean, present
 
 DRAWS = 2000
 NONE = 2.0  # the regret of a run without a feasible trial, and the largest of any
@@ -9,20 +10,20 @@ AT = (0.3, 0.6, 1.0)  # shares of the trials after which regrets are shown
 
 def text(cache, problems, methods, seeds, trials):
     """Regrets by problem and method, then how the first method stands to the others."""
-    methods = [m for m in methods if any(cache.has(p.name, m, seed, trials) for p in problems for seed in seeds)]
+    methods = present(cache, [problem.name for problem in problems], methods, seeds, trials)
     after = [max(round(share * trials), 1) for share in AT]
     regret = {count: regrets(cache, problems, methods, seeds, trials, count) for count in after}
     last = regret[after[-1]]
     lines = [f"normalised regret of the best feasible value after {' / '.join(map(str, after))} trials"]
     lines.append(f"{'':18}" + "".join(f"{name:>24}" for name in methods))
     for i, problem in enumerate(problems):
-        cells = [" / ".join(f"{_mean(regret[count][i, j]):.3f}" for count in after) for j in range(len(methods))]
+        cells = [" / ".join(f"{mean(regret[count][i, j]):.3f}" for count in after) for j in range(len(methods))]
         lines.append(f"{problem.name:18}" + "".join(f"{cell:>24}" for cell in cells))
     lines.append("")
     for j, method in enumerate(methods):
-        said = f"{method:12} regret {_mean([_mean(row) for row in last[:, j]]):.4f}"
-        said += f", median of logarithms {_mean([_middle(row) for row in last[:, j]]):.2f}"
-        said += f", rank {_mean(ranks(last)[:, j]):.2f}, runs {int(np.isfinite(last[:, j]).sum())}"
+        said = f"{method:12} regret {mean([mean(row) for row in last[:, j]]):.4f}"
+        said += f", median of logarithms {mean([_middle(row) for row in last[:, j]]):.2f}"
+        said += f", rank {mean(ranks(last)[:, j]):.2f}, runs {int(np.isfinite(last[:, j]).sum())}"
         lines.append(said + advice_text(cache, problems, method, seeds, trials))
     for j, method in enumerate(methods[1:], start=1):
         lines.append(f"{methods[0]} less {method}: {_against(last, j)}")
@@ -94,16 +95,9 @@ def advice_text(cache, problems, method, seeds, trials):
                 wrong += run["advice"] is None if feasible else run["advice"] is not None
                 wrong += feasible and run["advice"] is not None and run["worst"][run["advice"]] > 0.0
                 seconds.append(run["cpu"])
-    return f", {without} without a feasible trial, {wrong} with a wrong best, {_mean(seconds):.1f} s CPU a run"
-
-
-def _mean(values):
-    values = np.asarray(values, dtype=float)
-    values = values[np.isfinite(values)]
-    return float(values.mean()) if len(values) else float("nan")
+    return f", {without} without a feasible trial, {wrong} with a wrong best, {mean(seconds):.1f} s CPU a run"
 
 
 def _middle(values):
-    values = np.asarray(values, dtype=float)
-    values = values[np.isfinite(values)]
+    values = finite(values)
     return float(np.median(np.log10(values + 1e-4))) if len(values) else float("nan")

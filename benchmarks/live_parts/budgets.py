@@ -1,4 +1,4 @@
-"""Row e: a budget that holds on average, an unannounced switch and late answers, each alone and all at once.
+"""Row together: a budget that holds on average, an unannounced switch and late answers, each alone and all at once.
 
 12 contexts and 20 actions. Reward and cost are samples of a product squared exponential kernel of lengthscale .2, with
 mean .5 and standard deviation .25, correlation .6, and noise .1 on both. The budget is .4 a round. Shortfall is what
@@ -6,14 +6,11 @@ the best mixture under the budget earns a round, by linear programming, less wha
 part of the average cost less the budget; the net loss adds the two at the price that the linear program has for it.
 """
 
-from __future__ import annotations
-
 import numpy as np
+from bench import difference, quiet, root
 from scipy.optimize import linprog
 
 import nilregret as nr
-
-from .report import paired, values
 
 CONTEXTS, ACTIONS, LENGTH, SIZE, NOISE, BUDGET, DELAY = 12, 20, 0.2, 0.25, 0.1, 0.4, 10.0
 WORLDS = {"budget": {}, "and a switch": {"switch": True}, "and delays": {"late": True}}
@@ -29,12 +26,11 @@ class World:
         rng = np.random.default_rng([seed, 31])
         grids = np.meshgrid(np.linspace(0, 1, CONTEXTS), np.linspace(0, 1, ACTIONS), indexing="ij")
         cells = np.stack([each.ravel() for each in grids], axis=1)
-        values, vectors = np.linalg.eigh(KERNEL(cells, cells))
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        of_kernel = root(KERNEL, cells)
         self.rounds, self.period = rounds, (np.arange(rounds) >= rounds // 2) * int(switch)
         periods = []
         while len(periods) < 2:
-            cost, own = (root @ rng.standard_normal((len(root), 2))).T.reshape(2, CONTEXTS, ACTIONS)
+            cost, own = (of_kernel @ rng.standard_normal((len(cells), 2))).T.reshape(2, CONTEXTS, ACTIONS)
             tables = 0.5 + 0.6 * cost + 0.8 * own, 0.5 + cost
             if best_on_average(*tables)[1] > 0.0:  # it can be satisfied, and binds
                 periods.append(tables)
@@ -69,8 +65,7 @@ class Ours:
             pending="hallucinate",
             memory="adaptive" if adaptive else None,
         )
-        self._study = nr.Study(policy, seed=0)
-        self._study.quiet = True
+        self._study = quiet(policy, seed=0)
 
     def ask(self, z):
         trial = self._study.ask([z / (CONTEXTS - 1)])
@@ -126,27 +121,20 @@ METHODS = {  # name: what makes it of whether the world switches
 }
 
 
-def together(args):
-    """Row e: shortfall and overspend in each world."""
-    rounds, found = args.rounds or 1000, []
+def together(report):
+    """Row together: shortfall and overspend in each world."""
+    rounds = report.rounds or 1000
     for name, told in WORLDS.items():
-        seeds, some = range(args.first, args.first + 4 * args.seeds), []
+        seeds, rows, first = report.seeds(4), [], None
         worlds = [World(seed, rounds, **told) for seed in seeds]
         for method, make in METHODS.items():
-            if args.alone and "LinUCB" in method:
+            if report.alone and "LinUCB" in method:
                 continue
-            for seed, world in zip(seeds, worlds, strict=True):
-                short, over, net = played(world, make(bool(told.get("switch"))))
-                each = {"shortfall": short, "overspend": max(over, 0.0), "signed": over, "net": net}
-                some.append({"row": "together", "problem": name, "method": method, "seed": seed, **each})
-        first = [each for each in some if each["method"] == next(iter(METHODS))]
-        rows = []
-        for method in dict.fromkeys(each["method"] for each in some):
-            mine = [each for each in some if each["method"] == method]
-            row = [method, *(f"{values(mine, key).mean():.4f}" for key in ("shortfall", "overspend", "net"))]
-            middle, low, high = paired(values(mine, "net"), values(first, "net"))
-            rows.append([*row, f"{middle:+.4f} [{low:+.4f}, {high:+.4f}]"])
+            found = np.array([played(world, make(bool(told.get("switch")))) for world in worlds])
+            short, over, net = found[:, 0], np.maximum(found[:, 1], 0.0), found[:, 2]
+            report.keep("together", name, method, seeds, shortfall=short, overspend=over, signed=found[:, 1], net=net)
+            first = net if first is None else first
+            means = (f"{each.mean():.4f}" for each in (short, over, net))
+            rows.append([method, *means, difference(net, first, places=4)])
         head = ["policy", "shortfall", "overspend", "net loss", "net loss less the first's"]
-        args.show(f"{name}, {rounds} rounds, {len(worlds)} seeds", head, rows)
-        found += some
-    return found
+        report.show(f"{name}, {rounds} rounds, {len(worlds)} seeds", head, rows)

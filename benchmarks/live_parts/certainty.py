@@ -5,9 +5,8 @@ the better arm. Bounds are those of all arms after the last reward. They should 
 standard deviations of a normal law, .954.
 """
 
-from __future__ import annotations
-
 import numpy as np
+from bench import quiet
 
 import nilregret as nr
 
@@ -43,8 +42,7 @@ def tested(kind, means, rounds, seed):
     """Whether the study is sure, whether the arm is the best, and the share of bounds that hold."""
     rng = np.random.default_rng([7, seed])
     reward, goal = ("bernoulli", "minimize") if kind == "faults" else (kind, "maximize")
-    study = nr.Study(nr.auto(nr.Arms(np.arange(float(len(means)))[:, None]), reward=reward), seed=seed, goal=goal)
-    study.quiet = True
+    study = quiet(nr.auto(nr.Arms(np.arange(float(len(means)))[:, None]), reward=reward), seed=seed, goal=goal)
     for _ in range(rounds):
         trial = study.ask()
         study.tell(trial, reward_of(kind, means[trial.arm], rng))
@@ -53,26 +51,21 @@ def tested(kind, means, rounds, seed):
     return study.certainty().probability > SURE, right, np.mean((lower <= means) & (means <= upper))
 
 
-def certainty(args):
-    """Row g, with forty times as many seeds."""
-    found, rows = [], []
-    seeds = range(args.first, args.first + 40 * args.seeds)
+def certainty(report):
+    """Row certainty, with forty times as many seeds."""
+    rows, seeds = [], report.seeds(40)
     for kind, means, rounds in TESTS:
-        last = args.rounds or rounds
+        last = report.rounds or rounds
         each = [tested(kind, means, last, seed) for seed in seeds]
         sure, right, held = (np.array(column, dtype=float) for column in zip(*each, strict=True))
         equal = len(set(means)) == 1
         share = (sure if equal else sure * right).mean()
         name = f"{len(means)} arms of {means[0]:g}" if equal else " and ".join(f"{mean:g}" for mean in means)
+        name = f"{'A/A' if equal else 'A/B'} {kind}, {name}"
         rows.append([
-            f"{'A/A' if equal else 'A/B'} {kind}, {name}", str(last), f"{share:.3f}", "0.05" if equal else "",
+            name, str(last), f"{share:.3f}", "0.05" if equal else "",
             "" if equal else f"{(sure * (1.0 - right)).mean():.3f}", f"{held.mean():.3f}",
         ])  # fmt: skip
-        found += [
-            {"row": "certainty", "kind": kind, "means": means, "rounds": last, "seed": seed, "sure": bool(one[0]),
-             "right": bool(one[1]), "held": float(one[2])}
-            for seed, one in zip(seeds, each, strict=True)
-        ]  # fmt: skip
+        report.keep("certainty", f"{name}, {last} rounds", "auto", seeds, sure=sure, right=right, held=held)
     head = ["test", "rounds", f"certainty over {SURE:g}", "at most", "of the worse arm", "bounds hold"]
-    args.show(f"Certainty of the best arm, {len(seeds)} seeds", head, rows)
-    return found
+    report.show(f"Certainty of the best arm, {len(seeds)} seeds", head, rows)

@@ -9,17 +9,14 @@ Row told: the same worlds without contexts, played by `Exact`, a Thompson sample
 late answers cost it is the part of the regret that no better estimate of exposure saves.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import warnings
 
 import numpy as np
+from bench import quiet, ratio
 
 import nilregret as nr
-
-from .report import paired
 
 RATES = [0.10, 0.12, 0.10, 0.12]
 WAITS = {100: (400, 400), 500: (800, 700)}  # W: decisions before and after the arm joins
@@ -30,15 +27,17 @@ GOAL = "1.5, share .35"
 PRIORS = {"Beta(1, 1)": (1.0, 1.0), "Beta(2.2, 17.8)": (2.2, 17.8)}  # of `Exact`: none, and like the other arms
 
 
+def policy_of(contexts):
+    return nr.auto(nr.Arms(range(len(RATES))), context=CONTEXT if contexts else None, reward="bernoulli")
+
+
 class Python:
     """A study that is told of each answer, as the method has it."""
 
     def __init__(self, method, contexts, wait, seed):
-        policy = nr.auto(nr.Arms(range(len(RATES))), context=CONTEXT if contexts else None, reward="bernoulli")
-        self._study = nr.Study(
-            policy.using(pending=nr.slots.Exposed(wait=wait)) if method == "exposed" else policy, seed=seed
-        )
-        self._study.quiet = True
+        policy = policy_of(contexts)
+        pending = {"pending": nr.slots.Exposed(wait=wait)} if method == "exposed" else {}
+        self._study = quiet(policy.using(**pending), seed=seed)
 
     def ask(self, _, context):
         trial = self._study.ask(context)
@@ -64,7 +63,7 @@ class Http:
         self._app = create_app(MemoryStorage(), clock=lambda: 1000.0 + self._now)
         self._runner = asyncio.Runner()
         self._http = httpx.AsyncClient(transport=httpx.ASGITransport(self._app), base_url="http://127.0.0.1")
-        policy = nr.auto(nr.Arms(range(len(RATES))), context=CONTEXT if contexts else None, reward="bernoulli")
+        policy = policy_of(contexts)
         rule = {"deadline": wait, "on_deadline": "reward", "default_reward": 0}
         self._send("PUT", "", {"policy": json.loads(policy.to_json()), "seed": seed, **rule})
 
@@ -163,57 +162,45 @@ def played(method, contexts, wait, law, rate, seed, rounds, *, at_once=False):
     return float((chosen[:wait] == len(RATES)).mean()), float(rates.max() * after - rates[chosen].sum())
 
 
-def newcomers(args):
+def cells(report):
+    """W, rounds, the law of delays and the rate of the new arm."""
+    waits = WAITS if report.rounds is None else {report.rounds: (report.rounds, report.rounds)}
+    return [(wait, rounds, law, rate) for wait, rounds in waits.items() for law in LAWS for rate in (0.02, 0.2)]
+
+
+def shown(found):
+    """Regret, and in brackets the share."""
+    return f"{found[:, 1].mean():.1f} ({found[:, 0].mean():.2f})"
+
+
+def newcomers(report):
     """Row newcomers, with four times as many seeds, since a run has some hundred clicks alone."""
     warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
-    waits = WAITS if args.rounds is None else {args.rounds: (args.rounds, args.rounds)}
-    seeds, found, rows = range(args.first, args.first + 4 * args.seeds), [], []
-    methods = METHODS[:-1] if args.alone else METHODS
+    seeds, rows, methods = report.seeds(4), [], METHODS[:-1] if report.alone else METHODS
     for contexts in (False, True):
-        for wait, rounds in waits.items():
-            for law in LAWS:
-                for rate in (0.02, 0.2):
-                    name, each = f"{'contexts' if contexts else 'arms'}, W {wait}, {law}, {rate:.0%}", {}
-                    for method in methods:
-                        runs = [played(method, contexts, wait, law, rate, seed, rounds) for seed in seeds]
-                        each[method] = np.array(runs)
-                        found += [
-                            {"row": "newcomers", "problem": name, "method": method, "seed": s, "share": a, "regret": b}
-                            for s, (a, b) in zip(seeds, runs, strict=True)
-                        ]
-                    over = [
-                        "{:.2f} [{:.2f}, {:.2f}]".format(*paired(each[method][:, 1], each["at once"][:, 1], ratio=True))
-                        for method in methods[3:]
-                    ]
-                    cells = (f"{each[method][:, 1].mean():.1f} ({each[method][:, 0].mean():.2f})" for method in methods)
-                    rows.append([name, *cells, *over])
+        for wait, rounds, law, rate in cells(report):
+            name, each = f"{'contexts' if contexts else 'arms'}, W {wait}, {law}, {rate:.0%}", {}
+            for method in methods:
+                each[method] = np.array([played(method, contexts, wait, law, rate, seed, rounds) for seed in seeds])
+                report.keep("newcomers", name, method, seeds, share=each[method][:, 0], regret=each[method][:, 1])
+            over = [ratio(each[method][:, 1], each["at once"][:, 1]) for method in methods[3:]]
+            rows.append([name, *map(shown, each.values()), *over])
     head = ["regret (share) of a new arm", *methods, *(f"{method} over at once" for method in methods[3:])]
-    args.show(f"New arms, {len(seeds)} seeds (goal: regret {GOAL} of a bad one)", head, rows)
-    return found
+    report.show(f"New arms, {len(seeds)} seeds (goal: regret {GOAL} of a bad one)", head, rows)
 
 
-def told(args):
+def told(report):
     """Row told, with eight times as many seeds."""
-    waits = WAITS if args.rounds is None else {args.rounds: (args.rounds, args.rounds)}
-    seeds, found, rows = range(args.first, args.first + 8 * args.seeds), [], []
-    for wait, rounds in waits.items():
-        for law in LAWS:
-            for rate in (0.02, 0.2):
-                cells = []
-                for method in PRIORS:
-                    given = (method, False, wait, law, rate)
-                    once, late = (
-                        np.array([played(*given, seed, rounds, at_once=at_once) for seed in seeds])
-                        for at_once in (True, False)
-                    )
-                    found += [
-                        {"row": "told", "problem": f"W {wait}, {law}, {rate:.0%}", "method": method, "seed": s}
-                        | {"once": float(a), "late": float(b)}
-                        for s, a, b in zip(seeds, once[:, 1], late[:, 1], strict=True)
-                    ]
-                    cells += [f"{each[:, 1].mean():.1f} ({each[:, 0].mean():.2f})" for each in (once, late)]
-                    cells.append("{:.2f} [{:.2f}, {:.2f}]".format(*paired(late[:, 1], once[:, 1], ratio=True)))
-                rows.append([f"W {wait}, {law}, {rate:.0%}", *cells])
+    seeds, rows = report.seeds(8), []
+    for wait, rounds, law, rate in cells(report):
+        row = [f"W {wait}, {law}, {rate:.0%}"]
+        for method in PRIORS:
+            given = (method, False, wait, law, rate)
+            once, late = (
+                np.array([played(*given, seed, rounds, at_once=at_once) for seed in seeds]) for at_once in (True, False)
+            )
+            report.keep("told", row[0], method, seeds, once=once[:, 1], late=late[:, 1])
+            row += [shown(once), shown(late), ratio(late[:, 1], once[:, 1])]
+        rows.append(row)
     head = [f"{method}, {part}" for method in PRIORS for part in ("at once", "law told", "over at once")]
-    args.show(f"New arms, exact Thompson sampling told the law of delays, {len(seeds)} seeds", ["", *head], rows)
-    return found
+    report.show(f"New arms, exact Thompson sampling told the law of delays, {len(seeds)} seeds", ["", *head], rows)

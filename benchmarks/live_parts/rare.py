@@ -1,25 +1,43 @@
-"""Row "rare": clicks and faults of .5% to 5% whose first 50 answers are all equal, against runs without these.
+"""Rows with clicks without contexts, or with some that say nothing.
 
-Three arms, of which one has four times the rate of the others (clicks, maximised) or a quarter (faults, minimised). The
-contexts are four numbers that say nothing. Without contexts the arms are 0, 1 and 2 on a line, and the best is each in
-turn. Under contexts `nr.auto` decides alike for clicks and for plain numbers, which a test checks. Without contexts the
-rewards are plain numbers, with `regret="cumulative"`: no kind of reward is told.
+Row clicks: rates of 1% to 5%, regret over that of Thompson sampling with beta distributions. The worlds and the plays
+are those of `benchmarks/clicks.py`. Related rates are a sample of a squared exponential kernel of lengthscale .2 on a
+line, scaled to end at 1% and 5%. Unrelated ones are uniform. `nr.auto` is told neither.
+
+Row rare: events of .5% to 5%, three arms, the best of which has four times (faults: a quarter of) the rate of the
+others, and the first 50 answers are 0. `nr.auto` is told events as they are: their number is maximised or minimised.
 """
 
-from __future__ import annotations
-
 import numpy as np
+from bench import difference, quiet, ratio
+from clicks import regret
 
 import nilregret as nr
 
-from .peers import DRAWS, Beta, Linear
-from .problems import Problem
-from .report import paired
-from .runs import Ours, played
+from .classified import DRAWS, Linear, Ours, Problem
 
+WORLDS = {  # name: (kind, arms, goal)
+    "100 related arms": ("sampled", 100, 0.3),
+    "100 unrelated arms": ("unrelated", 100, 0.9),
+    "1,000 related arms": ("sampled", 1000, 0.35),
+}
 ROUNDS = {0.005: 4000, 0.01: 2500, 0.02: 1500, 0.05: 800}  # by the rate of all arms but one
 ZEROS, COLUMNS, TIMES = 50, 4, 4.0
 SEEDS = {True: 1, False: 4}  # times as many seeds, by whether there are contexts: without them a run costs less
+
+
+def clicks(report):
+    """Row clicks, with four times as many seeds, since a run has some hundred clicks alone."""
+    rounds, seeds, rows = report.rounds or 4000, report.seeds(4), []
+    for name, (kind, arms, goal) in WORLDS.items():
+        each = {}
+        for rule in ("auto", "beta"):
+            each[rule] = np.array([regret((kind, 0.01, 0.05), rule, seed, rounds, arms) for seed in seeds])
+            report.keep("clicks", name, rule, seeds, regret=each[rule])
+        means = (f"{each[rule].mean():.0f}" for rule in ("beta", "auto"))
+        rows.append([name, *means, ratio(each["auto"], each["beta"]), f"{goal:g}"])
+    head = ["clicks of 1% to 5%", "beta, its regret", "auto", "auto over beta", "goal"]
+    report.show(f"Regret over {rounds} rounds, {len(seeds)} seeds", head, rows)
 
 
 def world(rate, rounds, seed, *, zeros, faults):
@@ -33,17 +51,29 @@ def world(rate, rounds, seed, *, zeros, faults):
 
 
 class Live(Ours):
-    """`nr.auto` with contexts or without, told events as they are: their number is maximised or minimised."""
+    """`nr.auto` with contexts or without."""
 
     def __init__(self, problem, seed, *, contexts, faults):
         box = nr.Box(np.zeros(COLUMNS), np.ones(COLUMNS)) if contexts else None
         policy = nr.auto(nr.Arms(range(problem.arms)), context=box, regret="cumulative")
-        self._contexts = contexts
-        self._study = nr.Study(policy, seed=seed, goal="minimize" if faults else "maximize")
-        self._study.quiet = True
+        self._contexts, self._study = contexts, quiet(policy, seed=seed, goal="minimize" if faults else "maximize")
 
     def ask(self, context):
         return super().ask(context if self._contexts else None)
+
+
+class Beta:
+    """Thompson sampling with a beta distribution for each arm."""
+
+    def __init__(self, problem, seed):
+        self._rng, self._counts = np.random.default_rng([seed, 23]), np.ones((2, problem.arms))
+
+    def ask(self, _):
+        arm = int(self._rng.beta(*self._counts).argmax())
+        return arm, arm
+
+    def tell(self, arm, reward):
+        self._counts[0 if reward else 1, arm] += 1.0
 
 
 class Peer:
@@ -56,46 +86,35 @@ class Peer:
         self._learner.tell(token, 1.0 - event if self._faults else event)
 
 
-def shares(make, rate, rounds, seeds, *, zeros, faults):
-    """Share of the best arm in the last quarter of each run."""
-    found = []
-    for seed in seeds:
-        problem = world(rate, rounds, seed, zeros=zeros, faults=faults)
-        chosen, _ = played(make(problem, seed), problem, rounds)
-        found.append(float((chosen[-rounds // 4 :] == seed % 3).mean()))
-    return np.array(found)
-
-
-def rare(args):
-    """Row "rare": our share with the zeros and without, and that of the peers with them."""
-    found, rows = [], []
+def rare(report):
+    """Row rare: our share of the best arm with the zeros and without, and that of the peers with them."""
+    rows = []
     for contexts, faults in ((True, False), (True, True), (False, False), (False, True)):
-        seeds = range(args.first, args.first + args.seeds * SEEDS[contexts])
+        seeds = report.seeds(SEEDS[contexts])
+
+        def ours(problem, seed, contexts=contexts, faults=faults):
+            return Live(problem, seed, contexts=contexts, faults=faults)
+
+        makes = {"auto without zeros": ours, "auto": ours}
+        if not report.alone:
+            makes["beta"] = lambda p, s, f=faults: Peer(Beta(p, s), faults=f)
+            for v in DRAWS if contexts else ():
+                makes[f"LinTS {v:g}"] = lambda p, s, v=v, f=faults: Peer(Linear(p, s, drawn=v), faults=f)
         for rate, rounds in ROUNDS.items():
-            rounds = args.rounds or rounds
-
-            def ours(problem, seed, contexts=contexts, faults=faults):
-                return Live(problem, seed, contexts=contexts, faults=faults)
-
-            makes = {"auto without zeros": (ours, 0), "auto": (ours, ZEROS)}
-            if not args.alone:
-                makes["beta"] = lambda p, s, f=faults: Peer(Beta(p, s), faults=f), ZEROS
-                for v in DRAWS if contexts else ():
-                    makes[f"LinTS {v:g}"] = lambda p, s, v=v, f=faults: Peer(Linear(p, s, drawn=v), faults=f), ZEROS
-            each = {
-                name: shares(make, rate, rounds, seeds, zeros=min(zeros, rounds // 2), faults=faults)
-                for name, (make, zeros) in makes.items()
-            }
+            rounds = report.rounds or rounds
             what = f"{'contexts' if contexts else 'no contexts'}, {'faults' if faults else 'clicks'}, {100 * rate:g}%"
-            for name, some in each.items():
-                found += [{"row": "rare", "problem": what, "method": name, "seed": s, "share": x}
-                          for s, x in zip(seeds, some.tolist(), strict=True)]  # fmt: skip
+            each = {}
+            for name, make in makes.items():
+                zeros = 0 if name == "auto without zeros" else min(ZEROS, rounds // 2)
+                problems = {seed: world(rate, rounds, seed, zeros=zeros, faults=faults) for seed in seeds}
+                last = [p.played(make(p, seed))[-rounds // 4 :] == seed % 3 for seed, p in problems.items()]
+                each[name] = np.array([hits.mean() for hits in last])
+                report.keep("rare", what, name, seeds, share=each[name])
             means = {name: some.mean() for name, some in each.items()}
-            middle, low, high = paired(each["auto"], each["auto without zeros"])
             linear = max((mean for name, mean in means.items() if name.startswith("LinTS")), default=np.nan)
             numbers = means["auto without zeros"], means["auto"], means.get("beta", np.nan), linear
             shown = ["" if np.isnan(x) else f"{x:.3f}" for x in numbers]
-            rows.append([what, len(seeds), *shown[:2], f"{middle:+.3f} [{low:+.3f}, {high:+.3f}]", *shown[2:]])
+            apart = difference(each["auto"], each["auto without zeros"])
+            rows.append([what, len(seeds), *shown[:2], apart, *shown[2:]])
     head = ["events", "seeds", "no zeros", "50 zeros", "difference (goal: above -.03)", "beta", "best LinTS"]
-    args.show("Share of the best arm in the last quarter, 50 equal answers first", head, rows)
-    return found
+    report.show("Share of the best arm in the last quarter, 50 equal answers first", head, rows)

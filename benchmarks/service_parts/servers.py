@@ -7,21 +7,6 @@ import subprocess
 import sys
 import time
 
-EMPTY = """
-import asyncio, sys, uvicorn
-from starlette.applications import Starlette
-from starlette.responses import Response
-from starlette.routing import Route
-
-async def nothing(request):
-    await request.body()
-    if sys.argv[2] != "0":
-        await asyncio.sleep(float(sys.argv[2]))
-    return Response(b"{}", 201, media_type="application/json")
-
-app = Starlette(routes=[Route("/nothing", nothing, methods=["POST"])])
-uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error", access_log=False)
-"""
 START_SECONDS = 600.0  # a busy machine has other things to do
 
 
@@ -60,10 +45,6 @@ class Server:
     @classmethod
     def of_studies(cls, url):
         return cls("-m", "nilregret", "serve", "--storage", url, "--port", None)
-
-    @classmethod
-    def of_nothing(cls, waits=0.0):
-        return cls("-c", EMPTY, None, f"{waits:g}")
 
     def begin(self):
         self.process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)

@@ -5,14 +5,14 @@ import warnings
 from functools import cache
 
 import numpy as np
+from sklearn import datasets
+from sklearn.model_selection import train_test_split
 
 WORST = 50.0  # of a logarithmic loss or a relative squared error: what a prediction that is not finite counts as
 
 
 def _other(name, target, features=None):
     """The data of another question: one column from the others, or from these."""
-    from sklearn import datasets
-
     X, _ = getattr(datasets, f"load_{name}")(return_X_y=True)
     y = X[:, target]
     return X[:, features] if features is not None else np.delete(X, target, axis=1), (y - y.mean()) / y.std()
@@ -20,8 +20,6 @@ def _other(name, target, features=None):
 
 def _below():
     """Whether a digit is odd, from the lower half of its picture."""
-    from sklearn import datasets
-
     X, y = datasets.load_digits(return_X_y=True)
     return X[:, 32:], y % 2
 
@@ -39,9 +37,6 @@ QUESTIONS = {
 @cache
 def split(name, rows):
     """Training and validation data, half each, of at most so many rows, standardised by the training half."""
-    from sklearn import datasets
-    from sklearn.model_selection import train_test_split
-
     X, y = QUESTIONS[name]() if name in QUESTIONS else getattr(datasets, f"load_{name}")(return_X_y=True)
     chosen = np.random.default_rng(0).permutation(len(y))[:rows]
     X, y = X[chosen], y[chosen]

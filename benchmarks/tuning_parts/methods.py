@@ -9,21 +9,13 @@ import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 import nilregret as nr
 
-from .peers import Ax, BoTorch, CmaEs, Open, Optuna, Smac, Turbo
-
-
-class Method(Protocol):
-    """One run of a method on one problem."""
-
-    def suggest(self) -> dict[str, Any]: ...
-
-    def tell(self, parameters: dict[str, Any], reward: float) -> None: ...
+from .peers import BoTorch, CmaEs, Open, Optuna, Turbo
 
 
 class RandomSearch:
@@ -86,8 +78,6 @@ METHODS = {
     "cmaes": CmaEs,
     "botorch": BoTorch,
     "turbo": Turbo,
-    "ax": Ax,
-    "smac": Smac,
     "auto": OfPolicy(nr.auto),
     "ei": OfPolicy(expected_improvement),
 }
@@ -103,9 +93,3 @@ def add_policy(text):
     """Make a method of `name=dotted`, where the dotted name gives the policy of a space."""
     name, _, dotted = text.partition("=")
     METHODS[name] = OfPolicy(named(dotted))
-
-
-def add_method(text):
-    """Make a method of `name=dotted`, where the dotted name, called with a space and a seed, gives a `Method`."""
-    name, _, dotted = text.partition("=")
-    METHODS[name] = lambda space, seed: named(dotted)(space, seed)

@@ -6,6 +6,20 @@ Losses are what is left as they are: a model that diverges is many times worse t
 """
 
 import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import ElasticNet, LogisticRegression, SGDClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, SplineTransformer
+from sklearn.svm import SVC, SVR
 
 from nilregret import Choice, Float, Int
 
@@ -14,8 +28,6 @@ from .data import accuracy, fitted, log_loss, split, squared_error
 
 
 def svm_cancer(p):
-    from sklearn.svm import SVC
-
     model = SVC(C=p["C"], gamma=p["gamma"], kernel=p["kernel"], degree=p["degree"], max_iter=3000)
     X, X_valid, y, y_valid = split("breast_cancer", 569)
     margin = fitted(model, X, y).decision_function(X_valid) * np.where(y_valid == 1, 1.0, -1.0)
@@ -23,8 +35,6 @@ def svm_cancer(p):
 
 
 def boosting_cancer(p):
-    from sklearn.ensemble import GradientBoostingClassifier
-
     model = GradientBoostingClassifier(
         learning_rate=p["learning_rate"], n_estimators=p["trees"], max_depth=p["depth"], subsample=p["subsample"],
         min_samples_leaf=p["leaf"], max_features=p["features"], random_state=0,
@@ -33,8 +43,6 @@ def boosting_cancer(p):
 
 
 def mlp_digits(p):
-    from sklearn.neural_network import MLPClassifier
-
     model = MLPClassifier(
         p["units"], activation=p["activation"], alpha=p["alpha"], learning_rate_init=p["step"],
         batch_size=p["batch"], solver=p["solver"], momentum=p["momentum"], max_iter=15, random_state=0,
@@ -43,8 +51,6 @@ def mlp_digits(p):
 
 
 def forest_diabetes(p):
-    from sklearn.ensemble import RandomForestRegressor
-
     model = RandomForestRegressor(
         20, max_depth=p["depth"], min_samples_leaf=p["leaf"], max_features=p["features"],
         bootstrap=p["bootstrap"], ccp_alpha=p["pruning"], random_state=0,
@@ -53,11 +59,6 @@ def forest_diabetes(p):
 
 
 def logistic_digits(p):
-    from sklearn.decomposition import PCA
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import FunctionTransformer
-
     power = FunctionTransformer(lambda X: np.sign(X) * np.abs(X) ** p["power"])
     weight = "balanced" if p["balanced"] == "yes" else None
     model = LogisticRegression(C=p["C"], class_weight=weight, max_iter=60, tol=1e-3)
@@ -67,10 +68,6 @@ def logistic_digits(p):
 
 
 def knn_digits(p):
-    from sklearn.decomposition import PCA
-    from sklearn.neighbors import KNeighborsClassifier
-    from sklearn.pipeline import make_pipeline
-
     neighbours = KNeighborsClassifier(p["neighbours"], weights=p["weights"], metric=p["metric"], algorithm="brute")
     return accuracy(
         make_pipeline(PCA(p["components"], whiten=p["whiten"] == "yes", random_state=0), neighbours), "digits", 900
@@ -78,22 +75,16 @@ def knn_digits(p):
 
 
 def kernel_ridge_diabetes(p):
-    from sklearn.kernel_ridge import KernelRidge
-
     model = KernelRidge(alpha=p["alpha"], kernel=p["kernel"], gamma=p["gamma"], degree=p["degree"], coef0=p["constant"])
     return squared_error(model, "diabetes", 442, centre=True)
 
 
 def svr_diabetes(p):
-    from sklearn.svm import SVR
-
     model = SVR(C=p["C"], gamma=p["gamma"], epsilon=p["epsilon"], kernel=p["kernel"], max_iter=20000)
     return squared_error(model, "diabetes", 442)
 
 
 def extra_trees_wine(p):
-    from sklearn.ensemble import ExtraTreesClassifier
-
     model = ExtraTreesClassifier(
         20, criterion=p["criterion"], max_depth=p["depth"], min_samples_leaf=p["leaf"], max_features=p["features"],
         min_impurity_decrease=p["impurity"], bootstrap=p["bootstrap"], random_state=0,
@@ -102,8 +93,6 @@ def extra_trees_wine(p):
 
 
 def sgd(loss, p):
-    from sklearn.linear_model import SGDClassifier
-
     return SGDClassifier(
         loss=loss, penalty="elasticnet", alpha=p["alpha"], l1_ratio=p["l1"], eta0=p["eta"],
         learning_rate=p["schedule"], power_t=p["power"], average=p["average"], max_iter=p["epochs"], tol=None,
@@ -116,18 +105,12 @@ def sgd_cancer(p):
 
 
 def splines_diabetes(p):
-    from sklearn.linear_model import ElasticNet
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import SplineTransformer
-
     splines = SplineTransformer(p["knots"], degree=p["degree"], knots=p["placed"], extrapolation="linear")
     linear = ElasticNet(alpha=p["alpha"], l1_ratio=p["l1"], max_iter=300, tol=1e-3)
     return squared_error(make_pipeline(splines, linear), "diabetes", 442)
 
 
 def boosting_diabetes(p):
-    from sklearn.ensemble import GradientBoostingRegressor
-
     model = GradientBoostingRegressor(
         loss=p["loss"], learning_rate=p["learning_rate"], n_estimators=p["trees"], max_leaf_nodes=p["leaves"],
         subsample=p["subsample"], max_features=p["features"], random_state=0,

@@ -4,6 +4,19 @@ They join neither half of `models.py`. Those that are held out answer questions 
 (`data.QUESTIONS`), and were not run before the defaults were settled. An evaluation takes 5 to 30 ms.
 """
 
+from sklearn import ensemble
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.decomposition import PCA
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import ElasticNet, LogisticRegression
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+from sklearn.svm import SVR
+
 from nilregret import Choice, Float, Int
 
 from .base import log, log_int, model_problem
@@ -12,8 +25,6 @@ from .models import sgd
 
 
 def histogram(kind, p):
-    from sklearn import ensemble
-
     return getattr(ensemble, f"HistGradientBoosting{kind}")(
         learning_rate=p["learning_rate"], max_iter=p["trees"], max_leaf_nodes=p["leaves"], max_depth=p["depth"],
         min_samples_leaf=p["leaf"], l2_regularization=p["l2"], max_features=p["features"], max_bins=p["bins"],
@@ -22,8 +33,6 @@ def histogram(kind, p):
 
 
 def forest(kind, p, trees=20):
-    from sklearn import ensemble
-
     return getattr(ensemble, kind)(
         trees, criterion=p["criterion"], max_depth=p["depth"], min_samples_split=p["split"], min_samples_leaf=p["leaf"],
         max_features=p["features"], bootstrap=True, max_samples=p["samples"], ccp_alpha=p["pruning"], random_state=0,
@@ -31,8 +40,6 @@ def forest(kind, p, trees=20):
 
 
 def mlp(p):
-    from sklearn.neural_network import MLPRegressor
-
     return MLPRegressor(
         hidden_layer_sizes=[p["units"]] * p["layers"], activation=p["activation"], alpha=p["alpha"],
         learning_rate_init=p["step"], batch_size=p["batch"], beta_1=p["momentum"], beta_2=1.0 - p["decay"],
@@ -49,17 +56,10 @@ def forest_digits(p):
 
 
 def mlp_diabetes(p):
-    from sklearn.compose import TransformedTargetRegressor
-    from sklearn.preprocessing import StandardScaler
-
     return squared_error(TransformedTargetRegressor(mlp(p), transformer=StandardScaler()), "diabetes", 200)
 
 
 def nystroem_cancer(p):
-    from sklearn.kernel_approximation import Nystroem
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
     gamma = None if p["kernel"] == "cosine" else p["gamma"]
     features = Nystroem(p["kernel"], gamma=gamma, n_components=p["components"], random_state=0)
     model = LogisticRegression(C=p["C"], max_iter=60, tol=1e-3)
@@ -79,8 +79,6 @@ def extra_trees_glucose(p):
 
 
 def boosting_below(p):
-    from sklearn.ensemble import GradientBoostingClassifier
-
     model = GradientBoostingClassifier(
         loss=p["loss"], learning_rate=p["learning_rate"], n_estimators=p["trees"], subsample=p["subsample"],
         min_samples_split=p["split"], min_samples_leaf=p["leaf"], max_depth=p["depth"], max_features=p["features"],
@@ -94,16 +92,11 @@ def mlp_pixel(p):
 
 
 def sgd_below(p):
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import PolynomialFeatures
-
     crossed = PolynomialFeatures(2, interaction_only=p["products"])
     return log_loss(make_pipeline(crossed, sgd("modified_huber", p)), "digits_below", 300)
 
 
 def svr_concavity(p):
-    from sklearn.svm import SVR
-
     model = SVR(
         C=p["C"], gamma=p["gamma"], epsilon=p["epsilon"], kernel=p["kernel"], degree=p["degree"], coef0=p["constant"],
         max_iter=5000,
@@ -112,26 +105,16 @@ def svr_concavity(p):
 
 
 def knn_glucose(p):
-    from sklearn.decomposition import PCA
-    from sklearn.neighbors import KNeighborsRegressor
-    from sklearn.pipeline import make_pipeline
-
     neighbours = KNeighborsRegressor(p["neighbours"], weights=p["weights"], p=p["power"], algorithm="brute")
     return squared_error(make_pipeline(PCA(p["components"], whiten=p["whiten"]), neighbours), "diabetes_glucose", 442)
 
 
 def kernel_ridge_petal(p):
-    from sklearn.kernel_ridge import KernelRidge
-
     model = KernelRidge(alpha=p["alpha"], kernel=p["kernel"], gamma=p["gamma"], degree=p["degree"], coef0=p["constant"])
     return squared_error(model, "iris_petal", 150, centre=True)
 
 
 def splines_concavity(p):
-    from sklearn.linear_model import ElasticNet
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import SplineTransformer
-
     splines = SplineTransformer(p["knots"], degree=p["degree"], knots=p["placed"], extrapolation=p["outside"])
     linear = ElasticNet(alpha=p["alpha"], l1_ratio=p["l1"], max_iter=300, tol=1e-3)
     return squared_error(make_pipeline(splines, linear), "cancer_concavity", 400)

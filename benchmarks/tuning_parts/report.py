@@ -21,14 +21,13 @@ LAST = 3  # asks, of which the dearest counts: a refit every three answers is am
 
 
 def found(run, trials):
-    """What a user is left with: the noiseless value of the trial whose told value is the best.
+    """The noiseless value that a user is left with: of the point that the method recommends, where the run says so.
 
-    Under noise it is that of the point that the method recommends, where the run says so.
+    Otherwise it is that of the trial whose told value is the best.
     """
     if (value := run.get("recommended", {}).get(str(trials))) is not None:
         return float(value)
-    told = np.array(run["told"][:trials])
-    return float(run["values"][int(told.argmax())])
+    return float(run["values"][int(np.array(run["told"][:trials]).argmax())])
 
 
 class Table:
@@ -249,9 +248,8 @@ def optimum(cache, problem):
 
 
 def optimum_gap(cache, problem, method, seed, trials, best):
-    return (
-        best - found(cache.runs[problem, method, seed], trials) if cache.has(problem, method, seed, trials) else np.nan
-    )
+    there = cache.has(problem, method, seed, trials)
+    return best - found(cache.runs[problem, method, seed], trials) if there else np.nan
 
 
 def bootstrap(rows, rng, *, redraw=False):
@@ -283,14 +281,13 @@ def by_problem(rows):
 
 
 def finite(values):
+    values = np.asarray(values, dtype=float)
     return values[np.isfinite(values)]
 
 
 def mean(values):
-    values = finite(values)
-    return float(values.mean()) if len(values) else np.nan
+    return float(values.mean()) if len(values := finite(values)) else np.nan
 
 
 def median(values):
-    values = finite(values)
-    return float(np.median(values)) if len(values) else np.nan
+    return float(np.median(values)) if len(values := finite(values)) else np.nan

@@ -1,6 +1,5 @@
 """Runs, and the file that keeps them: one JSON object a line, one line a run."""
 
-import heapq
 import json
 import time
 from pathlib import Path
@@ -48,34 +47,31 @@ class Cache:
                 file.write(json.dumps(run) + "\n")
 
 
-def key(method, workers=1, durations="equal"):
-    """The name under which runs of a method with so many evaluations in flight are kept: "ei", "ei@4", "ei@4r"."""
-    return method if workers == 1 else f"{method}@{workers}{'r' if durations == 'random' else ''}"
+def key(method, workers=1):
+    """The name under which runs of a method with so many evaluations in flight are kept: "ei", "ei@4"."""
+    return method if workers == 1 else f"{method}@{workers}"
 
 
 def parts(name):
-    """The method, the number of workers and whether durations are random, of a name that `key` gave."""
+    """The method and the number of workers of a name that `key` gave."""
     method, _, workers = name.partition("@")
-    return method, int(workers.rstrip("r") or 1), workers.endswith("r")
+    return method, int(workers or 1)
 
 
 def run(problem_name, name, seed, trials):
     """One run, as the cache keeps it: trials in the order of their answers.
 
     Of several workers each takes the next suggestion as soon as its evaluation has ended; all evaluations take equally
-    long, or, of names with an "r", between half and one and a half times as long. The noise of the t-th suggestion is
-    the same for all methods.
+    long, so that answers come in the order of the suggestions. The noise of the t-th suggestion is the same for all.
     """
-    problem, (method_name, workers, uneven) = PROBLEMS[problem_name], parts(name)
-    rng, durations = np.random.default_rng([2, seed]), np.random.default_rng([3, seed])
+    problem, (method_name, workers), rng = PROBLEMS[problem_name], parts(name), np.random.default_rng([2, seed])
     rows = {"values": [], "told": [], "wall": [], "cpu": []}
-    flying, now = [], 0.0  # a heap of (when it ends, number, parameters, value, told)
-    clock, recommended = Clock(), {}
+    flying, clock, recommended = [], Clock(), {}  # parameters, value and what is told of each
     with clock:
         method = begun(method_name, problem.space, seed, workers)
     for number in range(trials + workers):
         if number >= workers:
-            now, _, parameters, value, told = heapq.heappop(flying)
+            parameters, value, told = flying.pop(0)
             for column, entry in (("values", value), ("told", told), ("wall", clock.wall), ("cpu", clock.cpu)):
                 rows[column].append(_rounded(entry))
             with clock:
@@ -85,10 +81,7 @@ def run(problem_name, name, seed, trials):
         if number < trials:
             with clock:
                 parameters = method.suggest()
-            value, told = problem.told(parameters, rng)
-            heapq.heappush(
-                flying, (now + (durations.uniform(0.5, 1.5) if uneven else 1.0), number, parameters, value, told)
-            )
+            flying.append((parameters, *problem.told(parameters, rng)))
     more = {"recommended": recommended} if problem.noise else {}
     return {"problem": problem_name, "method": name, "seed": seed, **rows, **more}
 

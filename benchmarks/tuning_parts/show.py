@@ -1,4 +1,4 @@
-"""What the runs say, for people: as text and as Markdown."""
+"""What the runs say, as Markdown."""
 
 from math import isnan
 
@@ -6,44 +6,6 @@ from .report import MEASURES, best_peer, by_problem, reached, rows, worker_ratio
 
 DIFFERENCES = ["difference in {}", "difference in rank"]
 HEADINGS = ["mean {}", "mean rank", *DIFFERENCES, "wall s", "CPU s", "ask s", "runs"]
-
-
-def text(table, title, *, problems=True):
-    """Regrets by problem, unless told not to, a line for each method, and how the first stands to the others."""
-    lines = ["", f"{title}, {table.trials} trials: {MEASURES[table.measure]}"]
-    if problems:
-        wide = max(len(name) for name in table.problems) + 2
-        lines.append(" " * wide + "".join(f"{name:>14}" for name in table.methods))
-        for name, row in zip(table.problems, table.regret, strict=True):
-            lines.append(f"{name:{wide}}" + "".join(f"{cell:14.3f}" for cell in by_problem(row)))
-    head = f"{'method':14}{f'mean {table.measure} [95%]':>24}{'median':>9}{'mean rank [95%]':>22}"
-    lines.append(head + f"{'wall s':>9}{'CPU s':>9}{'ask s':>9}{'problems':>10}{'runs':>7}")
-    every = rows(table)
-    for row in every:
-        regret, rank = _fit(row.regret, row.interval, 3), _fit(row.rank, row.rank_interval, 2)
-        seconds = f"{row.wall:9.2f}{row.cpu:9.2f}{row.ask:9.3f}"
-        lines.append(f"{row.method:14}{regret:>24}{row.median:9.3f}{rank:>22}{seconds}{row.problems:10}{row.runs:7}")
-    for row in every[1:]:
-        lines.append(
-            f"   {table.methods[0]} less {row.method}: {table.measure} {_fit(row.less, row.less_interval, 3, '+')},"
-            f" rank {_fit(row.rank_less, row.rank_less_interval, 2, '+')}"
-        )
-    others = [row for row in every if row.method != "random" and table.regret.shape[2] > 1]
-    lines += [f"   worse than random search: {row.method}: {_worse(row)}" for row in others]
-    if peer := best_peer(every):
-        lines.append(f"   {table.methods[0]} less the best peer: {_less_peer(peer)}")
-    return "\n".join(lines)
-
-
-def groups_text(tables):
-    """For each group of problems, `{title: Table}`, what `_groups` has."""
-    head, *lines = _groups(tables)
-    wide = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-    return "\n".join(["", *(_padded(cells, wide) for cells in (head, *lines))])
-
-
-def _padded(cells, wide):
-    return "   ".join(cell.rjust(width) for cell, width in zip(cells, wide, strict=True))
 
 
 def _groups(tables):

@@ -1,4 +1,4 @@
-"""The small form of `benchmarks/attack_hostile.py`, and each kind of text or row that once did harm."""
+"""The small form of `benchmarks/attack.py hostile`, and each kind of text or row that once did harm."""
 
 import json
 import re

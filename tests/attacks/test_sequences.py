@@ -1,4 +1,4 @@
-"""Random sequences of operations, a small part of `benchmarks/attack_sequences.py`."""
+"""Random sequences of operations, a small part of `benchmarks/attack.py sequences`."""
 
 import pytest
 

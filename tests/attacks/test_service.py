@@ -1,4 +1,4 @@
-"""The small form of `benchmarks/attack_service.py`; that of `attack_schema.py` runs with the other benchmarks."""
+"""The small form of `benchmarks/attack.py service`; that of `schema` runs with the other benchmarks."""
 
 import pytest
 

@@ -1,1 +1,0 @@
-"""The parts of `benchmarks/live.py`: problems, peers, plays, and the table."""

@@ -1,1 +1,0 @@
-"""What `benchmarks/service.py` is made of: servers and a client, and kills."""
