@@ -1,10 +1,14 @@
 """Every code block of the README, the docs and the docstrings is run, in a folder of its own."""
 
 import os
+import sys
 
 # Tests run in one process a core: more threads in each would only fight for them.
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+# Without bytecode, as in many containers, each process that a test starts would compile the package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -52,3 +52,12 @@ def cluster():
         Client(cluster) as client,
     ):  # fmt: skip
         yield client
+
+
+@pytest.fixture(scope="module")
+def few_draws():
+    """Importances of few draws, which cost most of the time of a page; `test_importance.py` has their accuracy."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, count in {"DRAWS": 4, "POINTS": 256, "POINTS_OF_DRAWS": 64}.items():
+            patch.setattr(f"nilregret.study.importance.{name}", count)
+        yield

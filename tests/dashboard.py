@@ -168,18 +168,20 @@ def of_added_points(make):
 KINDS = {name: make for name, make in list(globals().items()) if name.startswith("of_")}
 
 
-def studies(storage=None):
-    """A study of each kind by the name of its kind."""
-    made = {}
+def study_of(kind, storage=None):
+    """A new study of one kind."""
+
+    def make(policy, *, name=kind, **more):
+        return nr.Study(policy, storage=storage, name=name, clock=Clock(), **more)
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a toy's scales are wrong is not what is tested
-        for kind, fill in KINDS.items():
+        return KINDS[kind](make)
 
-            def make(policy, *, name=kind, **more):
-                return nr.Study(policy, storage=storage, name=name, clock=Clock(), **more)
 
-            made[kind] = fill(make)
-    return made
+def studies(storage=None):
+    """A study of each kind by the name of its kind."""
+    return {kind: study_of(kind, storage) for kind in KINDS}
 
 
 def copied(made, storage):

@@ -1,13 +1,8 @@
 """Copies own the attributes that their class declares, and share the others."""
 
-import ast
-from collections import Counter
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-import nilregret as nr
 from nilregret._utils.copying import Copyable, independent
 
 
@@ -50,15 +45,3 @@ def test_a_misspelt_attribute_is_an_error():
 
     with pytest.raises(KeyError, match="row"):
         Wrong().copy()
-
-
-def test_no_class_declares_an_attribute_twice():
-    """Of two lists of owned attributes the first would be ignored."""
-    twice = []
-    for path in Path(nr.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef):
-                targets = [each.targets[0] for each in node.body if isinstance(each, ast.Assign)]
-                names = Counter(each.id for each in targets if isinstance(each, ast.Name))
-                twice += [f"{path.name}: {node.name}.{name}" for name, count in names.items() if count > 1]
-    assert not twice

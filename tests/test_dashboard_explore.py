@@ -11,7 +11,7 @@ from nilregret.serve.dashboard.views.columns import columns_of
 from nilregret.serve.dashboard.views.explored import MOST_LINES, importance_view, parallel_view
 from nilregret.serve.dashboard.views.posterior import posterior_view
 
-from .dashboard import KERNEL, Pages, play, studies
+from .dashboard import KERNEL, KINDS, Pages, play, study_of
 
 
 def of_a_sum(**more):
@@ -35,7 +35,7 @@ def test_the_parameter_that_matters_is_named_and_kept_until_the_study_changes():
 
 @pytest.mark.parametrize("kind", ["of_no_trial", "of_failures", "of_a_line", "of_a_script"])
 def test_where_nothing_can_be_said_the_reason_is(kind):
-    study = studies()[kind]
+    study = study_of(kind)
     assert importance_view(study)["why_not"]
     assert importance_view(study)["rows"] == []
 
@@ -107,9 +107,9 @@ def test_the_tab_names_what_it_loads():
     assert 'data-axis="point.0"' in pages.get("/studies/a/part/parallel").text
 
 
-@pytest.mark.parametrize("kind", sorted(studies()))
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_grid_takes_the_key_of_each_axis(kind):
-    study = studies()[kind]
+    study = study_of(kind)
     assert {side["key"] for side in parallel_view(study)["sides"]} <= set(columns_of(study).layout)
 
 

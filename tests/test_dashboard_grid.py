@@ -19,7 +19,7 @@ from nilregret.serve.dashboard.views.health import health
 from nilregret.serve.dashboard.views.settings import settings
 from nilregret.serve.dashboard.views.standing import standing
 
-from .dashboard import KERNEL, KINDS, Clock, Pages, arms, play, studies
+from .dashboard import KERNEL, KINDS, Clock, Pages, arms, play, studies, study_of
 
 NONSENSE = [
     "sort=nothing", "sort=", "descending=2&sort=reward", "from.reward=NaN", "from.reward=x", "to.nothing=1",
@@ -208,8 +208,8 @@ def test_a_study_settles_when_one_more_trial_gains_next_to_nothing():
 
 def test_health_says_that_all_is_well_only_where_it_is():
     pages = Pages()
-    studies(pages.storage)
-    said = {kind: pages.get(f"/studies/{kind}/health").text for kind in ("of_arms", "of_failures", "of_late_answers")}
+    kinds = [study_of(kind, pages.storage).name for kind in ("of_arms", "of_failures", "of_late_answers")]
+    said = {kind: pages.get(f"/studies/{kind}/health").text for kind in kinds}
     assert ["All is well" in text for text in said.values()] == [True, False, False]
     assert "4 of 4 trials failed, 4 of the latest 4." in said["of_failures"]
     assert "4 times: <bdi>no disk" in said["of_failures"]

@@ -22,6 +22,7 @@ from .test_dashboard_pages import Checker
 
 UNREADABLE = re.compile(r"\b(?:nan|NaN|inf|Infinity|None(?! of)|True|False|null|undefined|np\.\w+|array)\b")
 LINKS = re.compile(r'(?:href|src|action|hx-get)="([^"#]*)')
+pytestmark = pytest.mark.usefixtures("few_draws")
 MOST, FEWER = 60, 24  # addresses of one study that are followed; fewer where there are many studies
 ONES = re.compile(r"(?<![\d.,\u2212-])1 (?:trials|answers|studies|plays|arms|constraints|times|questions|contexts)\b")
 

@@ -11,12 +11,15 @@ from nilregret.serve.auth.caller import Caller
 from nilregret.serve.dashboard.files import address, bytes_of_scripts
 from nilregret.serve.dashboard.views.api import type_in_words
 
-from .dashboard import KINDS, MARKUP, PARTS, Pages, arms, hill, play, studies
+from .dashboard import KINDS, MARKUP, PARTS, Pages, arms, hill, play, studies, study_of
 
 ADDRESSES = (*PARTS, "/trials/0")
 DOCS = "https://github.com/nilregret/nilregret/tree/main/docs"
 FORBIDDEN = {"style", "srcdoc", "formaction"}  # attributes; and all that begin with "on"
 VOID = {"meta", "link", "input", "img", "br", "hr"}
+
+
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 
 class Checker(HTMLParser):
@@ -139,8 +142,7 @@ def test_a_browser_gets_a_page_where_there_is_nothing_and_a_program_json(pages):
 
 def test_a_tenant_sees_its_own_studies_alone():
     found = Pages()
-    made = studies(found.storage)
-    assert made
+    study_of("of_arms", found.storage)
     stranger = Pages(found.storage, Caller("other", "admin", "t"))
     assert "There is no study yet" in stranger.get("/studies").text
     for part in ADDRESSES:

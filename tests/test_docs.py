@@ -4,6 +4,7 @@ import inspect
 import os
 import pkgutil
 import re
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -24,6 +25,7 @@ def prose(text):
     return re.sub(r"`[^`\n]*`", "", re.sub(r"^(```+|~~~+).*?^\1", "", text, flags=re.M | re.S))
 
 
+@cache
 def anchors(page):
     """Of a page's headings, as GitHub makes them."""
     headings = re.findall(

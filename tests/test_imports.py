@@ -1,14 +1,13 @@
 """The package is built in one direction, and importing it loads little."""
 
 import ast
+import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
-from pathlib import Path
 
-import nilregret as nr
-
-ROOT = Path(nr.__file__).parent
+from .source import FILES, ROOT, nodes, text_of
 
 # Rooms by floor: a module imports from its own room and from floors below.
 FLOORS = [
@@ -31,19 +30,6 @@ SERVE = ["wire", "auth", "work", "watch", "api", "dashboard", "http"]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 
-def module_name(path):
-    parts = list(path.relative_to(ROOT).with_suffix("").parts)
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-FILES = {module_name(path): path for path in ROOT.rglob("*.py")}
-
-
-@cache
-def parsed(path):
-    return ast.parse(path.read_text())
-
-
 @cache
 def imported(path):
     """Returns absolute names, within the package, of the modules that a file imports anywhere in it."""
@@ -52,7 +38,7 @@ def imported(path):
 
 def found_imports(path):
     package = [*path.relative_to(ROOT).parent.parts]
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = package[: len(package) - node.level + 1] + (node.module.split(".") if node.module else [])
             for alias in node.names:
@@ -116,10 +102,10 @@ def test_no_room_imports_private_names_of_another():
 TUPLE = {"_replace", "_asdict", "_fields", "_make"}  # Methods of named tuples, which are public.
 
 
-def private_definitions(tree):
+def private_definitions(path):
     """Returns the private names that a module defines: functions, classes, variables, fields and `self._x`."""
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -133,31 +119,30 @@ def is_own(node):
     return isinstance(node, ast.Name) and node.id in ("self", "cls")
 
 
-def of_other_packages(tree):
+def of_other_packages(path):
     """Returns the parameters and variables whose annotation is a class of another package, such as Optuna's study."""
     foreign = {
         alias.asname or alias.name
-        for node in ast.walk(tree)
+        for node in nodes(path)
         if isinstance(node, ast.ImportFrom) and not node.level
         for alias in node.names
     }
     return {
         node.arg
-        for node in ast.walk(tree)
+        for node in nodes(path)
         if isinstance(node, ast.arg) and node.annotation is not None and ast.unparse(node.annotation) in foreign
     }
 
 
 def test_no_room_uses_private_attributes_of_another():
     """A private attribute is used in the module that defines it, and in its room by modules that import from there."""
-    trees = {name: parsed(path) for name, path in FILES.items()}
-    defined = {name: private_definitions(tree) for name, tree in trees.items()}
+    defined = {name: private_definitions(path) for name, path in FILES.items()}
     wrong = set()
-    for name, tree in trees.items():
-        near = [name, *(target for target, _ in imported(FILES[name]) if room(target) == room(name))]
+    for name, path in FILES.items():
+        near = [name, *(target for target, _ in imported(path) if room(target) == room(name))]
         known = set().union(TUPLE, *(defined[each] for each in near))
-        foreign = of_other_packages(tree)
-        for node in ast.walk(tree):
+        foreign = of_other_packages(path)
+        for node in nodes(path):
             if not isinstance(node, ast.Attribute) or is_own(node.value) or node.attr in known:
                 continue
             from_elsewhere = isinstance(node.value, ast.Name) and node.value.id in foreign
@@ -192,14 +177,14 @@ def test_only_slots_asks_of_which_class_a_part_is():
         node.name
         for name, path in FILES.items()
         if room(name) == "slots"
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.ClassDef)
     }
     wrong = [
         f"{name}:{node.lineno} {found}"
         for name, path in FILES.items()
         if room(name) != "slots"
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         for found in asked_classes(node) & classes
     ]
     # What a part of one's own returns is checked by its class.
@@ -222,38 +207,34 @@ def asked_classes(node):
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    used = "import nilregret, sys; nilregret.Study, nilregret.auto"
-    script = f"{used}; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    script = "import nilregret, sys; nilregret.Study; print(*sys.modules); nilregret.auto; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    with_study, loaded = (line.split() for line in done.stdout.splitlines())
     heavy = {"matplotlib", "sklearn", "sqlalchemy", "msgspec", "rich", "click", "loky", "threadpoolctl"}
     heavy |= {"optuna", "pandas", "pyarrow", "dask", "distributed"}
-    assert heavy & set(loaded) == set()
-    script = (
-        "import nilregret, sys; nilregret.Study; print(*[name for name in sys.modules if name.startswith('scipy.')])"
-    )
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    assert {name.split(".")[1] for name in loaded} & {"spatial", "stats", "special", "optimize"} == set()
+    assert heavy & {name.split(".")[0] for name in loaded} == set()
+    assert {f"scipy.{name}" for name in ("spatial", "stats", "special", "optimize")} & set(with_study) == set()
 
 
 def test_only_plots_imports_a_plotting_library():
     users = [
         name
         for name, path in FILES.items()
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("matplotlib")
     ]
     assert {user.rpartition(".")[0] for user in users} == {"plots"}
 
 
-def code_lines(text, tree):
+def code_lines(path):
     """Returns the numbers of the lines that are neither blank nor a comment nor part of a docstring."""
     described = set()
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
             node
         ):
             described |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
-    lines = enumerate(text.split("\n"), start=1)
+    lines = enumerate(text_of(path).split("\n"), start=1)
     return {at for at, line in lines if line.strip() and not line.strip().startswith("#") and at not in described}
 
 
@@ -261,14 +242,30 @@ def test_files_and_functions_are_short():
     """At most 400 lines of code in a file, and 40 in a function."""
     long = []
     for name, path in FILES.items():
-        text = path.read_text()
-        tree = ast.parse(text)
-        code = code_lines(text, tree)
+        code = code_lines(path)
         long += [name] * (len(code) > 400)
-        for node in ast.walk(tree):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 long += [f"{name}.{node.name}"] * (len(code & set(range(node.lineno, node.end_lineno + 1))) > 40)
     assert long == []
+
+
+def test_no_class_declares_an_attribute_twice():
+    """Of two lists of owned attributes the first would be ignored."""
+    twice = []
+    for name, path in FILES.items():
+        for node in nodes(path):
+            if isinstance(node, ast.ClassDef):
+                targets = [each.targets[0] for each in node.body if isinstance(each, ast.Assign)]
+                count = Counter(each.id for each in targets if isinstance(each, ast.Name))
+                twice += [f"{name}: {node.name}.{each}" for each, times in count.items() if times > 1]
+    assert not twice
+
+
+def test_what_ties_is_sorted_stably():
+    """NumPy's other sorts order ties by the instructions of the processor."""
+    calls = [(name, call) for name, path in FILES.items() for call in re.findall(r"argsort\(.*", text_of(path))]
+    assert [call for call in calls if "stable" not in call[1]] == []
 
 
 def test_every_described_class_is_found_by_name_in_a_new_process():

@@ -11,8 +11,8 @@ from nilregret.serve.wire.problems import KINDS
 from nilregret.storage import MemoryStorage
 
 from .service import Client, Clock, plain
+from .source import FILES, ROOT, nodes
 
-SOURCE = Path(nr.__file__).parent
 # Calls, arguments, modules and names of Python, as a sentence would show them.
 PYTHON = re.compile(
     r"\bnr\.|\bnilregret\.|\b(?:study|result|client)\.[a-z_]|`\w+\.(?:using|points|filled|to_json|grid)\b|`[\w.]+\("
@@ -303,16 +303,15 @@ BY_NAME = {"`Study`", "`Arms`"}
 
 def sentences():
     """(place, words) of each refusal: what is said whoever hears it."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        name = str(path.relative_to(SOURCE))
+    for path in FILES.values():
+        name = str(path.relative_to(ROOT))
         if name in OWN_PARTS or (name.startswith("tuning/") and not name.startswith("tuning/toml/")):
             continue
         if {name, name.split("/")[0], str(Path(name).parent)} & NOT_SERVED:
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        left = {id(each) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name in FUNCTIONS
+        left = {id(each) for node in nodes(path) if isinstance(node, ast.FunctionDef) and node.name in FUNCTIONS
                 for each in ast.walk(node)}  # fmt: skip
-        for node in ast.walk(tree):
+        for node in nodes(path):
             called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RAISED
             if called and id(node) not in left:
                 words = [*node.args, *(each.value for each in node.keywords if each.arg != "advice")]
@@ -332,8 +331,8 @@ def test_no_sentence_that_the_service_may_tell_names_python():
 
 def test_every_kind_of_error_has_words():
     named = set()
-    for path in (SOURCE / "serve").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path in (path for name, path in FILES.items() if name.startswith("serve")):
+        for node in nodes(path):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Problem" and len(node.args) > 2:
                 kind = node.args[1]
                 named |= {kind.value} if isinstance(kind, ast.Constant) else set()

@@ -29,7 +29,7 @@ from nilregret.serve.work.workers import StudyWorkers
 from nilregret.storage import MemoryStorage, SqlStorage
 
 from .dashboard import KINDS as STUDIES
-from .dashboard import studies
+from .dashboard import study_of
 from .service import AT, POLICY, Client, Clock, asked, plain, told
 
 SECRET = "a secret of the receiver"
@@ -59,7 +59,7 @@ def test_each_kind_of_signal_has_a_rule_and_a_study_that_is_well_has_none():
 
 @pytest.mark.parametrize("kind", STUDIES)
 def test_signals_of_any_study_are_sentences(kind):
-    study = studies(MemoryStorage())[kind]
+    study = study_of(kind)
     for signal in SignalCache().current(study, now=2e9):
         assert signal.sentence.endswith(".")
         assert signal.kind in KINDS
@@ -177,7 +177,7 @@ def test_a_kept_budget_is_rarely_ever_a_signal():
 
 
 def test_a_restart_is_a_signal_for_twenty_trials_or_a_day():
-    study = studies(MemoryStorage())["of_changes"]
+    study = study_of("of_changes")
     last = study.restarts[-1]
     assert len(study.trials) - last > 20
     at = study.trials[last].asked_at
