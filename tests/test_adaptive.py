@@ -16,7 +16,7 @@ from nilregret.slots.envelope import ConstantWidth
 from nilregret.testing import check_policy
 from nilregret.theory.change import evidence, posterior_sets
 from nilregret.theory.change.evidence import ChangeEvidence, last_round, share, tail
-from nilregret.theory.change.outliers import OutlierHypotheses
+from nilregret.theory.change.posterior_sets import OutlierHypotheses
 
 from .marks import nightly
 

@@ -9,13 +9,11 @@ from click.testing import CliRunner
 import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.gp import ArmPosterior, AveragedArms, AveragedPoints, Bank, PointPosterior
-from nilregret.gp.bank import BankPosterior
 from nilregret.gp.choice import posterior_at_points, posterior_on_arms
-from nilregret.gp.drifting import DriftingPosterior
+from nilregret.gp.drifting import BankPosterior, DriftingPosterior, OutOfSequencePosterior
+from nilregret.gp.feature_maps import Terms
 from nilregret.gp.fitting import fit
-from nilregret.gp.inducing import Terms
 from nilregret.gp.likelihood import Marginal, log_marginal_likelihood, merged
-from nilregret.gp.out_of_sequence import OutOfSequencePosterior
 from nilregret.storage import MemoryStorage
 
 from .service import AT, POLICY, Client, asked, plain

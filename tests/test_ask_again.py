@@ -8,7 +8,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.slots import AskAgain, Explore, InitialDesign, InTurn, described
-from nilregret.slots.ask_again import knowledge_gradients
+from nilregret.slots.explore import knowledge_gradients
 from nilregret.testing import check_policy
 
 SQUARE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import betabinom
 
 import nilregret as nr
-from nilregret._utils.serialize import dumps, loads
+from nilregret.serialize import dumps, loads
 from nilregret.theory.change import detector
 from nilregret.theory.change.calibration import uniform_points
 from nilregret.theory.change.geometry import SampledGeometry, make_geometry, product_average

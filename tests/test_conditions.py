@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret import plots
-from nilregret._utils import serialize
+from nilregret import plots, serialize
 from nilregret.domains.search.designs import neighbours
 from nilregret.testing import check_kernel
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nilregret as nr
-from nilregret._utils import serialize
+from nilregret import serialize
 
 
 def test_a_grid_of_choices_alone_needs_no_number():

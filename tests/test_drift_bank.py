@@ -10,7 +10,7 @@ import nilregret as nr
 from nilregret.environments import Environment, drifting_samples, gp_sample
 from nilregret.errors import InvalidInput
 from nilregret.gp import BankPosterior, DriftingPosterior
-from nilregret.gp import bank as module
+from nilregret.gp import drifting as module
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.testing import check_policy
 

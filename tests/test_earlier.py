@@ -9,7 +9,7 @@ import nilregret as nr
 from nilregret.algorithms.registry import PolicyContext
 from nilregret.algorithms.registry import policy as read_policy
 from nilregret.errors import InvalidInput
-from nilregret.gp.ensemble import left_out, rank_shares
+from nilregret.gp.mixture import left_out, rank_shares
 from nilregret.gp.points import PointPosterior
 from nilregret.slots import EarlierStudies, GivenPoints
 from nilregret.tuning.toml.config import load

@@ -10,7 +10,7 @@ import nilregret as nr
 from nilregret.gp.binomial_counts import RatePosterior, RatePrior
 from nilregret.gp.context_bank import ContextPosterior
 from nilregret.policy.trained_posterior import TrainedPosterior
-from nilregret.slots.exposure import STEP, Exposure
+from nilregret.slots.silence import STEP, Exposure
 from nilregret.storage import MemoryStorage
 
 from .service import AT, Client, Clock, asked, plain, told

@@ -8,8 +8,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
 import nilregret as nr
-from nilregret._utils import serialize
-from nilregret.gp import fitting, likelihood, priors
+from nilregret import serialize
+from nilregret.gp import fitting, likelihood
+from nilregret.gp import likelihood as priors
 from nilregret.testing.base import central_differences
 
 from .conformance.test_kernels import KERNELS

@@ -13,7 +13,8 @@ from .source import FILES, ROOT, nodes, text_of
 FLOORS = [
     {"errors"},
     {"_utils"},
-    {"serialize", "domains"},
+    {"serialize"},
+    {"domains"},
     {"kernels", "storage"},
     {"gp", "theory"},
     {"environments", "slots"},

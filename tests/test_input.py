@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret._utils import checks, serialize
+from nilregret import serialize
+from nilregret._utils import checks
 from nilregret.algorithms.baselines import Admmbo, BanditOco
 from nilregret.environments import delays, even_changes
-from nilregret.gp.ensemble import EarlierStudy
+from nilregret.gp.mixture import EarlierStudy
 from nilregret.gp.warping import SignedLog, Warp
-from nilregret.kernels.wrapped import Multiplied, Stretched
+from nilregret.kernels.wrapper import Multiplied, Stretched
 from nilregret.policy import Policy
 from nilregret.simulation import metrics
 from nilregret.slots.envelope import (
@@ -41,9 +42,8 @@ from nilregret.slots.scores import (
 )
 from nilregret.slots.widths.delayed import CensoredBounds, CensoredWidth, Inflated
 from nilregret.slots.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
-from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio
+from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio, RateQuantiles
 from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
-from nilregret.slots.widths.rate_quantiles import RateQuantiles
 from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, PeriodRkhs, SelfNormalized
 from nilregret.theory.penalties import ExponentialPenalty, PowerPenalty
 

@@ -6,9 +6,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import nilregret as nr
 from nilregret.gp import DistinctArmsPosterior, LowRankPosterior
-from nilregret.gp.arms import Prior
+from nilregret.gp.arms import MOST_JOINT, Prior
 from nilregret.gp.choice import posterior_on_arms
-from nilregret.gp.joint_draws import MOST_JOINT
 from nilregret.gp.low_rank_arms import MAX_RANK
 from nilregret.kernels.factorization import MANY, SAMPLE, factor_of_arms, pivoted_cholesky, tolerance
 from nilregret.policy import state

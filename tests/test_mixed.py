@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret import testing
-from nilregret._utils import serialize
-from nilregret.gp.prior_paths import Waves, prior_path, summands
+from nilregret import serialize, testing
+from nilregret.gp.paths import Waves, prior_path, summands
 from nilregret.testing.base import central_differences
 from nilregret.theory.change.geometry import product_average
 

@@ -14,11 +14,10 @@ from threadpoolctl import threadpool_info
 import nilregret as nr
 from nilregret.gp import distinct_arms
 from nilregret.gp.arms import Prior
-from nilregret.gp.bank import BankPosterior
 from nilregret.gp.binomial_counts import RatePosterior, RatePrior
 from nilregret.gp.choice import posterior_on_arms
 from nilregret.gp.distinct_arms import DistinctArmsPosterior
-from nilregret.gp.drifting import DriftingPosterior
+from nilregret.gp.drifting import BankPosterior, DriftingPosterior
 from nilregret.gp.feature_maps import NystromFeatures
 from nilregret.kernels.factorization import covariance_root, pivoted_cholesky
 from nilregret.slots.propensities import JointNormals

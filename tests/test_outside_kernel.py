@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import nilregret as nr
-from nilregret import kernels
+from nilregret import kernels, serialize
 from nilregret.__main__ import main
-from nilregret._utils import serialize
 from nilregret.environments import Environment, gp_sample
 from nilregret.gp import PointPosterior, sample_path
 from nilregret.slots import described
@@ -262,7 +261,7 @@ def test_a_drawn_function_does_not_hang_on_what_it_was_asked_before(own):
 
 
 def test_a_rough_path_ends_at_its_most_pivots(monkeypatch):
-    monkeypatch.setattr("nilregret.gp.prior_paths.MOST", 40)
+    monkeypatch.setattr("nilregret.gp.paths.MOST", 40)
     path = sample_path(PointPosterior(MyBrownian(), 1, 1.0), np.random.default_rng(0))
     values = path(np.linspace(0.001, 1.0, 400)[:, None])
     assert np.isfinite(values).all()

@@ -5,7 +5,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.gp import BankPosterior, DriftingPosterior, OutOfSequencePosterior
-from nilregret.gp import bank as bank_module
+from nilregret.gp import drifting as bank_module
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.testing import check_policy
 

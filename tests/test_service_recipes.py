@@ -260,7 +260,7 @@ def test_features_of_kernels_are_counted_too():
 
 
 def test_a_policy_whose_posterior_is_too_large_is_refused_before_it_is_made(monkeypatch):
-    monkeypatch.setattr("nilregret.gp.bank.BankPosterior.__init__", None)
+    monkeypatch.setattr("nilregret.gp.drifting.BankPosterior.__init__", None)
     policy = {"algorithm": "gp_ucb", "noise": 0.1, "memory": {"type": "drift_bank"},
               "kernel": {"type": "matern", "nu": 0.5, "lengthscale": 1e-5}}  # fmt: skip
     whole_one = json.loads(nr.gp_ucb(THREE_HUNDRED, ROUGH, noise=0.1, memory=DriftBank()).to_json())

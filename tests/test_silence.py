@@ -9,7 +9,7 @@ import pytest
 import nilregret as nr
 from nilregret.environments.delays import GeometricDelay, NeverAnswered, PoissonDelay
 from nilregret.gp.arms import ArmPosterior
-from nilregret.slots.delay_law import Arrivals, estimated_law, given_law
+from nilregret.slots.pending import Arrivals, estimated_law, given_law
 
 from .marks import nightly
 
@@ -77,7 +77,7 @@ def test_the_estimate_of_lynden_bell_forgives_that_slow_answers_are_not_seen_yet
 
 
 def test_the_estimate_is_the_product_of_reversed_hazards(monkeypatch):
-    monkeypatch.setattr("nilregret.slots.delay_law.WEIGHT", 1e-9)
+    monkeypatch.setattr("nilregret.slots.pending.WEIGHT", 1e-9)
     delays, ages = np.array([0, 1, 1, 3, 2]), np.array([1, 9, 4, 6, 2])
     wanted = np.ones(11)
     for d in range(9, -1, -1):

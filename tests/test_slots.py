@@ -14,7 +14,7 @@ import nilregret as nr
 from nilregret import algorithms
 from nilregret.algorithms import Slots
 from nilregret.slots import described
-from nilregret.slots.check import SLOTS
+from nilregret.slots.by_name import SLOTS
 from nilregret.slots.envelope import ConstantWidth, ScheduledWidth, Width
 from nilregret.slots.explore import NoExploration, UncertaintySampling, UniformExploration
 from nilregret.slots.memory import Forever

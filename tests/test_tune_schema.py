@@ -10,7 +10,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.algorithms import registry as schema
-from nilregret.slots.check import SLOTS
+from nilregret.slots.by_name import SLOTS
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.explore import (
     CoordinateSearch,

@@ -22,7 +22,7 @@ sys.path[:0] = json.loads(sys.argv[1])
 import scipy
 import nilregret as nr
 from benchmarks.replay_parts.anywhere import play
-from nilregret._utils.serialize import dumps
+from nilregret.serialize import dumps
 warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
 study = nr.Study.open(storage=sys.argv[2])
 known = len(study.trials)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 import nilregret as nr
-from nilregret.gp.ensemble import EarlierStudy
+from nilregret.gp.mixture import EarlierStudy
 from nilregret.policy.policy import Policy
 from nilregret.slots.envelope import (
     CompactBayes,
@@ -34,9 +34,8 @@ from nilregret.slots.scores import (
 )
 from nilregret.slots.widths.delayed import CensoredBounds, CensoredWidth, Inflated
 from nilregret.slots.widths.gains import RealisedGain
-from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio
+from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio, RateQuantiles
 from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
-from nilregret.slots.widths.rate_quantiles import RateQuantiles
 from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, PeriodRkhs, SelfNormalized
 from nilregret.testing.driver import Driver
 

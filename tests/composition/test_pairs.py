@@ -10,7 +10,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.policy.policy import Policy
-from nilregret.slots.check import SLOTS as CLASSES
+from nilregret.slots.by_name import SLOTS as CLASSES
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.explore import NoExploration
 from nilregret.slots.memory import Forever

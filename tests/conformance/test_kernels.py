@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret import kernels, testing
-from nilregret._utils import serialize
+from nilregret import kernels, serialize, testing
 
 COVARIANCE = np.cov(np.random.default_rng(3).standard_normal((30, 12)), rowvar=False)
 

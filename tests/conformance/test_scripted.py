@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret._utils import serialize
+from nilregret import serialize
 from nilregret.algorithms import baselines
 from nilregret.policy.scripted import ScriptedPolicy
 

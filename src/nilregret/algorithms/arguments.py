@@ -9,7 +9,7 @@ from ..domains.domain import Arms, Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.policy import check_model
-from ..slots.check import part_of
+from ..slots.by_name import part_of
 from ..slots.envelope import Confidence
 from ..slots.refit import Learning
 from ..slots.widths.gains import ConstantGain, Gain, GreedyGain, RateGain, RealisedGain

@@ -11,18 +11,15 @@ from ..domains.search.boxes import PointSearch
 from ..errors import InvalidInput
 from ..kernels import Kernel, kernel_for
 from ..policy.policy import Policy
-from ..slots.arm_models import ArmModels
-from ..slots.ask_again import AskAgain
+from ..slots.by_name import part_of
 from ..slots.change_detection import DriftBank, EDetector
-from ..slots.check import part_of
 from ..slots.constraints import Constraints, EveryRound
 from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import ConstantWidth
-from ..slots.explore import MOST_ROUNDS, CoordinateSearch, Explore, InitialDesign, InTurn
-from ..slots.exposure import by_exposure
+from ..slots.explore import MOST_ROUNDS, AskAgain, CoordinateSearch, Explore, InitialDesign, InTurn
 from ..slots.memory import AllOf, Forever, Memory
 from ..slots.pending import Hallucinated, Ignored, Pending
-from ..slots.refit import Refit
+from ..slots.refit import ArmModels, Refit
 from ..slots.rewards import KnownReward, chosen_reward
 from ..slots.scores import (
     ExpectedImprovement,
@@ -32,8 +29,8 @@ from ..slots.scores import (
     ThompsonSample,
     UpperConfidenceBound,
 )
-from ..slots.silence import Imputed, LateOrNever
-from ..slots.widths.rate_quantiles import RateQuantiles
+from ..slots.silence import Imputed, LateOrNever, by_exposure
+from ..slots.widths.likelihood_ratio import RateQuantiles
 from .definition import build
 from .earlier import with_earlier
 from .takeno import half_shift

@@ -10,8 +10,7 @@ from ..domains.domain import Box, D, Domain, enclosing_box
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
-from ..slots.by_name import chosen_memory
-from ..slots.check import part_of
+from ..slots.by_name import chosen_memory, part_of
 from ..slots.envelope import Confidence, ScheduledWidth
 from ..slots.scores import ThompsonSample, UpperConfidenceBound
 from ..slots.widths.gains import Gain

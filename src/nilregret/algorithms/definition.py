@@ -14,8 +14,7 @@ from ..domains.search.boxes import PointSearch
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.policy import Policy
-from ..slots.by_name import chosen
-from ..slots.check import is_part
+from ..slots.by_name import chosen, is_part
 from ..slots.constraints import Constraints
 from ..slots.envelope import Confidence
 from ..slots.explore import Explore

@@ -13,12 +13,11 @@ from .._utils.checks import Array, many, shown
 from ..domains.domain import Arms, D, Domain, Space, sides
 from ..domains.parameters import CHOSEN, Choice, Parameter, option_place
 from ..errors import InvalidInput
-from ..gp.ensemble import EarlierStudy
+from ..gp.mixture import EarlierStudy
 from ..kernels import kernel_for
 from ..policy.policy import Policy
-from ..slots.earlier import EarlierStudies
 from ..slots.explore import begun_with
-from ..slots.refit import Refit
+from ..slots.refit import EarlierStudies, Refit
 from .earlier_sources import Source, Told, number_of, read_sources
 
 FEWEST = 3  # least trials of an earlier study

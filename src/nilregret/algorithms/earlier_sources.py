@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._utils.checks import LARGEST_REWARD, Array, shown, url_of
-from .._utils.serialize import loads
 from .._utils.tables import ENDINGS, Table, read_table, table_of
 from ..errors import InvalidInput
+from ..serialize import loads
 from ..storage.base import Storage
 
 PREFIX = r"^(parameters\.|params_)"  # of a parameter's column, as `study.export` and Optuna name it

@@ -37,13 +37,12 @@ from ..kernels import (
     kernel_for,
 )
 from ..policy.policy import Policy
-from ..slots.arm_models import ArmModels
-from ..slots.ask_again import AskAgain
 from ..slots.change_detection import DriftBank, EDetector
 from ..slots.constraints import Constraints, EveryRound, OnAverage
 from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import Confidence, ConstantWidth, PointwiseBayes
 from ..slots.explore import (
+    AskAgain,
     CoordinateSearch,
     Explore,
     InitialDesign,
@@ -52,7 +51,6 @@ from ..slots.explore import (
     Uniform,
     UniformExploration,
 )
-from ..slots.exposure import Exposed
 from ..slots.lengthscales import LengthscaleBank
 from ..slots.memory import (
     AllOf,
@@ -65,10 +63,10 @@ from ..slots.memory import (
     SlidingWindow,
 )
 from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
-from ..slots.refit import Learning, Refit
+from ..slots.refit import ArmModels, Learning, Refit
 from ..slots.rewards import Bernoulli, Bounded, KnownReward, Poisson
 from ..slots.safe import Safe
-from ..slots.silence import Imputed, LateOrNever
+from ..slots.silence import Exposed, Imputed, LateOrNever
 from ..slots.switching import Lazy, Switching
 from ..theory.change.schedules import PowerLaw
 from ..theory.series import EvenSeries, PowerSeries, Series

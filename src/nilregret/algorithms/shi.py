@@ -10,7 +10,7 @@ from ..domains.domain import D, Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
-from ..slots.check import part_of
+from ..slots.by_name import part_of
 from ..slots.envelope import Confidence
 from ..slots.objective import AdditivePenalty, MultiplicativePenalty
 from ..slots.scores import ExpectedImprovement, Score, ThompsonSample, UpperConfidenceBound

@@ -55,7 +55,7 @@ def studies(storage: str, *, check: bool, wide: bool, as_json: bool) -> None:
 
 def _algorithm_of(policy: str) -> str:
     """Returns the name of the algorithm of a policy in JSON, which is loaded only if it is a script."""
-    from .._utils.serialize import loads, plain_loads
+    from ..serialize import loads, plain_loads
 
     named = plain_loads(policy).get("algorithm")
     return str(loads(policy).algorithm if named is None else named)

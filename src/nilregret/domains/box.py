@@ -13,8 +13,8 @@ import numpy.typing as npt
 from .._utils.checks import Array, finite_array, frozen, integer, many
 from .._utils.numerals import exact
 from .._utils.randomness import world_generator
-from .._utils.serialize import described
 from ..errors import InvalidInput
+from ..serialize import described
 from .conditions import Mask
 from .coordinates import MOST_ARMS, check_count, check_size, inside_box
 from .parameters import Float, Parameter

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, shown
-from .._utils.serialize import described
 from ..errors import InvalidInput, printable
+from ..serialize import described
 from .parameters import CHOSEN, Choice, Float, Int, Option, Parameter, plain_option
 
 DECLARED = "_declared"  # Attribute of the parameters of a space that were declared with conditions.

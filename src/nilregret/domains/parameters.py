@@ -11,8 +11,8 @@ import numpy as np
 
 from .._utils.checks import LARGEST_WHOLE, Array, flag, integer, number, shown
 from .._utils.numerals import exact
-from .._utils.serialize import described, described_by, entries, to_plain
 from ..errors import InvalidInput
+from ..serialize import described, described_by, entries, to_plain
 from .coordinates import SAME_POINT
 
 CHOSEN = math.sqrt(0.5)  # value of the column of the chosen option, so that two options are at distance 1

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, finite_array, frozen, integer, many, number, points_array, shown
 from .._utils.numerals import exact
-from .._utils.serialize import described_by, entries, to_plain
 from ..errors import InvalidInput, printable
+from ..serialize import described_by, entries, to_plain
 from .conditions import Conditional, Conditions, Mask, as_declared
 from .coordinates import MOST_ARMS, SAME_POINT, as_rows, check_count, check_size, inside_box, named_points, refuse_lists
 from .parameters import CHOSEN, Choice, Float, Int, Option, Parameter

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, integer, number, shown
-from .._utils.delays import Delay, FixedDelay, GeometricDelay, HeavyTailedDelay, PoissonDelay, amount
 from ..errors import InvalidInput
+from ..theory.delays import Delay, FixedDelay, GeometricDelay, HeavyTailedDelay, PoissonDelay, amount
 
 __all__ = [
     "Delay",

@@ -55,7 +55,7 @@ def gp_sample(kernel: Kernel, domain: Domain, *, seed: int | Sequence[int], wave
 
     On arms the joint sample is exact. Elsewhere the sample is a path of random waves, whose covariance is exact to a
     few thousandths in few dimensions. If the kernel's spectrum is unknown, the sample is a joint one at quasi-random
-    points, with the kernel's own interpolation between them (`gp/prior_paths.py`).
+    points, with the kernel's own interpolation between them (`gp/paths.py`).
 
     Args:
         kernel: the covariance. On a box or space any kernel of coordinates.

@@ -24,12 +24,11 @@ from .._utils.copying import independent
 from .._utils.process_setting import with_one_thread
 from ..domains.domain import Arms
 from .arms import ArmIndices, ArmPosterior
-from .at_points import AtPoints, Gradients
 from .binomial_counts import RatePosterior
+from .drifting import Chain, OutOfSequencePosterior
 from .mixture import AnyPath, Averaged, AveragedArms, AveragedPoints, path_of
-from .out_of_sequence import Chain, OutOfSequencePosterior
 from .points import PointPosterior
-from .protocol import Posterior, RevisablePosterior
+from .protocol import AtPoints, Gradients, Posterior, RevisablePosterior
 
 P = TypeVar("P", bound=Posterior)
 

@@ -34,8 +34,7 @@ from .._utils.checks import Array, IndexArray
 from ..domains.domain import Arms
 from ..kernels import Kernel
 from ..kernels.factorization import covariance_root, draws_of_root
-from .context_features import Standard, Waves, paired
-from .linear_model import Candidate, LinearModel
+from .linear_model import Candidate, LinearModel, Standard, Waves, paired
 from .protocol import Posterior
 
 ANEW = (1, 2, 3, 4, 6, 8, 12, 16, 24, 34, 50)  # numbers of observations at which units and features are learned

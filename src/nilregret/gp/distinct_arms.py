@@ -23,8 +23,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from .._utils.checks import Array
 from ..kernels.factorization import MANY, covariance_root, draws_of_root
-from .arms import ArmIndices, ArmPosterior, Column, Prior
-from .joint_draws import MOST_JOINT, Span
+from .arms import MOST_JOINT, ArmIndices, ArmPosterior, Column, Prior, Span
 from .spectrum import Spectrum, spectrum_of_points
 
 ROUNDED_AWAY = 1.001  # (lambda / n_i) (M^{-1})_ii is at most 1, and the factor is renewed beyond this value

@@ -31,12 +31,11 @@ from .._utils.checks import (
     settle,
     shown,
 )
-from .._utils.serialize import described
 from ..errors import InvalidInput, warn
 from ..kernels import Kernel, check_kernel
 from ..kernels.factorization import first_largest
-from .likelihood import Data, Evaluated, Marginal, checked, merged
-from .priors import PRIORS, Prior, prior_of
+from ..serialize import described
+from .likelihood import PRIORS, Data, Evaluated, Marginal, Prior, checked, merged, prior_of
 
 MOST_RESTARTS = 1000
 LEAST_STD = 1e-200  # smallest standard deviation of rewards: numbers divided by it must not overflow

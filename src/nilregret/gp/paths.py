@@ -6,23 +6,325 @@ Pathwise conditioning (Matheron's rule, Wilson et al. 2021): with g a path of th
 
 is a path of the posterior, exactly if g is exact. The module `prior_paths` draws g. It uses random waves if the
 kernel's spectrum can be drawn from, and otherwise samples jointly at the points that are asked for.
+
+Functions drawn from the prior, from which `paths` makes functions drawn from the posterior.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| g | | a function drawn from GP(0, k) | |
+| m | `waves` | number of waves in a sum of waves | |
+| Z | `_pivots` | points whose joint sample determines g elsewhere | (r, d) |
+| L | `_root` | Cholesky factor of k(Z, Z) | (r, r) |
+| xi | `_normals` | standard normal | (r,) |
+
+Kernels whose spectrum can be drawn from (`Spectral.frequencies`) and their products have sums of m random waves (Rahimi
+and Recht 2007),
+
+    g(x) = sqrt(scale / m) sum_j a_j cos(omega_j x) + b_j sin(omega_j x),    a_j, b_j ~ N(0, 1),
+
+with frequencies laid out by a scrambled Sobol sequence. In few dimensions the covariance of g is then right to a few
+thousandths already at m = 1,024. Linear kernels have a random slope, sums of kernels independent paths.
+
+All others are sampled jointly at the points that are asked for: g(x) = k(x, Z) L^{-T} xi. The pivots Z are chosen
+greedily among these points until the residual variance is at most `LEFT_OUT` of the prior variance (pivoted Cholesky).
+The covariance is that of the kernel to `LEFT_OUT`, in any dimension, until `MOST` pivots are used up. From there on g
+lacks the residual variance, which in rough kernels may be noticeable. A pivot that comes later changes g where it was
+evaluated before by about sqrt(LEFT_OUT) standard deviations.
 """
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple, cast, final
+from functools import singledispatch
+from typing import NamedTuple, Self, cast, final
 
 import numpy as np
 
-from .._utils.checks import Array, integer
+from .._utils.checks import Array, integer, shown
+from .._utils.copying import independent
 from ..errors import InvalidInput
-from ..kernels import Kernel
-from .at_points import AtPoints
+from ..kernels import Active, Kernel, Linear, Mixture, PointKernel, Product, Spectral, Sum, Tied
+from ..kernels.factorization import first_largest
 from .feature_maps import NystromFeatures
 from .points import PointPosterior
-from .prior_paths import PriorPath, Slopes, prior_path, summands
+from .protocol import AtPoints
 from .weight_space import WeightSpacePosterior
+
+LEFT_OUT = 1e-9  # share of the largest prior variance that joint samples may lack
+MOST = 512  # largest number of pivots: 2 MB, and about as much work for a point as a thousand waves
+
+Columns = tuple[int, ...]
+
+
+class PriorPath(ABC):
+    """A function drawn from GP(0, k)."""
+
+    @abstractmethod
+    def plus(self, others: Array, points: Array) -> Array:
+        """Returns values at `(m, d)` points, added to those of other paths, `(m,)`."""
+
+    @abstractmethod
+    def gradients(self, points: Array) -> Array:
+        """Returns gradients at `(m, d)` points, `(m, d)`."""
+
+    @abstractmethod
+    def widened(self, factor: float) -> Self:
+        """Returns the function times a number."""
+
+    def fix(self, points: Array) -> None:  # noqa: B027 - most are fixed from the beginning
+        """Fixes the function for all later points, so that it is right at these points `(m, d)`."""
+
+
+@final
+class Slopes(PriorPath):
+    """A linear function through the origin."""
+
+    def __init__(self, slopes: Array) -> None:
+        self._slopes = slopes
+
+    def plus(self, others: Array, points: Array) -> Array:
+        """Returns values at `(m, d)` points, added to those of other paths, `(m,)`."""
+        return np.asarray(others + points @ self._slopes)
+
+    def gradients(self, points: Array) -> Array:
+        """Returns the slopes, at every point."""
+        return np.broadcast_to(self._slopes, points.shape)
+
+    def widened(self, factor: float) -> Slopes:
+        """Returns the function times a number."""
+        return Slopes(factor * self._slopes)
+
+
+@final
+class Waves(PriorPath):
+    """A sum of waves.
+
+    Args:
+        frequencies: `(m, d)`.
+        cosines: amplitudes of the cosines, `(m,)`.
+        sines: amplitudes of the sines, `(m,)`.
+    """
+
+    def __init__(self, frequencies: Array, cosines: Array, sines: Array) -> None:
+        self._frequencies, self._cosines, self._sines = frequencies, cosines, sines
+
+    def plus(self, others: Array, points: Array) -> Array:
+        """Returns values at `(m, d)` points, added to those of other paths, `(m,)`."""
+        phases = points @ self._frequencies.T
+        return np.asarray(others + np.cos(phases) @ self._cosines + np.sin(phases) @ self._sines)
+
+    def gradients(self, points: Array) -> Array:
+        """Returns gradients at `(m, d)` points, `(m, d)`."""
+        phase = points @ self._frequencies.T
+        return np.asarray((self._sines * np.cos(phase) - self._cosines * np.sin(phase)) @ self._frequencies)
+
+    def widened(self, factor: float) -> Waves:
+        """Returns the function times a number."""
+        return Waves(self._frequencies, factor * self._cosines, factor * self._sines)
+
+
+@final
+class Joint(PriorPath):
+    """A function sampled jointly at the points asked for, which depends on these points and their order."""
+
+    def __init__(self, kernel: Kernel, dimension: int, rng: np.random.Generator, *, factor: float = 1.0) -> None:
+        self._kernel, self._factor = kernel, factor
+        # A generator of its own, so that evaluations draw nothing from the generator of the caller.
+        self._normals = np.random.default_rng(rng.integers(2**63, size=4)).standard_normal(MOST)
+        self._pivots = np.zeros((0, dimension))
+        self._root = np.zeros((0, 0), order="F")
+        self._largest = 0.0  # prior variance seen so far
+        self._weights = np.zeros(0)
+        self._most = MOST
+
+    def plus(self, others: Array, points: Array) -> Array:
+        """Returns values at `(m, d)` points, added to those of other paths, `(m,)`."""
+        self._grow(points)
+        if not len(self._pivots):
+            return others
+        return np.asarray(others + self._factor * (self._kernel(points, self._pivots) @ self._weights))
+
+    def gradients(self, points: Array) -> Array:
+        """Returns gradients at `(m, d)` points, `(m, d)`."""
+        self._grow(points)
+        if not len(self._pivots):
+            return np.zeros(points.shape)
+        weights = np.broadcast_to(self._factor * self._weights, (len(points), len(self._weights)))
+        return self._kernel.input_gradient(points, self._pivots, weights)
+
+    def widened(self, factor: float) -> Joint:
+        """Returns the function times a number, which from here on has its own pivots."""
+        return independent(self, fresh={"_factor": factor * self._factor})
+
+    def fix(self, points: Array) -> None:
+        """Chooses pivots among these points, and among no others afterwards."""
+        self._grow(points)
+        self._most = len(self._pivots)
+
+    def _grow(self, points: Array) -> None:
+        """Adds the missing pivots among the points, by continuing the pivoted Cholesky factorisation."""
+        from scipy.linalg import solve_triangular
+
+        known = len(self._pivots)
+        if known == self._most:
+            return
+        variances = self._kernel.diagonal(points)
+        features: Array = np.zeros((known, len(points)))
+        if known:
+            features = solve_triangular(self._root, self._kernel(self._pivots, points), lower=True, check_finite=False)
+        left = variances - np.einsum("ij,ij->j", features, features)
+        self._largest = max(self._largest, float(variances.max(initial=0.0)))
+        chosen: list[int] = []
+        room = np.zeros((min(self._most - known, len(points)), len(points)))
+        while len(chosen) < len(room) and left.max() > LEFT_OUT * self._largest:
+            pivot, count = first_largest(left, self._largest), len(chosen)
+            new = self._kernel(points[pivot][None], points)[0]
+            new = new - features[:, pivot] @ features - room[:count, pivot] @ room[:count]
+            room[count] = new / math.sqrt(left[pivot])
+            left -= room[count] ** 2
+            left[pivot] = 0.0
+            chosen.append(pivot)
+        if chosen:
+            self._extend(points[chosen], np.concatenate([features, room[: len(chosen)]])[:, chosen])
+
+    def _extend(self, pivots: Array, columns: Array) -> None:
+        from scipy.linalg import solve_triangular
+
+        known, count = len(self._pivots), len(self._pivots) + len(pivots)
+        root = np.zeros((count, count))
+        root[:known, :known] = self._root
+        root[known:] = np.tril(columns.T, known)
+        self._root, self._pivots = root, np.concatenate([self._pivots, pivots])
+        self._weights = solve_triangular(root, self._normals[:count], lower=True, trans="T", check_finite=False)
+
+
+class Factor(NamedTuple):
+    """A factor of a product of kernels, and the columns that it sees."""
+
+    kernel: Spectral
+    columns: Columns
+
+
+@singledispatch
+def summands(kernel: Kernel, columns: Columns) -> list[tuple[Kernel, Columns]]:
+    """Returns the terms of a sum, and the columns that each term sees."""
+    return [(kernel, columns)]
+
+
+@summands.register(Sum)
+def _sum(kernel: Sum, columns: Columns) -> list[tuple[Kernel, Columns]]:
+    return [*summands(kernel.left, columns), *summands(kernel.right, columns)]
+
+
+@summands.register(Active)
+def _active_sum(kernel: Active, columns: Columns) -> list[tuple[Kernel, Columns]]:
+    return list(summands(kernel.kernel, tuple(columns[i] for i in kernel.dimensions)))
+
+
+@summands.register(Mixture)
+def _mixture(kernel: Mixture, columns: Columns) -> list[tuple[Kernel, Columns]]:
+    return list(summands(kernel.expanded, columns))
+
+
+@singledispatch
+def factors(kernel: Kernel, columns: Columns) -> list[Factor] | None:  # noqa: ARG001 - has no spectrum
+    """Returns the factors of a product of kernels whose spectra can all be drawn from, otherwise None."""
+    return None
+
+
+@factors.register(Spectral)
+def _spectral(kernel: Spectral, columns: Columns) -> list[Factor] | None:
+    known = kernel.frequencies(np.full((1, len(columns) + 1), 0.5)) is not None
+    return [Factor(kernel, columns)] if known else None
+
+
+@factors.register(Product)
+def _product(kernel: Product, columns: Columns) -> list[Factor] | None:
+    left, right = factors(kernel.left, columns), factors(kernel.right, columns)
+    return None if left is None or right is None else left + right
+
+
+@factors.register(Active)
+def _active(kernel: Active, columns: Columns) -> list[Factor] | None:
+    found: list[Factor] | None = factors(kernel.kernel, tuple(columns[i] for i in kernel.dimensions))
+    return found
+
+
+@factors.register(Tied)
+def _tied(kernel: Tied, columns: Columns) -> list[Factor] | None:
+    found: list[Factor] | None = factors(kernel.expanded, columns)
+    return found
+
+
+@singledispatch
+def prior_path(
+    kernel: Kernel,
+    columns: Columns,  # noqa: ARG001 - kernels without coordinates have no path
+    dimension: int,  # noqa: ARG001
+    waves: int,  # noqa: ARG001
+    rng: np.random.Generator,  # noqa: ARG001
+) -> PriorPath:
+    """Returns a function drawn from GP(0, k), for a kernel that sees some columns of points.
+
+    A kernel of your own may have a better one: `prior_path.register(MyKernel)`.
+
+    Args:
+        kernel: k.
+        columns: columns that the kernel sees.
+        dimension: number of columns of the points.
+        waves: m.
+        rng: source of randomness.
+    """
+    raise InvalidInput(
+        f"Paths are drawn for kernels of the points' coordinates, not for {shown(kernel)}. On arms, joint samples need "
+        "no path."
+    )
+
+
+@prior_path.register(PointKernel)
+@prior_path.register(Product)
+def _by_spectrum_or_jointly(
+    kernel: Kernel, columns: Columns, dimension: int, waves: int, rng: np.random.Generator
+) -> PriorPath:
+    spectral = factors(kernel, columns)
+    if spectral is None:
+        return Joint(kernel if columns == tuple(range(dimension)) else kernel.on(*columns), dimension, rng)
+    frequencies = _frequencies(spectral, dimension, waves, rng)
+    scale = math.prod(factor.kernel.scale for factor in spectral)
+    return Waves(frequencies, *(np.sqrt(scale / waves) * rng.standard_normal((2, waves))))
+
+
+@prior_path.register(Linear)
+def _linear(
+    kernel: Linear,
+    columns: Columns,
+    dimension: int,
+    waves: int,  # noqa: ARG001 - has none
+    rng: np.random.Generator,
+) -> PriorPath:
+    slopes = np.zeros(dimension)
+    slopes[list(columns)] = np.sqrt(kernel.scale) * rng.standard_normal(len(columns))
+    return Slopes(slopes)
+
+
+def _frequencies(spectral: list[Factor], d: int, count: int, rng: np.random.Generator) -> Array:
+    """Returns frequencies `(count, d)` of a product, the sums of its factors' frequencies."""
+    from scipy.stats import qmc
+
+    # All factors share one sequence. Two scrambled sequences share their first digits, so the frequencies of two
+    # factors would have equal signs.
+    wanted = [len(factor.columns) + 1 for factor in spectral]
+    unit = qmc.Sobol(sum(wanted), scramble=True, rng=rng).random_base2((count - 1).bit_length())[:count]
+    unit = np.clip(unit, 1e-12, 1.0 - 1e-12)
+    frequencies = np.zeros((count, d))
+    for factor, part in zip(spectral, np.split(unit, np.cumsum(wanted)[:-1], axis=1), strict=True):
+        drawn = factor.kernel.frequencies(part)
+        if drawn is not None:  # guaranteed by `factors`
+            frequencies[:, list(factor.columns)] += drawn
+    return frequencies
+
 
 WAVES = 1024
 

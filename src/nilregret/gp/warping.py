@@ -24,8 +24,8 @@ from typing import final
 import numpy as np
 
 from .._utils.checks import Array, finite_array, frozen, number, settle, shown
-from .._utils.serialize import described
 from ..errors import InvalidInput
+from ..serialize import described
 
 MOST_LOG = 200.0  # largest warped value, in scales: e^200 is beyond every reward
 MOST_WARPED = 1e100  # largest standard deviation, in scales, whose square does not overflow

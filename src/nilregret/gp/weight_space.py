@@ -30,11 +30,9 @@ from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..kernels.factorization import ROUNDING
 from .arm_blocks import ArmBlocks, root_of_rows
-from .at_points import AtPoints, Gradients, std_gradient
-from .feature_maps import FeatureMap, NystromFeatures
-from .inducing import Terms, draw_sketch
+from .feature_maps import FeatureMap, NystromFeatures, Terms, draw_sketch
 from .observations import Observations
-from .protocol import check_regularization
+from .protocol import AtPoints, Gradients, check_regularization, std_gradient
 from .spectrum import MappedRows, Spectrum, spectrum_of_grams
 
 MOST_FEATURES = 2048  # largest rank of a kernel whose features are used: 34 MB, and 13 ms a round

@@ -18,11 +18,11 @@ from optuna.trial import FrozenTrial, TrialState
 from .._utils.checks import LARGEST_REWARD, Array, frozen, number
 from ..domains.domain import Arms
 from ..domains.search.designs import design
-from ..policy.answer_noise import refuse_std
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.policy import Policy
 from ..policy.state import State
+from ..policy.trained_posterior import refuse_std
 from ..storage.record import Event, Trial
 from ..study.direction import Goal, policy_of_rewards
 from .distributions import Translation

@@ -18,8 +18,7 @@ from .periodic import Periodic
 from .random_features import RandomFeatures
 from .stationary import Matern, RationalQuadratic, Spectral, SquaredExponential, Stationary
 from .tied import Tied
-from .wrapped import Multiplied, Stretched
-from .wrapper import Rounded
+from .wrapper import Multiplied, Rounded, Stretched
 
 __all__ = [
     "Active",

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, finite_array, frozen, many, points_array
-from .._utils.serialize import described
 from ..errors import InvalidInput
+from ..serialize import described
 from .base import (
     Derivatives,
     Hyperparameter,

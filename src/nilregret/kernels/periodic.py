@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, many, points_array
-from .._utils.serialize import described
 from ..errors import InvalidInput
+from ..serialize import described
 from .base import (
     Derivatives,
     Hyperparameter,

@@ -27,8 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, frozen, integer, points_array, shown
-from .._utils.serialize import described
 from ..errors import InvalidInput
+from ..serialize import described
 from .base import Derivatives, Hyperparameter, PointKernel, Pullback, check_kernel, points_pair, weights_array
 from .stationary import Stationary
 

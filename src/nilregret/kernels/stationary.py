@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, number, points_array
-from .._utils.serialize import described
 from ..errors import InvalidInput
+from ..serialize import described
 from .base import (
     Derivatives,
     Hyperparameter,

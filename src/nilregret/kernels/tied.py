@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer, many, shown
-from .._utils.serialize import described
 from ..errors import InvalidInput
+from ..serialize import described
 from .base import Derivatives, Hyperparameter, Matrices, PointKernel, Pullback, parameter_values
 from .stationary import Stationary
 

@@ -16,9 +16,8 @@ from ..domains.domain import Arms, Box, Domain, alike
 from ..gp import Belief
 from ..storage.record import Trial
 from .availability import Available
-from .decide import Posed, pose
+from .decide import Posed, pose, propensity
 from .engines import Compared, Decision, Engine, Question
-from .propensities import propensity
 from .state import State
 
 APART = 0.02  # share of the diagonal of a continuous domain: nearer points count as the same point

@@ -21,8 +21,7 @@ from ..slots.lengthscales import Lengthscales, RegretBalancing, with_factor
 from ..slots.memory import Model
 from ..storage.record import Event, Trial
 from .engines import Engine, Limit, Units, row_of, table
-from .fits import FitJob, Fits, FitsOnRecord, LateFits, When
-from .lengthscale_balance import Balance
+from .fits import Balance, FitJob, Fits, FitsOnRecord, LateFits, When
 from .policy import Policy
 from .rounds import Rounds
 from .training_data import TrainingData

@@ -7,7 +7,7 @@ from typing import Any, Generic, final
 
 import numpy as np
 
-from .._utils import serialize
+from .. import serialize
 from .._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, number, shown
 from .._utils.numerals import exact
 from ..domains.domain import Arms, D, Domain, check_domain, enclosing_box, sides
@@ -15,8 +15,7 @@ from ..domains.search.boxes import PointSearch
 from ..errors import InvalidInput
 from ..gp.linear_model import Candidate
 from ..kernels import Kernel, check_kernel
-from ..slots.by_name import chosen, parts_for_constraints
-from ..slots.check import SLOTS, check_part, part_of
+from ..slots.by_name import SLOTS, check_part, chosen, part_of, parts_for_constraints
 from ..slots.constraints import Constraints
 from ..slots.envelope import Confidence, Window
 from ..slots.explore import Explore, NoExploration, UniformExploration, forced_in_turn

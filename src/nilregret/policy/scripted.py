@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
-from .._utils import serialize
+from .. import serialize
 from .._utils.checks import Array, frozen
 from .._utils.randomness import Randomness
 from ..domains.domain import Box, Space

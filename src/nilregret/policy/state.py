@@ -20,13 +20,12 @@ from ..slots.memory import Evidence, Restart
 from ..slots.objective import Change
 from ..storage.record import Event, Trial
 from .availability import Available
-from .decide import decide, due_forcing
+from .decide import decide, distribution, due_forcing, propensity
 from .engines import Decision, make_engine
 from .fits import NOW, FitJob, LateFits, When
 from .memory_runner import MemoryRunner
 from .outputs import BY_NUMBER, Outputs
 from .policy import Policy
-from .propensities import distribution, propensity
 from .rounds import Rounds
 
 LEAST = 1e-12  # least probability of a decision that was made, which rounding may make 0

@@ -18,13 +18,11 @@ from .._utils.copying import Copyable, independent
 from ..gp.fitting import Standardization
 from ..gp.warping import AnyWarp
 from ..kernels import Kernel
-from ..slots.delay_law import Waits
-from ..slots.pending import ImputedValue, PendingInfo
+from ..slots.pending import ImputedValue, PendingInfo, Waits
 from ..storage.trial import Trial
 from .engines import Engine
 from .engines.base import row_of
-from .outcomes import Outcomes, best_at
-from .pending_trials import PendingTrials
+from .outcomes import Outcomes, PendingTrials, best_at
 from .policy import Policy
 from .rounds import Rounds
 from .trained_posterior import AnswersAlone, Entry, TrainedPosterior

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray
-from ..gp.arm_batches import ArmBeliefs
+from ..gp.low_rank_arms import ArmBeliefs
 from ..policy.policy import Policy
 from ..slots.envelope import Window
 from ..storage.trial import Trial

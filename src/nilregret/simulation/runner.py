@@ -17,8 +17,8 @@ from .._utils.executors import check_executor, results_of
 from .._utils.process_setting import one_thread
 from ..environments import Environment
 from ..errors import InvalidInput, warn
-from ..gp.arm_batches import low_rank
 from ..gp.choice import posterior_on_arms
+from ..gp.low_rank_arms import low_rank
 from ..policy.engines import table
 from ..policy.policy import Policy
 from ..slots.switching import Switching

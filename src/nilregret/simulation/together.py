@@ -24,9 +24,8 @@ from ..domains.domain import Arms
 from ..domains.search.arms import best_arms
 from ..environments import Environment
 from ..errors import NoRegretError
-from ..gp.arm_batches import ArmBeliefs
 from ..gp.information_gain import GreedyDesign
-from ..gp.low_rank_arms import LowRankPosterior
+from ..gp.low_rank_arms import ArmBeliefs, LowRankPosterior
 from ..policy.engines import table
 from ..policy.policy import Policy
 from ..slots.acquisition import TableView

@@ -1,8 +1,8 @@
 # The public names of the slots, said once.
 
-from .._utils.serialize import described as described
 from ..domains.search.boxes import AcquisitionFunction as AcquisitionFunction
 from ..domains.search.boxes import PointSearch as PointSearch
+from ..serialize import described as described
 from ..theory.penalties import ExponentialPenalty as ExponentialPenalty
 from ..theory.penalties import PenaltyFunction as PenaltyFunction
 from ..theory.penalties import PowerPenalty as PowerPenalty
@@ -11,16 +11,12 @@ from ..theory.series import PowerSeries as PowerSeries
 from .acquisition import AcquisitionContext as AcquisitionContext
 from .acquisition import PointView as PointView
 from .acquisition import TableView as TableView
-from .arm_models import ArmModels as ArmModels
-from .ask_again import AskAgain as AskAgain
 from .base import Part as Part
 from .change_detection import DriftBank as DriftBank
 from .change_detection import EDetector as EDetector
 from .constraints import Constraints as Constraints
 from .constraints import EveryRound as EveryRound
 from .constraints import OnAverage as OnAverage
-from .delay_law import Waits as Waits
-from .earlier import EarlierStudies as EarlierStudies
 from .elsewhere import Elsewhere as Elsewhere
 from .envelope import Bounds as Bounds
 from .envelope import Confidence as Confidence
@@ -32,6 +28,7 @@ from .envelope import Symmetric as Symmetric
 from .envelope import Width as Width
 from .envelope import Window as Window
 from .explore import Answered as Answered
+from .explore import AskAgain as AskAgain
 from .explore import CoordinateSearch as CoordinateSearch
 from .explore import Explore as Explore
 from .explore import GivenPoints as GivenPoints
@@ -39,7 +36,6 @@ from .explore import InitialDesign as InitialDesign
 from .explore import InTurn as InTurn
 from .explore import Situation as Situation
 from .explore import Uniform as Uniform
-from .exposure import Exposed as Exposed
 from .lengthscales import LengthscaleBank as LengthscaleBank
 from .memory import AllOf as AllOf
 from .memory import Detector as Detector
@@ -66,10 +62,13 @@ from .pending import ImputedValue as ImputedValue
 from .pending import NearestMeans as NearestMeans
 from .pending import Pending as Pending
 from .pending import PendingInfo as PendingInfo
+from .pending import Waits as Waits
 from .propensities import DrawnLine as DrawnLine
 from .propensities import IndependentNormals as IndependentNormals
 from .propensities import JointNormals as JointNormals
 from .propensities import ScoreLaw as ScoreLaw
+from .refit import ArmModels as ArmModels
+from .refit import EarlierStudies as EarlierStudies
 from .refit import Refit as Refit
 from .rewards import Bernoulli as Bernoulli
 from .rewards import Bounded as Bounded
@@ -85,6 +84,7 @@ from .scores import RandomisedBound as RandomisedBound
 from .scores import Score as Score
 from .scores import ThompsonSample as ThompsonSample
 from .scores import UpperConfidenceBound as UpperConfidenceBound
+from .silence import Exposed as Exposed
 from .silence import Imputed as Imputed
 from .silence import LateOrNever as LateOrNever
 from .sketch import Sketch as Sketch

@@ -1,22 +1,30 @@
-"""Parts that have a name: `memory="adaptive"`, `pending="auto"`, `switching="lazy"`."""
+"""Parts that have a name: `memory="adaptive"`, `pending="auto"`, `switching="lazy"`.
+
+Requirements of every slot.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from typing import Any
 
-from .._utils.checks import one_of
+from .._utils.checks import one_of, shown
+from ..domains.search.boxes import PointSearch
 from ..errors import InvalidInput, warn
 from ..kernels import kernel_for
-from .base import Policy
+from ..serialize import is_described
+from .base import Part, Policy
 from .change_detection import EDetector
 from .constraints import Constraints, OnAverage
-from .explore import NoExploration
+from .envelope import Confidence
+from .explore import Explore, NoExploration
 from .memory import Memory
-from .pending import Hallucinated, Ignored
-from .scores import UpperConfidenceBound
+from .objective import Objective
+from .pending import Hallucinated, Ignored, Pending
+from .refit import Learning
+from .scores import Score, UpperConfidenceBound
 from .silence import LateOrNever
-from .switching import Lazy
+from .switching import Lazy, Switching
 
 NAMED: dict[str, dict[str, object]] = {
     "memory": {"adaptive": EDetector()},
@@ -74,3 +82,53 @@ def parts_for_constraints(constraints: Constraints, policy: Policy) -> dict[str,
     if isinstance(constraints, OnAverage) and not policy.score.in_rewards:
         parts["score"] = UpperConfidenceBound()
     return parts
+
+
+SLOTS: dict[str, tuple[type, str]] = {
+    "memory": (Memory, "a part of `nilregret.slots.memory`, such as `nr.slots.SlidingWindow(200)`"),
+    "explore": (Explore, "a part of `nilregret.slots.explore`"),
+    "pending": (Pending, "a part of `nilregret.slots.pending`"),
+    "objective": (Objective, "a part of `nilregret.slots.objective`"),
+    "confidence": (
+        Confidence,
+        "a part of `nilregret.slots.envelope` or its neighbours, such as `ConstantWidth(value=2.0)`",
+    ),
+    "score": (Score, "a part of `nilregret.slots.scores`"),
+    "search": (PointSearch, "made by `nr.slots.PointSearch(...)`"),
+    "refit": (
+        Learning,
+        "made by `nr.slots.Refit(...)`, `nr.slots.LengthscaleBank(...)` or `nr.slots.ArmModels(...)`, or None",
+    ),
+    "constraints": (Constraints, "a part such as `nr.EveryRound(count=1)`, or None"),
+    "switching": (Switching, "made by `nr.slots.Lazy(...)`, or None"),
+}
+
+
+def part_of(slot: str, value: object) -> Any:
+    """Returns the value if it is a part for a slot, else None."""
+    return value if isinstance(value, SLOTS[slot][0]) else None
+
+
+def is_part(value: object) -> bool:
+    """Returns whether the value is a part for any slot."""
+    return isinstance(value, Part)
+
+
+def check_part(slot: str, part: object) -> None:
+    """Raises `InvalidInput` if a part does not belong in its slot or cannot be stored."""
+    kind, what = SLOTS[slot]
+    if part is None and slot in ("refit", "constraints", "switching"):
+        return
+    if not isinstance(part, kind):
+        raise InvalidInput(
+            f"`{slot}` is {shown(part)}: it must be {what}."
+            + (f" One of your own derives from `{kind.__name__}`." if issubclass(kind, Part) else "")
+        )
+    if not is_described(part) or not is_dataclass(part):
+        raise InvalidInput(
+            f"`{slot}` is a {type(part).__name__}, which could not be stored and read back.",
+            advice=(
+                "Make it a frozen dataclass and decorate it with `nilregret.slots.described`; "
+                "what it remembers during a run goes elsewhere (see docs/extending.md)."
+            ),
+        )

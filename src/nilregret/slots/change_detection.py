@@ -11,11 +11,10 @@ import numpy as np
 
 from .._utils.checks import Array, listed, number, settle, shown
 from .._utils.copying import Copyable
-from .._utils.serialize import described
 from ..errors import InvalidInput
+from ..serialize import described
 from ..storage.record import Trial
-from ..theory.change.evidence import ChangeEvidence
-from ..theory.change.joint_evidence import JointEvidence, OutputPrior
+from ..theory.change.evidence import ChangeEvidence, JointEvidence, OutputPrior
 from .memory import Detector, Evidence, Memory, Model, ModelInfo, Observation, Restart
 
 FEWEST = 12  # observations from which a kernel must have been fitted
@@ -226,7 +225,7 @@ class DriftBank(Memory):
     """All trials, weighted by age, under several rates of drift that are averaged by their predictions.
 
     Each rate has a posterior as under `Discount`. The prediction is the mixture of these posteriors
-    (`nilregret.gp.bank`). With rate 0 in the bank, a function that does not drift costs little. Predictions are
+    (`nilregret.gp.drifting`). With rate 0 in the bank, a function that does not drift costs little. Predictions are
     weighted by the stated noise, even if the regularizer is another number. A round then costs more.
 
     Attributes:

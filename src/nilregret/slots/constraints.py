@@ -35,11 +35,11 @@ from .._utils.checks import (
 )
 from .._utils.copying import Copyable
 from .._utils.process_setting import with_one_thread
-from .._utils.serialize import described
 from ..domains.domain import Domain
 from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput
 from ..kernels import Kernel, check_kernel
+from ..serialize import described
 from ..storage.record import Trial
 from .acquisition import PointView, TableView
 from .base import Part, Policy

@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, integer, number, settle, shown
 from .._utils.process_setting import with_one_thread
-from .._utils.serialize import described
 from ..domains.domain import Box, Space
 from ..domains.search.boxes import AcquisitionFunction
 from ..domains.search.designs import mutated
@@ -30,6 +29,7 @@ from ..errors import InvalidInput
 from ..gp import AtPoints
 from ..gp.choice import posterior_at_points
 from ..kernels import Kernel
+from ..serialize import described
 from .base import Policy
 from .envelope import Envelope
 from .explore import COUNTED, MOST_ROUNDS, CoordinateSearch, Explore, Situation

@@ -20,11 +20,11 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, LEAST_DELTA, Array, flag, frozen, integer, number, settle, shown
 from .._utils.copying import take_back
-from .._utils.serialize import described
 from ..domains.domain import count_of_points
 from ..errors import InvalidInput
 from ..gp import Posterior
 from ..gp.information_gain import GreedyDesign
+from ..serialize import described
 from ..storage.record import Trial
 from ..theory.change.schedules import PowerLaw, ucb_beta
 from ..theory.series import Series, checked_series

@@ -16,11 +16,11 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, listed, number, settle, shown
-from .._utils.serialize import described
 from ..domains.domain import sides
 from ..errors import InvalidInput
 from ..gp import Bank
 from ..kernels import Kernel
+from ..serialize import described
 from ..theory.rates import information_gain_rate
 from .base import Policy
 from .envelope import checked_delta

@@ -15,11 +15,11 @@ import numpy as np
 
 from .._utils.checks import Array, IndexArray, flag, integer, listed, many, number, one_of, settle, shown
 from .._utils.copying import Copyable
-from .._utils.serialize import described
 from ..domains.domain import Arms, Domain, enclosing_box
 from ..errors import InvalidInput, NoRegretError
 from ..gp import Belief
 from ..kernels import Kernel
+from ..serialize import described
 from ..storage.record import Trial
 from ..theory.change.detector import ChangeDetector
 from ..theory.change.schedules import PowerLaw, checked_schedule

@@ -25,9 +25,9 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, one_of, settle, shown
 from .._utils.copying import Copyable, take_back
 from .._utils.numerals import exact, numeral
-from .._utils.serialize import described
 from ..errors import InvalidInput, TrialError
 from ..kernels import Kernel
+from ..serialize import described
 from ..storage.record import Trial
 from ..theory.penalties import LARGEST, ExponentialPenalty, PenaltyFunction, PowerPenalty, check_assumption_2
 from .base import Part, Policy

@@ -1,4 +1,9 @@
-"""Fits of hyperparameters to the record, and their schedule. Policies with fits are not certified."""
+"""Fits of hyperparameters to the record, and their schedule. Policies with fits are not certified.
+
+Linear models of arms under contexts, averaged by their predictions, at a cost that does not grow.
+
+Earlier studies of similar problems beside the posterior of this one.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +17,19 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
-from .._utils.checks import Array, flag, integer, number, one_of, settle
+from .._utils.checks import Array, flag, integer, listed, number, one_of, settle, shown
 from .._utils.process_setting import with_one_thread
-from .._utils.serialize import described, entries, from_plain, to_plain
-from ..domains.domain import sides
+from ..domains.domain import Arms, sides
 from ..errors import InvalidInput, NoRegretWarning
 from ..gp import Bank
-from ..gp.ensemble import Ensemble
 from ..gp.fitting import FEWEST, MOST_RESTARTS, Standardization, fit
+from ..gp.likelihood import PRIORS
 from ..gp.linear_model import Candidate
-from ..gp.priors import PRIORS
+from ..gp.mixture import EarlierStudy, Ensemble
 from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log
 from ..kernels import Kernel
 from ..kernels.factorization import LEAST_REGULARIZATION
+from ..serialize import described, entries, from_plain, to_plain
 from .base import Policy
 
 WARPS: dict[str, Callable[[Array], AnyWarp | None]] = {
@@ -280,3 +285,167 @@ def _multiplies(kernel: Kernel, dimension: int) -> bool:
     kinds = [parameter.kind for parameter in kernel.hyperparameters(range(dimension))]
     ones = np.where(np.array(kinds) == "scale", 0.0, kernel.log_parameters)
     return kernel.with_log_parameters(ones).variance == 1.0
+
+
+CAUTIOUS = 30.0  # precision of a linear model for faint signals
+FARTHEST_BEHIND = 1e3  # nats
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class ArmModels(Learning):
+    """Linear models of arms under contexts, in place of a posterior with the policy's kernel.
+
+    Each model is linear in the columns of the context, and most in random waves besides (`nilregret.gp.context_bank`).
+    Each arm has weights of its own, and the arms share the noise and the mean of their constants. The models are
+    averaged by how well they predicted each reward before they learned it. Units of rewards and contexts are learned
+    from the first 50 observations, and the noise from all errors. A decision costs the same after any number.
+
+    The policy's kernel, noise and regularizer have no effect on these models. Change detectors read them.
+
+    Attributes:
+        lengths: lengthscales of the waves, in median distances between the first contexts. The first one leads.
+        precision: noise variance over prior variance of each weight, of standardised rewards and columns.
+        drift: share of the distance from the prior that weights lose in each round, in the models that drift. 0 for no
+            such models. There are none either where targets are revised or forgotten, such as under a window.
+        changing: True if a model that drifts leads.
+        related: True for one more model of contexts and arms together, by the coordinates of the arms.
+        behind: nats by which another model must predict better than the one that leads.
+    """
+
+    lengths: tuple[float, ...] = (1.0, 0.3)
+    precision: float = 0.3
+    drift: float = 0.001
+    changing: bool = False
+    related: bool = True
+    behind: float = 10.0
+
+    by_rows: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        why = "Each is a number of median distances."
+        lengths = tuple(
+            number("lengths", each, low=0.0, open_low=True, why=why)
+            for each in listed("lengths", self.lengths, why=why)
+        )
+        settle(
+            self,
+            lengths=lengths,
+            precision=number("precision", self.precision, low=1e-3, high=1e6),
+            drift=number("drift", self.drift, low=0.0, high=0.5, why="It is a share."),
+            changing=flag("changing", self.changing),
+            related=flag("related", self.related),
+            behind=number("behind", self.behind, low=0.0, high=FARTHEST_BEHIND, why="It is in nats."),
+        )
+        if not lengths:
+            raise InvalidInput("`lengths` is empty: give one lengthscale at least.")
+        if self.changing and not self.drift:
+            raise InvalidInput("`changing` is True and `drift` is 0: a model that drifts needs a drift.")
+
+    @property
+    def fitting(self) -> None:
+        """None, since nothing is fitted apart from what each observation changes."""
+
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` for other domains than arms under contexts, and for parts that need joint draws."""
+        if not isinstance(policy.domain, Arms) or policy.context is None:
+            raise InvalidInput(
+                "`ArmModels` has a model for each of finitely many arms, as a function of the context: there must be "
+                "arms, and contexts.",
+                advice="Elsewhere take `nr.slots.Refit()`.",
+            )
+        if policy.score.draws:
+            raise InvalidInput(
+                f"`{type(policy.score).__name__}` draws one function of all contexts, and `ArmModels` has none.",
+                advice="Take `nr.slots.GaussianDraws()`, which draws a value for each arm.",
+            )
+        if policy.sketch is not None:
+            raise InvalidInput("`ArmModels` needs no sketch, since its cost does not grow: leave `sketch` out.")
+        if policy.pending.hallucinates:
+            raise InvalidInput(
+                "With `ArmModels` an unanswered trial cannot shrink the variance: leave `pending` out. Draws differ "
+                "from decision to decision without it."
+            )
+
+    def bank(self, kernel: object, columns: int, more: int, noise_variance: float | None) -> None:
+        """Returns None, since no kernels are compared."""
+
+    def of_constraint(self, *, warp: str, given: bool) -> ArmModels:  # noqa: ARG002
+        """Returns the same models for the values of a constraint."""
+        return self
+
+    def models(self, policy: Policy) -> tuple[Candidate, ...]:
+        """Returns the models that are compared, the one that leads first."""
+        leading, behind, precision = self.lengths[0], self.behind, self.precision
+        still = [Candidate(length=length, precision=precision, behind=behind) for length in self.lengths]
+        still += [Candidate(False, 1.0, each, behind=behind) for each in (precision, CAUTIOUS)]
+        if self.related:
+            still.append(Candidate(length=leading, precision=precision, shared=True, behind=behind))
+        if self.drift and policy.plain:
+            drifting = Candidate(length=leading, precision=precision, keep=1.0 - self.drift, behind=behind)
+            still.insert(0 if self.changing else len(still), drifting)
+        return (still[0]._replace(behind=0.0), *still[1:])
+
+
+MOST = 64  # largest number of earlier studies, each with a posterior that each decision asks
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class EarlierStudies(Learning):
+    """A mixture of the posterior of this study and those of earlier ones, weighted by ranks (`nilregret.gp.mixture`).
+
+    Each study is weighted by how well its posterior ranks the new rewards (Feurer, Letham & Bakshy 2018), so those that
+    mislead fade. The earlier posteriors are as they were when the policy was made. They are a part of the policy's
+    description, so a replay needs no other study. `nr.auto(like=...)` makes the part.
+
+    Scores see the mean and standard deviation of the mixture. Nothing is proved of its bounds.
+
+    Attributes:
+        studies: the earlier studies.
+        around: fits of the kernel, the noise and the units of this study.
+    """
+
+    studies: tuple[EarlierStudy, ...]
+    around: Refit
+
+    def __post_init__(self) -> None:
+        studies = tuple(self.studies) if isinstance(self.studies, tuple | list) else ()
+        if not 1 <= len(studies) <= MOST or not all(isinstance(study, EarlierStudy) for study in studies):
+            raise InvalidInput(
+                f"`studies` is {shown(self.studies)}: it must be 1 to {MOST} earlier studies.",
+                advice="`nr.auto(space, like=...)` makes them of studies, storages and tables.",
+            )
+        if not isinstance(self.around, Refit):
+            raise InvalidInput(f"`around` is {shown(self.around)}: it must be a `Refit`.")
+        settle(self, studies=studies)
+
+    @property
+    def fitting(self) -> Refit:
+        """The fits of this study."""
+        return self.around
+
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` for arms, contexts, and points of another dimension."""
+        if isinstance(policy.domain, Arms) or policy.context is not None:
+            raise InvalidInput(
+                "Earlier studies (`like`) are for boxes and spaces without contexts: leave `like` out on arms and "
+                "under contexts."
+            )
+        for study in self.studies:
+            if study.points.shape[1] != policy.domain.dimension:
+                raise InvalidInput(
+                    f"Earlier study {shown(study.name)} has points of {study.points.shape[1]} columns, and the domain "
+                    f"has {policy.domain.dimension}."
+                )
+        self.around.check(policy)
+
+    def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> Ensemble:  # noqa: ARG002
+        """Returns the earlier studies beside the kernel of this one."""
+        return Ensemble(kernel, self.studies)
+
+    def of_constraint(self, *, warp: str, given: bool) -> Refit:
+        """Returns the fits of a constraint, of which the earlier studies say nothing."""
+        return self.around.of_constraint(warp=warp, given=given)

@@ -26,8 +26,8 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, number, one_of, settle, shown
 from .._utils.numerals import exact, numeral
-from .._utils.serialize import described
 from ..errors import InvalidInput
+from ..serialize import described
 from ..storage.record import Trial
 from .base import Policy
 from .objective import Objective

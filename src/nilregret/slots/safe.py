@@ -20,13 +20,13 @@ from numpy.typing import ArrayLike
 from .._utils.checks import LARGEST_REWARD, Array, finite_array, number, one_of, settle
 from .._utils.copying import Copyable
 from .._utils.numerals import numeral
-from .._utils.serialize import described
 from ..domains.coordinates import named_points
 from ..domains.domain import Domain
 from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel
 from ..kernels.domains import prior_std
+from ..serialize import described
 from ..storage.record import Trial
 from .acquisition import PointView, TableView
 from .base import Policy

@@ -21,11 +21,11 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, Array, flag, number, one_of, settle
 from .._utils.copying import take_back
 from .._utils.randomness import Randomness
-from .._utils.serialize import described
 from ..domains.domain import Arms
 from ..domains.search.boxes import AcquisitionFunction
 from ..domains.search.lattice import best_on_grid
 from ..errors import InvalidInput
+from ..serialize import described
 from .acquisition import AcquisitionContext, PointView, TableView
 from .base import Part, Policy
 from .envelope import Envelope
@@ -454,7 +454,7 @@ class ThompsonSample(Score):
     """A function drawn from GP(mu, v^2 cov), with v the width (Chowdhury & Gopalan 2017, Algorithm 2).
 
     On arms this is an exact joint sample. Of more than 4,096 arms under a rough kernel mean and variance are exact, and
-    correlations are not (`nilregret.gp.joint_draws`). On continuous domains it is a sample path (`nilregret.gp.paths`),
+    correlations are not (`nilregret.gp.arms`). On continuous domains it is a sample path (`nilregret.gp.paths`),
     maximised with gradients.
 
     Attributes:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import final
 
 from .._utils.checks import integer, number, settle, shown
-from .._utils.serialize import described
 from ..domains.domain import Arms
 from ..errors import InvalidInput
 from ..gp import Terms
+from ..serialize import described
 from .base import Part, Policy
 
 
@@ -33,7 +33,7 @@ class Sketch(Part):
     - the information gain shown is at least the exact one, and at most rho^2 / 2 nats more than that of the sketch,
     - the bounds of `igp_ucb(width="ay")` hold with the norm bound times 1 + rho, which that width uses by itself.
 
-    The proof is at the head of `nilregret.gp.inducing`. For all other widths nothing is proved with a sketch, and
+    The proof is at the head of `nilregret.gp.feature_maps`. For all other widths nothing is proved with a sketch, and
     `valid_for` says "none". Draws are keyed by the seed and the number of observations, so a replay repeats them.
 
     Attributes:

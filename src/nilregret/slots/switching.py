@@ -33,8 +33,8 @@ from dataclasses import dataclass
 from typing import final
 
 from .._utils.checks import number, settle
-from .._utils.serialize import described
 from ..errors import InvalidInput
+from ..serialize import described
 from .base import Part, Policy
 from .memory import Forever
 from .pending import Hallucinated, Ignored

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from .._utils.checks import shown
-from .._utils.serialize import plain_loads
 from ..errors import StorageError
+from ..serialize import plain_loads
 
 ArmChangeKind = Literal["added", "retired", "restored", "described"]
 KINDS: tuple[str, ...] = get_args(ArmChangeKind)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .._utils.checks import Array, frozen, shown
-from .._utils.serialize import plain_loads
 from ..errors import StorageError
+from ..serialize import plain_loads
 from .trial import Abandoned, Answer, Fit, Measured, Plays, Trial
 
 _TEXT, _WHOLE, _REAL = (str,), (int,), (float,)

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._utils.checks import shown
-from .._utils.serialize import loads, plain_loads
 from ..errors import InvalidInput, StorageError
 from ..policy.policy import Policy
+from ..serialize import loads, plain_loads
 from ..storage.base import StoredStudy
 from .direction import AnyPolicy, Goal
 from .reordering import in_order_of

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
 
 from .._utils.checks import Array, counted, many
 from .._utils.numerals import numeral
-from .._utils.serialize import to_plain
 from ..errors import printable
 from ..kernels import Kernel
 from ..policy.explain import Propensity
+from ..serialize import to_plain
 from ..slots.envelope import Envelope
 from ..slots.memory import Restart
 from ..storage.record import Trial

@@ -11,9 +11,9 @@ from .._utils.checks import LARGEST_REWARD, LONGEST_NAME, Array, finite_array, f
 from ..domains.coordinates import one_row
 from ..domains.domain import Arms, Space
 from ..errors import InvalidInput
-from ..policy.answer_noise import refuse_std
 from ..policy.engines import Decision
 from ..policy.policy import Policy
+from ..policy.trained_posterior import refuse_std
 from ..storage.trial import MOST_METRICS, Measured, is_metric_name
 from .answers import Told
 from .direction import AnyPolicy, Goal, reward_check

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._utils.serialize import from_plain
 from ..domains.domain import Space
 from ..domains.space import column_order
 from ..errors import InvalidInput
+from ..serialize import from_plain
 
 Orders = Mapping[int, list[int]]
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, final, overload
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_SEED, Array, flag, integer, new_study_name, shown, study_name
-from .._utils.serialize import loads
 from ..domains.domain import D
 from ..errors import InvalidInput, NoRegretError, NoRegretWarning, printable
 from ..policy.availability import Some
 from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy
+from ..serialize import loads
 from ..slots.memory import Restart
 from ..slots.objective import SATURATED
 from ..storage.trial import Trial

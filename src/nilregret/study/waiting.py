@@ -21,7 +21,7 @@ import numpy as np
 from .._utils.checks import many
 from ..policy.policy import Policy
 from ..policy.state import State
-from ..slots.delay_law import estimated_law, given_law
+from ..slots.pending import estimated_law, given_law
 from ..slots.silence import FEWEST, SURE
 from ..storage.trial import Trial
 from .direction import AnyState, negated

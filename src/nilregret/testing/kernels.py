@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import numpy.typing as npt
 
-from .._utils import serialize
+from .. import serialize
 from .._utils.checks import Array, points_array
 from ..errors import InvalidInput
 from ..kernels import Kernel

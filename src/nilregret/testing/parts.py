@@ -16,7 +16,7 @@ from ..policy.engines import Engine, Prior
 from ..policy.policy import Policy
 from ..policy.training_data import TrainingData
 from ..slots.acquisition import PointView, TableView
-from ..slots.check import part_of
+from ..slots.by_name import part_of
 from ..slots.envelope import Bounds, Envelope
 from ..slots.explore import Explore, NoExploration, Situation
 from ..slots.memory import Memory

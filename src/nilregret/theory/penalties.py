@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, number, settle, shown
-from .._utils.serialize import described
 from ..errors import InvalidInput
+from ..serialize import described
 
 LARGEST = 1e6  # upper limit of multipliers and of psi, far beyond any feasible point
 TOLERANCE = 1e-9  # relative tolerance of the checks, which must accept a psi exactly at the border

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import final
 
 from .._utils.checks import integer, number, settle, shown
-from .._utils.serialize import described
 from ..errors import InvalidInput
+from ..serialize import described
 
 
 class Series(ABC):

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._utils.checks import many, shown
-from .._utils.serialize import loads, to_plain
 from ..algorithms.auto import auto
 from ..algorithms.earlier import with_earlier
 from ..domains.domain import Domain, Space
 from ..domains.space import column_order
 from ..errors import InvalidInput
+from ..serialize import loads, to_plain
 from ..study.definition import same_values
 from ..study.direction import AnyPolicy, Goal, check_policy
 from ..study.study import Study

@@ -23,7 +23,6 @@ from typing import final
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, frozen, integer, number, settle, shown
-from ..._utils.serialize import described
 from ...domains.domain import Box, Space
 from ...domains.search.boxes import MOST_LOOKS
 from ...domains.search.designs import uniform
@@ -32,6 +31,7 @@ from ...gp import PointPosterior
 from ...gp.fitting import fit
 from ...kernels import Kernel, Matern
 from ...policy.scripted import Answers, Play, Script, ScriptedPolicy
+from ...serialize import described
 from ...slots.objective import MOST_CONSTRAINTS
 from ...storage.record import Trial
 

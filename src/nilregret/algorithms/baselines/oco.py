@@ -23,10 +23,10 @@ from typing import final
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, finite_array, integer, number, settle
-from ..._utils.serialize import described
 from ...domains.domain import Box
 from ...errors import InvalidInput
 from ...policy.scripted import Answers, Play, Script, ScriptedPolicy
+from ...serialize import described
 from ...slots.objective import MOST_CONSTRAINTS
 from ...storage.record import Trial
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray, integer, number, settle
-from ..._utils.serialize import described
+from ...serialize import described
 from ..domain import Box, Space
 from ..parameters import Float
 from .designs import clipped, every, leading_options, mutated, neighbours, sobol, within

@@ -22,9 +22,9 @@ from ...domains.domain import Arms, Domain
 from ...domains.search.arms import best_arm, tied
 from ...errors import InvalidInput, NoRegretError
 from ...gp import Bank, Belief, RatePrior
-from ...gp.ensemble import Ensemble
-from ...gp.joint_draws import MOST_JOINT
+from ...gp.arms import MOST_JOINT
 from ...gp.linear_model import Candidate
+from ...gp.mixture import Ensemble
 from ...gp.warping import AnyWarp
 from ...kernels import Kernel
 from ...slots.acquisition import PointView, TableView

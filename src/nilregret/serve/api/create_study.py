@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 from ..._utils.checks import new_study_name, points_array, shown
-from ..._utils.serialize import from_plain, plain_loads, to_plain
 from ...algorithms.schema import within
 from ...domains.domain import Arms, Domain, Space
 from ...domains.parameters import Choice
 from ...errors import InvalidInput, NoRegretError
 from ...policy.policy import Policy
+from ...serialize import from_plain, plain_loads, to_plain
 from ...study.definition import PROPENSITIES, differences
 from ...study.direction import AnyPolicy, check_policy
 from ...study.study import Study

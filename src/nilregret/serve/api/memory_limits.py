@@ -21,16 +21,14 @@ from collections.abc import Iterator
 
 from ...domains.domain import Arms
 from ...errors import InvalidInput
-from ...gp.arms import Prior
-from ...gp.bank import TOLERANCE
+from ...gp.arms import MOST_JOINT, PIVOTS, Prior
 from ...gp.binomial_counts import MOST_FEATURES as RATES
 from ...gp.choice import features_at_points
 from ...gp.context_bank import numbers_held
 from ...gp.distinct_arms import FEW
-from ...gp.joint_draws import MOST_JOINT, PIVOTS
+from ...gp.drifting import FEWEST, TOLERANCE
 from ...gp.linear_model import Candidate
 from ...gp.low_rank_arms import MAX_RANK
-from ...gp.out_of_sequence import FEWEST
 from ...gp.per_arm import arm_columns
 from ...kernels import Kernel
 from ...kernels.factorization import factor_of_arms, pivoted_cholesky, tolerance

@@ -13,8 +13,8 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from ..._utils.serialize import plain_loads
 from ...errors import InvalidInput, MissingExtra, NoRegretError
+from ...serialize import plain_loads
 from ...storage.trial import Trial
 from ...study.export import write
 from ...study.study import Study

@@ -13,8 +13,8 @@ import numpy as np
 from starlette.responses import StreamingResponse
 
 from ..._utils.checks import Array
-from ..._utils.serialize import plain_loads
 from ...errors import NoRegretError
+from ...serialize import plain_loads
 from ...storage import StoredStudy
 from ...storage.record import Trial
 from ...storage.trial import Answer as Earlier

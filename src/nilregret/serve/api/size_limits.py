@@ -11,9 +11,9 @@ from typing import Any
 
 from ..._utils.checks import shown
 from ..._utils.numerals import exact
-from ..._utils.serialize import DEEPEST, from_plain
 from ...domains.domain import Arms, Domain, Space
 from ...errors import InvalidInput
+from ...serialize import DEEPEST, from_plain
 from ..wire.limits import Limits
 
 # The largest values of entries of a policy, by class: some ten times the defaults.

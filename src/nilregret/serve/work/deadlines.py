@@ -28,9 +28,8 @@ from ..._utils.checks import number, shown
 from ..._utils.numerals import exact
 from ...errors import InvalidInput
 from ...policy.policy import Policy
-from ...slots.exposure import by_exposure
 from ...slots.pending import Censored
-from ...slots.silence import Imputed
+from ...slots.silence import Imputed, by_exposure
 from ...storage.record import Trial
 from ...study.answers import Told
 from ...study.direction import AnyPolicy, Goal

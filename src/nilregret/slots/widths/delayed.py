@@ -20,8 +20,8 @@ from typing import Any, ClassVar, cast, final
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, flag, integer, number, settle, shown
-from ..._utils.serialize import described
 from ...errors import InvalidInput
+from ...serialize import described
 from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Progress, Width, Window, checked_delta, square_root
 from .gains import Gain, RealisedGain, checked_gain

@@ -16,11 +16,11 @@ from typing import final
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, integer, number, settle, shown
-from ..._utils.serialize import described
 from ...errors import InvalidInput
 from ...gp import ArmPosterior, Posterior
 from ...gp.protocol import RevisablePosterior
 from ...kernels import Kernel
+from ...serialize import described
 from ...theory.rates import information_gain_rate
 from ..envelope import Progress
 

@@ -37,10 +37,10 @@ from typing import Any, ClassVar, cast, final
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, flag, integer, number, settle
-from ..._utils.serialize import described
 from ...errors import InvalidInput
 from ...gp import ArmPosterior, AtPoints, Posterior
 from ...gp.spectrum import Spectrum
+from ...serialize import described
 from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, Window, checked_delta, square_root
 from .gains import bounded_noise
@@ -124,7 +124,7 @@ class AnyRidge(_MixtureWidth):
     """AY: B + (R / sqrt(lambda)) sqrt(LD_t + 2 ln(parts / delta)), for any lambda (Abbasi-Yadkori 2013).
 
     With a `Sketch` it is B (1 + rho) + ..., with rho its `shortfall` and LD_t its upper bound, bound 3 of
-    `nilregret.gp.inducing`.
+    `nilregret.gp.feature_maps`.
 
     Attributes:
         parts: 1, or 2 for Thompson samples, as in `SelfNormalized`.

@@ -15,9 +15,9 @@ from typing import Any, ClassVar, final
 
 from ..._utils.checks import LARGEST_REWARD, flag, integer, number, settle
 from ..._utils.copying import Copyable
-from ..._utils.serialize import described
 from ...errors import InvalidInput
 from ...gp import Posterior
+from ...serialize import described
 from ...theory.change.schedules import ucb_regularization
 from ..base import Policy
 from ..envelope import Guess, Progress, Width, checked_delta, checked_scale, is_matched, square_root

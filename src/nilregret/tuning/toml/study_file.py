@@ -8,11 +8,11 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from ..._utils.files import text_of
-from ..._utils.serialize import loads
 from ...algorithms.auto import auto
 from ...algorithms.registry import PolicyContext, policy
 from ...algorithms.schema import convert, within
 from ...errors import InvalidInput, NoRegretError
+from ...serialize import loads
 from ...study.direction import AnyPolicy, Goal, check_goal, check_policy
 from .config import Positive, named_space, read_toml, space_and_domain
 

@@ -13,9 +13,9 @@ from typing import Any, final
 
 import numpy as np
 
+from .._utils.checks import Array, number
 from ..errors import InvalidInput
-from .checks import Array, number
-from .serialize import described
+from ..serialize import described
 
 LONGEST = 1e15  # largest mean of a delay, beyond which no reward would ever be observed
 
