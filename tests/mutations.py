@@ -44,7 +44,7 @@ DEFECTS = (
         "a bet whose mean is not that of a fair game",
     ),
     Defect(
-        "evaluation/replay",
+        "evaluation/target",
         "if drawn[row] * propensity < factor * table[row, arm]",
         "if drawn[row] * propensity < table[row, arm]",
         "test_evaluation_studies.py",
@@ -72,7 +72,7 @@ DEFECTS = (
         "stale weights after a new target",
     ),
     Defect(
-        "gp/priors",
+        "gp/likelihood",
         "gradient = -z / self.spread - 1.0",
         "gradient = -z / self.spread + 1.0",
         "test_fitting.py",
@@ -114,7 +114,7 @@ DEFECTS = (
         "a sign of the penalty",
     ),
     Defect(
-        "slots/safety_state",
+        "slots/safe",
         "share = 0.0 if (self._start == trial.point).all(axis=1).any() else float(risk(limits())[0])",
         "share = 0.0",
         "test_safe.py",
@@ -149,7 +149,7 @@ DEFECTS = (
         "old trials that count after a restart",
     ),
     Defect(
-        "policy/pending_trials",
+        "policy/outcomes",
         "        self.fresh = [trial for trial in self.fresh if trial.number >= first]\n        self.abandoned",
         "        self.abandoned",
         "test_pending.py attacks/test_sequences.py",
@@ -219,7 +219,7 @@ DEFECTS = (
         "a lost rollback of notes",
     ),
     Defect(
-        "serve/idempotency",
+        "serve/wire/idempotency",
         'hashlib.sha256(kind.encode() + b"\\0" + text)',
         "hashlib.sha256(text)",
         "test_service.py test_service_words.py",

@@ -273,7 +273,7 @@ def test_every_described_class_is_found_by_name_in_a_new_process():
     script = """
 import importlib, pkgutil
 import nilregret
-from nilregret._utils import serialize
+from nilregret import serialize
 try:
     serialize.from_plain({"type": "?"})
 except nilregret.errors.InvalidInput:
