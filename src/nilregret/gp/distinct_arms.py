@@ -103,8 +103,8 @@ class DistinctArmsPosterior(ArmPosterior):
     def _column(self, arm: int) -> Column:
         return self._played_column(arm)[0]
 
-    def _played_column(self, arm: int, count: float = 1.0) -> tuple[Column, Array, Array]:
-        """Returns the column, p = F e_i and q = M^{-1} e_i of an arm played before.
+    def _played_column(self, arm: int, count: float = 1.0) -> tuple[Column, Array, Array, Array]:
+        """Returns the column, p = F e_i, q = M^{-1} e_i and F of an arm played before.
 
         The slack of the column is that of `count` plays.
         """
@@ -121,14 +121,14 @@ class DistinctArmsPosterior(ArmPosterior):
         taken = min(noise * q_ii, 1.0)
         variance = noise * (1.0 - taken)
         slack = self.regularization / count - noise + noise * taken
-        return Column(noise * self._kernel_columns.dot(q), variance, slack), p, q
+        return Column(noise * self._columns_room[:, : len(root)].dot(q), variance, slack), p, q, root
 
     def _add(self, arm: int, count: float) -> tuple[Array, float]:
         if arm not in self._position:
             return self._add_new(arm, count)
-        column, p, q = self._played_column(arm)
+        column, p, q, root = self._played_column(arm)
         plays = self.plays.item(arm)
-        self._rescale(arm, p, q, delta=self.regularization * count / (plays * (plays + count)))
+        self._rescale(root, arm, p, q, delta=self.regularization * count / (plays * (plays + count)))
         return column.covariance, column.variance
 
     def _add_new(self, arm: int, count: float) -> tuple[Array, float]:
@@ -145,21 +145,20 @@ class DistinctArmsPosterior(ArmPosterior):
         return g, variance
 
     def _remove(self, arm: int, count: float, *, last: bool) -> Column:
-        column, p, q = self._played_column(arm, count)
+        column, p, q, root = self._played_column(arm, count)
         plays = self.plays.item(arm)
         if last:
             self._drop(arm, p)
             return column
-        self._rescale(arm, p, q, delta=-self.regularization * count / (plays * (plays - count)))
+        self._rescale(root, arm, p, q, delta=-self.regularization * count / (plays * (plays - count)))
         return column
 
-    def _rescale(self, arm: int, p: Array, q: Array, *, delta: float) -> None:
-        """Applies M_ii -= delta: M^{-1} gains delta q q^T / (1 - delta q_ii), so F becomes (I + tau p p^T) F."""
+    def _rescale(self, root: Array, arm: int, p: Array, q: Array, *, delta: float) -> None:
+        """Applies M_ii -= delta: M^{-1} gains delta q q^T / (1 - delta q_ii), and the root is now (I + tau p p^T) F."""
         q_ii = min(float(p.dot(p)), self.plays.item(arm) / self.regularization)  # a bound that rounding must not cross
         gain = delta / (1.0 - delta * q_ii)
         # (1 + tau q_ii)^2 = 1 + gain q_ii, without cancellation where gain is small.
         tau = gain / (1.0 + math.sqrt(1.0 + gain * q_ii))
-        root = self._root
         root += np.outer(p, tau * q)
 
     def _drop(self, arm: int, p: Array) -> None:

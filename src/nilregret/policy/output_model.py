@@ -19,8 +19,9 @@ from ..slots.constraints import LEAST_RIDGE, cautious_scale
 from ..slots.envelope import Bounds, Envelope, Expected, Progress
 from ..slots.lengthscales import Lengthscales, RegretBalancing, with_factor
 from ..slots.memory import Model
+from ..slots.objective import PenaltyState
 from ..storage.record import Event, Trial
-from .engines import Engine, Limit, Units, row_of, table
+from .engines import REWARDS, Engine, Limit, row_of, table
 from .fits import Balance, FitJob, Fits, FitsOnRecord, LateFits, When
 from .policy import Policy
 from .rounds import Rounds
@@ -126,6 +127,7 @@ class OutputModel:
         self.balance = Balance(policy, cast(RegretBalancing, policy.refit)) if balances else None
         self.guess = policy.confidence.guess()
         self.charges = policy.objective.begin()
+        self._noisier = type(self.charges).noise_factor is not PenaltyState.noise_factor  # read once, as most are not
         self.data.multipliers = self.charges.values
         self._valid_for = policy.valid_for
         self._windowed = index == 0 and policy.confidence.recent is not None
@@ -206,7 +208,7 @@ class OutputModel:
         They are known if a prior mean or a scale of the kernel is given.
         """
         refit, posterior = self.policy.fitting, self.posterior
-        if refit is None or not refit.standardize or self.policy.prior_mean or posterior.units != Units():
+        if refit is None or not refit.standardize or self.policy.prior_mean or posterior.units is not REWARDS:
             return 0
         return refit.seen_by(1) if self._engine.largest_variance(posterior.in_use) == 1.0 else 0
 
@@ -253,7 +255,8 @@ class OutputModel:
                 belief.with_pending, design=self._greedy_design, answers=belief.observed, guess=self.guess
             )
             self._progress = progress
-        progress.noise_factor = self.charges.noise_factor
+        if self._noisier:
+            progress.noise_factor = self.charges.noise_factor
         if self.guess is not None:
             progress.norm_bound = self.guess.bound
         elif self.balance is not None:

@@ -40,7 +40,7 @@ from ..kernels.factorization import LEAST_REGULARIZATION
 from ..slots.memory import Prediction
 from ..slots.pending import Answers, Waits
 from ..storage.trial import Trial
-from .engines import Engine, Prior, Units, row_of
+from .engines import REWARDS, Engine, Prior, Units, row_of
 from .policy import Policy
 
 LEAST, MOST = 1e-9, 1e6  # weights: a sum of both keeps either to some digits
@@ -198,7 +198,8 @@ class TrainedPosterior:
     def reset(self, kernel: Kernel, regularization: float, scale: Standardization, warp: AnyWarp | None) -> None:
         """Replaces the belief by an empty one. The entries stay."""
         self.in_use, self.ridge = kernel, regularization
-        self.units = Units(scale.mean, scale.std, warp)
+        units = Units(scale.mean, scale.std, warp)
+        self.units = REWARDS if units == REWARDS else units
         size = partial(self.engine.largest_variance, kernel)
         self.noise = AnswerNoise(self.policy, regularization, self.units, size, self._noisy_trials())
         noise = noise_told(self.policy, regularization)

@@ -135,14 +135,17 @@ class Transaction:
         if replica.roster.retired:
             offered = replica.roster.playable(offered)
         self._deciding = True
-        replica.invalidate()  # If the decision is not recorded, the state has learned rewards too early for a replay.
         now = replica.now()
-        decision = replica.state.decide(context, now=now, available=offered)
-        trial = self._trial(decision, context, order=replica.record.order + 1, now=now)
-        if self._propensities and isinstance(replica.state, State):
-            found = replica.state.propensity(decision, context, now=now, available=offered)
-            trial = trial if found is None else trial._replace(propensity=found)
-        trial = replica.put(trial if lease is None else trial._replace(lease_until=now + lease), "asked")
+        try:
+            decision = replica.state.decide(context, now=now, available=offered)
+            trial = self._trial(decision, context, order=replica.record.order + 1, now=now)
+            if self._propensities and isinstance(replica.state, State):
+                found = replica.state.propensity(decision, context, now=now, available=offered)
+                trial = trial if found is None else trial._replace(propensity=found)
+            trial = replica.put(trial if lease is None else trial._replace(lease_until=now + lease), "asked")
+        except BaseException:
+            replica.invalidate()  # The state has learned rewards too early for a replay.
+            raise
         self._deciding = False
         return trial
 

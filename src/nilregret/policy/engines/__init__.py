@@ -8,10 +8,11 @@ from ...domains.domain import Arms, Domain
 from ...domains.search.boxes import PointSearch
 from ...slots.sketch import Sketch
 from .arms import ArmEngine
-from .base import BestReward, Compared, Decision, Engine, Limit, Limits, Prior, Question, Units, row_of, table
+from .base import REWARDS, BestReward, Compared, Decision, Engine, Limit, Limits, Prior, Question, Units, row_of, table
 from .points import PointEngine
 
 __all__ = [
+    "REWARDS",
     "ArmEngine",
     "BestReward",
     "Compared",

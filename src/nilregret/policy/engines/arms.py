@@ -31,6 +31,7 @@ from ...slots.propensities import ScoreLaw
 from ...storage.record import Trial
 from ..availability import Available
 from .base import (
+    REWARDS,
     Decision,
     Engine,
     Limits,
@@ -170,7 +171,9 @@ class ArmEngine(Engine[TableBelief]):
         mean, std = belief.predict(cells)
         if arms is not None:
             mean, std, cells = mean[arms], std[arms], arms if cells is None else cells[arms]
-        return *question.units.rewards(mean, std), cells
+        if question.units is not REWARDS:
+            mean, std = question.units.rewards(mean, std)
+        return mean, std, cells
 
     def candidates(self) -> None:
         """Returns None, which stands for all arms."""

@@ -201,6 +201,9 @@ class Question(NamedTuple):
         return self._replace(units=self.units._replace(center=0.0), best_reward=centred)
 
 
+REWARDS = Units()  # of a posterior in the units of rewards, the same object for all
+
+
 class Prior(NamedTuple):
     """The prior of one output.
 
