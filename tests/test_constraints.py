@@ -356,7 +356,7 @@ def test_averages_are_by_point_and_context():
         ([[0.1]], "one for each constraint"),
         ([math.nan], "not finite"),
         ([math.inf], "not finite"),
-        ([1e101], "`constraints` is 1e\\+101"),
+        ([1e101], "`constraints` is 1e101"),
         (["much"], "not an array of numbers"),
     ],
 )
@@ -389,7 +389,7 @@ def test_bad_arguments_are_named(arguments, message):
 @pytest.mark.parametrize("more", [{"c": 300.0}, {"c": 1e308}, {"penalty": "power", "n": 1000.0, "c": 5.0}])
 def test_saturation_is_said_once(more):
     study = nr.Study(make("noiseless", epoch=3, **more), seed=0)
-    with pytest.warns(nr.errors.NoRegretWarning, match="has reached 1e\\+06") as caught:
+    with pytest.warns(nr.errors.NoRegretWarning, match="has reached 1000000") as caught:
         play(study, 20, constraint=lambda x: 1.0)
     assert len(caught) == 1
     assert study.saturated
