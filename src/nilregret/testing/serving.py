@@ -19,7 +19,7 @@ import uvicorn
 
 from ..errors import ServiceError
 from ..serve.api.app import create_app
-from ..serve.http.connections import LimitedConnections
+from ..serve.http.protocol import configured
 from ..serve.wire.limits import Limits
 from ..storage import MemoryStorage, Storage
 
@@ -57,9 +57,8 @@ class Serving:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        http: Any = LimitedConnections(Limits())
         server = uvicorn.Server(
-            uvicorn.Config(self._app, http=http, log_level="error", timeout_graceful_shutdown=LEAVING_SECONDS)
+            configured(self._app, Limits(), log_level="error", timeout_graceful_shutdown=LEAVING_SECONDS)
         )
 
         def run() -> None:

@@ -27,16 +27,13 @@ def announced(headers: Mapping[str, str]) -> int | None:
     return int(said)
 
 
-async def read(
-    receive: Receive, headers: Mapping[str, str], limits: Limits, *, whole: bool = False
-) -> bytes | None:  # fmt: skip
+async def read(receive: Receive, headers: Mapping[str, str], limits: Limits) -> bytes | None:
     """Returns the body, or None if the client has closed the connection.
 
     Args:
         receive: of ASGI.
         headers: by lower-case name.
         limits: of the service.
-        whole: whether all of the body is there, so that no time limit is needed.
 
     Raises:
         Problem: 413, the body is too large. 408, the body is too slow.
@@ -46,8 +43,6 @@ async def read(
         return b""
     if length is not None and length > limits.body_bytes:
         raise too_large(limits)
-    if whole:
-        return await _whole(receive, limits)
     try:
         async with asyncio.timeout(limits.body_seconds):
             return await _whole(receive, limits)

@@ -18,7 +18,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..wire.limits import ConcurrencyLimit, Limits, TokenBuckets
 from ..wire.problems import Problem, problem_of
-from ..wire.settings import EXCHANGE
 from . import bodies, login, origin_checks
 from . import caller as roles
 from .caller import LOCAL, NOBODY, Caller
@@ -64,8 +63,7 @@ class AccessMiddleware:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            exchange = scope.get("extensions", {}).get(EXCHANGE)
-            await self._handle(scope, receive, SecuredResponse(send, self._limits, exchange))
+            await self._handle(scope, receive, SecuredResponse(send, self._limits))
         elif scope["type"] == "websocket":  # the service has none
             await send({"type": "websocket.close", "code": 1008})
 
@@ -112,7 +110,7 @@ class AccessMiddleware:
         _check_path(scope)
         self._concurrency.enter(name)
         try:
-            body = await bodies.read(receive, headers, self._limits, whole=response.request_is_whole)
+            body = await bodies.read(receive, headers, self._limits)
             if body is None:
                 return
             response.body_read = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, final
+from typing import final
 
 from starlette.types import Message, Send
 
@@ -33,7 +33,6 @@ class SecuredResponse:
     Args:
         send: of the server.
         limits: of the service, with the seconds that a client has to take a part.
-        exchange: of our server, or None. While it is writable, no part waits for the client.
 
     Attributes:
         still_valid: checks before each part but the last whether the caller still has access.
@@ -42,16 +41,11 @@ class SecuredResponse:
         started: whether a part of the response has been sent.
     """
 
-    def __init__(self, send: Send, limits: Limits, exchange: Any = None) -> None:
-        self._send, self._limits, self._exchange = send, limits, exchange
+    def __init__(self, send: Send, limits: Limits) -> None:
+        self._send, self._limits = send, limits
         self.still_valid: Callable[[], Awaitable[bool]] | None = None
         self.on_start: Callable[[], None] | None = None
         self.body_read = self.started = False
-
-    @property
-    def request_is_whole(self) -> bool:
-        """True if the server says that it has the whole body of the request."""
-        return self._exchange is not None and self._exchange.whole
 
     async def __call__(self, message: Message) -> None:
         """Sends a part (see the ASGI interface)."""
@@ -62,9 +56,6 @@ class SecuredResponse:
             message = {**message, "headers": _secured(list(message.get("headers", ())))}
         elif message.get("more_body") and self.still_valid is not None and not await self.still_valid():
             raise AccessRevoked
-        if self._exchange is not None and self._exchange.writable:
-            await self._send(message)
-            return
         async with asyncio.timeout(self._limits.send_seconds):
             await self._send(message)
 

@@ -1,149 +1,146 @@
-"""HTTP/1.1 on one connection: llhttp parses requests, an ASGI application answers them, one after the other.
+"""uvicorn's HTTP/1.1 on one connection, with the limits that uvicorn lacks.
 
-uvicorn's own protocols have no limit on what is read before a request is complete, and take twice the time. llhttp is
-strict. Two lengths of a body, bare line feeds, folded headers and unknown methods are errors, which end the connection.
+llhttp parses requests strictly, and an error ends the connection. The limits mend what uvicorn alone does:
+
+- It waits for ever for the headers of a request.
+- It waits for ever until a client has taken the rest of a closed connection.
+- It reads headers of any length and any number of pipelined requests.
+- It drops the answers to a client that ends its side.
+- It drops what stands behind an `Upgrade`, which some clients send with each first request.
+
+`tests/test_http_sockets.py` and `tests/test_protocol.py` attack each limit.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import deque
+from functools import partial
 from typing import Any, cast, final
-from urllib.parse import unquote
 
 import httptools
-from uvicorn.protocols.utils import get_local_addr, get_remote_addr
+from starlette.types import ASGIApp
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
 
-from ..wire.settings import EXCHANGE, LEAVING
-from .exchange import STATUS, Exchange, Serving
+from ..wire.limits import Limits
+from ..wire.settings import LEAVING
 
 VERSIONS = ("1.1", "1.0")
 BUSY = 2  # times the most connections, since those that are busy or closing are not cut off
 MOST_PIPELINED = 32  # requests of a connection that wait for the answer to an earlier one
-READ_AHEAD = 65_536  # bytes of a body that wait for the application
+CHECKS = 5  # looks at a connection within its time limit
+
+
+def configured(app: Any, limits: Limits, **more: Any) -> Config:
+    """Returns the configuration of a server of HTTP with these limits.
+
+    Args:
+        app: ASGI application, or a function that makes it (with `factory=True`).
+        limits: of the service.
+        **more: further arguments of `uvicorn.Config`.
+    """
+    http: Any = partial(LimitedProtocol, limits=limits)  # uvicorn calls it as it would call a class
+    return Config(app, http=http, ws="none", limit_concurrency=BUSY * limits.connections + 1, **more)
 
 
 @final
-class Connection(asyncio.Protocol):
-    """A connection, with the callbacks of the parser.
+class LimitedProtocol(HttpToolsProtocol):
+    """A connection with limits. Its arguments but the last are those of uvicorn.
 
     Args:
-        serving: what the connections share.
+        config: of the server.
+        server_state: with the other connections.
+        app_state: of the application, with a function to call when the server begins to stop.
+        _loop: event loop.
+        limits: of the service. A connection has `header_seconds` until the headers of a request have come, and until
+            it has taken the rest after its end.
 
     Attributes:
-        transport: of the event loop.
-        silent_since: seconds of the monotonic clock: when the connection was made, or its last answer was complete.
-        writable: set while the client takes what is sent.
+        silent_since: seconds of the loop's clock: when the connection was made, or its last answer was complete.
     """
 
-    transport: asyncio.Transport
-
-    def __init__(self, serving: Serving) -> None:
-        self.serving = serving
-        self.silent_since = time.monotonic()
-        self.writable = asyncio.Event()
-        self.writable.set()
-        self._parser = httptools.HttpRequestParser(self)
-        self._exchange: Exchange | None = None  # whose answer is being made
-        self._coming: Exchange | None = None  # whose body is being read
-        self._waiting: deque[Exchange] = deque()
+    def __init__(
+        self, config: Config, server_state: ServerState, app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None, *, limits: Limits,
+    ) -> None:  # fmt: skip
+        super().__init__(config, server_state, app_state, _loop)
+        self.parser = httptools.HttpRequestParser(self)  # uvicorn's is lenient
+        self.silent_since = self.loop.time()
+        self._limits = limits
+        self._answering: RequestResponseCycle | None = None  # the last one whose answer was begun
         self._unfinished = 0  # bytes since the parser last came to the end of something
-        self._data, self._begun = b"", False  # with the request line, and whether headers are being read
-        self._url, self._headers = b"", list[tuple[bytes, bytes]]()
-        self._paused = self._ended = False  # whether reading waits, and whether nothing is read any more
+        self._head, self._in_head = b"", False  # bytes with the request line, and whether headers are being read
+        self._ended = False  # whether nothing is read any more
 
     @property
     def silent(self) -> bool:
         """True if no request is being answered."""
-        return self._exchange is None or self.transport.is_closing()
+        return self.cycle is None or self.cycle.response_complete or self.transport.is_closing()
 
     # -- of the event loop -------------------------------------------------------------------------------------------
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begins to serve the connection (see `asyncio.Protocol`)."""
-        self.transport = cast(asyncio.Transport, transport)
-        self._addresses = get_remote_addr(self.transport), get_local_addr(self.transport)
-        self.serving.state.connections.add(cast(Any, self))
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn
+        """Begins to serve the connection."""
+        super().connection_made(transport)
+        self.timeout_keep_alive_handler()
+        if len(self.connections) > self._limits.connections:
+            self.loop.call_soon(self._make_room)
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - as asyncio has it
+    def connection_lost(self, exc: Exception | None) -> None:
         """Tells the application that the client is gone."""
-        self.serving.state.connections.discard(cast(Any, self))
-        self._ended = True
-        self._waiting.clear()
-        for each in (self._exchange, self._coming):
-            if each is not None:
-                each.disconnect()
-        self.writable.set()
+        self._unset_keepalive_if_required()
+        self.pipeline.clear()
+        _disconnect(self._answering)
+        super().connection_lost(exc)
 
-    def eof_received(self) -> bool:
+    def timeout_keep_alive_handler(self) -> None:
+        """Aborts the connection if it has been silent for too long, and otherwise looks again later."""
+        seconds = self._limits.header_seconds
+        if self.silent and self.loop.time() - self.silent_since >= seconds:
+            self.transport.abort()
+        else:
+            self.timeout_keep_alive_task = self.loop.call_later(seconds / CHECKS, self.timeout_keep_alive_handler)
+
+    def _make_room(self) -> None:
+        """Aborts the connections that have been silent for longest, as many as there are too many."""
+        there = [each for each in cast(set[LimitedProtocol], self.connections) if not each.transport.is_closing()]
+        silent = sorted((each for each in there if each.silent), key=lambda each: each.silent_since)
+        for each in silent[: max(0, len(there) - self._limits.connections)]:
+            each.transport.abort()
+            self.connections.discard(each)  # uvicorn discards it a moment later; until then it would count
+
+    def data_received(self, data: bytes) -> None:
+        """Parses what has come."""
+        if self._ended or self.transport.is_closing():
+            return
+        self._unfinished += len(data)
+        self._head = self._head + data if self._in_head else data
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._parse_without_upgrade(data[upgrade.args[0] :])
+        except httptools.HttpParserError:
+            self._refuse(400)
+        else:
+            if self._unfinished > self._limits.header_bytes:
+                self._refuse(431)
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # uvicorn closes the connection
         """Returns True if a client that sends nothing more waits for answers, which it gets.
 
         A stream of events never ends, so its client is taken to be gone.
         """
-        if self._exchange is None or self._exchange.endless:
+        if self.silent or self._answering is None or _listens(self._answering):
             return False
-        self._refuse(400)  # the request whose body is not complete, if there is one
+        if not self._ended:
+            self._refuse(400)  # the request whose body is not complete, if there is one
         return True
-
-    def pause_writing(self) -> None:
-        """Lets the application wait until the client has taken what was sent."""
-        self.writable.clear()
-
-    def resume_writing(self) -> None:
-        """Lets the application go on."""
-        self.writable.set()
-
-    def data_received(self, data: bytes) -> None:
-        """Parses what has come."""
-        if self._ended:
-            return
-        self._unfinished += len(data)
-        self._data = self._data + data if self._begun else data
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            self._without_upgrade(data[upgrade.args[0] :])
-        except httptools.HttpParserError:
-            self._refuse(400)
-        else:
-            if self._unfinished > self.serving.limits.header_bytes:
-                self._refuse(431)
-
-    def _without_upgrade(self, rest: bytes) -> None:
-        """Parses a request anew that wants another protocol, which the service does not speak, and gets this one."""
-        method, version = self._parser.get_method(), self._parser.get_http_version().encode()
-        self._parser = httptools.HttpRequestParser(self)
-        if method == b"CONNECT":
-            self._refuse(400)
-            return
-        lines = [b"%s %s HTTP/%s" % (method, self._url, version)]
-        self._begun = False
-        lines += [b"%s: %s" % each for each in self._headers if each[0] != b"upgrade"]
-        self.data_received(b"\r\n".join([*lines, b"", rest]))
-
-    def _refuse(self, status: int) -> None:
-        """Ends the connection, after the answers to earlier requests."""
-        self._ended = True
-        coming, self._coming = self._coming, None
-        if coming is not None and coming in self._waiting:
-            self._waiting.remove(coming)
-        if self._exchange is not None and self._exchange is not coming:
-            self._exchange.keep_alive &= bool(self._waiting)
-            return
-        if coming is None or not coming.started:
-            self.transport.write(STATUS[status] + b"connection: close\r\ncontent-length: 0\r\n\r\n")
-        if coming is not None:
-            coming.disconnect()
-        self.transport.close()
 
     def shutdown(self) -> None:
         """Ends the connection after its request, because the server stops. Streams must end before."""
-        if self._exchange is None:
-            self.transport.close()
-        else:
-            self._exchange.keep_alive = False
-        leaving = self.serving.app_state.get(LEAVING)
+        super().shutdown()
+        leaving = self.app_state.get(LEAVING)
         if leaving is not None:
             leaving()
 
@@ -151,93 +148,91 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         """Begins a request."""
-        self._url, self._headers, self._coming, self._begun = b"", [], None, True
-
-    def on_url(self, url: bytes) -> None:
-        """Takes a part of the address."""
-        self._url += url
+        self._in_head = True
+        super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Takes a header, or refuses what stands behind a body in chunks."""
-        if self._coming is not None:
+        if not self._in_head:
             raise ValueError("Trailers are not supported.")
-        self._headers.append((name.lower(), value))
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Begins to answer the request."""
-        self._unfinished, self._begun = 0, False
-        parser = self._parser
-        if parser.should_upgrade():
+        """Begins to answer the request, or lets it wait for the answers to earlier requests."""
+        self._unfinished, self._in_head = 0, False
+        if self.parser.should_upgrade():
             return
-        serving, version, method = self.serving, parser.get_http_version(), parser.get_method()
-        if len(serving.state.connections) > BUSY * serving.limits.connections:
-            self._refuse(503)
-            return
-        exact = b"%s %s HTTP/" % (method, self._url) in self._data  # llhttp skips spaces, and knows other protocols
-        if not exact or version not in VERSIONS or len(self._waiting) >= MOST_PIPELINED:
+        version = self.parser.get_http_version()
+        line = b"%s %s HTTP/%s\r\n" % (self.parser.get_method(), self.url, version.encode())
+        plain = line in self._head and self.url[:1] == b"/" and b"#" not in self.url  # llhttp takes other forms, too
+        if not plain or version not in VERSIONS or len(self.pipeline) >= MOST_PIPELINED:
             raise ValueError("This is no request that can be answered.")
-        raw, _, query = self._url.partition(b"?")
-        path = raw.decode("ascii")
-        scope = {
-            "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": version,
-            "method": method.decode("ascii"), "scheme": "http", "root_path": "",
-            "path": unquote(path) if "%" in path else path, "raw_path": raw, "query_string": query,
-            "headers": self._headers, "client": self._addresses[0], "server": self._addresses[1],
-            "state": self.serving.app_state.copy(),
-        }  # fmt: skip
-        exchange = self._coming = Exchange(self, scope, keep_alive=version == "1.1" and parser.should_keep_alive())
-        scope["extensions"] = {EXCHANGE: exchange}
-        if self._exchange is None:
-            self._answer(exchange)
-        else:
-            self._waiting.append(exchange)
-            self.pause_reading()
+        super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Takes a part of a body."""
         self._unfinished = 0
-        if self._coming is not None and self._coming.take(body) > READ_AHEAD:
-            self.pause_reading()
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Ends the body of a request."""
         self._unfinished = 0
-        if self._coming is not None:
-            self._coming.end()
-            self._coming = None
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
 
-    # -- of the exchange ---------------------------------------------------------------------------------------------
+    def _parse_without_upgrade(self, rest: bytes) -> None:
+        """Parses a request anew that wants another protocol, which the service does not speak, and gets this one."""
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        self.parser = httptools.HttpRequestParser(self)
+        if method == b"CONNECT":
+            self._refuse(400)
+            return
+        lines = [b"%s %s HTTP/%s" % (method, self.url, version)]
+        lines += [b"%s: %s" % each for each in self.headers if each[0] != b"upgrade"]
+        self.data_received(b"\r\n".join([*lines, b"", rest]))
 
-    def _answer(self, exchange: Exchange) -> None:
-        self._exchange = exchange
-        task = asyncio.get_running_loop().create_task(exchange.run(self.serving.app))
-        self.serving.state.tasks.add(task)
-        task.add_done_callback(self.serving.state.tasks.discard)
+    # -- of requests -------------------------------------------------------------------------------------------------
 
-    def pause_reading(self) -> None:
-        """Reads nothing, until `resume_reading`."""
-        if not self._paused and not self.transport.is_closing():
-            self._paused = True
-            self.transport.pause_reading()
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGIApp) -> None:  # type: ignore[override]
+        self._answering = cycle
+        super()._start_asgi_task(cycle, cast(Any, app))
 
-    def resume_reading(self) -> None:
-        """Reads on."""
-        if self._paused and not self.transport.is_closing():
-            self._paused = False
-            self.transport.resume_reading()
-
-    def answered(self, exchange: Exchange) -> None:
-        """Goes on to the next request, or closes the connection, after an answer."""
-        self.silent_since = time.monotonic()
-        self.serving.state.total_requests += 1
-        self._exchange = None
-        if not exchange.keep_alive:
-            self._ended = True
-            self._waiting.clear()
+    def on_response_complete(self) -> None:
+        """Goes on to the next request, or closes the connection if the body of the last one has not come."""
+        self.server_state.total_requests += 1
+        self.silent_since = self.loop.time()
+        if self.transport.is_closing():
+            return
+        if self.pipeline:
+            self._start_asgi_task(*cast(Any, self.pipeline.pop()))
+        elif self.cycle.more_body:  # the rest could be long
             self.transport.close()
-        elif self._waiting:
-            following = self._waiting.popleft()
-            following.keep_alive &= not self._ended or bool(self._waiting)
-            self._answer(following)
-        elif not self.transport.is_closing():
-            self.resume_reading()
+        else:
+            self.flow.resume_reading()
+
+    def _refuse(self, status: int) -> None:
+        """Ends the connection, after the answers to earlier requests."""
+        self._ended = True
+        coming = self.cycle if self.cycle is not None and self.cycle.more_body else None  # whose body has not come
+        if coming is not None and coming is not self._answering:
+            self.pipeline.popleft()
+        last = self.pipeline[0][0] if self.pipeline else self._answering
+        if last is not None and last is not coming and not last.response_complete:
+            last.keep_alive = False
+            return
+        if coming is None or not coming.response_started:
+            self.transport.write(STATUS_LINE[status] + b"connection: close\r\ncontent-length: 0\r\n\r\n")
+        _disconnect(coming)
+        self.transport.close()
+
+
+def _disconnect(cycle: RequestResponseCycle | None) -> None:
+    """Tells the application of a request that its client is gone."""
+    if cycle is not None:
+        cycle.disconnected = True
+        cycle.message_event.set()
+
+
+def _listens(cycle: RequestResponseCycle) -> bool:
+    """Returns whether a request asks for a stream of events."""
+    return any(name == b"accept" and b"text/event-stream" in value for name, value in cycle.scope["headers"])

@@ -8,7 +8,6 @@ import tempfile
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from starlette.middleware import Middleware
@@ -26,7 +25,7 @@ from ..dashboard.files import address
 from ..watch.shared_metrics import forget, shared_in
 from ..wire.settings import Settings
 from ..work.siblings import Siblings
-from .connections import LimitedConnections
+from .protocol import configured
 from .supervisor import supervise
 
 LOG = logging.getLogger("nilregret.serve")
@@ -126,10 +125,8 @@ def _serve(service: Service, *, listener: socket.socket, proxies: str | None, lo
     lines = logging.StreamHandler()
     lines.addFilter(_escape)
     logging.basicConfig(handlers=[lines], format="%(message)s")
-    http: Any = LimitedConnections(service.settings.limits)  # any callable that makes a protocol
-    config = uvicorn.Config(
-        service, factory=True, http=http, ws="none",
-        timeout_graceful_shutdown=LEAVING_SECONDS, server_header=False,
+    config = configured(
+        service, service.settings.limits, factory=True, timeout_graceful_shutdown=LEAVING_SECONDS, server_header=False,
         proxy_headers=proxies is not None, forwarded_allow_ips=proxies, access_log=log,
         log_level="info" if log else "error", use_colors=False,
     )  # fmt: skip

@@ -112,7 +112,6 @@ class Webhook:
             connection.close()
 
 
-EXCHANGE = "nilregret.exchange"  # extension of our server, with `whole` and `writable`: what needs no time limit
 LEAVING = "leaving"  # key in the state of the application: a function to call when the server begins to stop
 
 
