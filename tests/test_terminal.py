@@ -329,28 +329,13 @@ def test_every_command_is_in_a_group_and_has_an_example_that_parses():
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_is_installed_once_and_asks_before_it_edits(tmp_path, monkeypatch, shell):
-    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "ZDOTDIR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    startup = {"bash": ".bashrc", "zsh": ".zshrc"}.get(shell)
-    if startup:
-        (tmp_path / startup).write_text("alias x=y")
-        refused = CliRunner().invoke(main, ["install-completion", shell], input="n\n")
-        assert refused.exit_code == 1
-        assert (tmp_path / startup).read_text() == "alias x=y"
-    for _ in range(2):
-        done = CliRunner().invoke(main, ["install-completion", shell, "--yes"])
-        assert done.exit_code == 0, done.output
-    assert "is up to date" in done.output
-    if startup:
-        first, line = (tmp_path / startup).read_text().splitlines()
-        assert first == "alias x=y"
-        assert line.endswith("# completion of nilregret")
-        written = Path(line.split()[-5] if shell == "zsh" else line.split()[1])
-    else:
-        written = tmp_path / ".config/fish/completions/nilregret.fish"
-    assert "_NILREGRET_COMPLETE" in written.read_text()
+def test_the_line_of_each_shell_prints_its_completion(shell):
+    setting = f"{shell}_source"
+    page = (Path(__file__).parents[1] / "docs" / "install.md").read_text()
+    assert f"_NILREGRET_COMPLETE={setting} nilregret" in page
+    done = CliRunner().invoke(main, prog_name="nilregret", env={"_NILREGRET_COMPLETE": setting})
+    assert done.exit_code == 0, done.output
+    assert f"_NILREGRET_COMPLETE={shell}_complete" in done.output
 
 
 def test_studies_are_completed(study):

@@ -4,7 +4,6 @@ import contextlib
 import json
 import math
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -79,8 +78,7 @@ def test_it_tunes_and_shows(folder):
     assert result.exit_code == 0, result.output
     assert "trial 0: best so far " in result.output
     assert result.output.endswith(f"next: nilregret show {folder}/job.db job\n")
-    assert "recommended, by posterior mean" in result.output
-    assert "12 trials, 0 failed" in result.output
+    assert "Result of 'job' (maximize): 12 trials\n  best value: " in result.output
     assert len(trials(folder)) == 12
     best = nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").best()
     assert best.parameters == {"x": 0.4, "kind": "b c"}
@@ -91,7 +89,6 @@ def test_it_tunes_continuously_and_learns_the_kernel(folder):
     path = write(folder, ("grid = 6\n", ""), ("noise = 0.1", "noise = 0.1\nrefit = { every = 5 }"))
     result = tune(path, drawn=True)
     assert result.exit_code == 0, result.output
-    assert "a continuous space of 2 parameters" in result.output
     assert (folder / "job.png").stat().st_size > 10_000
     assert len({trial.parameters["x"] for trial in trials(folder)}) > 6
     resumed = tune(path, "--trials", "14")
@@ -115,7 +112,7 @@ def test_without_a_policy_a_file_does_what_maximize_does(folder):
     assert [(t.parameters, t.reward) for t in trials(folder)] == [(t.parameters, t.reward) for t in result.trials]
     on_a_grid = tune(write(folder, (POLICY, ""), ("trials", 'name = "grid"\ntrials')), "--trials", "4")
     assert on_a_grid.exit_code == 0, on_a_grid.output
-    assert "4 trials on 12 combinations of 2 parameters" in on_a_grid.output
+    assert "Result of 'grid' (maximize): 4 trials" in on_a_grid.output
 
 
 def test_a_study_goes_on_with_the_policy_that_was_chosen_when_it_began(folder, monkeypatch):
@@ -158,7 +155,7 @@ def test_a_finished_study_is_shown_and_raised_trials_go_on(folder):
     tune(path)
     before = trials(folder)
     shown = tune(path)
-    assert "12 trials on record, 12 wanted" in shown.output
+    assert "12 trials\n" in shown.output
     assert "trial 12:" not in shown.output
     assert trials(folder) == before
     more = tune(path, "--trials", "15")
@@ -205,10 +202,7 @@ def test_losses_are_minimised_recorded_and_shown_as_they_are(folder):
     assert [line.partition(",")[0] for line in lines] == [
         f"trial {i}: best so far {numeral(losses[i])}" for i in better
     ]
-    table = result.output.split("std\n")[1].splitlines()[1:6]
-    means = [float(row.split()[-2]) for row in table if row.split()]
-    assert means == sorted(means)
-    assert means[0] == pytest.approx(3, abs=0.1)
+    assert "Result of 'job' (minimize): 12 trials\n  best value: 3, " in result.output
     assert nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").best().reward == 3
 
 
@@ -270,7 +264,7 @@ def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason
     result = tune(write(folder, ('function = "objective:score"', lines)), "--trials", "2")
     assert result.exit_code == 1
     assert reason in result.output
-    assert "No trial gave a reward" in result.output
+    assert "All 2 trials failed" in result.output
     assert [reason in trial.reason for trial in trials(folder)] == [True, True]
 
 
@@ -349,8 +343,6 @@ def test_a_parameter_may_count_for_some_values_of_another_alone(folder):
     assert result.exit_code == 0, result.output
     assert {len(trial.parameters) for trial in trials(folder)} == {2, 3}
     assert all(("y" in trial.parameters) == (trial.parameters["kind"] == "b c") for trial in trials(folder))
-    table = result.output.partition("recommended, by posterior mean")[2]
-    assert re.search(r"^ *0.4 +a +- +", table, re.MULTILINE)
 
 
 def test_a_condition_must_fit_and_its_parameter_needs_a_default(folder):
@@ -479,12 +471,12 @@ def test_interrupted_and_killed_runs_continue_without_losing_or_repeating_a_tria
 
     interrupted = work(STOP_AT="4", STOP_BY="SIGINT")
     assert interrupted.returncode == 130, interrupted.stderr
-    assert "Stopped after 3 of 12 trials; run the same command again" in interrupted.stdout
+    assert "Ctrl-C) after 3 of 12 trials; run the same command again" in interrupted.stdout
     killed = work(STOP_AT="9", STOP_BY="SIGKILL")
     assert killed.returncode == -9
     finished = work()
     assert finished.returncode == 0, finished.stderr
-    assert "7 trials on record, 12 wanted" in finished.stdout
+    assert "12 trials\n" in finished.stdout
     pieces = trials(folder)
     straight = Path(folder, "straight")
     straight.mkdir()

@@ -12,7 +12,6 @@ import click
 from . import __version__
 from ._utils.process_setting import handled, interrupt
 from .cli.common import echo
-from .cli.completion import install_completion
 from .cli.errors import sentence_of
 from .cli.groups import COMMANDS, Commands
 from .cli.service_commands import serve, token
@@ -61,26 +60,21 @@ def tune(
 
     With --workers or --cluster what is tried next takes into account what is being evaluated.
     """
-    from .study import terminal
-    from .tuning.toml import config, report
-    from .tuning.toml.run import opened, run
-    from .tuning.toml.worker_pool import pool
+    from .tuning.run_options import INTERRUPTED
+    from .tuning.toml import config
+    from .tuning.toml.run import pool, run
 
     try:
         job = config.load(file)
         job = replace(job, trials=trials or job.trials, storage=storage or job.storage)
         job = replace(job, plot=config.check_picture(plot) if plot else job.plot)
-        with pool(workers, cluster) as executor, opened(job, executor) as (study, evaluate):
-            try:
-                with report.progress_bar(job) as bar:
-                    run(job, study, evaluate, bar, executor)
-            except KeyboardInterrupt:
-                raise SystemExit(130) from None
-            terminal.show(*report.summary(job, study))
-            if all(trial.reward is None for trial in study.trials):
-                raise InvalidInput("No trial gave a reward; the reasons are above.")
-            _picture(job, study)
-            echo(f"next: {shlex.join(['nilregret', 'show', _brief(job.storage), study.name])}")
+        with pool(workers, cluster) as executor:
+            result = run(job, executor)
+        if result.stopped is not None:
+            raise SystemExit(130 if result.stopped.startswith(INTERRUPTED) else 1)
+        echo(repr(result))
+        _picture(job, result.study)
+        echo(f"next: {shlex.join(['nilregret', 'show', _brief(job.storage), job.name])}")
     except NoRegretError as error:
         raise click.ClickException(sentence_of(error)) from error
 
@@ -124,7 +118,7 @@ def papers(
     and the size alone, not on --jobs.
     """
     from .papers import run
-    from .tuning.toml.worker_pool import pool
+    from .tuning.toml.run import pool
 
     try:
         if tabulate:
@@ -147,7 +141,7 @@ def papers(
         raise click.ClickException(sentence_of(error)) from error
 
 
-for _command in (*COMMANDS, work, serve, token, install_completion):
+for _command in (*COMMANDS, work, serve, token):
     main.add_command(_command)
 
 

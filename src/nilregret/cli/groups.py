@@ -19,7 +19,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Change arms": ["arms", "add-arm", "retire-arm", "restore-arm", "describe-arm"],
     "Keep studies": ["export", "import", "rename", "delete"],
     "Serve": ["serve", "token"],
-    "More": ["papers", "install-completion"],
+    "More": ["papers"],
 }
 
 EXAMPLES: Mapping[str, Sequence[str]] = {
@@ -48,7 +48,6 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "serve": ["serve --storage sqlite:///studies.db", "serve --host 0.0.0.0 --port 8000"],
     "token": ["token new --role decider --about shop", "token list"],
     "papers": ["papers", "papers srinivas-3 --quick"],
-    "install-completion": ["install-completion bash"],
 }
 
 

@@ -89,6 +89,7 @@ Callback = Callable[[Study, Trial], object]
 Constraint = int | str | Callable[..., Any] | Sequence[str | Callable[..., Any]] | None
 
 MOST_TRIALS = 1_000_000
+INTERRUPTED = "it was interrupted (Ctrl-C)"
 
 
 @final
@@ -131,44 +132,61 @@ class RunOptions:
 
     def result(self, study: Study, storage: str | Storage | None) -> Result:
         """Evaluates a study's trials, or goes on with them, and returns the result. `storage` is that of the study."""
-        stopped = None if finished(study, self.trials) else self._evaluate(study, storage)
-        trials = tuple(study.trials)
-        if stopped is None and trials and all(trial.state == "failed" for trial in trials):
-            raise NoRegretError(nothing_works(len(trials), trials[-1]))
-        return Result(study=study, trials=trials, wanted=self.trials, stopped=stopped)
-
-    def _evaluate(self, study: Study, storage: str | Storage | None) -> str | None:
-        """Evaluates the remaining trials. Returns the reason for an early stop, or None."""
         task: Any = Evaluation(self.objective, self.reader)
+        return evaluated(
+            study, task if self.timeout is None else TimeLimited(task, self.timeout), storage, trials=self.trials,
+            bar=Bar(study.name, self.trials, goal=study.goal, show=self.progress), executor=self.executor,
+            in_flight=self.parallel, callbacks=self.callbacks,
+            again="the same call goes on" if storage else "with a `storage` the same call would go on",
+        )  # fmt: skip
+
+
+def evaluated(
+    study: Study, task: Task, storage: str | Storage | None, *, trials: int, bar: Bar, executor: Executor | None,
+    in_flight: int, again: str, callbacks: Sequence[Callback] = (),
+) -> Result:  # fmt: skip
+    """Evaluates a study's trials, or goes on with them, and returns the result.
+
+    Args:
+        study: the study.
+        task: the evaluation, which is closed at the end if it has a time limit.
+        storage: of the study.
+        trials: number of trials wanted in all.
+        bar: shows the progress.
+        executor: runs several evaluations at once, or None.
+        in_flight: number of evaluations at once.
+        again: words that say how a stopped run goes on.
+        callbacks: see `maximize`.
+    """
+    stopped = None
+    if not finished(study, trials):
         with ExitStack() as stack:
-            stack.enter_context(run_lock(study, storage, trials=self.trials))
-            bar = stack.enter_context(Bar(study.name, self.trials, goal=study.goal, show=self.progress))
-            if self.timeout is not None:
-                task = stack.enter_context(closing(TimeLimited(task, self.timeout)))
-                if self.executor is None:
+            stack.enter_context(run_lock(study, storage, trials=trials))
+            stack.enter_context(bar)
+            if isinstance(task, TimeLimited):
+                stack.enter_context(closing(task))
+                if executor is None:
                     task.start()
+            check_sendable(task, executor)
+            bar.begun(study)
 
             def ended(trial: Trial) -> str | None:
                 bar.ended(trial)
-                answers = [callback(study, trial) for callback in self.callbacks]  # Every callback is called.
+                answers = [callback(study, trial) for callback in callbacks]  # Every callback is called.
                 return "a callback returned True" if any(map(_ends, answers)) else None
 
-            check_sendable(task, self.executor)
-            bar.begun(study)
             try:
-                loop = Loop(
-                    study, task, trials=self.trials, ended=ended, executor=self.executor, in_flight=self.parallel
-                )
-                stopped = loop.run()
+                stopped = Loop(study, task, trials=trials, ended=ended, executor=executor, in_flight=in_flight).run()
             except KeyboardInterrupt:
-                stopped = "it was interrupted (Ctrl-C)"
-            if stopped is None:
-                return None
-            done = sum(trial.state != "pending" for trial in study.trials)
-            further = "the same call goes on" if storage else "with a `storage` the same call would go on"
-            reason = f"{stopped} after {done} of {many(self.trials, 'trial')}; {further}"
-            bar.say(f"Stopped: {reason}.")
-        return reason
+                stopped = INTERRUPTED
+            if stopped is not None:
+                done = sum(trial.state != "pending" for trial in study.trials)
+                stopped = f"{stopped} after {done} of {many(trials, 'trial')}; {again}"
+                bar.say(f"Stopped: {stopped}.")
+    known = tuple(study.trials)
+    if stopped is None and known and all(trial.state == "failed" for trial in known):
+        raise NoRegretError(nothing_works(len(known), known[-1]))
+    return Result(study=study, trials=known, wanted=trials, stopped=stopped)
 
 
 def _ends(answer: object) -> bool:

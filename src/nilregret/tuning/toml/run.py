@@ -2,64 +2,76 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from concurrent.futures import Executor
-from contextlib import ExitStack, closing, contextmanager
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
 
-from ..._utils.checks import many
-from ...errors import NoRegretError
-from ...study.study import Study
-from ..loop import Loop
+from ...errors import InvalidInput, MissingExtra, NoRegretError
 from ..open_study import open_study
 from ..progress import Bar
-from ..run_lock import run_lock
-from ..run_options import check_sendable, in_flight_count
-from ..time_limit import Task, TimeLimited
+from ..result import Result
+from ..run_options import check_sendable, evaluated, in_flight_count
 from .config import TuningFile
 from .evaluation import evaluator
-from .report import ended_trials, opening_line
+
+CONNECT = 20.0  # Seconds in which a cluster must answer, and then have a worker.
 
 
-@contextmanager
-def opened(job: TuningFile, executor: Executor | None = None) -> Iterator[tuple[Study, Task]]:
-    """Yields the job's study, new or resumed, and its objective. Nothing is stored if the objective cannot be loaded.
+def run(job: TuningFile, executor: Executor | None = None) -> Result:
+    """Evaluates trials until there are as many as the job says, and returns the result.
 
-    There is one run at a time. A finished study is only read.
+    Nothing is stored if the objective cannot be loaded. A finished study is only read.
     """
     task = evaluator(job, executor)
     check_sendable(task, executor)
+    count = in_flight_count(executor, None)
     study = open_study(
-        job.domain,
-        job.policy,
-        goal=job.goal,
-        seed=job.seed,
-        storage=job.storage,
-        name=job.name,
-        budget=job.trials,
-        parallel=in_flight_count(executor, None),
-        reader=job.reader,
-        about=job.reader.facts,
-        like=job.like,
-    )
-    with ExitStack() as stack:
-        stack.enter_context(run_lock(study, job.storage, trials=job.trials))
-        if isinstance(task, TimeLimited):
-            stack.enter_context(closing(task))
-        yield study, task
+        job.domain, job.policy, goal=job.goal, seed=job.seed, storage=job.storage, name=job.name, budget=job.trials,
+        parallel=count, reader=job.reader, about=job.reader.facts, like=job.like,
+    )  # fmt: skip
+    bar = Bar(job.name, job.trials, goal=job.goal, file=sys.stdout, summary=False)
+    return evaluated(
+        study, task, job.storage, trials=job.trials, bar=bar, executor=executor, in_flight=count,
+        again="run the same command again to go on",
+    )  # fmt: skip
 
 
-def run(job: TuningFile, study: Study, task: Task, bar: Bar, executor: Executor | None = None) -> None:
-    """Evaluates trials until there are as many as the job says."""
-    bar.say(opening_line(job, study))
-    bar.begun(study)
-    loop = Loop(
-        study, task, trials=job.trials, ended=bar.ended, executor=executor, in_flight=in_flight_count(executor, None)
-    )
+@contextmanager
+def pool(workers: int, cluster: str | None) -> Iterator[Executor | None]:
+    """Yields an executor of threads that use a process each, that of a cluster, or None for this process.
+
+    Args:
+        workers: number of evaluations at once, on this machine.
+        cluster: address of a Dask scheduler, such as "tcp://127.0.0.1:8786", or None.
+    """
+    if cluster is None:
+        with ThreadPoolExecutor(workers) as executor:
+            yield executor if workers > 1 else None
+        return
+    if workers > 1:
+        raise InvalidInput("--workers is for processes of this machine, a cluster has its own: give one of both.")
     try:
-        stopped = loop.run()
-    except KeyboardInterrupt:
-        done = f"{ended_trials(study)} of {many(job.trials, 'trial')}"
-        bar.say(f"Stopped after {done}; run the same command again to go on.")
-        raise
-    if stopped is not None:
-        raise NoRegretError(f"Stopped: {stopped}. Nothing is lost: run the same command again to go on.")
+        from distributed import Client
+    except ImportError as error:
+        raise MissingExtra(
+            "--cluster needs Dask, which is not installed: pip install 'nilregret[dask]'. On this machine alone "
+            "--workers does without."
+        ) from error
+    make: Any = Client
+    try:
+        client = make(cluster, timeout=CONNECT)
+    except (OSError, ValueError) as error:
+        raise NoRegretError(
+            f"There is no cluster at {cluster!r} ({error}). Usually the scheduler is not running, or listens "
+            "elsewhere: it is started by `dask scheduler`, which prints its address, such as tcp://10.0.0.1:8786."
+        ) from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=CONNECT)
+        except TimeoutError as error:
+            raise NoRegretError(
+                f"The cluster at {cluster!r} has no workers: start some by `dask worker {cluster}`."
+            ) from error
+        yield client.get_executor()
