@@ -349,7 +349,7 @@ def test_many_decisions_are_made_in_as_many_turns_as_they_take():
             tasks.append(asyncio.ensure_future(one(client.send("POST", f"{AT}/decisions", {"count": 2}))))
             await wait_for(client, shop=2)
             worker = await client.service.workers.get("other", "calm")
-            from nilregret.serve.wire.idempotency import IdempotentRequest
+            from nilregret.serve.wire.decision_ids import IdempotentRequest
             from nilregret.serve.wire.messages import DecisionRequest
             from nilregret.serve.work.commands import Decide
 
@@ -402,7 +402,7 @@ def test_two_servers_may_go_on_with_one_request(tmp_path):
     """Each does a part in each turn; in the end both have the same answer."""
     storage = SqlStorage(f"sqlite:///{tmp_path}/a.db")
     left, right = (nr.Study(POLICY, storage=storage) for _ in range(2))
-    from nilregret.serve.wire.idempotency import IdempotentRequest
+    from nilregret.serve.wire.decision_ids import IdempotentRequest
     from nilregret.serve.wire.messages import DecisionRequest
     from nilregret.serve.work.commands import Decide
     from nilregret.serve.work.worker import StudyWorker

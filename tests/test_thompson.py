@@ -5,7 +5,7 @@ import pytest
 
 import nilregret as nr
 from nilregret._utils.randomness import Randomness
-from nilregret.domains.search.lattice import best_on_grid
+from nilregret.domains.search.arms import best_on_grid
 from nilregret.gp import PointPosterior, sample_path
 from nilregret.policy.engines.base import Question
 from nilregret.policy.engines.rounds import PointRound
@@ -249,7 +249,7 @@ def test_a_path_of_a_product_varies_alike_in_every_direction(kernel):
 @pytest.mark.parametrize("most", [1, None])
 def test_on_a_space_the_grid_is_of_points_that_stand_for_parameters(most, monkeypatch, tmp_path):
     if most is not None:  # as where the grid is too large to be looked at whole
-        monkeypatch.setattr("nilregret.domains.search.lattice.best_on_grid.__kwdefaults__", {"most": most})
+        monkeypatch.setattr("nilregret.domains.search.arms.best_on_grid.__kwdefaults__", {"most": most})
     space = nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 4), kind=nr.Choice("a", "b"))
     search = nr.slots.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
     policy = nr.gp_ucb(space, nr.Matern(2.5, [0.3] * 4), noise=0.1, search=search).using(score=ThompsonSample(grid=3))

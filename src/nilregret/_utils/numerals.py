@@ -7,7 +7,8 @@ point are never rounded away. Sizes of ten million and more, and below 0.0001, h
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from html import escape
 
 DIGITS, MOST_DIGITS = 4, 6  # significant digits of a number, and of numbers that differ only further behind
 EXACT = 17  # significant digits that tell all floats apart
@@ -71,3 +72,35 @@ def _telling(values: set[float]) -> int:
 def _trimmed(text: str) -> str:
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text == "-0" else text
+
+
+CELL = "padding:0.15em 0.7em;text-align:left;vertical-align:top"
+
+
+def html_table(
+    headings: Sequence[object], rows: Sequence[Sequence[object]], *, caption: str = "", strong: int | None = None
+) -> str:
+    """Returns a table as HTML, without scripts and without colours of its own.
+
+    Args:
+        headings: of the columns, or nothing.
+        rows: the cells. Everything is escaped, and numbers have four digits.
+        caption: lines above the table.
+        strong: number of the row that is in bold type, or None.
+    """
+    head = "".join(f'<th style="{CELL}">{_text(each)}</th>' for each in headings)
+    body = "".join(_row(row, bold=i == strong) for i, row in enumerate(rows))
+    above = f'<caption style="caption-side:top;text-align:left">{_text(caption)}</caption>' if caption else ""
+    start = f'<table style="border-collapse:collapse;color:inherit;background:transparent">{above}'
+    return f"{start}{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
+
+
+def _row(cells: Sequence[object], *, bold: bool) -> str:
+    start, end = ("<strong>", "</strong>") if bold else ("", "")
+    return "<tr>" + "".join(f'<td style="{CELL}">{start}{_text(cell)}{end}</td>' for cell in cells) + "</tr>"
+
+
+def _text(value: object) -> str:
+    """Returns a value in few digits, escaped. None is an empty cell."""
+    text = "" if value is None else numeral(value) if isinstance(value, float) else str(value)
+    return escape(text).replace("\n", "<br>")

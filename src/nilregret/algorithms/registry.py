@@ -6,7 +6,9 @@ after its function. A new part takes one name in the list of its slot.
 
 from __future__ import annotations
 
+import importlib
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from inspect import signature
@@ -14,10 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import algorithms
-from .._utils.imports import imported
 from ..domains.domain import D, Space
 from ..domains.search.boxes import PointSearch
-from ..errors import InvalidInput
+from ..errors import InvalidInput, exception_text
 from ..kernels import (
     Active,
     Intercept,
@@ -72,6 +73,31 @@ from ..theory.change.schedules import PowerLaw
 from ..theory.series import EvenSeries, PowerSeries, Series
 from .auto import auto
 from .schema import Inner, Schema, one_named, within
+
+
+def imported(what: str, reference: str, module: str, name: str, folder: Path) -> Any:
+    """Returns the object `name` of `module`.
+
+    Args:
+        what: place of the reference for errors, such as "[objective] `function`".
+        reference: text of the reference, for errors.
+        module: name of the module.
+        name: name of the object.
+        folder: folder of the tuning file.
+
+    Raises:
+        InvalidInput: the module or the object cannot be loaded.
+    """
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (Exception, SystemExit) as error:  # A module of the user may raise anything.
+        raise InvalidInput(
+            f"{what} {reference!r} could not be loaded from {folder}: {exception_text(error)}. The module must lie "
+            "beside the TOML file or be installed, with everything it imports."
+        ) from error
+
 
 # Arguments of algorithms that no file sets, and why.
 LEFT_OUT = {

@@ -14,8 +14,8 @@ from .._utils.checks import Array, integer, study_name
 from ..evaluation.estimators import Estimator
 from ..serve.wire import messages as m
 from ..serve.wire.messages import EvaluationRequest, EvaluationResult, segment
-from ..study.answers import answer_entries, listed_answers
 from ..study.direction import AnyPolicy, Goal
+from ..study.play_rewards import answer_entries, listed_answers
 from .session import (  # fmt: skip
     Context,
     Points,

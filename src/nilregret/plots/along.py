@@ -11,9 +11,8 @@ from .._utils.checks import Array
 from ..domains.domain import Domain, Space
 from ..domains.parameters import Choice, Int
 from ..storage.record import Trial
-from ..study.axes import Axis as ParameterAxis
-from ..study.axes import space_of, value_at
-from ..study.function import Function
+from ..study.function import Axis as ParameterAxis
+from ..study.function import Function, space_of, value_at
 from ..study.study import Study
 from .scene import Axis
 from .ticks import log_ticks

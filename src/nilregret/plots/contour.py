@@ -12,9 +12,8 @@ from .._utils.checks import integer
 from .._utils.numerals import numeral
 from ..errors import InvalidInput
 from ..storage.record import Trial
-from ..study.axes import Axis as ParameterAxis
-from ..study.axes import active_axes, line_through
-from ..study.function import Function
+from ..study.function import Axis as ParameterAxis
+from ..study.function import Function, active_axes, line_through
 from ..study.study import Study
 from .along import contexts_of, edges, faded, places, scale, seen_along, settled
 from .base import reward_label

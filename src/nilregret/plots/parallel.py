@@ -12,10 +12,10 @@ from .._utils.checks import Array, many
 from .._utils.numerals import numeral
 from ..domains.parameters import Choice, Int
 from ..storage.record import Trial
-from ..study.axes import Axis as ParameterAxis
-from ..study.axes import axes as axes_of
-from ..study.axes import value_at
 from ..study.best import without_violation
+from ..study.function import Axis as ParameterAxis
+from ..study.function import axes as axes_of
+from ..study.function import value_at
 from ..study.study import Study
 from .along import is_active, places
 from .base import reward_label

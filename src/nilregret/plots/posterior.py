@@ -14,10 +14,10 @@ from ..domains.parameters import Choice, Float
 from ..errors import InvalidInput, TrialError
 from ..policy.policy import Policy
 from ..storage.record import Trial
-from ..study.axes import Axis, axes, line_through, value_at
 from ..study.definition import constraint_names
 from ..study.explanation import PosteriorBand
 from ..study.formatting import figure
+from ..study.function import Axis, axes, line_through, value_at
 from ..study.study import Study
 from .base import BEST, MODEL, OBSERVED, new_figure, plain, reward_label
 from .lines import inches, paper_style, save

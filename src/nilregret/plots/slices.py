@@ -14,11 +14,10 @@ from .._utils.numerals import numeral
 from ..domains.parameters import Choice, Int
 from ..errors import InvalidInput
 from ..storage.record import Trial
-from ..study.axes import Axis as ParameterAxis
-from ..study.axes import active_axes, line_through, value_at
 from ..study.best import without_violation
 from ..study.direction import has_channels, on_average
-from ..study.function import Function
+from ..study.function import Axis as ParameterAxis
+from ..study.function import Function, active_axes, line_through, value_at
 from ..study.study import Study
 from .along import MOST_OPTIONS, Seen, contexts_of, edges, faded, is_active, places, scale, seen_along
 from .base import reward_label

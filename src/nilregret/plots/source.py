@@ -13,9 +13,9 @@ from .._utils.numerals import numeral
 from ..domains.domain import Space
 from ..errors import InvalidInput, TrialError
 from ..storage.record import Trial
-from ..study.axes import Axis as ParameterAxis
 from ..study.best import closest_of, is_noisy, told_best, without_violation
 from ..study.direction import best_label, on_average
+from ..study.function import Axis as ParameterAxis
 from ..study.function import Function
 from ..study.study import Study
 

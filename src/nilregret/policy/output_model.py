@@ -19,7 +19,6 @@ from ..slots.constraints import LEAST_RIDGE, cautious_scale
 from ..slots.envelope import Bounds, Envelope, Expected, Progress
 from ..slots.lengthscales import Lengthscales, RegretBalancing, with_factor
 from ..slots.memory import Model
-from ..slots.objective import PenaltyState
 from ..storage.record import Event, Trial
 from .engines import REWARDS, Engine, Limit, row_of, table
 from .fits import Balance, FitJob, Fits, FitsOnRecord, LateFits, When
@@ -127,7 +126,7 @@ class OutputModel:
         self.balance = Balance(policy, cast(RegretBalancing, policy.refit)) if balances else None
         self.guess = policy.confidence.guess()
         self.charges = policy.objective.begin()
-        self._noisier = type(self.charges).noise_factor is not PenaltyState.noise_factor  # read once, as most are not
+        self._noisier = self.charges.changes_noise()  # read once, as most do not
         self.data.multipliers = self.charges.values
         self._valid_for = policy.valid_for
         self._windowed = index == 0 and policy.confidence.recent is not None

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import Array, integer, many
-from .._utils.html_table import html_table
-from .._utils.numerals import numeral
+from .._utils.numerals import html_table, numeral
 from ..errors import MissingExtra, printable
 from ..study.curves import Interval, carried_by, interval, standard_error
 from .results import Run

@@ -68,6 +68,10 @@ class PenaltyState(ABC):
         """Ratio of the noise of a target to the noise of a reward."""
         return 1.0
 
+    def changes_noise(self) -> bool:
+        """Returns whether targets may be noisier than rewards, because the class has its own `noise_factor`."""
+        return type(self).noise_factor is not PenaltyState.noise_factor
+
     @property
     def began(self) -> int:
         """Round in which the current multipliers began."""

@@ -22,8 +22,8 @@ from .._utils.checks import LARGEST_REWARD, Array, flag, number, one_of, settle
 from .._utils.copying import take_back
 from .._utils.randomness import Randomness
 from ..domains.domain import Arms
+from ..domains.search.arms import best_on_grid
 from ..domains.search.boxes import AcquisitionFunction
-from ..domains.search.lattice import best_on_grid
 from ..errors import InvalidInput
 from ..serialize import described
 from .acquisition import AcquisitionContext, PointView, TableView

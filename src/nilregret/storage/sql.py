@@ -20,11 +20,10 @@ from sqlalchemy import exc
 from .._utils.checks import shown, storable
 from ..errors import InvalidInput, StorageError
 from .base import Identity, KeepsNotes, ListedStudy, News, Outcome, Storage, StoredStudy, Summary, taken
-from .database import Database, newer
+from .database import HEAD, SUMMARY, Database, Statements, newer
 from .notes import NOBODY, NoteStatements, owner
 from .sql_writer import SqlWriter, new_stamp
 from .sqlite import SCHEME, SqliteDatabase
-from .statements import HEAD, SUMMARY, Statements
 from .tables import FORMAT, Tables
 
 STUDY = {"format": int, "created_at": float, "policy": str, "goal": str, "seed": str, "about": str}  # Types in a row.

@@ -10,9 +10,9 @@ from .._utils.checks import new_study_name
 from ..errors import StorageError
 from .arms import ArmChange, arm_change, arms_text
 from .base import Change, KeepsArms, News, Notes, Renames, StoredStudy, Summary, Writer, taken
+from .database import Statements
 from .notes import NoteStatements, note_rows, owner
 from .rows import RowReader, outcome, question
-from .statements import Statements
 from .trial import Trial
 
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, final, over
 import numpy as np
 
 from .._utils.checks import LONGEST_NAME, Array, frozen, many
-from .._utils.html_table import html_table
-from .._utils.numerals import numeral
+from .._utils.numerals import html_table, numeral
 from ..domains.domain import D
 
 if TYPE_CHECKING:

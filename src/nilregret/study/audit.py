@@ -28,8 +28,8 @@ from ..storage.base import News
 from ..storage.record import Record
 from ..storage.trial import Fit, Measured, Trial
 from .arms import ArmTimes, Roster
-from .axes import settings_at, space_of
 from .direction import AnyPolicy, Goal, has_channels, reward_check
+from .function import settings_at, space_of
 from .play_rewards import is_possible
 
 SAME = 1e-9  # Tolerance of a coordinate or parameter, as a share of its extent.

@@ -17,9 +17,9 @@ from ..policy.explain import Inquiry, Propensity, Reasons, runner_up
 from ..policy.state import State
 from ..slots.envelope import Envelope
 from ..storage.record import Trial
-from .axes import settings_at
 from .direction import AnyPolicy, AnyState, Goal, has_channels, state_after, told_envelope
 from .explanation import Candidate, ConstraintBounds, Explanation
+from .function import settings_at
 
 DRAWS = 1000  # Draws that estimate a propensity by default.
 MOST_DRAWS = 10**7

@@ -18,8 +18,8 @@ from ..errors import InvalidInput, MissingExtra
 from ..policy.policy import Policy
 from ..storage.record import Trial
 from ..storage.trial import metric_names
-from .axes import space_of
 from .direction import AnyPolicy
+from .function import space_of
 from .trial_json import trial_json, with_fits
 
 if TYPE_CHECKING:

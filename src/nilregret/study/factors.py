@@ -11,8 +11,8 @@ from .._utils.checks import Array
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Choice, Int
 from ..errors import InvalidInput
-from .axes import Axis, axes, space_of
 from .direction import AnyPolicy
+from .function import Axis, axes, space_of
 
 
 class Factor(NamedTuple):

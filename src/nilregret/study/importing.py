@@ -26,11 +26,10 @@ from ..domains.parameters import Choice, Int, Parameter, option_place, option_te
 from ..errors import InvalidInput, NoRegretError, warn
 from ..policy.engines import Decision
 from ..storage.trial import Trial
-from .answers import Told
-from .axes import space_of
 from .direction import Goal
+from .function import space_of
 from .inputs import Inputs
-from .play_rewards import Rewards
+from .play_rewards import Rewards, Told
 from .replica import Replica
 from .transaction import Transaction
 

@@ -15,9 +15,8 @@ from ..policy.engines import Decision
 from ..policy.policy import Policy
 from ..policy.trained_posterior import refuse_std
 from ..storage.trial import MOST_METRICS, Measured, is_metric_name
-from .answers import Told
 from .direction import AnyPolicy, Goal, reward_check
-from .play_rewards import is_several, refuse_several_rewards, sum_up
+from .play_rewards import Told, is_several, refuse_several_rewards, sum_up
 
 NO_REWARD = (
     "If the point does not work, `study.fail(trial, reason)` says so. After an accident that says nothing of the "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._utils.html_table import html_table
+from .._utils.numerals import html_table
 from ..storage.record import Trial
 from .best import told_best, without_violation
 from .definition import constraint_names

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
-from .._utils.checks import LARGEST_REWARD, finite_array, integer, many, number, shown
+from .._utils.checks import LARGEST_REWARD, Array, finite_array, integer, many, number, shown
 from .._utils.numerals import numeral
 from ..errors import InvalidInput, TrialError
 from ..slots.switching import MOST_REPEATS
-from ..storage.trial import Plays, Trial
+from ..storage.trial import Measured, Plays, Trial
 
 NONE_WILL_COME = "A trial that will have none is told by `study.fail(trial, reason)`."
 SLACK = 1e-9  # Share of the squares that rounding may have lost.
@@ -136,3 +136,68 @@ def refuse_several_rewards(reward: object) -> None:
 def is_possible(plays: Plays) -> bool:
     """Returns whether these are plays that could have been told."""
     return 2 <= plays.times <= MOST_REPEATS and math.isfinite(plays.scatter) and plays.scatter >= 0.0
+
+
+ENTRIES = frozenset({"trial", "reward", "constraints", "std", "metrics"})  # of an answer in a dict
+
+
+class Told(NamedTuple):
+    """A checked answer to a trial: a reward, constraint values, or both.
+
+    Attributes:
+        trial: as `ask` returned it, or its number.
+        reward: reward (loss, if the goal is to minimise), or None.
+        constraints: constraint values `(m,)`, or None.
+        plays: count and scatter of the rewards, if the trial was played several times.
+        std: standard deviation of the noise of the reward, or None where it is unknown.
+        measured: (name, value) of each metric.
+    """
+
+    trial: Trial | int
+    reward: float | None
+    constraints: Array | None
+    plays: Plays | None = None
+    std: float | None = None
+    measured: Measured = ()
+
+
+def reason_of(what: str, reason: object) -> str:
+    """Returns a reason in characters that every storage accepts.
+
+    Args:
+        what: the event that needs a reason, such as "failed".
+        reason: the user's words.
+    """
+    if not isinstance(reason, str) or not reason.strip():
+        raise InvalidInput(f"`reason` must say in words why the trial {what}, not {shown(reason)}.")
+    return reason.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")
+
+
+def listed_answers(answers: object) -> list[Any]:
+    """Returns the argument of `tell_many` as a list of answers, or raises an error."""
+    if not isinstance(answers, Iterable) or isinstance(answers, str | bytes | Mapping | Trial):
+        raise InvalidInput(
+            f"`answers` is {shown(answers)}: it must be a list, each of (trial, reward) or (trial, reward, "
+            "constraints). A single answer is told by `tell`."
+        )
+    return list(answers)
+
+
+def answer_entries(answer: Any) -> dict[str, Any]:
+    """Returns the entries of an answer given as (trial, reward), (trial, reward, constraints) or a dict, unchecked.
+
+    A dict has these names, and may have "std" and "metrics".
+    """
+    if isinstance(answer, Mapping):
+        if "trial" not in answer or not answer.keys() <= ENTRIES:
+            raise InvalidInput(
+                f"An answer in a dict has 'trial', 'reward' and perhaps 'constraints', 'std' and 'metrics', not "
+                f"{shown(list(answer))}."
+            )
+        return dict(answer)
+    parts = answer if isinstance(answer, tuple | list) and type(answer) is not Trial else ()
+    if len(parts) not in (2, 3):
+        raise InvalidInput(
+            f"An answer is (trial, reward) or (trial, reward, constraints), or a dict; {shown(answer)} is none."
+        )
+    return dict(zip(("trial", "reward", "constraints"), parts, strict=False))

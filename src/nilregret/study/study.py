@@ -21,13 +21,12 @@ from ..slots.memory import Restart
 from ..slots.objective import SATURATED
 from ..storage.trial import Trial
 from . import importing
-from .answers import answer_entries, listed_answers, reason_of
 from .arms import Arm
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
 from .definition import PROPENSITIES, check_facts, stored_facts
 from .direction import Goal, check_goal, check_policy, has_channels
 from .late_fits import FitMode, FitRunner, check_fits
-from .play_rewards import Rewards
+from .play_rewards import Rewards, answer_entries, listed_answers, reason_of
 from .queries import Queries
 from .replica import Replica, lease_seconds
 from .stored import found_or_made, reopened, words_of

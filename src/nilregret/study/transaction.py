@@ -22,11 +22,10 @@ from ..policy.state import State
 from ..storage.arms import ArmChange, ArmChangeKind, ChangedArm
 from ..storage.record import answer_of, describe_answer
 from ..storage.trial import Measured, Plays, Trial
-from .answers import Told
 from .arms import Arm, Roster
-from .axes import settings_at, space_of
 from .direction import copy_of_state, has_channels
-from .play_rewards import check_plays
+from .function import settings_at, space_of
+from .play_rewards import Told, check_plays
 from .replica import Replica
 
 R = TypeVar("R")

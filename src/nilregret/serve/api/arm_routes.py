@@ -13,7 +13,7 @@ from ...study.arms import Arm
 from ...study.transaction import Transaction
 from ..watch.audit import audited
 from ..wire import messages as m
-from ..wire.idempotency import IdempotentRequest
+from ..wire.decision_ids import IdempotentRequest
 from ..wire.limits import Limits
 from ..wire.problems import about
 from ..work.worker import Action, StudyWorker

@@ -13,7 +13,7 @@ from ...policy.explain import Propensity
 from ...storage.record import Trial
 from ..auth.caller import Caller
 from ..wire import messages as m
-from ..wire.idempotency import IdempotentRequest
+from ..wire.decision_ids import IdempotentRequest
 from ..wire.problems import problem_of
 from ..work.commands import Abandon, Decide, DecideResult, Observe, Tell
 from ..work.worker import StudyWorker

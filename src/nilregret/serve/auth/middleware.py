@@ -20,8 +20,8 @@ from ..wire.limits import ConcurrencyLimit, Limits, TokenBuckets
 from ..wire.problems import Problem, problem_of
 from . import bodies, login, origin_checks
 from . import caller as roles
+from .bodies import AccessRevoked, SecuredResponse
 from .caller import LOCAL, NOBODY, Caller
-from .responses import AccessRevoked, SecuredResponse
 from .tokens import Tokens
 
 BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]{1,512})", re.I)

@@ -18,14 +18,12 @@ from ...policy.explain import Propensity
 from ...policy.state import State
 from ...storage.record import Trial
 from ...storage.trial import Plays
-from ...study.answers import Told, reason_of
-from ...study.axes import settings_at
 from ...study.explain import propensity_of
-from ...study.play_rewards import Rewards, check_plays
+from ...study.function import settings_at
+from ...study.play_rewards import Rewards, Told, check_plays, reason_of
 from ...study.transaction import Going, Transaction
 from ..wire import messages
-from ..wire.decision_ids import key_of
-from ..wire.idempotency import IdempotentRequest
+from ..wire.decision_ids import IdempotentRequest, key_of
 from ..wire.problems import Problem, about
 from .deadlines import DEFAULTED
 from .worker import Action, StudyWorker

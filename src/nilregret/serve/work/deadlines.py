@@ -31,9 +31,9 @@ from ...policy.policy import Policy
 from ...slots.pending import Censored
 from ...slots.silence import Imputed, by_exposure
 from ...storage.record import Trial
-from ...study.answers import Told
 from ...study.direction import AnyPolicy, Goal
 from ...study.inputs import Inputs
+from ...study.play_rewards import Told
 from ...study.replica import LONGEST_LEASE
 from ...study.transaction import Going, Transaction
 from ...study.waiting import RULE

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, final
 
 from ..._utils.checks import shown
-from ..._utils.imports import imported
+from ...algorithms.registry import imported
 from ...domains.domain import Space
 from ...domains.parameters import Choice
 from ...errors import SHOWN, InvalidInput, exception_text, one_line

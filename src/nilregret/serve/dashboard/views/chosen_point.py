@@ -12,7 +12,7 @@ from ...._utils.checks import Array, shown
 from ....domains.domain import Arms, Box, Domain, Space, sides
 from ....domains.parameters import Choice, Int, Parameter
 from ....errors import InvalidInput, TrialError
-from ....study.axes import Axis, axes, space_of, value_at
+from ....study.function import Axis, axes, space_of, value_at
 from ....study.study import Study
 from .pictures import short
 

@@ -16,8 +16,8 @@ from ...._utils.checks import Array
 from ....domains.domain import Arms, Domain
 from ....domains.parameters import Choice
 from ....storage.trial import Trial, TrialState, metric_names
-from ....study.axes import space_of
 from ....study.definition import constraint_names
+from ....study.function import space_of
 from ....study.study import Study
 from .pictures import short
 

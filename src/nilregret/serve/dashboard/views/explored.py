@@ -13,7 +13,7 @@ from ....domains.domain import Domain
 from ....domains.parameters import Choice, Parameter
 from ....errors import NoRegretError
 from ....storage.trial import Trial
-from ....study.axes import Axis, axes, space_of, value_at
+from ....study.function import Axis, axes, space_of, value_at
 from ....study.importance import Importance, Indices
 from ....study.study import Study
 from .columns import PARAMETERS, Read, columns_of

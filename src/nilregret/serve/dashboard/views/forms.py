@@ -13,7 +13,7 @@ from ...._utils.numerals import exact
 from ....domains.domain import Arms, Domain, Space
 from ....domains.parameters import Choice, Int
 from ....errors import InvalidInput
-from ....study.axes import space_of
+from ....study.function import space_of
 from ....study.study import Study
 from .pictures import reward_text, short
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...._utils.checks import Array
 from ....domains.domain import Arms, Space
 from ....domains.parameters import Choice
-from ....study.axes import Axis, agrees, value_at
+from ....study.function import Axis, agrees, value_at
 from ....study.study import Study
 from .chosen_point import ChosenPoint
 from .pictures import MOST_DOTS, Picture, axis, numbers, short, spread_evenly, table

@@ -18,12 +18,21 @@ from ....plots.source import function_of
 from ....policy.policy import Policy
 from ....policy.state import State
 from ....storage.record import Trial
-from ....study.axes import Axis, active_axes, agrees, line_through, settings_at, space_of, value_at
 from ....study.definition import constraint_names
 from ....study.direction import has_channels
 from ....study.explanation import PosteriorBand
 from ....study.formatting import settings
-from ....study.function import Function, answers_for_units
+from ....study.function import (
+    Axis,
+    Function,
+    active_axes,
+    agrees,
+    answers_for_units,
+    line_through,
+    settings_at,
+    space_of,
+    value_at,
+)
 from ....study.study import Study
 from .alternatives import counted_from
 from .chosen_point import ChosenPoint, chosen_point

@@ -12,10 +12,10 @@ from ....domains.domain import Arms, Box, Domain, Space
 from ....domains.parameters import Choice, Int, Parameter
 from ....policy.policy import Policy
 from ....storage import StoredStudy
-from ....study.axes import space_of
 from ....study.direction import AnyPolicy
 from ....study.formatting import duration, in_words
 from ....study.formatting import settings as settings_text
+from ....study.function import space_of
 from ....study.study import Study
 from ...wire.messages import segment
 from ...work.deadlines import FACT, Rule
