@@ -1,6 +1,7 @@
 """One reader of numbers: what is no number is refused wherever a number is told, and never read as another one."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import nilregret as nr
 from nilregret._utils.checks import integer, real, written
+from nilregret._utils.tables import Table
 from nilregret.serve.dashboard.views.forms import number as typed_number
 
 SPACE = nr.Space(x=nr.Float(0, 1))
@@ -91,6 +93,16 @@ def test_any_real_number_is_read_as_itself(value):
 def test_a_number_too_large_for_a_float_is_infinite():
     assert (real(10**400), real(-(10**400))) == (math.inf, -math.inf)
     assert real([1.0]) is real(None) is real(True) is real(np.True_) is None
+
+
+def test_a_cell_of_a_table_holds_a_number_or_none():
+    cells = [True, Decimal("0.5"), " 1.5 ", 10**400, -(10**400), "", None]
+    assert [Table("the table", {"x": cells}).number("x", i) for i in range(7)] == [
+        1.0, 0.5, 1.5, math.inf, -math.inf, None, None,
+    ]  # fmt: skip
+    for cell in ("1_000", "٣", "one", np.timedelta64(3, "ns"), b"1", 1j):
+        with pytest.raises(nr.errors.InvalidInput, match="it must be a number, or empty"):
+            Table("the table", {"x": [cell]}).number("x", 0)
 
 
 def test_a_hidden_whole_number_is_none():

@@ -177,6 +177,11 @@ def written(text: str) -> float | None:
         return None
 
 
+def number_in(value: object) -> float | None:
+    """Returns the number in a cell of a table, which may be a text, or None. It may be NaN or infinite."""
+    return written(value) if isinstance(value, str) else real(value)
+
+
 def _is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.timedelta64)  # numpy counts it as a number
 

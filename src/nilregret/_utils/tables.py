@@ -20,13 +20,14 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
 from ..errors import InvalidInput, MissingExtra
-from .checks import many, shown
+from .checks import Array, many, number_in, shown
 from .files import bytes_of, text_in
 
 ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".gz")
@@ -113,14 +114,38 @@ class Table:
         value = self.columns[column][row]
         if is_missing(value):
             return None
-        try:
-            if isinstance(value, str) and "_" in value:  # Python would read 1_000.
-                raise ValueError
-            return float(value)
-        except OverflowError:
-            return math.inf
-        except (TypeError, ValueError):
-            raise self.wrong(column, row, "a number") from None
+        found = float(value) if isinstance(value, bool | np.bool_ | Decimal) else number_in(value)
+        if found is None:
+            raise self.wrong(column, row, "a number")
+        return found
+
+    def numbers(self, column: str) -> Array:
+        """Returns a column as numbers, NaN where a cell is empty."""
+        values = self.columns[column]
+        if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
+            return values.astype(np.float64)
+        found = (self.number(column, row) for row in range(len(self)))
+        return np.array([math.nan if value is None else value for value in found])
+
+    def values(self, column: str) -> Any:
+        """Returns a column, with numbers and JSON in place of the texts that write them if all can be read."""
+        values, found = self.columns[column], []
+        if not self.texts:
+            return values
+        for text in values:
+            is_json = isinstance(text, str) and (text[0] in "[{-." or text[0].isdigit())
+            try:
+                found.append(json.loads(text) if is_json else text)
+            except (ValueError, RecursionError):
+                return values
+        return found
+
+    def unread(self, read: Collection[str]) -> list[str]:
+        """Returns the columns that are not among those read, and not those of an export."""
+        return [
+            name for name in self.columns
+            if name not in read and name.casefold() not in OF_TRIALS and not name.startswith(PREFIXES)
+        ]  # fmt: skip
 
     def wrong(self, column: str, row: int, wanted: str) -> InvalidInput:
         """Returns the error about a cell."""

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .._utils.checks import Array, many, shown
+from .._utils.checks import Array, many, number_in, shown
 from ..domains.domain import Arms, D, Domain, Space, sides
 from ..domains.parameters import CHOSEN, Choice, Parameter, option_place
 from ..errors import InvalidInput
@@ -18,7 +18,7 @@ from ..kernels import kernel_for
 from ..policy.policy import Policy
 from ..slots.explore import begun_with
 from ..slots.refit import EarlierStudies, Refit
-from .earlier_sources import Source, Told, number_of, read_sources
+from .earlier_sources import Source, Told, read_sources
 
 FEWEST = 3  # least trials of an earlier study
 MOST_POINTS = 120  # most points of an earlier study: half the best ones, the rest spread over the others by rank
@@ -153,8 +153,8 @@ def _placed(columns: Array, parameter: Parameter, value: Any) -> bool:
             return False
         columns[:] = np.where(np.arange(len(columns)) == option, CHOSEN, 0.0)
         return True
-    number = number_of(value)
-    if number is None or (parameter.log and number <= 0.0):
+    number = number_in(value)
+    if number is None or not math.isfinite(number) or (parameter.log and number <= 0.0):
         return False
     columns[0] = parameter.position(number)
     return bool(-BEYOND <= columns[0] <= 1.0 + BEYOND)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -122,7 +121,7 @@ def _of_optuna(study: Any) -> Source:
     if len(study.directions) > 1:
         raise InvalidInput(f"Study {shown(study.study_name)} has {len(study.directions)} objectives: `like` takes one.")
     sign = 1.0 if study.directions[0].name == "MAXIMIZE" else -1.0
-    done = [trial for trial in study.trials if trial.state.name == "COMPLETE" and number_of(trial.value) is not None]
+    done = [trial for trial in study.trials if trial.state.name == "COMPLETE" and _usable(trial.value)]
     return Source(study.study_name, [Told(trial.params, sign * trial.value) for trial in done])
 
 
@@ -133,16 +132,12 @@ def _of_table(table: Table, goal: str) -> Source:
     column, loss = table.reward([short for name, short in plain.items() if short != name])
     sign, found = -1.0 if loss or goal == "minimize" else 1.0, []
     for i, row in enumerate(table.rows()):
-        reward = number_of(table.number(column, i))
-        if reward is not None:
+        reward = table.number(column, i)
+        if reward is not None and _usable(reward):
             found.append(Told({plain[name]: row[name] for name in row if name != column}, sign * reward))
     return Source(table.called, found)
 
 
-def number_of(value: Any) -> float | None:
-    """Returns a finite number that a study could hold, also of a text, or None."""
-    try:
-        number = math.nan if value is None or isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if abs(number) <= LARGEST_REWARD else None
+def _usable(reward: Any) -> bool:
+    """Returns whether a reward is a number that a study could hold."""
+    return reward is not None and abs(reward) <= LARGEST_REWARD

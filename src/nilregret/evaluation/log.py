@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
@@ -16,7 +14,7 @@ import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, many, shown
 from .._utils.numerals import exact
-from .._utils.tables import OF_TRIALS, PREFIXES, Table
+from .._utils.tables import Table
 from ..errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 
 ACTION, PROPENSITY = ("action", "arm"), ("propensity",)
 IDS = ("id", "event_id", "decision_id", "number")
+OTHERS = {*IDS, *ACTION}  # columns that mean something and are not read
 WAITING = "still waited for, answered or not"  # the reason for which young decisions are left out
 ROUNDING = 1e-6  # by which a propensity of 1 may exceed it in a file of single precision
 NEEDED = (
@@ -137,22 +136,13 @@ def log_of_table(table: Table, actions: Sequence[Any] | None = None) -> Log:
         )
     if not len(table):
         raise InvalidInput(f"{table.called} has no decisions, so nothing can be evaluated.")
-    taken = table.columns[action]
-    codes, names = _coded(typed(taken) if table.texts else taken, actions)
+    codes, names = _coded(table.values(action), actions)
+    unread = table.unread({action, propensity, reward})
     return checked(
         Log(
-            actions=names, taken=codes, propensities=_numbers(table, propensity), rewards=_numbers(table, reward),
-            contexts=_contexts(table), unread=_unread(table, {action, propensity, reward}),
+            actions=names, taken=codes, propensities=table.numbers(propensity), rewards=table.numbers(reward),
+            contexts=_contexts(table), unread=tuple(name for name in unread if name.casefold() not in OTHERS),
         )
-    )  # fmt: skip
-
-
-def _unread(table: Table, read: Collection[str]) -> tuple[str, ...]:
-    """Returns the names of columns that are of no use, and are not those of an export."""
-    known = OF_TRIALS | set(IDS) | set(ACTION)
-    return tuple(
-        name for name in table.columns
-        if name not in read and name.casefold() not in known and not name.startswith(PREFIXES)
     )  # fmt: skip
 
 
@@ -183,27 +173,6 @@ def _column(table: Table, names: Sequence[str]) -> str:
     if column is None:
         raise InvalidInput(f"The log has no column {names[0]}: {table.named}. {NEEDED}")
     return column
-
-
-def _numbers(table: Table, name: str) -> Array:
-    """Returns a column as numbers, NaN where a cell is empty."""
-    values = table.columns[name]
-    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
-        return values.astype(np.float64)
-    found = (table.number(name, row) for row in range(len(table)))
-    return np.array([math.nan if value is None else value for value in found])
-
-
-def typed(column: list[Any]) -> list[Any]:
-    """Returns a column of texts with numbers and JSON in place of the texts that write them."""
-    found = []
-    for text in column:
-        is_json = isinstance(text, str) and (text[0] in "[{-." or text[0].isdigit())
-        try:
-            found.append(json.loads(text) if is_json else text)
-        except (ValueError, RecursionError):
-            return column
-    return found
 
 
 def refuse_repeated(name: str, values: Any) -> None:
@@ -259,16 +228,14 @@ def _contexts(table: Table) -> Any:
     """Returns the contexts: rows of numbers, dictionaries by name, the values of one column, or None."""
     one = table.find("context")
     if one is not None:
-        found = table.columns[one]
-        whole = isinstance(found, np.ndarray) and found.dtype.kind in "fiu"
-        return found if whole else typed(list(found)) if table.texts else list(found)
+        found = table.values(one)
+        return found if isinstance(found, np.ndarray) and found.dtype.kind in "fiu" else list(found)
     named = {name.removeprefix("context."): name for name in table.columns if str(name).startswith("context.")}
     if not named:
         return None
     if all(name.isdecimal() for name in named):
-        return np.column_stack([_numbers(table, named[name]) for name in sorted(named, key=int)])
-    columns = [list(table.columns[column]) for column in named.values()]
-    rows = zip(*(map(typed, columns) if table.texts else columns), strict=True)
+        return np.column_stack([table.numbers(named[name]) for name in sorted(named, key=int)])
+    rows = zip(*map(table.values, named.values()), strict=True)
     return [dict(zip(named, row, strict=True)) for row in rows]
 
 

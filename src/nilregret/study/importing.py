@@ -20,7 +20,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_WHOLE, Array, frozen, number, shown
 from .._utils.numerals import exact
-from .._utils.tables import OF_TRIALS, PREFIXES, Table, is_missing, read_table, table_of
+from .._utils.tables import Table, is_missing, read_table, table_of
 from ..domains.domain import Arms, Domain, Space, sides
 from ..domains.parameters import Choice, Int, Parameter, option_place, option_texts
 from ..errors import InvalidInput, NoRegretError, warn
@@ -215,11 +215,7 @@ class Reader:
     def warn_unread(self) -> None:
         """Warns of columns that mean nothing to the study."""
         known = {column for column in self._columns.values() if column} | {self.reward, *self._limits, *self._metrics}
-        unread = [
-            name for name in self._table.columns
-            if name not in known and name.casefold() not in OF_TRIALS and not name.startswith(PREFIXES)
-        ]  # fmt: skip
-        if unread:
+        if unread := self._table.unread(known):
             warn(
                 f"{self._table.called} has columns that were not read: {', '.join(map(shown, unread))}. Read are the "
                 f"parameters, the contexts, `{self.reward}`, `std`, `propensity`, `number`, constraints.0, ..., and "
