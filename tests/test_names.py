@@ -141,6 +141,10 @@ def test_an_algorithm_shows_its_source_and_its_whole_signature():
     assert shown.keys() > Slots.__annotations__.keys()
 
 
+def test_nothing_finds_modules_but_python():
+    assert [each for each in sys.meta_path if type(each).__module__.startswith("nilregret")] == []
+
+
 def test_a_traceback_has_one_hint():
     try:
         _ = nr.minimise

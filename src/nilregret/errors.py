@@ -13,7 +13,6 @@ __all__ = [
     "TrialError",
 ]
 
-import sys
 import warnings
 from typing import Self
 
@@ -140,12 +139,6 @@ def warn(sentence: str) -> None:
         frame, level = frame.f_back, level + 1
     warnings.warn(NoRegretWarning(sentence), stacklevel=level)
 
-
-# Tracebacks name the module that users import. cloudpickle copies classes whose module is not loaded, so it is.
-PUBLIC = "nilregret.errors"
-sys.modules[PUBLIC] = sys.modules[__name__]
-for _name in __all__:
-    globals()[_name].__module__ = PUBLIC
 
 SHOWN = 200  # largest number of characters of an error that are repeated
 

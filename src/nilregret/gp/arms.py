@@ -1,4 +1,4 @@
-"""Common part of the two exact posteriors on arms.
+"""Common part of the two exact posteriors on arms, and joint draws of f at many arms.
 
 Both posteriors keep mean and variance of every arm and change them by rank-one updates. They differ in the factor that
 yields the posterior covariance between one arm and all others. With g = cov(., a), s^2 = g_a, one observation y at arm
@@ -11,7 +11,7 @@ observation of weight w, whose noise variance is lambda / w, has the effect of w
 fixed intervals everything is computed again from the sums of each arm, so that rounding errors do not add up. A
 batch of observations therefore needs only the sums up to its last such recomputation.
 
-Joint draws of f at many arms, exact at each arm.
+`Span` has the joint draws of f at many arms, exact at each arm.
 
 A joint draw at N arms wants a root of their kernel matrix: N^3 operations and N^2 numbers. Here the prior is split,
 
@@ -271,7 +271,7 @@ class Prior:
         return self._root
 
     def span(self) -> Span:
-        """Returns features for joint samples of many arms, made on first use (see `joint_draws`)."""
+        """Returns features for joint samples of many arms, made on first use (see `Span`)."""
         if self._span is None:
             self._span = span_of_prior(self.kernel, self.points, self.variance)
         return self._span

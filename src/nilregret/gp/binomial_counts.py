@@ -1,4 +1,4 @@
-"""A posterior on arms for clicks, counts and other rewards whose noise differs between arms.
+"""Posteriors on arms for clicks, counts and other rewards whose noise differs between arms.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -21,7 +21,7 @@ The parameters of the model are learned from the same sums, on a schedule. The m
 least squares, and v from the posterior mean (mu (1 - mu) for clicks, mu for counts). The scales of g and h are chosen
 by their marginal likelihood over a grid with weak priors. So one posterior serves both similar and unrelated arms.
 
-Rates by the rewards of each arm alone, for intervals and for the certainty of the best arm.
+`OwnRates` are rates by the rewards of each arm alone, for intervals and for the certainty of the best arm.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|

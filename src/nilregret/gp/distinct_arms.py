@@ -257,7 +257,7 @@ class DistinctArmsPosterior(ArmPosterior):
 
         The first call factors the kernel matrix of all N arms in O(N^3) time and O(N^2) memory. Later calls are O(N^2).
         If few arms are listed, such as those of one context, their own covariance is factored instead: O(n^2 u + n^3).
-        Of more than `MOST_JOINT` arms mean and variance are exact, and covariances are not (see `joint_draws`).
+        Of more than `MOST_JOINT` arms mean and variance are exact, and covariances are not (see `Span`).
         """
         asked = len(self.plays) if points is None else len(points)
         if points is not None and asked <= FEW * len(self.plays) and asked <= MOST_JOINT:

@@ -1,4 +1,6 @@
-"""Posterior on arms of a drifting function, by exact forgetting at a cost independent of the number of rounds.
+"""Posteriors on arms of a drifting function, by exact forgetting at a cost independent of the number of rounds.
+
+`DriftingPosterior` forgets at one rate.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -12,7 +14,7 @@ Bogunovic, Scarlett & Cevher 2016, eq. 3: f_{t+1} = sqrt(1 - eps) f_t + sqrt(eps
 
 Each tick shrinks rounding errors of earlier rounds, so nothing need be recomputed.
 
-A mixture of posteriors on arms of a drifting function, one for each of several rates of drift.
+`BankPosterior` is a mixture of such posteriors, one for each of several rates of drift.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -25,7 +27,7 @@ A mixture of posteriors on arms of a drifting function, one for each of several 
 Under some theorems lambda is not the variance of the noise. Then a second set of posteriors with the variance of the
 noise determines w_j, and those of lambda determine everything else. So J is twice as large in some of the shapes.
 
-Each posterior is that of `drifting`. Every rate predicts each reward before it learns the reward, with density p_j. The
+Every rate predicts each reward before it learns the reward, with density p_j. The
 density is Student-t, with the scale learned as in `theory.change.evidence`, where the given scale counts as `PRIOR`
 rewards.
 Then
@@ -36,7 +38,7 @@ The predictions have the mean and the covariance of the mixture of all rates. Th
 (Adams & MacKay 2007) with rates of forgetting in place of run lengths. The rate with the largest share alone would do
 as well in most runs. In some runs it assumes for long that nothing changes where it has not looked.
 
-A posterior of a drifting function whose observations may be added late, changed or removed.
+`OutOfSequencePosterior` is one of these, whose observations may be added late, changed or removed.
 
 | symbol | name | meaning |
 |---|---|---|

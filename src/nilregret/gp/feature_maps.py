@@ -11,7 +11,7 @@ Features may belong to blocks, such as one block for each arm (`per_arm`). Featu
 
 Inducing points have z(x) = L^{-1} k(S, x), the projection on the span of k(s, .), s in S (Nystrom).
 
-Inducing points drawn by their posterior variance: the sketch of BKB, and bounds of its error.
+`draw_sketch` draws inducing points by their posterior variance: the sketch of BKB, with bounds of its error.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|

@@ -1,4 +1,4 @@
-"""Log marginal likelihood of a kernel and a noise, and its gradient.
+"""Log marginal likelihood of a kernel and a noise with its gradient, and priors of hyperparameters.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -21,7 +21,7 @@ The gradient is 1/2 sum_ij (alpha alpha^T - C^{-1})_ij dC_ij / dtheta (Rasmussen
 derivatives of the last terms. Both cost O(u^3 + u^2 d), whatever the number of repeats. A reward of known noise counts
 as a point of its own.
 
-Priors of hyperparameters, in logarithms.
+A `Prior` of hyperparameters is in logarithms.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|

@@ -2,7 +2,7 @@
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| z | | features of a context, or of a context with an arm (`context_features`) | (p,) |
+| z | | features of a context, or of a context with an arm (`Waves`) | (p,) |
 | w_k | `blocks` | weights of arm k, N(w_0, s^2 / lambda I), w_0 = 0 but for the constant | (p,) |
 | s^2 | `noise` | noise variance, inverse-gamma and shared by the arms: posterior rate / shape | scalar |
 | lambda | `Candidate.precision` | noise variance over prior variance of a weight | scalar |
@@ -11,7 +11,7 @@ Given s^2, the weights are exact (`arm_blocks`), and shape and rate follow from 
 rate += (y - mu)^2 / (2 (1 + q)), where s^2 q is the variance of mu. The prior mean of the constants is learned under
 N(0, 4 s^2 / lambda) (empirical Bayes). An arm that was not played is therefore thought to be like the others.
 
-Features of contexts, and of contexts with arms, for linear models: a constant, the columns, and random waves.
+`Waves` are features of contexts, and of contexts with arms: a constant, the columns, and random waves.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|

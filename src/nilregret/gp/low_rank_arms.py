@@ -14,7 +14,7 @@ after which z is a z, W z is a^2 W z and cov(., a) is a^2 cov(., a), where a^2 =
 every variance a sum of squares, which is never negative, and halves the digits that rounding can take. Errors of size
 1e-16 in W leave s right to 1e-16, where errors in W W^T would leave only s^2 right to 1e-16.
 
-The posteriors of many worlds on the same arms, which advance together.
+An `ArmBatch` has the posteriors of many worlds on the same arms, which advance together.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -159,7 +159,7 @@ class LowRankPosterior(ArmPosterior):
     def _diagonalised(self) -> Spectrum:
         return spectrum_of_features(self._features, self._left_out, self.plays, self._average, self.scatter_within_arms)
 
-    # -- many worlds (`arm_batches`) -----------------------------------------------------------------------------
+    # -- many worlds (`ArmBatch`) --------------------------------------------------------------------------------
 
     @property
     def features(self) -> Array:

@@ -26,7 +26,7 @@ The predictions have the mean and the variance of the mixture,
 and a sample is drawn from one posterior, which is drawn by its share. For a scale as given, the covariance divided by
 lambda is also the derivative of mu in the targets: d log w_j / d y_s = (mu_j(x_s) - y_s) / lambda.
 
-Posteriors of earlier studies beside that of this one, weighted by how well each ranks the new rewards.
+An `Ensemble` has posteriors of earlier studies beside that of this one, weighted by how well each ranks new rewards.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -49,7 +49,7 @@ not win together by chance, which is the paper's guard against weight dilution. 
 was measured to hold this study back (docs/earlier-studies.md). Of equal losses the study's own counts, and
 else that of the first study.
 
-Other departures: the posterior is the mixture of the posteriors, whose variance grows if they disagree (`mixture`). In
+Other departures: the posterior is the mixture of the posteriors, whose variance grows if they disagree. In
 the paper it is a sum of independent processes, of variance sum_i w_i^2 s_i^2. Only the 200 points with the best rewards
 are ranked. Before three points all studies have the same share.
 """
@@ -71,13 +71,11 @@ from ..serialize import described
 from .arms import ArmPosterior
 from .paths import drawn_path
 from .points import PointPosterior
-from .protocol import AtPoints, Gradients, Posterior, RevisablePosterior, WeighingPosterior
+from .protocol import AtPoints, Gradients, Posterior, WeighingPosterior
 
 SAMPLES = 200  # bootstrap samples of the points
 JUDGED = 200  # most points by which studies are judged: those of this study with the best rewards
 FEWEST = 3  # points of this study before which all studies have the same share
-
-Q = TypeVar("Q", bound=RevisablePosterior)
 
 
 @final
@@ -158,7 +156,7 @@ class Ensemble(NamedTuple):
         """Returns lambda of the posterior that learns."""
         return (regularization,)
 
-    def posteriors(self, make: Callable[[Kernel, float], Q], regularization: float) -> list[Q]:
+    def posteriors(self, make: Callable[[Kernel, float], P], regularization: float) -> list[P]:
         """Returns the posterior of this study, then those of the earlier ones."""
         return [make(self.kernel, regularization), *(study.posterior() for study in self.earlier)]  # type: ignore[list-item]
 

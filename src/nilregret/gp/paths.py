@@ -4,10 +4,10 @@ Pathwise conditioning (Matheron's rule, Wilson et al. 2021): with g a path of th
 
     f(x) = g(x) + k(x, U) M^{-1} (ybar - g(U) - eps),    eps_i ~ N(0, lambda / n_i),
 
-is a path of the posterior, exactly if g is exact. The module `prior_paths` draws g. It uses random waves if the
+is a path of the posterior, exactly if g is exact. `prior_path` draws g. It uses random waves if the
 kernel's spectrum can be drawn from, and otherwise samples jointly at the points that are asked for.
 
-Functions drawn from the prior, from which `paths` makes functions drawn from the posterior.
+A `PriorPath` is a function drawn from the prior.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|

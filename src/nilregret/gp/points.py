@@ -16,7 +16,7 @@ New points enter L when it is next read. Points that were added together enter t
 block of L is full, all its rows are computed again, together. So the rounding of L depends on which points were added
 in which order, and not on the times at which L was read. A replay that reads L at its end computes full blocks at once.
 
-Mean and variance of fixed candidate points, updated as observations arrive at O(n) a candidate an observation.
+`CandidateMoments` are mean and variance of fixed candidate points, updated at O(n) a candidate an observation.
 
 Without these updates a maximiser would pay O(n^2) for the variance of every candidate at every decision, which is most
 of the cost of a decision.

@@ -11,7 +11,7 @@ Srinivas et al. 2010, eq. 1-2:
 
     mu(x) = k(x)^T (K + lambda I)^{-1} y,    sigma^2(x) = k(x, x) - k(x)^T (K + lambda I)^{-1} k(x).
 
-The interface of posteriors at points given by coordinates: for boxes, spaces and contexts.
+`AtPoints` is the interface of posteriors at points given by coordinates: for boxes, spaces and contexts.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Posterior(Copyable, ABC):
     @property
     @final
     def shortfall(self) -> float:
-        """Error rho = sqrt(tr(K - Q) / lambda) of a sketch (see `inducing`), and 0 for exact posteriors."""
+        """Error rho = sqrt(tr(K - Q) / lambda) of a sketch (see `feature_maps`), and 0 for exact posteriors."""
         return math.sqrt(self._outside / self.regularization) if self._outside else 0.0
 
     @property

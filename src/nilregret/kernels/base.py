@@ -163,7 +163,7 @@ ALL = slice(None)
 LENGTHSCALES = (1e-100, 1e300)  # lengthscales for which distances do not overflow
 POWERS = {"lengthscale": 1.0, "period": 1.0, "slope": -2.0}  # power of a length of the points, by kind
 # Constructors of combined and wrapped kernels ("sum", "product", "active", "multiplied", "stretched"). The modules
-# `combined` and `wrapped` import this module, so they add their constructors themselves.
+# `combined` and `wrapper` import this module, so they add their constructors themselves.
 MAKE: dict[str, Callable[..., Kernel]] = {}
 
 
@@ -407,7 +407,7 @@ class PointKernel(Kernel):
     | `feature_gradient` | central differences |
     | `approximates` (it stands for another kernel, so nothing is proved) | False |
 
-    Sample paths are drawn by joint sampling (`gp.prior_paths`), and integrals are quasi-Monte Carlo
+    Sample paths are drawn by joint sampling (`gp.paths`), and integrals are quasi-Monte Carlo
     (`theory.change.geometry`). `nilregret.theory.change.geometry.product_average.register(MyKernel)` adds a
     closed form of the integrals. `nilregret.theory.rates.growth_rate.register(MyKernel)` adds a growth rate of the
     information gain.

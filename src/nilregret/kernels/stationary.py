@@ -127,7 +127,7 @@ class Spectral(PointKernel):
     def frequencies(self, unit: Array) -> Array | None:  # noqa: ARG002 - needs a spectrum that can be drawn from
         """Returns frequencies omega `(m, d)`, in radians per unit of length.
 
-        None for every `unit` means that they cannot be drawn. Sample paths are then joint samples (`gp.prior_paths`).
+        None for every `unit` means that they cannot be drawn. Sample paths are then joint samples (`gp.paths`).
 
         Args:
             unit: uniform numbers in (0, 1), `(m, d + 1)`.

@@ -1,6 +1,6 @@
 """Base of the kernels that are made of one kernel inside: k(T(x), T(x')) for a map T of points.
 
-Wrappers for kernels of your own that have no parameter for their variance, or for the units of the points.
+`Multiplied` and `Stretched` are for kernels of your own without a parameter for their variance or the units of points.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Decisions: the question of one round for the engine, and its answer.
 
-The probability of a decision, given the record before it, over forced rounds and the random numbers of a score.
+A `propensity` is the probability of a decision, given the record before it, over forced rounds and random numbers.
 
 A round is forced by one of several parts, each with a probability (`Explore.chances`). In each case one of finitely
 many points has the largest score, whose law the score knows (`Score.law`). The probability of a point is the sum over

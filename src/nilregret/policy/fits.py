@@ -1,6 +1,6 @@
 """The fits of one output: which fits are due, and which are on record.
 
-Regret balancing: which lengthscale decides the next round, and which lengthscales the rewards have refuted.
+`Balance` (regret balancing) says which lengthscale decides the next round, and which lengthscales are refuted.
 
 | symbol | name | meaning |
 |---|---|---|

@@ -1,7 +1,4 @@
-"""Rewards and failures of the trials of one output.
-
-Trials of one output without an answer of their own.
-"""
+"""Rewards and failures of the trials of one output, and its trials without an answer of their own."""
 
 from __future__ import annotations
 

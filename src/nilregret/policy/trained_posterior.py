@@ -1,6 +1,6 @@
 """The posterior of one output, with the trials that it has learned.
 
-The noise of answers whose standard deviation is told: their weights in a posterior, and who may have them.
+`AnswerNoise` is that of answers whose standard deviation is told: their weights in a posterior, and who may have them.
 
 | symbol | name | meaning | unit |
 |---|---|---|---|

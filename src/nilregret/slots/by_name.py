@@ -1,7 +1,4 @@
-"""Parts that have a name: `memory="adaptive"`, `pending="auto"`, `switching="lazy"`.
-
-Requirements of every slot.
-"""
+"""Parts that have a name: `memory="adaptive"`, `pending="auto"`, `switching="lazy"`. And requirements of every slot."""
 
 from __future__ import annotations
 

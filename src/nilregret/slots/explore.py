@@ -1,6 +1,6 @@
 """Forced rounds: uniform ones, an initial design, and points close to the best one.
 
-Rounds that ask again at points that were tried, since their answers were noisy.
+`AskAgain` forces rounds at points that were tried, since their answers were noisy.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|

@@ -1,6 +1,6 @@
 """Imputation: the value of a trial whose reward has not come yet.
 
-The distribution of reward delays, estimated from the record.
+`Arrivals` estimate the distribution of reward delays from the record.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|

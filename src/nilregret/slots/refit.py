@@ -1,8 +1,8 @@
 """Fits of hyperparameters to the record, and their schedule. Policies with fits are not certified.
 
-Linear models of arms under contexts, averaged by their predictions, at a cost that does not grow.
+`ArmModels` are linear models of arms under contexts, averaged by their predictions, at a cost that does not grow.
 
-Earlier studies of similar problems beside the posterior of this one.
+`EarlierStudies` are studies of similar problems beside the posterior of this one.
 """
 
 from __future__ import annotations

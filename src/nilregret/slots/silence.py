@@ -8,7 +8,7 @@
 | q | | probability that a reward ever comes: mu = s + q (v - s) | (n,) |
 | F | `law` | P(delay <= age) of the rewards that come | |
 
-Pending trials that count by their exposure: as that much of a no as of the yeses would have come by now.
+With `Exposed` a pending trial counts by its exposure: as that much of a no as of the yeses would have come by now.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -21,7 +21,7 @@ Pending trials that count by their exposure: as that much of a no as of the yese
 | q | | P(a yes comes within W) | scalar |
 | w | | share of a no that silence counts | scalar |
 
-The delays of the yeses that came are truncated from the right. As in `delay_law` (Lynden-Bell 1971), of the trials that
+The delays of the yeses that came are truncated from the right. As in `pending` (Lynden-Bell 1971), of the trials that
 reached a_j with a yes before it, the share B_j / Y_j came before a_{j-1}. So F_{j-1} = F_j B_j / Y_j, with F = 1 at W.
 Whatever the share of yeses is, F stays the same. q follows from E Y_j = q F_j N_j.
 

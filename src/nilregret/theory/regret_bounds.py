@@ -1,4 +1,4 @@
-"""Regret bounds of theorems, as numbers.
+"""Bounds of theorems on regret and violation, as numbers.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -26,7 +26,7 @@ Regret bounds for late rewards: Verma, Dai & Low 2022 and Desautels, Krause & Bu
 | lambda | `regularization` | ridge | reward units^2 |
 | C | `conditional_gain` | bound on the information in pending trials given the observed ones, nats | scalar |
 
-They bound the cumulative regret with the probability of the theorem, and are as loose as those of `regret_bounds`.
+They bound the cumulative regret with the probability of the theorem, and are as loose as the others.
 
 Bounds of Theorems 1 and 2 of Shi & Eryilmaz 2022 for long-term constraints, as numbers.
 

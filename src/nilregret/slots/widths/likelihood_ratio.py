@@ -29,7 +29,7 @@ with mu, s and q for noise variances V / n and the regularization alpha. V comes
 which hold at the same time. All bounds hold in all rounds, so they are computed again only after a share `STALE` of new
 rewards.
 
-Bounds of clicks, counts and bounded rewards: quantiles of each arm's rate by its own rewards.
+`RateQuantiles` are bounds of the same rewards: quantiles of each arm's rate by its own rewards.
 """
 
 from __future__ import annotations

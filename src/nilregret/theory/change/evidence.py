@@ -4,7 +4,7 @@
 |---|---|---|---|
 | s | `starts` | rounds at which another function may begin; the first is the begin of the stretch | (S,) |
 | p, q_s | | predictive densities of an observation: given the whole stretch, and given the trials asked since s | |
-| p', p'' | `_deviating`, `_with_outliers` | p with deviations from the kernel; with outliers (`change.outliers`) | |
+| p', p'' | `_deviating`, `_with_outliers` | p with deviations from the kernel; with `OutlierHypotheses` | |
 | u | `_models` (logs) | posterior weights of p, p' and p'' | |
 | e_s | `_ratios` (logs) | product of q_s / p over the observations asked since s, each factor at most e^clip | (S,) |
 | w_s | `share` | share of the stake on a change at s; the shares add up to 1 | |
@@ -39,7 +39,7 @@ posteriors that hardly predict better are then no relevant change.
 Starts are thinned: of those older than `KEPT` * 2^k rounds only the multiples of 2^k stay, so that S grows as log t.
 The stake of a removed start moves to the next younger one, which leaves M a martingale.
 
-Evidence for a change from several outputs with models of their own, or whose values come one by one.
+`JointEvidence` is from several outputs with models of their own, or whose values come one by one.
 
 The average of e-processes is an e-process (its expectation at any stopping time is at most 1), whatever the dependence
 of the outputs. So each output with its own kernel or noise has a `ChangeEvidence` of its own, which gets its values as

@@ -9,7 +9,7 @@ The scale of the observations is learned by a factor v ~ InvGamma(weight / 2, we
 Then y has a Student-t density with weight + n degrees of freedom. Its squared scale is (weight + z) / (weight + n)
 times sigma^2(x) + lambda, with z the sum of squared standardised errors so far (the normal-inverse-gamma model).
 
-Posteriors under hypotheses about outliers and about noise that varies over points and time.
+`OutlierHypotheses` are about outliers and about noise that varies over points and time.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|

@@ -1,4 +1,4 @@
-"""The schedules of Avanesov's GP-UCB-CPD, eq. 3.4-3.7.
+"""The schedules of Avanesov's GP-UCB-CPD, eq. 3.4-3.7, and its regret.
 
 | symbol | name | meaning | unit |
 |---|---|---|---|
