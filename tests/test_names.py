@@ -59,6 +59,11 @@ def test_a_name_that_was_at_the_top_in_version_0_2_is_there_or_an_error_says_whe
         assert pkgutil.resolve_name(place) is not None
 
 
+def test_a_module_that_is_no_public_name_is_found_without_a_search_for_hints():
+    code = "import sys, nilregret; nilregret.serialize; assert 'nilregret.gp' not in sys.modules; nilregret.Policy"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.parametrize("name", [*MODULES, "algorithms"])
 def test_dir_of_a_module_shows_its_public_names_alone(name):
     module = getattr(nr, name)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.util import resolve_name
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +34,14 @@ def public(
     names = sorted(homes)
 
     def load(name: str) -> Any:
-        if name not in homes:
+        home = homes.get(name)
+        if home is None and not name.startswith("_") and find_spec(f"{package}.{name}"):
+            home = package  # `from package import module` asks for the attribute before it imports the module.
+        if home is None:
             # Without `name` of the error, a traceback adds no second hint.
             hint = _hint(package, name, names, rooms)
             raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}", obj=sys.modules[package])
-        found = _loaded(homes[name], name)
+        found = _loaded(home, name)
         setattr(sys.modules[package], name, found)
         return found
 
