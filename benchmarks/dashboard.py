@@ -31,7 +31,7 @@ AT_ONCE = 5000  # trials of one transaction while the study is made
 TABS = ("", "explore", "trials", "worth", "health", "settings")
 FIRST = "performance.getEntriesByName('nilregret-first-picture').map(each => each.startTime)[0]"
 ALL_THERE = """() => !document.body.innerText.includes('looking ...') && !document.querySelector('.htmx-request')
-  && [...document.querySelectorAll('[data-picture]')].every(each => each.hasAttribute('data-drawn'))"""
+  && [...document.querySelectorAll('[data-scene]')].every(each => each.hasAttribute('data-drawn'))"""
 
 
 def make(url, name, count):

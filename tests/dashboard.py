@@ -196,6 +196,12 @@ def copied(made, storage):
             writer.save([Change(None, trial) for trial in study.trials], order=study.trials.order)
 
 
+def marks(picture, label="", kind="", panel=0):
+    """The marks of a panel of a picture of a page, of those whose label begins like this."""
+    drawn = picture["scene"]["panels"][panel]["marks"]
+    return [each for each in drawn if each.get("label", "").startswith(label) and kind in ("", each["kind"])]
+
+
 class Answer:
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, headers, body

@@ -10,20 +10,14 @@ import pytest
 import nilregret as nr
 from nilregret.cli.overview import _best_facts, _delays_text, overview
 from nilregret.errors import InvalidInput
+from nilregret.plots.ticks import spread_evenly, thinned
 from nilregret.serve.dashboard.views.alternatives import doubt_of, fitted_noise, noise_of
 from nilregret.serve.dashboard.views.changes import changes
 from nilregret.serve.dashboard.views.comparison import compare
 from nilregret.serve.dashboard.views.constraints import constraints_view
 from nilregret.serve.dashboard.views.delays import delays
 from nilregret.serve.dashboard.views.grid import PER_PAGE, grid_view
-from nilregret.serve.dashboard.views.maps import spread_map
-from nilregret.serve.dashboard.views.pictures import (
-    many,
-    measured,
-    short,
-    spread_evenly,
-    thinned,
-)
+from nilregret.serve.dashboard.views.pictures import many, measured, short
 from nilregret.serve.dashboard.views.posterior import posterior_view
 from nilregret.serve.dashboard.views.progress import progress
 from nilregret.serve.dashboard.views.settings import description
@@ -39,7 +33,7 @@ from nilregret.storage.sql import SqlStorage
 from nilregret.study.curves import running_mean
 from nilregret.study.formatting import duration
 
-from .dashboard import KERNEL, KINDS, arms, hill, noise, play, studies
+from .dashboard import KERNEL, KINDS, arms, hill, marks, noise, play, studies
 from .reference import mapped
 
 NOW = 1_750_010_000.0
@@ -174,21 +168,25 @@ def test_progress_has_every_reward_the_running_mean_and_the_best_so_far(made):
     study = made["of_losses"]
     picture = progress(study)
     rewards = [trial.reward for trial in study.trials]
-    mean, best = (np.array(each["values"]) for each in picture["layers"][0]["series"])
-    assert np.allclose(picture["dots"][0]["y"], rewards, rtol=1e-5)
-    assert np.allclose(best, np.minimum.accumulate(rewards), rtol=1e-5)
-    assert np.allclose(mean[-1], np.mean(rewards[-5:]), rtol=1e-5)
-    assert picture["y"]["label"] == "loss"
+    (told,), (mean,), (best,) = (marks(picture, name) for name in ("observed", "mean of the last 20", "best so far"))
+    (outside,) = marks(picture, "1 outside, up to ")
+    assert np.isclose(np.array(told["y"])[:, None], rewards, rtol=1e-5).any(axis=1).all()
+    assert len(told["x"]) + len(outside["x"]) == len(rewards)
+    assert np.allclose(best["y"][:-1], np.minimum.accumulate(rewards), rtol=1e-5)
+    assert np.allclose(mean["y"][-1], np.mean(rewards[-20:]), rtol=1e-5)
+    assert picture["scene"]["panels"][0]["y"]["label"] == "loss"
+    assert picture["table"]["head"] == ["trial", "observed", "mean of the last 20", "best so far (lowest told)"]
+    assert picture["table"]["rows"][-1][1] == told["said"].split("\n")[-1]
 
 
 def test_what_violates_a_constraint_is_marked_and_never_the_best(made):
     study = made["of_constraints"]
     picture = progress(study)
-    told, broken = picture["dots"]
+    (broken,), (best,) = marks(picture, "not feasible"), marks(picture, "best so far")
     violating = [trial for trial in study.trials if not trial.feasible]
-    assert (told["shape"], broken["shape"], len(broken["x"])) == ("dot", "cross", len(violating))
+    assert (broken["shape"], len(broken["x"])) == ("x", len(violating))
     satisfying = [trial.reward for trial in study.trials if trial.feasible]
-    assert math.isclose(picture["layers"][0]["series"][1]["values"][-1], max(satisfying), rel_tol=1e-5)
+    assert math.isclose(best["y"][-1], max(satisfying), rel_tol=1e-5)
 
 
 @pytest.mark.parametrize("count", [3_000, pytest.param(50_000, marks=pytest.mark.nightly)])
@@ -198,11 +196,11 @@ def test_many_trials_fit_on_a_screen(count):
     for start in range(0, count, 1_000):
         trials = study.ask(count=1_000)
         study.tell_many(list(zip(trials, rewards[start : start + 1_000].tolist(), strict=True)))
-    picture = progress(study, columns=800)
+    picture = progress(study)
     assert picture["thinned"]
     assert len(json.dumps(picture)) < 120_000
-    assert math.isclose(min(picture["dots"][0]["y"]), rewards.min(), rel_tol=1e-5)
-    assert math.isclose(max(picture["dots"][0]["y"]), rewards.max(), rel_tol=1e-5)
+    (ends,) = marks(picture, "lowest and highest")
+    assert (min(ends["y"]), max(ends["y"])) == pytest.approx((rewards.min(), rewards.max()), rel=1e-5)
     assert f"{count:,} answers of {count:,} trials" in picture["summary"]
     assert len(json.dumps([value_view(study), posterior_view(study), delays(study, now=NOW)])) < 120_000
 
@@ -222,8 +220,8 @@ def test_the_account_is_kept_in_the_users_units(made):
     assert np.allclose(found.gained + found.missed, np.arange(1, 41) * (mean[best] - mean[first]))
     assert math.isclose(found.cost[0], 40 * mean[best] - rewards.sum())
     cost, gain = value_view(study)["pictures"]
-    assert np.allclose(cost["layers"][0]["series"][2]["values"], np.cumsum(mean[best] - rewards), rtol=1e-4, atol=1e-5)
-    assert np.allclose(gain["layers"][0]["series"][2]["values"], np.cumsum(rewards - mean[first]), rtol=1e-4, atol=1e-5)
+    assert np.allclose(marks(cost, "lost against")[0]["y"], np.cumsum(mean[best] - rewards), rtol=1e-4, atol=1e-5)
+    assert np.allclose(marks(gain, "gained against")[0]["y"], np.cumsum(rewards - mean[first]), rtol=1e-4, atol=1e-5)
     assert (cost["title"], gain["title"]) == ("What did it cost to learn?", "What is it worth?")
 
 
@@ -236,7 +234,7 @@ def test_what_costs_and_what_gains_is_so_whichever_way_is_better(goal):
     for x in [0.0] * 10 + [50.0] * 10:
         study.add([x], sign if x else -sign)
     found = value_view(study)
-    cost, gain = (np.array(each["layers"][0]["series"][2]["values"]) for each in found["pictures"])
+    cost, gain = (np.array(marks(each, kind="line")[-1]["y"]) for each in found["pictures"])
     assert np.allclose(cost[[9, 19]], 20.0, atol=0.1)
     assert np.allclose(gain[[9, 19]], [0.0, 20.0], atol=0.1)
     said = {fact["name"]: fact["value"] for fact in found["facts"]}
@@ -334,36 +332,29 @@ def test_the_ranges_hold_what_they_promise():
 def test_a_line_is_the_posterior_with_its_bounds(made):
     study = made["of_arms"]
     (picture,) = posterior_view(study)["slices"]
-    lower, upper, mean, *_ = (np.array(each["values"]) for each in picture["layers"][0]["series"])
-    assert np.allclose(mean, study.predict()[0], rtol=1e-4, atol=1e-9)
+    lower, upper, median = (
+        np.array(marks(picture, name)[0]["y"]) for name in ("lower confidence", "upper confidence", "median")
+    )
+    assert np.allclose(median, study.predict()[0], rtol=1e-4, atol=1e-9)
     assert np.allclose([lower, upper], study.bounds(), rtol=1e-4, atol=1e-9)
-    assert picture["bands"][0]["name"] == "proved bounds"
-    bars = picture["dots"][0]
-    assert (bars["shape"], sum(bars["y"])) == ("bar", 40)
+    assert len(marks(picture, "trials, faded")[0]["x"]) == 40 - len(marks(picture, kind="points")[1:-1])
 
 
 def test_what_has_been_forgotten_is_not_drawn_as_what_is_known(made):
     study = made["of_changes"]
-    (picture,) = posterior_view(study, {"p0": str(study.trials[0].point[0])})["slices"]
-    told, before = picture["dots"][1:]
-    since = study.restarts[-1]
-    assert (told["shape"], before["shape"]) == ("dot", "ring")
-    assert len(told["x"]) == len(study.trials) - since
-    assert before["y"] == pytest.approx([trial.reward for trial in study.trials[:since]], rel=1e-5)
-    assert [each["name"] for each in posterior_view(made["of_arms"])["slices"][0]["dots"][1:]] == ["told here"]
+    (picture,) = posterior_view(study)["slices"]
+    (told,), (before,) = marks(picture, "trials, faded"), marks(picture, "trials forgotten by now")
+    numbers = [[int(each.split()[1].rstrip(":")) for each in mark["hover"].split("\n")] for mark in (told, before)]
+    assert min(numbers[0]) >= study.restarts[-1] > max(numbers[1])
+    assert (told["shape"], before["shape"]) == ("o", "d")
+    assert not marks(posterior_view(made["of_arms"])["slices"][0], "trials forgotten")
 
 
 def test_bounds_that_prove_nothing_are_not_called_proved(made):
-    (picture,) = [each for each in posterior_view(made["of_a_space"])["slices"] if each["x"]["label"] == "rate"]
-    assert picture["bands"][0]["name"] == "95% of the posterior"  # quantiles, where rewards are warped
-    lower, upper, mean, *_ = (np.array(each["values"]) for each in picture["layers"][0]["series"])
-    best, rates = made["of_a_space"].best().parameters, picture["layers"][0]["x"]
-    along = [best | {"rate": rate} for rate in rates]
-    assert np.allclose([lower, upper], made["of_a_space"].bounds(along), rtol=1e-3)
-    assert np.allclose(mean, made["of_a_space"].predict(along)[0], rtol=1e-3)
-    assert picture["layers"][0]["series"][2]["name"] == "posterior mean of the reward"
-    (picture, *_) = posterior_view(made["of_a_box"])["slices"]
-    assert picture["bands"][0]["name"] == "two standard deviations to either side"
+    (picture,) = [each for each in posterior_view(made["of_a_space"])["slices"] if each["title"] == "Along rate"]
+    assert not marks(picture, "lower confidence bound")
+    (band,), (median,) = marks(picture, "95% of the posterior"), marks(picture, "median")  # quantiles of warped rewards
+    assert (np.array(band["low"]) < np.array(median["y"])).all()
 
 
 def test_a_study_under_contexts_settles_once_its_arms_are_told_apart():
@@ -381,70 +372,68 @@ def test_a_study_under_contexts_settles_once_its_arms_are_told_apart():
     assert standing(study, now=time.time())["next"]["said"].startswith("Go on asking under each context.")
 
 
-def test_inner_bands_hold_their_share_of_the_posterior(made):
+def test_bands_hold_their_share_of_the_posterior_in_the_picture_and_in_its_table(made):
     study = made["of_arms"]
     (picture,) = posterior_view(study)["slices"]
     mean, std = study.predict()
-    series = picture["layers"][0]["series"]
-    for band, far in zip(picture["bands"][1:], (1.2816, 0.6745), strict=True):  # 80% and 50% of a normal distribution
-        low, high = (np.array(series[band[end]]["values"]) for end in ("low", "high"))
-        assert np.allclose([low, high], [mean - far * std, mean + far * std], rtol=1e-3, atol=1e-6)
-    assert [band["name"] for band in picture["bands"]] == [
-        "proved bounds",
-        "80% of the posterior",
-        "50% of the posterior",
-    ]
+    for name, far in (("95% of the posterior", 1.96), ("80%", 1.2816), ("50%", 0.6745)):  # of a normal distribution
+        (band,) = marks(picture, name)
+        low, high = zip(*(each.split(" to ") for each in band["said"].split("\n")), strict=True)
+        assert np.allclose([*map(float, low)], mean - far * std, rtol=1e-2, atol=1e-3)
+        assert np.allclose([*map(float, high)], mean + far * std, rtol=1e-2, atol=1e-3)
+    head, (first, *_) = picture["table"]["head"], picture["table"]["rows"]
+    assert head[:3] == ["point", "95% of the posterior, from", "95% of the posterior, to"]
+    assert f"{first[1]} to {first[2]}" == marks(picture, "95%")[0]["said"].split("\n")[0]
 
 
 def test_trials_beside_a_line_are_paler_the_less_they_say_about_it(made):
     study = made["of_a_box"]
-    for i, picture in enumerate(posterior_view(study)["slices"]):
-        (beside,) = (each for each in picture["dots"] if each["shape"] == "faded")
-        here, *_ = (each for each in picture["dots"] if each["name"] == "told here")
-        assert len(beside["x"]) + len(here["x"]) == sum(trial.reward is not None for trial in study.trials)
-        away = abs(np.array([trial.point[1 - i] for trial in study.trials]) - study.best().point[1 - i])
-        told = [trial.reward for trial in study.trials]
-        far = [away[np.isclose(told, reward, rtol=1e-5)][0] for reward in beside["y"]]
-        assert (np.diff(np.array(beside["shares"])[np.argsort(far)]) <= 0.0).all()
+    for picture in posterior_view(study)["slices"]:
+        points = [each for each in marks(picture, kind="points") if each["shape"] in "ov^"]
+        shown = {
+            int(words.split()[1].rstrip(":")): opacity
+            for each in points
+            for words, opacity in zip(each["hover"].split("\n"), each["opacity"], strict=True)
+        }
+        assert len(shown) == 12
+        assert max(shown.values()) == 1.0
+        assert min(shown.values()) >= 0.12
 
 
-def test_the_map_of_the_uncertainty_has_half_the_width_of_the_bounds(made):
+def test_the_maps_are_the_median_and_its_uncertainty_at_their_cells(made):
     study = made["of_a_box"]
-    mean, spread = posterior_view(study)["maps"]
-    assert spread["name"] == "two standard deviations"
-    assert spread_map(mean | {"band": "proved"})["name"] == "half the width of the proved bounds"
-    at = [mean["x"]["values"][2], mean["y"]["values"][5]]
-    (std,) = study.predict([at])[1]
-    assert spread["mean"][5][2] == pytest.approx(2.0 * std, rel=1e-3)
+    mean, spread = posterior_view(study, {"p0": "0.5"})["maps"]
+    (median,), (half,) = marks(mean, kind="heat"), marks(spread, kind="heat")
+    xs, ys = ([*map(float, median[side].split("\n"))] for side in ("across", "up"))
+    found, std = (float(each[0]) for each in study.predict([[xs[3], ys[7]]]))
+    at = 7 * len(xs) + 3
+    assert float(median["said"].split("\n")[at]) == pytest.approx(median["z"][at], rel=1e-3)
+    assert median["z"][at] == pytest.approx(found, rel=1e-2, abs=1e-4)
+    assert half["z"][at] == pytest.approx(std, rel=2e-2)
+    assert "widest at" in spread["summary"]
+    assert len(marks(mean, kind="points")[0]["x"]) == 12
+    assert mean["table"]["head"][0] == "point[1] \\ point[0]"
 
 
-def test_a_map_is_the_posterior_at_its_cells(made):
-    study = made["of_a_box"]
-    found = posterior_view(study, {"p0": "0.5"})["maps"][0]
-    xs, ys = found["x"]["values"], found["y"]["values"]
-    mean = study.predict([[xs[3], ys[7]]])[0][0]
-    assert math.isclose(found["mean"][7][3], mean, rel_tol=1e-3, abs_tol=1e-6)
-    assert len(found["dots"]) == len({trial.point.tobytes() for trial in study.trials})
-
-
-def test_the_better_the_brighter(made):
-    assert posterior_view(made["of_a_box"])["maps"][0]["better"] == "high"
+def test_the_map_of_a_constraint_says_where_it_is_lowest():
     limits = lambda trial: [trial.point[0] - 0.5]  # noqa: E731
     policy = nr.gp_ucb(nr.Box([0, 0], [1, 1]), KERNEL, noise=0.1, constraints=nr.EveryRound(count=1))
     study = play(nr.Study(policy), 6, hill, constraints=limits)
     found = posterior_view(study, {"channel": "1"})["maps"][0]
-    assert found["better"] == "low"
     assert "lowest at" in found["summary"]
+    (heat,) = marks(found, kind="heat")
+    assert heat["label"] == "constraint 1"
 
 
 def test_arms_on_a_grid_have_a_map_and_those_without_an_order_a_rank(made):
-    grid = posterior_view(made["of_a_grid"])
-    assert grid["maps"][0]["y"]["names"] == ["a", "b"]
-    assert len(grid["maps"][0]["mean"]) == 2
+    grid = posterior_view(made["of_a_grid"])["maps"][0]
+    (heat,) = marks(grid, kind="heat")
+    assert heat["up"].split("\n") == ["a", "b"]
+    assert (len(heat["y"]), len(heat["z"])) == (3, 12)
     (ranked,) = posterior_view(made["of_unordered_arms"])["slices"]
-    mean = ranked["layers"][0]["series"][2]["values"]
-    assert mean == sorted(mean, reverse=True)
-    assert len(mean) == 30
+    (mean,) = marks(ranked, "posterior mean")
+    assert mean["y"] == sorted(mean["y"], reverse=True)
+    assert len(mean["y"]) == 30
 
 
 def test_contexts_are_chosen_by_hand(made):
@@ -452,7 +441,7 @@ def test_contexts_are_chosen_by_hand(made):
     found = posterior_view(study, {"c0": "0.9", "c1": "1"})
     (picture,) = found["slices"]
     mean, _ = study.predict(context={"load": 0.9, "day": "weekend"})
-    assert np.allclose(picture["layers"][0]["series"][2]["values"], mean, rtol=1e-4, atol=1e-9)
+    assert np.allclose(marks(picture, "median")[0]["y"], mean, rtol=1e-4, atol=1e-9)
     assert [field["name"] for field in found["context_fields"]] == ["load", "day"]
     assert found["context_fields"][1]["options"][1]["chosen"]
 
@@ -480,9 +469,9 @@ def test_numbers_beyond_a_range_are_taken_for_its_end(made):
 def test_each_constraint_can_be_looked_at(made):
     study = made["of_constraints"]
     found = posterior_view(study, {"channel": "2"})
-    lower, upper, _ = (np.array(each["values"]) for each in found["slices"][0]["layers"][0]["series"])
-    assert np.allclose([lower, upper], study.bounds(channel=2), rtol=1e-4, atol=1e-9)
-    assert found["slices"][0]["zero"] == "the limit"
+    (band,) = marks(found["slices"][0], "confidence bounds")
+    assert np.allclose([band["low"], band["high"]], study.bounds(channel=2), rtol=1e-4, atol=1e-9)
+    assert marks(found["slices"][0], "the limit")[0]["y"] == [0, 0]
 
 
 def test_the_line_of_a_constraint_is_its_mean():
@@ -492,8 +481,9 @@ def test_the_line_of_a_constraint_is_its_mean():
     for i in range(9):
         study.add([i / 8.0], 0.1 * i, constraints=[(-1.0) ** i * 3.0 ** (i - 4)])
     (picture,) = posterior_view(study, {"channel": "1"})["slices"]
-    lower, upper, mean = (np.array(each["values"]) for each in picture["layers"][0]["series"])
-    points = np.array(picture["layers"][0]["x"])[:, None]
+    (line,), band = marks(picture, "posterior mean"), marks(picture, kind="band")[0]
+    mean, lower, upper = (np.array(each) for each in (line["y"], band["low"], band["high"]))
+    points = np.array(line["x"])[:, None]
     warp = study.replica.current().outputs.constraints[0].posterior.units.warp
     believed = study.replica.current().outputs.constraints[0].envelope(points, None)
     wanted = mapped(warp.back, np.zeros(1), believed.mean, believed.std)
@@ -515,13 +505,13 @@ def test_what_is_recommended_and_what_was_told_have_names_of_their_own(made):
             study.add([0.0], sign * reward)
         study.add([1.0], sign * 0.9)
         drawn = progress(study)
-        told = drawn["layers"][0]["series"][1]
-        assert (told["name"], told["values"][-1]) == (f"{word} told", sign * 1.5)
+        (told,) = marks(drawn, "best so far")
+        assert (told["label"], told["y"][-1]) == (f"best so far ({word} told)", sign * 1.5)
         assert f"the {word} told is {short(sign * 1.5)}" in drawn["summary"]
         assert status(study, now=NOW)["best"]["number"] == study.best().number == 4
-        found = posterior_view(study)
-        assert found["slices"][0]["here_name"] == "recommended"
-    assert "Through the recommended point" in posterior_view(made["of_a_box"])["where"]
+        assert marks(posterior_view(study)["slices"][0], "recommended")[0]["shape"] == "*"
+    assert posterior_view(made["of_a_box"])["where"].startswith("Through trial ")
+    assert posterior_view(made["of_a_box"], {"p0": "0.12"})["where"].startswith("Through ")
 
 
 def test_only_rounds_that_must_satisfy_a_constraint_violate_it():
@@ -529,12 +519,14 @@ def test_only_rounds_that_must_satisfy_a_constraint_violate_it():
         study = play(nr.Study(arms(constraints=world)), 1, hill, constraints=lambda trial: [-1.0])
         for _ in range(6):
             study.add([1.0], 1.0, constraints=[0.5])
-        crosses = [each for each in progress(study)["dots"] if each["shape"] == "cross"]
+        crosses = marks(progress(study), "not feasible")
         assert sum(len(each["x"]) for each in crosses) == violations
         assert sum(row["violates"] for row in grid_view(study, [])["rows"]) == violations
-        highest = progress(study)["layers"][0]["series"][1]
-        assert highest["name"] == "highest told" + " without a violation" * bool(violations)
-        assert (highest["values"][-1] == 1.0) == (not violations)
+        highest = marks(progress(study), "best so far")
+        assert [each["label"] for each in highest] == (
+            ["best so far (highest told without a violation)"] if violations else []  # of budgets the mean is drawn
+        )
+        assert not highest or highest[0]["y"][-1] < 1.0
 
 
 def test_each_constraint_has_a_name(made):
@@ -601,9 +593,9 @@ def test_restarts_have_a_reason_and_the_evidence_a_threshold(made):
     found = changes(study)
     assert [each["round"] for each in found["restarts"]] == study.restarts
     assert all(each["reason"] for each in found["restarts"])
-    evidence, enough = found["picture"]["layers"][0]["series"]
-    assert math.isclose(max(evidence["values"]), study.evidence.values.max(), rel_tol=1e-5)
-    assert math.isclose(enough["values"][0], study.evidence.threshold, rel_tol=1e-5)
+    (evidence,), (enough,) = marks(found["picture"], "evidence for"), marks(found["picture"], "enough")
+    assert math.isclose(max(evidence["y"]), study.evidence.values.max(), rel_tol=1e-5)
+    assert math.isclose(enough["y"][0], study.evidence.threshold, rel_tol=1e-5)
     assert f"in at most {math.exp(-study.evidence.threshold):.2%} of runs" in found["picture"]["summary"]
     assert "does not weigh" in changes(made["of_arms"])["picture"]["summary"]
 
@@ -615,8 +607,8 @@ def test_budgets_are_sums_of_the_constraint_values(made):
     violated = np.sum([np.maximum(trial.constraints, 0.0) for trial in study.trials], axis=0)
     assert not found["averaged"]
     (picture,) = found["pictures"]
-    lines = picture["layers"][0]["series"]
-    assert np.allclose([each["values"][-1] for each in lines], violated, rtol=1e-5)
+    lines = marks(picture, "constraint", "line")
+    assert np.allclose([each["y"][-1] for each in lines], violated, rtol=1e-5)
     assert [each["total"] for each in found["rows"]] == [short(float(total)) for total in used]
     count = sum(not trial.feasible for trial in study.trials)
     assert f"{count} of 25 answered trials violated a constraint" in found["sentence"]
@@ -628,11 +620,12 @@ def test_a_budget_has_its_history_and_that_of_what_violating_it_costs(made):
     found, (numbers, history) = constraints_view(study), study.multiplier_history()
     used, costs = found["pictures"]
     values = np.cumsum([trial.constraints[0] for trial in study.trials])
-    assert np.allclose(used["layers"][0]["series"][0]["values"], values, rtol=1e-5)
-    assert used["zero"] == "the budget, used to the full"
-    (layer,) = costs["layers"]
-    assert layer["x"] == [*numbers.tolist(), len(study.trials)]  # the next one, too
-    assert np.allclose(layer["series"][0]["values"], [*history[:, 0], study.multipliers[0]], rtol=1e-5)
+    zero, line = marks(used, kind="line")
+    assert np.allclose(line["y"], values, rtol=1e-5)
+    assert zero["label"] == "the budget, used to the full"
+    (charge,) = marks(costs, kind="line")
+    assert charge["x"] == [*numbers.tolist(), len(study.trials)]  # the next one, too
+    assert np.allclose(charge["y"], [*history[:, 0], study.multipliers[0]], rtol=1e-5)
     assert len(np.unique(history)) > 2
     (row,) = found["rows"]
     assert row["multiplier"] == short(study.multipliers[0])
@@ -644,8 +637,8 @@ def test_of_many_constraints_those_most_in_the_way_are_drawn():
     policy = arms(constraints=nr.OnAverage(count=60, step=0.1))
     study = play(nr.Study(policy), 6, hill, constraints=lambda trial: [0.01 * j - 0.295 for j in range(60)])
     found = constraints_view(study)
-    assert [len(picture["layers"][0]["series"]) for picture in found["pictures"]] == [4, 4]
-    assert [each["name"] for each in found["pictures"][0]["layers"][0]["series"]] == [
+    assert [len(marks(picture, "constraint")) for picture in found["pictures"]] == [4, 4]
+    assert [each["label"] for each in marks(found["pictures"][0], "constraint")] == [
         "constraint 57", "constraint 58", "constraint 59", "constraint 60",
     ]  # fmt: skip
     assert (len(found["rows"]), found["left_out"]) == (50, 10)
@@ -830,27 +823,27 @@ def of_many(count, seed=0):
 
 def test_many_answers_are_drawn_by_their_quantiles():
     study, rewards = of_many(5000)
-    found = progress(study, columns=200)
+    found = progress(study, columns=100)
     assert found["thinned"]
-    values = {each["name"]: each["values"] for each in found["layers"][0]["series"]}
-    lowest = found["layers"][0]["series"][0]["values"]
     parts = np.array_split(rewards, 100)
-    np.testing.assert_allclose(values["median of 50 answers"], [np.median(part) for part in parts], rtol=1e-5)
-    np.testing.assert_allclose(lowest, [np.quantile(part, 0.05) for part in parts], rtol=1e-5)
-    assert [band["name"] for band in found["bands"]] == ["9 in 10 of 50 answers", "the middle half"]
-    dots = found["dots"][0]
-    assert max(dots["y"]) == pytest.approx(rewards.max(), rel=1e-5)
-    assert len(dots["x"]) <= 200
+    (median,), bands = marks(found, "median of 50 values"), marks(found, kind="band")
+    np.testing.assert_allclose(median["y"], [np.median(part) for part in parts], rtol=1e-5)
+    np.testing.assert_allclose(bands[0]["low"], [np.quantile(part, 0.05) for part in parts], rtol=1e-5)
+    assert [band["label"] for band in bands] == ["9 in 10 of 50 values", "the middle half"]
+    (ends,) = marks(found, "lowest and highest of 50 values")
+    assert len(ends["x"]) <= 200
     assert len(json.dumps(found)) < 60_000
 
 
 def test_a_part_of_many_answers_has_points_again():
     study, rewards = of_many(5000)
-    found = progress(study, columns=200, between=(100.0, 220.0))
-    assert not found["thinned"]
-    np.testing.assert_allclose(found["dots"][0]["y"], rewards[100:221], rtol=1e-5)
-    assert found["summary"] == progress(study, columns=200)["summary"]
-    assert progress(study, columns=200, between=(9e9, 1e10))["thinned"]  # nothing is there
+    found = progress(study, between=(100.0, 220.0))
+    (told,) = marks(found, "observed")
+    assert np.isclose(np.array(told["y"])[:, None], rewards[100:221], rtol=1e-5).any(axis=1).all()
+    assert len(told["x"]) > 100
+    assert found["scene"]["panels"][0]["x"]["limits"] == [100.0, 220.0]
+    assert found["summary"] == progress(study)["summary"]
+    assert not marks(progress(study, between=(9e9, 1e10)), "observed")  # nothing is there
 
 
 # -- which trials count, and which do not --------------------------------------------------------------------------
@@ -887,7 +880,7 @@ def test_the_highest_told_is_one_since_the_last_restart(made):
     assert f"of the trials from {last} on" in found["said"]
     assert "highest told since the last restart" in progress(study)["summary"]
     best = [reward for reward in (trial.reward for trial in study.trials[last:]) if reward is not None]
-    assert progress(study)["layers"][0]["series"][1]["values"][-1] == pytest.approx(max(best), rel=1e-5)
+    assert marks(progress(study), "best so far")[0]["y"][-1] == pytest.approx(max(best), rel=1e-5)
 
 
 def test_a_paused_study_says_so_and_what_to_do(made):
@@ -926,7 +919,7 @@ def test_clicks_have_a_rate_and_no_highest_and_contexts_have_a_table():
     assert (found["at"]["told"], found["at"]["best"]["mean_of"]) == (None, "rate")
     assert [row["context"] for row in found["under"]] == ["device=desktop", "device=phone"]
     picture = progress(study)
-    assert [each["name"] for each in picture["layers"][0]["series"]] == ["rate of the last 50 answers"]
+    assert [each["label"] for each in marks(picture, kind="line")] == ["rate of the last 20"]
     assert "the rate is" in picture["summary"]
 
 
@@ -937,8 +930,10 @@ def test_where_nothing_was_answered_words_stand_for_pictures_of_the_posterior(ma
 
 
 def test_axes_of_whole_numbers_have_whole_ticks(made):
-    found = {each["x"]["label"]: each["x"]["whole"] for each in posterior_view(made["of_a_space"])["slices"]}
-    assert (found["depth"], found["rate"]) == (True, False)
+    axes = [each["scene"]["panels"][0]["x"] for each in posterior_view(made["of_a_space"])["slices"]]
+    found = {axis["label"]: [float(words) for _, words in axis["ticks"]] for axis in axes if axis["label"] != "kind"}
+    assert all(tick.is_integer() for tick in found["depth"])
+    assert not all(tick.is_integer() for tick in found["rate"])
 
 
 def test_slices_come_by_how_much_the_mean_varies_and_those_left_out_are_named():
@@ -948,5 +943,5 @@ def test_slices_come_by_how_much_the_mean_varies_and_those_left_out_are_named():
     for point in rng.random((30, 10)):
         study.add(point, 3.0 * point[9] + point[5] + 0.1 * point[0])
     found = posterior_view(study)
-    assert [each["x"]["label"] for each in found["slices"]][:2] == ["x9", "x5"]
+    assert [each["title"] for each in found["slices"]][:2] == ["Along x9", "Along x5"]
     assert (len(found["slices"]), len(found["left_out"])) == (8, 2)

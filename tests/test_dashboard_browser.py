@@ -7,11 +7,9 @@ import sys
 import time
 from urllib.parse import quote
 
-import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.serve.dashboard.views.pictures import short
 from nilregret.storage import SqlStorage
 
 from .browser import PHONE, SECONDS, WIDE, opened, started
@@ -63,7 +61,7 @@ def until(page, script, arg=None):
 
 READY = """() => !/looking \\.\\.\\.|played again up to/.test(document.body.innerText)
   && !document.querySelector('.htmx-request')
-  && [...document.querySelectorAll('[data-picture]')].every(each => each.hasAttribute('data-drawn'))"""
+  && [...document.querySelectorAll('[data-scene]')].every(each => each.hasAttribute('data-drawn'))"""
 
 
 def settled(page):
@@ -74,7 +72,7 @@ def settled(page):
 
 def picture(key):
     """A script for what is drawn now."""
-    return f"document.querySelector('#picture-{key} [data-picture]').getAttribute('data-picture')"
+    return f"document.querySelector('#picture-{key} [data-scene]').getAttribute('data-scene')"
 
 
 INK = """canvas => {
@@ -97,7 +95,7 @@ def test_every_study_is_drawn_without_an_error_or_a_request_elsewhere(browser, b
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         inks = page.eval_on_selector_all(".drawing canvas", f"all => all.map({INK})")
         assert all(ink > 2 for ink in inks)
-        assert len(inks) == page.locator("[data-picture]").count()
+        assert len(inks) == page.locator("[data-scene]").count()
         assert inks or kind in ("of_no_trial", "of_failures", "of_a_script")
         assert page.locator("h1").all_inner_texts() == [MARKUP if kind == "of_markup" else kind]
 
@@ -275,7 +273,7 @@ def test_a_map_is_read_from_the_keyboard(browser, base):
         page.keyboard.press("ArrowUp")
         said = page.locator("#picture-map-0 .readout").inner_text()
         assert said.startswith("point[0] ")
-        assert re.search(r"; posterior mean of the reward \S+, from \S+ to \S+$", said)
+        assert re.search(r"; reward \S+$", said)
 
 
 CONTRAST = """names => {
@@ -388,23 +386,13 @@ def test_who_has_no_token_is_asked_for_one(browser, base, tmp_path):
             assert page.wrong == []
 
 
-def test_numbers_are_said_the_same_way_by_server_and_browser(browser, base):
-    rng = np.random.default_rng(0)
-    sizes = 10.0 ** rng.uniform(-14, 14, 300) * rng.choice([-1, 1], 300)
-    values = [0.0, 1.0, -1.0, 999.9, 9999.5, 1e4, 5e12, 1e9, 1e-4, 9.9e-5, 123456.0, *sizes.tolist()]
-    with opened(browser, base) as page:
-        page.goto(at(base, "of_arms"))
-        said = page.evaluate("values => values.map(window.nilregretSaid)", values)
-    assert said == [short(value) for value in values]
-
-
 def test_a_drag_zooms_and_a_button_shows_all_again(browser, base):
     with opened(browser, base) as page:
         page.goto(at(base, "of_arms"))
         settled(page)
         drawn = "document.querySelector('#picture-progress canvas').toDataURL()"
         whole = page.evaluate(drawn)
-        box = page.locator("#picture-progress .u-over").bounding_box()
+        box = page.locator("#picture-progress .drawing canvas").bounding_box()
         page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + box["height"] * 0.3)
         page.mouse.down()
         page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.8, steps=5)
@@ -423,6 +411,21 @@ def test_a_drag_zooms_and_a_button_shows_all_again(browser, base):
         assert page.wrong == []
 
 
+def brushed(page, axis, low, high):
+    """Drag along a parallel axis between two shares of its height."""
+    page.locator("#drawing-parallel canvas").scroll_into_view_if_needed()
+    box = page.locator("#drawing-parallel canvas").bounding_box()
+    ends = """([axis, low, high]) => {
+      const frame = document.getElementById('drawing-parallel').drawing.frames()[0];
+      return [low, high].map(share => [frame.at.x(axis), frame.at.y(share)]);
+    }"""
+    (x, start), (_, end) = page.evaluate(ends, [axis, low, high])
+    page.mouse.move(box["x"] + x, box["y"] + start)
+    page.mouse.down()
+    page.mouse.move(box["x"] + x, box["y"] + end, steps=4)
+    page.mouse.up()
+
+
 def test_a_range_of_the_parallel_axes_selects_trials(browser, base):
     with opened(browser, base) as page:
         page.goto(at(base, "of_a_space", "/explore"))
@@ -430,24 +433,12 @@ def test_a_range_of_the_parallel_axes_selects_trials(browser, base):
         page.get_by_label("depth from", exact=True).fill("9")
         page.get_by_label("depth from", exact=True).press("Enter")
         page.locator("#selected").get_by_text("No trial fits these filters").wait_for()
-        page.locator("#parallel-picture").scroll_into_view_if_needed()
-        picture = page.locator("#parallel-picture").bounding_box()
-        page.mouse.move(picture["x"] + picture["width"] * 60 / 960, picture["y"] + picture["height"] * 0.3)
-        page.mouse.down()
-        page.mouse.move(picture["x"] + picture["width"] * 60 / 960, picture["y"] + picture["height"] * 0.6, steps=4)
-        page.mouse.up()
+        brushed(page, 0, 0.3, 0.6)
         until(page, "document.querySelectorAll('.brush').length === 1")
         assert page.get_by_label("rate from", exact=True).input_value() not in ("", "NaN")
         page.locator("#brush").get_by_role("button", name="All").click()
-        page.locator("#parallel-picture").scroll_into_view_if_needed()
-        picture = page.locator("#parallel-picture").bounding_box()  # the click on the button has moved the page
-        x = page.locator("[data-axis='kind']").get_attribute("data-x")
-        page.mouse.move(picture["x"] + picture["width"] * float(x) / 960, picture["y"] + picture["height"] * 0.05)
-        page.mouse.down()
-        page.mouse.move(
-            picture["x"] + picture["width"] * float(x) / 960, picture["y"] + picture["height"] * 0.4, steps=4
-        )
-        page.mouse.up()
+        until(page, "document.querySelectorAll('.brush').length === 0")
+        brushed(page, 2, 0.6, 1.0)
         until(page, "document.getElementById('brush').elements['from.kind'].value > 0")  # the upper options
         assert page.wrong == []
 

@@ -12,7 +12,7 @@ from nilregret._utils.numerals import numeral
 from nilregret.serve.auth.caller import Caller
 from nilregret.serve.dashboard.views.compared import compared_view, facts_of
 
-from .dashboard import KERNEL, KINDS, MARKUP, Pages, arms, play, studies
+from .dashboard import KERNEL, KINDS, MARKUP, Pages, arms, marks, play, studies
 from .test_dashboard_pages import Checker
 
 
@@ -63,7 +63,7 @@ def test_who_is_ahead_is_told_after_equally_many_answers():
     found = compared_view([facts_of(study, study.name, now=0.0) for study in (first, second)])
     best = max(trial.reward for trial in first.trials[:10])
     assert found["pictures"][0]["summary"].endswith(f"After 10 answers each, first is ahead with {best:.4g}.")
-    values = found["pictures"][0]["layers"][0]["series"][1]["values"]
+    values = marks(found["pictures"][0], "second")[0]["y"]
     assert values[9] == pytest.approx(max(trial.reward for trial in second.trials), rel=1e-5)
     assert values[10:] == [None] * 30
 
@@ -193,7 +193,7 @@ def test_studies_of_other_sizes_or_goals_have_pictures_of_their_own():
         return facts_of(study, name, now=1e9)
 
     found = compared_view([told("a", 1.0), told("b", 1e12), told("c", 20.0), told("d", 1.0, "minimize")])
-    drawn = [[each["name"] for each in picture["layers"][0]["series"]] for picture in found["pictures"]]
+    drawn = [[each["label"] for each in marks(picture)] for picture in found["pictures"]]
     assert drawn == [["a", "c"], ["b"], ["d"]]
 
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.plots.parallel import MOST_BEST, MOST_LINES, OFF
 from nilregret.serve.dashboard.rendering import middle, unbroken
 from nilregret.serve.dashboard.views.columns import columns_of
-from nilregret.serve.dashboard.views.explored import MOST_LINES, importance_view, parallel_view
+from nilregret.serve.dashboard.views.explored import importance_view, parallel_view
 from nilregret.serve.dashboard.views.posterior import posterior_view
 
-from .dashboard import KERNEL, KINDS, Pages, play, study_of
+from .dashboard import KERNEL, KINDS, Pages, marks, play, study_of
 
 
 def of_a_sum(**more):
@@ -26,8 +27,10 @@ def test_the_parameter_that_matters_is_named_and_kept_until_the_study_changes():
     study = of_a_sum()
     found = importance_view(study)
     assert found["sentence"].startswith("point[0] matters most. The trials determine 9")
-    assert [row["name"] for row in found["rows"]] == ["point[0]", "point[1]"]
-    assert found["rows"][0]["value"]["total"] == pytest.approx(90, abs=8)
+    rows = found["pictures"][0]["table"]["rows"]
+    assert [row[0] for row in rows] == ["point[0]", "point[1]"]
+    assert int(rows[0][1].rstrip("%")) == pytest.approx(90, abs=8)
+    assert [words for _, words in found["pictures"][1]["scene"]["panels"][0]["y"]["ticks"]] == ["point[1]", "point[0]"]
     assert importance_view(study) is found
     study.add([0.5, 0.5], 2.0)
     assert importance_view(study) is not found
@@ -37,7 +40,7 @@ def test_the_parameter_that_matters_is_named_and_kept_until_the_study_changes():
 def test_where_nothing_can_be_said_the_reason_is(kind):
     study = study_of(kind)
     assert importance_view(study)["why_not"]
-    assert importance_view(study)["rows"] == []
+    assert importance_view(study)["pictures"] == []
 
 
 def test_lines_go_through_the_places_of_the_parameters():
@@ -49,35 +52,35 @@ def test_lines_go_through_the_places_of_the_parameters():
     found = parallel_view(study)
     assert [side["key"] for side in found["sides"]] == ["rate", "kind", "n", "share", "reward"]
     assert [side["ends"][2] for side in found["sides"]] == [True, False, False, False, False]
-    bottom, top = found["bottom"], found["top"]
-    heights = [[(bottom - float(point.split(",")[1])) / (bottom - top) for point in line["points"].split()]
-               for line in sorted(found["lines"], key=lambda each: each["number"])]  # fmt: skip
-    off = (bottom - found["off"]) / (bottom - top)
-    np.testing.assert_allclose(heights, [[0.5, 0.0, 0.5, off, 0.0], [1.0, 1.0, 1.0, 0.5, 1.0]], atol=2e-3)
-    assert [side["off"] for side in found["sides"]] == [False, False, False, True, False]
-    assert [line["fifth"] for line in found["lines"]] == [1, 3]
+    (others,), (best,) = marks(found["picture"], "others"), marks(found["picture"], "best tenth")
+    np.testing.assert_allclose(others["y"][:5], [0.5, 0.0, 0.5, OFF, 0.0], atol=2e-3)
+    np.testing.assert_allclose(best["y"], [1.0, 1.0, 1.0, 0.5, 1.0], atol=2e-3)
+    assert [each["text"] for each in marks(found["picture"], kind="words")].count("off") == 1
+    assert [each["key"] for each in found["picture"]["brush"]] == [side["key"] for side in found["sides"]]
 
 
-def test_equal_rewards_have_one_colour_and_contexts_an_axis():
+def test_contexts_have_an_axis():
     study = nr.Study(nr.auto(nr.Arms.grid(0, 1, 3), context=nr.Space(device=nr.Choice("phone", "desktop"))), seed=0)
     study.quiet = True
     for i in range(20):
         study.add(study.policy.domain.points[i % 3], float(i % 5 == 0), context={"device": ("phone", "desktop")[i % 2]})
     found = parallel_view(study)
     assert [side["key"] for side in found["sides"]] == ["context.device", "point.0", "reward"]
-    assert {line["fifth"] for line in found["lines"]} == {2, 4}  # 16 rewards of 0, four of 1
-    assert found["legend"] == [(2, "middle"), (4, "best fifth")]
+    assert "Best tenth with ties: 4 of 20 trials" in found["picture"]["summary"]
+    figure = nr.plots.parallel(study)
+    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["context device", "point", "reward"]
 
 
-def test_the_axis_of_rewards_reaches_to_the_best_and_says_where_worse_ones_lie():
-    for goal, ends in (("maximize", ("\u2264 1", "99")), ("minimize", ("-999", "\u2265 98"))):
+def test_the_axis_of_rewards_reaches_to_the_best_and_leaves_far_worse_ones_at_its_end():
+    for goal, ends in (("maximize", ("1", "99")), ("minimize", ("1", "99"))):
         study = nr.Study(nr.gp_ucb(nr.Box([0, 0], [1, 1]), KERNEL, noise=0.1), goal=goal)
         study.quiet = True
-        for i, reward in enumerate([-999.0, *map(float, range(1, 100))]):
+        for i, reward in enumerate([-999.0 if goal == "maximize" else 999.0, *map(float, range(1, 100))]):
             study.add([0.01 * i, 0.5], reward)
         found = parallel_view(study)
         assert (found["sides"][-1]["low"], found["sides"][-1]["high"]) == ends
-        assert len(found["lines"]) == 100
+        heights = [mark["y"][2] for mark in marks(found["picture"], kind="line") if mark.get("color") != "text"]
+        assert min(heights) >= -0.04
 
 
 def test_long_names_lose_their_middle_and_lines_break_between_parameters():
@@ -92,10 +95,13 @@ def test_many_trials_are_drawn_in_part_with_the_best():
     trials = study.ask(count=3000)
     rewards = np.random.default_rng(0).normal(0.0, 0.1, 3000)
     study.tell_many(list(zip(trials, rewards.tolist(), strict=True)))
-    found = parallel_view(study)
-    assert len(found["lines"]) <= MOST_LINES
-    assert found["lines"][-1]["number"] == int(rewards.argmax()) or found["lines"][-1]["fifth"] == 4
-    assert "of 3,000 answered trials, the best and others evenly spread" in found["sentence"]
+    picture = parallel_view(study)["picture"]
+    (others,) = marks(picture, "others")
+    best = [mark for mark in marks(picture, kind="line") if mark["color"] == "best"]
+    assert len(best) == MOST_BEST
+    assert others["x"].count(None) + len(best) <= MOST_LINES
+    assert best[-1]["hover"].startswith(f"trial {int(rewards.argmax())}:")
+    assert "Best tenth: 300 of 3000 trials; drawn are" in picture["summary"]
 
 
 def test_the_tab_names_what_it_loads():
@@ -104,7 +110,7 @@ def test_the_tab_names_what_it_loads():
          lambda trial: trial.point[0])  # fmt: skip
     text = pages.get("/studies/a/explore").text
     assert {"importance", "parallel", "beliefs"} <= set(re.findall(r"part/(\w+)", text))
-    assert 'data-axis="point.0"' in pages.get("/studies/a/part/parallel").text
+    assert '"key":"point.0"' in pages.get("/studies/a/part/parallel").text
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -117,7 +123,7 @@ def test_a_range_on_the_axis_of_a_study_with_one_coordinate_selects():
     pages = Pages()
     play(nr.Study(nr.gp_ucb(nr.Box([0], [1]), KERNEL, noise=0.1), storage=pages.storage, name="a"), 6,
          lambda trial: trial.point[0])  # fmt: skip
-    (key,) = set(re.findall(r'data-axis="([^"]+)"', pages.get("/studies/a/part/parallel").text)) - {"reward"}
+    (key,) = set(re.findall(r'"key":"([^"]+)"', pages.get("/studies/a/part/parallel").text)) - {"reward"}
     answer = pages.get(f"/studies/a/part/grid?from.{key}=0&to.{key}=1")
     assert (answer.status, "6 trials" in answer.text) == (200, True)
 
@@ -128,7 +134,7 @@ def test_ends_of_axes_are_numbers_however_small():
     study.quiet = True
     play(study, 4, lambda trial: 1.0 * trial.number)
     rate, kind, _ = parallel_view(study)["sides"]
-    assert (rate["ends"], kind["ends"], kind["high"]) == ([1e-7, 1e-2, True], [0.0, 2.0, False], "c")
+    assert (rate["ends"], kind["ends"], kind["options"]) == ([1e-7, 1e-2, True], [0.0, 2.0, False], ["a", "b", "c"])
 
 
 def test_arms_are_called_by_their_names():
@@ -151,7 +157,7 @@ def test_arms_that_all_have_names_have_no_order():
     (picture,) = posterior_view(study)["slices"]
     assert [row[0] for row in picture["table"]["rows"]] == ["bold $", "loud", "plain"]
     assert "First is bold $, arm 1 (1), with" in picture["summary"]
-    assert picture["x"]["names"] == ["bold $", "loud", "plain"]
-    assert picture["layers"][0]["x"] == [0.0, 1.0, 2.0]
+    axis = picture["scene"]["panels"][0]["x"]
+    assert axis["ticks"] == [[0.0, "bold $"], [1.0, "loud"], [2.0, "plain"]]
     labels = [text.get_text() for text in nr.plots.posterior(study).axes[0].get_xticklabels()]
     assert labels == [r"bold \$", "loud", "plain"]

@@ -170,7 +170,7 @@ def test_the_form_brings_pictures_alone_or_all_of_the_part(pages):
     ).text
     assert "<form" in whole
     assert "<form" not in pictures
-    assert pictures.count("data-picture") == whole.count("data-picture") == 1
+    assert pictures.count("data-scene") == whole.count("data-scene") == 1
 
 
 def test_static_files_are_kept_for_good_by_their_content(pages):
@@ -180,7 +180,7 @@ def test_static_files_are_kept_for_good_by_their_content(pages):
     plain = pages.get("/static/dashboard.css")
     assert "no-cache" in plain.headers["cache-control"]
     assert pages.get("/static/dashboard.css", if_none_match=plain.headers["etag"]).status == 304
-    for name in ("vendor/htmx-LICENSE.txt", "vendor/uPlot-LICENSE.txt", "favicon.svg"):
+    for name in ("vendor/htmx-LICENSE.txt", "favicon.svg"):
         assert pages.get(f"/static/{name}").status == 200
     assert pages.get("/favicon.ico").body[:4] == b"\0\0\1\0"
     for name in ("../pages.py", "%2e%2e/pages.py", "vendor", "", "vendor/../../pages.py"):

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgba
 
 import nilregret as nr
 from nilregret import papers, plots
@@ -12,6 +11,7 @@ from nilregret.errors import InvalidInput
 from nilregret.papers import chowdhury
 from nilregret.papers.figure import Job
 from nilregret.plots import base, figures, restarts
+from nilregret.plots.scene import Line
 from nilregret.study.curves import Curves
 
 
@@ -23,8 +23,7 @@ def drawn(monkeypatch, make):
         made.append(new(width, height))
         return made[-1]
 
-    for module in (figures, restarts):
-        monkeypatch.setattr(module, "new_figure", keep)
+    monkeypatch.setattr(figures, "new_figure", keep)
     make()
     return made[0]
 
@@ -70,10 +69,6 @@ def test_labels_of_large_numbers_do_not_touch(tmp_path, monkeypatch):
         assert all(b.x0 - a.x1 > 8 for a, b in itertools.pairwise(inside))  # pixels
 
 
-def of_color(ax, color):
-    return [line for line in ax.get_lines() if to_rgba(line.get_color()) == to_rgba(color)]
-
-
 def test_changes_are_drawn_of_a_result_and_of_nothing_else(tmp_path):
     result = nr.maximize(lambda x: -x, nr.Space(x=nr.Float(0, 1)), trials=2, progress=False)
     plots.changes(result, tmp_path / "x.png")
@@ -82,18 +77,19 @@ def test_changes_are_drawn_of_a_result_and_of_nothing_else(tmp_path):
             draw(3, tmp_path / "x.png")
 
 
-def test_evidence_is_drawn_with_what_was_enough_and_where_it_began_anew(tmp_path, monkeypatch):
+def test_evidence_is_drawn_with_what_was_enough_and_where_it_began_anew(tmp_path):
     policy = nr.gp_ucb(nr.Arms.grid(0, 1, 9), nr.Matern(2.5, 0.3), noise=0.1, memory="adaptive")
     study = nr.Study(policy, seed=0)
     with pytest.raises(InvalidInput, match="There is no evidence to draw"):
         plots.evidence(study, tmp_path / "x.png")
     for n in range(40):
         study.tell(study.ask(), 1.0 if n < 20 else 4.0)
-    ax = drawn(monkeypatch, lambda: plots.evidence(study, tmp_path / "x.png", known=[20])).axes[0]
-    (line,) = of_color(ax, base.MODEL)
-    np.testing.assert_array_equal(line.get_ydata(), study.evidence.values)
-    assert [cut.get_xdata()[0] for cut in of_color(ax, base.BEST)] == study.restarts != []
-    (enough,) = of_color(ax, base.FAILED)
-    assert enough.get_ydata()[0] == study.evidence.threshold
+    plots.evidence(study, tmp_path / "x.png", known=[20])
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+    lines = {mark.label: mark for mark in restarts.evidence_panel(study, known=[20]).marks if isinstance(mark, Line)}
+    np.testing.assert_array_equal(lines["evidence for a change"].y, study.evidence.values)
+    assert [lines["started anew"].x[0] + 0.5] == study.restarts != []
+    assert lines["enough to start anew: 1 / delta"].y[0] == study.evidence.threshold
+    assert lines["the world changed"].x == [20, 20]
     with pytest.raises(InvalidInput, match="There is no evidence to draw"):
         plots.evidence(nr.Study(policy.using(memory=nr.slots.SlidingWindow(5))), tmp_path / "y.png")

@@ -115,6 +115,12 @@ def test_a_timeline_shows_each_state(tmp_path):
         nr.plots.timeline(told([]))
 
 
+def points(ax, label):
+    """The heights of the points of a label."""
+    (drawn,) = [each for each in ax.collections if each.get_label() == label]
+    return np.asarray(drawn.get_offsets())[:, 1]
+
+
 def test_the_posterior_on_a_line_is_that_of_the_study(results):
     study = results["a"][0].study
     ax = nr.plots.posterior(study).axes[0]
@@ -129,7 +135,7 @@ def test_the_posterior_of_arms_is_in_the_order_of_the_means():
     for reward in (1.0, -1.0, 0.5):
         study.tell(study.ask(), reward)
     ax = nr.plots.posterior(study).axes[0]
-    (means,) = [line.get_ydata() for line in ax.lines if line.get_label() == "posterior mean"]
+    means = points(ax, "posterior mean")
     np.testing.assert_allclose(means, np.sort(study.predict(arms.points)[0])[::-1][:60])
 
 
@@ -139,17 +145,13 @@ def test_the_posterior_under_a_context_shows_the_trials_of_that_context():
     study = nr.Study(nr.gp_ucb(arms, nr.Matern(2.5, 0.5), noise=0.1, context=contexts))
     for context in (0.0, 1.0, 1.0):
         study.tell(study.ask([context]), context)
-    (observed,) = [
-        line for line in nr.plots.posterior(study, context=[0.0]).axes[0].lines if line.get_label() == "observed"
-    ]
-    np.testing.assert_array_equal(observed.get_ydata(), [0.0])
+    np.testing.assert_array_equal(points(nr.plots.posterior(study, context=[0.0]).axes[0], "observed"), [0.0])
 
 
 def test_the_posterior_of_a_constraint_has_its_values_and_its_limit():
     study = told([3.0, 1.0, 2.0], constraints=[-1.0, 1.0, -0.5])
     ax = nr.plots.posterior(study, channel=1).axes[0]
-    (observed,) = [line for line in ax.lines if line.get_label() == "observed"]
-    np.testing.assert_array_equal(observed.get_ydata(), [-1.0, 1.0, -0.5])
+    np.testing.assert_array_equal(points(ax, "observed"), [-1.0, 1.0, -0.5])
 
 
 def test_the_posterior_of_a_plane_is_refused():

@@ -186,8 +186,12 @@ def test_clicks_have_a_running_mean_and_no_gap(goal):
     assert "*" not in [mark.shape for mark in marks(panel, Points)]
     assert said(found).startswith(f"recommended: trial {found.best.number}\nmean 0.25, of the last 12: 0.25; ")
     figure = nr.plots.posterior(clicked(goal=goal))
-    (bars,) = [each for each in figure.axes[0].collections if hasattr(each, "get_segments")]
-    ends = np.concatenate(bars.get_segments())[:, 1]
+    (bars,) = [
+        each
+        for each in figure.axes[0].collections
+        if each.get_label() == "mean ± 2 std" or "bounds" in str(each.get_label())
+    ]
+    ends = np.concatenate([path.vertices for path in bars.get_paths()])[:, 1]
     assert ends.min() >= 0.0
     assert ends.max() <= 1.0
     assert figure.axes[0].get_xticklabels()[0].get_text() in ("sale\nblue", "sale\nred", "spring\nred", "spring\nblue")

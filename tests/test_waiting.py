@@ -9,10 +9,10 @@ from click.testing import CliRunner
 import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.cli.overview import overview, overview_parts
-from nilregret.plots.history import history_of, said
+from nilregret.plots.history import history_of, numbers_told, said
 from nilregret.serve.dashboard.views.compared import compared_view, facts_of
 from nilregret.serve.dashboard.views.comparison import compare
-from nilregret.serve.dashboard.views.progress import answers_of, progress
+from nilregret.serve.dashboard.views.progress import progress
 from nilregret.serve.dashboard.views.value_of_learning import value_view
 from nilregret.study.waiting import counted_trials, wait_of
 
@@ -172,7 +172,7 @@ def test_worth_before_anything_counts():
 
 
 def test_rates_and_pictures(banners):
-    assert answers_of(banners).rewards.mean() == MEAN
+    assert numbers_told(banners).values.mean() == MEAN
     assert progress(banners)["summary"].endswith(f"Not counted yet: {LEFT_OUT}.")
     assert history_of(banners).values.mean() == MEAN
     assert said(history_of(banners)).split("\n")[1].split("; expected")[0].endswith(f"not counted yet: {LEFT_OUT}")

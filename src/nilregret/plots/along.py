@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
+import numpy.typing as npt
 
-from .._utils.checks import Array
+from .._utils.checks import Array, IndexArray
 from ..domains.domain import Domain, Space
 from ..domains.parameters import Choice, Int
 from ..storage.record import Trial
@@ -103,11 +104,10 @@ def seen_along(
 ) -> Seen:
     """Returns the answered trials along some axes through a place: of these trials, or of all."""
     domain = study.policy.domain
-    trials = [
-        trial
-        for trial in (study.trials if trials is None else trials)
-        if trial.reward is not None and all(is_active(domain, trial.point, axis) for axis in axes)
-    ]
+    trials = [trial for trial in (study.trials if trials is None else trials) if trial.reward is not None]
+    if trials:
+        counting = active_at(domain, np.array([trial.point for trial in trials]), axes)
+        trials = [trial for trial, counts in zip(trials, counting.tolist(), strict=True) if counts]
     values = [[value_at(domain, trial.point, axis) for trial in trials] for axis in axes]
     if not trials:
         return Seen([], values, np.zeros(0))
@@ -120,6 +120,27 @@ def seen_along(
         contexts = np.array([trial.context for trial in trials])
         others = np.repeat(through.context[None], len(trials), axis=0)
     return Seen(trials, values, function.closeness((points, contexts), (settled(domain, projected), others)))
+
+
+def active_at(domain: Domain, points: Array, axes: Sequence[ParameterAxis]) -> npt.NDArray[np.bool_]:
+    """Returns whether all of some parameters count at points `(n, d)`, `(n,)`."""
+    space = space_of(domain)
+    counting = None if space is None else space.active(points)
+    if counting is None:
+        return np.ones(len(points), dtype=bool)
+    return np.asarray(counting[:, [axis.columns.start for axis in axes]].all(axis=1))
+
+
+def tried_along(study: Study, axis: ParameterAxis) -> tuple[list[Any], IndexArray]:
+    """Returns the values of a parameter that were asked for, and the number of trials of each, `(n,)`."""
+    domain, trials = study.policy.domain, study.trials[: len(study.trials)]
+    if not len(trials):
+        return [], np.zeros(0, dtype=np.intp)
+    points = np.array([trial.point for trial in trials])
+    rows, counts = np.unique(points[active_at(domain, points, [axis])][:, axis.columns], axis=0, return_counts=True)
+    if space_of(domain) is None:
+        return rows[:, 0].tolist(), counts
+    return [axis.parameter.decode(row) for row in rows], counts
 
 
 def is_active(domain: Domain, point: Array, axis: ParameterAxis) -> bool:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Hues of Okabe and Ito (2008), which colour-blind people tell apart. Roles differ in shape too, for print in grey.
-OBSERVED, BEST, MODEL, FAILED = "#7f8c99", "#d55e00", "#0072b2", "#cc79a7"
+OBSERVED, BEST, MODEL, FAILED, THIRD = "#7f8c99", "#d55e00", "#0072b2", "#cc79a7", "#009e73"
+BAND_LABELS = {"proved": "confidence bounds", "policy": "bounds of the policy", "deviations": "mean ± 2 std"}
 
 
 class Theme(NamedTuple):
@@ -39,7 +40,7 @@ class Theme(NamedTuple):
         """Returns the colour of a role."""
         roles = {
             "observed": OBSERVED, "best": BEST, "model": self.model, "failed": FAILED, "text": self.text,
-            "faint": self.faint,
+            "faint": self.faint, "third": THIRD,
         }  # fmt: skip
         return roles.get(role, role)
 
@@ -102,6 +103,6 @@ def plain(name: str) -> str:
     return " " * name.startswith("_") + printable(name).replace("$", r"\$")
 
 
-def reward_label(study: Study, given: str | None) -> str:
+def reward_label(study: Study, given: str | None = None) -> str:
     """Returns the given label of rewards, else "reward" or "loss"."""
     return ("reward" if study.goal == "maximize" else "loss") if given is None else given

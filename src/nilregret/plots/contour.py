@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from .._utils.checks import integer
+from .._utils.checks import Array, integer
 from .._utils.numerals import numeral
+from ..domains.domain import Arms
+from ..domains.parameters import Choice
 from ..errors import InvalidInput
 from ..storage.record import Trial
 from ..study.function import Axis as ParameterAxis
-from ..study.function import Function, active_axes, line_through
+from ..study.function import Function, active_axes, agrees, line_through, value_at
 from ..study.study import Study
-from .along import contexts_of, edges, faded, places, scale, seen_along, settled
-from .base import reward_label
+from .along import Place, contexts_of, edges, faded, places, scale, seen_along, settled
+from .base import BAND_LABELS, reward_label
 from .drawing import draw
-from .scene import Heat, Mark, Panel, Picture, Points
+from .scene import Axis, Heat, Mark, Panel, Picture, Points
+from .slices import MOST_SEEN, told_of, value_told
 from .source import Source, centre_of, chosen_axes, function_of, introduced, study_of, value_range
 from .ticks import fenced
 
 COUNT = 41  # Values of a real parameter.
+MOST_SIDE = 120  # Values of a parameter of arms.
+FEWEST = 0.5  # Share of the cells of a grid that must be arms.
+NAMES = ("posterior median", "half of the central 68%")
+Cells = tuple[list[Any], list[Any], Array, tuple[Any, Any]]  # Values of both sides, points `(n, d)`, rows and columns.
 LEVELS = (0.15866, 0.84134)  # One standard deviation to either side, if the posterior is normal.
 
 
@@ -68,8 +76,8 @@ def contour(
     function = function_of(study)
     drawn = _pairs(study, through, parameters, integer("pairs", pairs, low=1))
     panels: list[Panel] = []
-    for row, (first, second) in enumerate(drawn):
-        mean, spread = _panels(study, function, through, first, second, word, limits)
+    for row, pair in enumerate(drawn):
+        mean, spread = contour_panels(study, function, through, pair, word, limits)
         panels += [mean.at(row, 0), spread.at(row, 1)]
     picture = Picture(
         panels=panels, heights=[1.0] * len(drawn), widths=(1.0, 1.0), size=(8.6, 0.7 + 3.1 * len(drawn)),
@@ -94,51 +102,95 @@ def _pairs(
     return [(known[a], known[b]) for a, b in every if a in known and b in known][:count]
 
 
-def _panels(
-    study: Study, function: Function, through: Trial, first: ParameterAxis, second: ParameterAxis, word: str,
-    limits: tuple[float, float] | None,
+def contour_panels(
+    study: Study, function: Function, through: Place, pair: tuple[ParameterAxis, ParameterAxis], word: str,
+    limits: tuple[float, float] | None = None, *, channel: int = 0, count: int = COUNT,
 ) -> tuple[Panel, Panel]:  # fmt: skip
-    """Returns the panels of the median and of the uncertainty."""
-    domain = study.policy.domain
-    (across, left), (up, right) = (line_through(domain, through.point, axis, count=COUNT) for axis in (first, second))
-    points = np.repeat(through.point[None], len(across) * len(up), axis=0)
-    points[:, first.columns] = np.tile(left[:, first.columns], (len(up), 1))
-    points[:, second.columns] = np.repeat(right[:, second.columns], len(across), axis=0)
-    points, shape = settled(domain, points), (len(up), len(across))
+    """Returns the panel of the median and that of the uncertainty.
+
+    Args:
+        study: a study with a posterior.
+        function: the model of the reward.
+        through: the trial or place that fixes the other parameters.
+        pair: the two parameters.
+        word: name of the values.
+        limits: lowest and highest value, or None.
+        channel: 0 for the reward, j for constraint j.
+        count: values of a real parameter.
+
+    Raises:
+        InvalidInput: the arms lie on no grid over the two parameters.
+    """
+    cells = _of_arms(study, through, pair) if isinstance(study.policy.domain, Arms) else None
+    across, up, points, at = cells or _of_grid(study, through, pair, count)
     contexts = contexts_of(through, len(points))
-    try:
-        median, ends = function.median(points, contexts), function.quantiles(LEVELS, points, contexts)
-    except InvalidInput as error:
-        raise InvalidInput(
-            f"The arms are no full grid over {first.name} and {second.name}, so there is no contour.",
-            advice="Grids have one, for example `Space(...).grid(9)`.",
-        ) from error
-    low, high = limits or fenced(median, upward=study.goal == "maximize")
+    names = NAMES
+    if channel:
+        band = study.band(points, context=through.context, channel=channel)
+        middle, ends = band.mean, np.array([band.lower, band.upper])
+        names = ("posterior mean", f"half the width of the {BAND_LABELS[band.band]}")
+    else:
+        middle, ends = function.median(points, contexts), function.quantiles(LEVELS, points, contexts)
+    low, high = limits or fenced(middle, upward=study.goal == "maximize" and not channel)
     half = 0.5 * (np.clip(ends[1], low, high) - np.clip(ends[0], low, high)) if limits else 0.5 * (ends[1] - ends[0])
-    x, y = edges(first, across), edges(second, up)
-    trials = _trials(study, function, through, (first, second), (across, up))
-    of = (
-        scale(
-            first,
-            across,
-        ),
-        scale(second, up),
-    )
-    mean = Heat(x, y, np.clip(median, low, high).reshape(shape), word)
-    spread = Heat(x, y, np.minimum(half, fenced(half, upward=False)[1]).reshape(shape), "half of the central 68%", True)
+    median, spread = np.full((len(up), len(across)), np.nan), np.full((len(up), len(across)), np.nan)
+    median[at], spread[at] = np.clip(middle, low, high), np.minimum(half, fenced(half, upward=False)[1])
+    x, y = edges(pair[0], across), edges(pair[1], up)
+    trials = _trials(study, function, through, pair, (across, up), channel)
+    right, above = _wide_enough(scale(pair[0], across), x), _wide_enough(scale(pair[1], up), y)
     return (
-        Panel(marks=[mean, *trials], x=of[0], y=of[1], title="posterior median"),
-        Panel(marks=[spread, *trials], x=of[0], y=of[1], title="uncertainty"),
+        Panel(marks=[Heat(x, y, median, word), *trials], x=right, y=above, title=names[0]),
+        Panel(marks=[Heat(x, y, spread, names[1], True), *trials], x=right, y=above, title="uncertainty"),
     )
+
+
+def _of_grid(study: Study, through: Place, pair: tuple[ParameterAxis, ParameterAxis], count: int) -> Cells:
+    domain = study.policy.domain
+    (across, left), (up, right) = (line_through(domain, through.point, axis, count=count) for axis in pair)
+    points = np.repeat(through.point[None], len(across) * len(up), axis=0)
+    points[:, pair[0].columns] = np.tile(left[:, pair[0].columns], (len(up), 1))
+    points[:, pair[1].columns] = np.repeat(right[:, pair[1].columns], len(across), axis=0)
+    return across, up, settled(domain, points), np.divmod(np.arange(len(points)), len(across))
+
+
+def _of_arms(study: Study, through: Place, pair: tuple[ParameterAxis, ParameterAxis]) -> Cells:
+    """Returns the arms that agree with a place on all other parameters. At least half of the cells are arms."""
+    domain = cast(Arms, study.policy.domain)
+    points = domain.points[agrees(domain, domain.points, through.point, pair)]
+    (across, columns), (up, rows) = (_side(domain, points, axis) for axis in pair)
+    if min(len(across), len(up)) < 2 or len(points) < FEWEST * len(across) * len(up):
+        raise InvalidInput(
+            f"The arms are no grid over {pair[0].name} and {pair[1].name}, so there is no contour.",
+            advice="Grids have one, for example `Space(...).grid(9)`.",
+        )
+    return across, up, points, (rows, columns)
+
+
+def _side(domain: Arms, points: Array, axis: ParameterAxis) -> tuple[list[Any], Any]:
+    """Returns the values along a parameter, none of them if there are too many, and the index of each point's value."""
+    if isinstance(axis.parameter, Choice):
+        return list(axis.parameter.options), points[:, axis.columns].argmax(axis=1)
+    present, first, where = np.unique(
+        np.round(points[:, axis.columns.start], 12), return_index=True, return_inverse=True
+    )
+    values = [] if len(present) > MOST_SIDE else [value_at(domain, points[i], axis) for i in first.tolist()]
+    return values, where
+
+
+def _wide_enough(axis: Axis, sides: Array) -> Axis:
+    """Returns an axis that holds all cells."""
+    low, high = axis.limits or (float(sides[0]), float(sides[-1]))
+    return replace(axis, limits=(min(low, float(sides[0])), max(high, float(sides[-1]))))
 
 
 def _trials(
-    study: Study, function: Function, through: Trial, axes: tuple[ParameterAxis, ParameterAxis],
-    options: tuple[Sequence[Any], Sequence[Any]],
+    study: Study, function: Function, through: Place, axes: tuple[ParameterAxis, ParameterAxis],
+    options: tuple[Sequence[Any], Sequence[Any]], channel: int,
 ) -> list[Mark]:  # fmt: skip
-    seen = seen_along(study, function, through, axes)
+    seen = seen_along(study, function, through, axes, told_of(study, channel)[-MOST_SEEN:])
     x, y = (places(axis, values, known) for axis, values, known in zip(axes, seen.values, options, strict=True))
-    hover = [f"trial {trial.number}: {numeral(trial.reward or 0.0)}" for trial in seen.trials]
+    hover = [f"trial {trial.number}: {numeral(value_told(trial, channel) or 0.0)}" for trial in seen.trials]
     marks: list[Mark] = [Points(x, y, "#ffffff", size=3.5, opacity=faded(seen.close), hover=hover)]
-    mine = [i for i, trial in enumerate(seen.trials) if trial.number == through.number]
-    return [*marks, Points(x[mine], y[mine], "best", shape="*", size=11.0)] if mine else marks
+    here = [[value_at(study.policy.domain, through.point, axis)] for axis in axes]
+    x, y = (places(axis, value, known) for axis, value, known in zip(axes, here, options, strict=True))
+    return [*marks, Points(x, y, "best", shape="*", size=11.0)] if np.isfinite([*x, *y]).all() else marks

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,25 @@ from ..study.study import Study
 from ..study.waiting import counted_trials
 from .base import reward_label
 from .drawing import draw
-from .scene import Axis, Line, Mark, Panel, Picture, Points, Words
-from .source import NO_SINGLE_BEST, Source, answered_of, are_clicks, best_of, standing, study_of, value_range
-from .ticks import fenced, log_ticks, padded
+from .scene import Axis, Band, Line, Mark, Panel, Picture, Points, Words
+from .source import (
+    NO_SINGLE_BEST,
+    Source,
+    answered_of,
+    are_clicks,
+    best_of,
+    is_noisy_study,
+    standing,
+    study_of,
+    value_range,
+)
+from .ticks import fenced, log_ticks, padded, spread_evenly
 
 EDGE = 0.14  # Room above and below the values, as a share: for the label of the best.
 SHORTEST = 20  # Fewest values of a running mean.
+COLUMNS = 400  # Twice as many values are drawn one by one. Of more, quantiles are drawn in as many columns.
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)  # Quantiles of values that share a column.
+MOST_FAILED = 500  # Failed trials that are drawn.
 
 Mask = npt.NDArray[np.bool_]
 
@@ -38,10 +51,12 @@ class History:
 
     Attributes:
         numbers: of the answered trials, `(n,)`.
-        values: told, `(n,)`.
+        places: of the answered trials on the axis, `(n,)`: their numbers, or plays so far if some are runs of plays.
+        plays: number of plays of each answered trial, `(n,)`.
+        values: told, `(n,)`. That of a run is the mean of its plays.
         feasible: False where the trial violated a constraint, `(n,)`.
         failed: numbers of the failed trials.
-        best_so_far: best feasible value until each answered trial, `(n,)`. NaN before the first.
+        best_so_far: best feasible value since the last restart until each answered trial, `(n,)`. NaN before the first.
         best: the trial with the best value, the recommended one under noise, or None if nothing is feasible.
         words: what the best trial is (see `standing`).
         ended: number of trials that are not pending.
@@ -49,14 +64,20 @@ class History:
         gain: expected further gain, or None if it is unknown.
         upward: True if more is better.
         clicks: True if rewards are 0 or 1.
+        noisy: True if values of one point differ.
         window: number of values of a running mean. It replaces the best so far of clicks, under contexts, and under
             budgets on average. Else 0.
+        length: number of plays in a running mean.
         spent: numbers of the trials with constraint values and their means so far, `(k,)` and `(k, m)`, under budgets
             on average. Else None.
+        restarts: number of the first trial and the reason of each restart.
         left_out: trials that do not count yet, in words, or an empty text (`nilregret.study.waiting`).
+        counted: False if no answered trial counts yet. Then all of them are drawn.
     """
 
     numbers: IndexArray
+    places: Array
+    plays: Array
     values: Array
     feasible: Mask
     failed: Sequence[int]
@@ -68,9 +89,13 @@ class History:
     gain: float | None
     upward: bool
     clicks: bool
+    noisy: bool
     window: int
+    length: int
     spent: tuple[IndexArray, Array] | None
+    restarts: Sequence[tuple[int, str]] = ()
     left_out: str = ""
+    counted: bool = True
 
     @property
     def gaps(self) -> Array:
@@ -79,8 +104,28 @@ class History:
 
     @property
     def running(self) -> Array:
-        """Mean of the last `window` values until each one, `(n,)`."""
-        return running_mean(self.values, self.window)
+        """Mean of the last `length` plays until each value, `(n,)`."""
+        return running_mean(self.values, self.length, self.plays)
+
+    @property
+    def in_runs(self) -> bool:
+        """True if some trial was played more than once."""
+        return bool((self.plays > 1.0).any())
+
+    @property
+    def best_name(self) -> str:
+        """Name of the line of the best values so far."""
+        which = " mean of a run" * self.in_runs + " without a violation" * (not self.feasible.all())
+        which += " since the last restart" * bool(self.restarts)
+        return f"best so far ({best_label('maximize' if self.upward else 'minimize')}{which})"
+
+    @property
+    def mean_name(self) -> str:
+        """Name of the line of the running mean."""
+        word = "rate" if self.clicks else "mean"
+        return (
+            f"{word} of the last {many(self.length, 'play')}" if self.in_runs else f"{word} of the last {self.length:,}"
+        )
 
 
 def history(
@@ -95,10 +140,11 @@ def history(
 
     The title names the best trial, says how long ago the best value improved, and how much more can be
     expected. Far outliers are arrows at the edge. Failed trials are ticks on the axis, and trials that violate
-    constraints are crosses.
+    constraints are crosses. Where values would overlap, their quantiles are drawn. Dashed lines are restarts, after
+    which the best so far begins anew.
 
-    For rewards of 0 or 1, under contexts, and under budgets on average, a running mean replaces best and gap. A budget
-    has a panel of its mean constraint values so far.
+    Noisy rewards have a running mean. For rewards of 0 or 1, under contexts, and under budgets on average, the running
+    mean replaces best and gap. A budget has a panel of its mean constraint values so far.
 
     >>> import nilregret as nr
     >>> result = nr.minimize(lambda x: (x - 0.3) ** 2, nr.Space(x=nr.Float(0, 1)), trials=8, progress=False)
@@ -127,27 +173,31 @@ def history(
     return draw(picture, path, interactive=interactive)
 
 
-def history_of(study: Study) -> History:
+def history_of(study: Study, *, with_gain: bool = True) -> History:
     """Returns the numbers of the picture of a study.
+
+    Args:
+        study: with any policy.
+        with_gain: False to leave out the expected further gain, which may take a search.
 
     Raises:
         InvalidInput: no trial has been answered.
     """
-    trials, known = study.trials, counted_trials(study, valued=True)
-    answered = known.answered or answered_of(study)
-    left_out = known.left_out if known.answered else ""
-    upward = study.goal == "maximize"
-    values = np.array([trial.reward for trial in answered], dtype=np.float64)
-    by_round = not on_average(study.policy)  # On average, no single round violates a constraint.
-    feasible = np.array([not (by_round and trial.feasible is False) for trial in answered])
-    better = np.fmax if upward else np.fmin
-    best_so_far = better.accumulate(np.where(feasible, values, np.nan))
-    last = answered[int(np.nonzero(values == best_so_far[-1])[0][0])] if feasible.any() else None
+    trials, told = study.trials, numbers_told(study)
+    counted = bool(len(told.values))
+    if not counted:
+        told = _numbers(study, answered_of(study), "")
+    numbers, plays, values, feasible, best_so_far, left_out = told
+    by_round = not on_average(study.policy)
+    at_best = np.flatnonzero((values == best_so_far[-1]) & feasible & (numbers >= max(study.restarts, default=0)))
     clicks, contexts = are_clicks(study), study.policy.context is not None
     best = None if contexts else best_of(study)
     ended = [trial.number for trial in trials if trial.state != "pending"]
+    length = max(SHORTEST, int(plays.sum()) // 10)
     return History(
-        numbers=np.array([trial.number for trial in answered]),
+        numbers=numbers,
+        places=np.cumsum(plays) if (plays > 1.0).any() else numbers.astype(np.float64),
+        plays=plays,
         values=values,
         feasible=feasible,
         failed=[trial.number for trial in trials if trial.state == "failed"],
@@ -155,14 +205,46 @@ def history_of(study: Study) -> History:
         best=best,
         words=NO_SINGLE_BEST if contexts else "" if best is None else standing(study, best),
         ended=len(ended),
-        since=0 if last is None else sum(n > last.number for n in ended),
-        gain=None if best is None else study.replica.query(partial(expected_gain, best=best)),
-        upward=upward,
+        since=sum(n > numbers[at_best[0]] for n in ended) if len(at_best) else 0,
+        gain=study.replica.query(partial(expected_gain, best=best)) if with_gain and best is not None else None,
+        upward=study.goal == "maximize",
         clicks=clicks,
-        window=max(SHORTEST, len(values) // 10) if clicks or contexts or not by_round else 0,
+        noisy=clicks or is_noisy_study(study),
+        window=length if clicks or contexts or not by_round else 0,
+        length=length,
         spent=None if by_round else _spent(trials),
+        restarts=restarts_of(study),
         left_out=left_out,
+        counted=counted,
     )
+
+
+class Told(NamedTuple):
+    """The answered trials that count, in their order, `(n,)` each (see `History`)."""
+
+    numbers: IndexArray
+    plays: Array
+    values: Array
+    feasible: Mask
+    best_so_far: Array
+    left_out: str
+
+
+def numbers_told(study: Study) -> Told:
+    """Returns the numbers of the answered trials that count (`nilregret.study.waiting`), or of none."""
+    known = counted_trials(study, valued=True)
+    return _numbers(study, known.answered, known.left_out)
+
+
+def _numbers(study: Study, answered: Sequence[Trial], left_out: str) -> Told:
+    values = np.array([trial.reward for trial in answered], dtype=np.float64)
+    numbers = np.array([trial.number for trial in answered], dtype=np.intp)
+    plays = np.array([1.0 if trial.plays is None else trial.plays.times for trial in answered])
+    by_round = not on_average(study.policy)  # On average, no single round violates a constraint.
+    feasible = np.array([not (by_round and trial.feasible is False) for trial in answered], dtype=bool)
+    better = np.fmax if study.goal == "maximize" else np.fmin
+    parts = np.split(np.where(feasible, values, np.nan), np.searchsorted(numbers, study.restarts))
+    return Told(numbers, plays, values, feasible, np.concatenate([better.accumulate(part) for part in parts]), left_out)
 
 
 def _spent(trials: Sequence[Trial]) -> tuple[IndexArray, Array] | None:
@@ -173,19 +255,56 @@ def _spent(trials: Sequence[Trial]) -> tuple[IndexArray, Array] | None:
     return np.array([n for n, _ in told]), sums / np.arange(1, len(told) + 1)[:, None]
 
 
-def history_panels(found: History, limits: tuple[float, float] | None, label: str) -> list[Panel]:
-    """Returns the panel of values, and that of gaps unless all values are one, or that of a budget."""
-    end = max(float(found.numbers[-1]), *found.failed, 0.0) + 0.5
-    x = Axis(label="trial", limits=(-0.5 - 0.01 * end, end + 0.01 * end), whole=True)
-    below = _spending(found, x) if found.window else _gaps(found, x)
-    above = x if below is None else Axis(limits=x.limits, whole=True)
-    values = Panel(
-        marks=_values(found, limits or fenced(found.values, upward=found.upward), end),
-        x=above,
-        y=Axis(label=label, limits=padded(limits or fenced(found.values, upward=found.upward), EDGE)),
-        title=said(found),
-    )
+def history_panels(
+    found: History,
+    limits: tuple[float, float] | None,
+    label: str,
+    *,
+    columns: int = COLUMNS,
+    between: tuple[float, float] | None = None,
+) -> list[Panel]:
+    """Returns the panel of values, and that of gaps unless all values are one, or that of a budget.
+
+    Args:
+        found: the numbers.
+        limits: lowest and highest value, or None for those without far outliers.
+        label: of the values.
+        columns: number of columns of quantiles, if there are more than twice as many values.
+        between: places of the axis that are shown, or None for all.
+    """
+    end = max(float(found.places[-1]), *_failed(found), 0.0) + 0.5
+    ends = (-0.5 - 0.01 * end, end + 0.01 * end)
+    shown = np.arange(len(found.places))
+    if between is not None:
+        inside = np.flatnonzero((found.places >= between[0]) & (found.places <= between[1]))
+        shown, ends = (inside, between) if len(inside) else (shown, ends)
+    x = Axis(label="play" if found.in_runs else "trial", limits=ends, whole=True, places=_runs(found, shown))
+    dense = len(shown) > 2 * columns
+    few = columns if dense else 0
+    below = _spending(found, x) if found.window else _gaps(found, x, shown, end, columns=few)
+    above = x if below is None else Axis(limits=x.limits, whole=True, places=x.places)
+    limits = limits or fenced(found.values, upward=found.upward)
+    marks = _dense(found, limits, shown, columns) if dense else _values(found, limits, shown)
+    marks += _lines(found, shown, end, columns=few)
+    marks += _of_trials(found, padded(limits, EDGE), end)
+    values = Panel(marks=marks, x=above, y=Axis(label=label, limits=padded(limits, EDGE)), title=said(found))
     return [values] if below is None else [values, below.at(1, 0)]
+
+
+def _runs(found: History, shown: IndexArray) -> list[tuple[float, str]]:
+    """Returns the words of places if some trials are runs of plays."""
+    if not found.in_runs:
+        return []
+    return [(float(found.places[i]), f"{int(found.places[i]):,}, trial {found.numbers[i]}") for i in shown.tolist()]
+
+
+def _failed(found: History) -> list[float]:
+    """Returns the places of the failed trials, at most 500 of them."""
+    failed = np.array(found.failed, dtype=np.float64)
+    failed = failed[spread_evenly(len(failed), MOST_FAILED)]
+    if found.in_runs:
+        failed = np.append(0.0, found.places)[np.searchsorted(found.numbers, failed)]
+    return failed.tolist()  # type: ignore[no-any-return]
 
 
 def said(found: History) -> str:
@@ -193,8 +312,9 @@ def said(found: History) -> str:
     step = _step(found)
     when = f"last improved {many(found.since, 'trial')} ago" if found.since else "last improved by the last trial"
     if found.window:
-        mean, last = (numeral(float(value), step=step) for value in (found.values.mean(), found.running[-1]))
-        when = f"mean {mean}, of the last {min(found.window, len(found.values))}: {last}"
+        total = float(found.values @ found.plays) / float(found.plays.sum())
+        mean, last = (numeral(float(value), step=step) for value in (total, found.running[-1]))
+        when = f"mean {mean}, of the last {min(found.window, int(found.plays.sum()))}: {last}"
         when += f"; not counted yet: {found.left_out}" * bool(found.left_out)
     if found.best is None or found.best.reward is None:
         if found.words:
@@ -211,39 +331,106 @@ def _step(found: History) -> float:
     return 0.01 * (high - low)
 
 
-def _values(found: History, limits: tuple[float, float], end: float) -> list[Mark]:
+def _values(found: History, limits: tuple[float, float], shown: IndexArray) -> list[Mark]:
+    """Returns a mark for each value. Far ones are arrows at the edge."""
     low, high = limits
-    inside = (found.values >= low) & (found.values <= high)
+    values = found.values[shown]
+    inside, feasible = (values >= low) & (values <= high), found.feasible[shown]
     marks: list[Mark] = []
-    for chosen, label, shape in (
-        (inside & found.feasible, "observed", "o"), (inside & ~found.feasible, "not feasible", "x")
-    ):  # fmt: skip
+    for chosen, label, shape in ((inside & feasible, "observed", "o"), (inside & ~feasible, "not feasible", "x")):
         if chosen.any():
-            marks.append(_told(found, chosen, found.values, label, shape))
-    ends = padded(limits, EDGE)
-    for chosen, shape, at in ((found.values < low, "v", ends[0]), (found.values > high, "^", ends[1])):
+            marks.append(_told(found, shown[chosen], label, shape))
+    return marks + _outside(found, limits, shown)
+
+
+def _outside(found: History, limits: tuple[float, float], shown: IndexArray) -> list[Mark]:
+    values, ends = found.values[shown], padded(limits, EDGE)
+    marks: list[Mark] = []
+    for chosen, shape, at in ((values < limits[0], "v", ends[0]), (values > limits[1], "^", ends[1])):
         if chosen.any():
-            far, worst = ("down", found.values[chosen].min()) if shape == "v" else ("up", found.values[chosen].max())
+            far, worst = ("down", values[chosen].min()) if shape == "v" else ("up", values[chosen].max())
             name = f"{chosen.sum()} outside, {far} to {numeral(float(worst))}"
-            marks.append(_told(found, chosen, np.full(len(chosen), at), name, shape))
-    name = f"best so far ({best_label('maximize' if found.upward else 'minimize')})"
-    name, line = (f"mean of the last {found.window}", found.running) if found.window else (name, found.best_so_far)
-    marks.append(Line([*found.numbers, end], np.append(line, line[-1]), "best", name, steps=True))
-    if found.failed:  # Ticks along the axis stay readable however many there are.
-        marks.append(Points(found.failed, np.full(len(found.failed), ends[0]), "failed", "failed", "|", 10.0))
-    if found.best is not None and found.best.reward is not None and not found.clicks:
-        place, value = float(found.best.number), found.best.reward
-        marks.append(Points([place], [value], "best", shape="*", size=11.0))
-        words = f"trial {found.best.number}: {numeral(value, step=_step(found))}"
-        right, above = place <= 0.6 * end, found.upward == (value == found.best_so_far[-1])  # Beyond the line.
-        marks.append(Words(place, value, words, "best", right=right, above=above))
+            marks.append(_told(found, shown[chosen], name, shape, at=at))
     return marks
 
 
-def _told(found: History, chosen: Mask, heights: Array, label: str, shape: str) -> Points:
-    hover = [f"trial {n}: {numeral(v)}" for n, v in zip(found.numbers[chosen], found.values[chosen], strict=True)]
+def _told(found: History, chosen: IndexArray, label: str, shape: str, *, at: float | None = None) -> Points:
+    values = found.values[chosen]
+    far = at is not None
+    hover = [f"trial {n}: {numeral(v)}" for n, v in zip(found.numbers[chosen], values, strict=True)] if far else ()
     size = 4.0 if shape == "o" else 6.0
-    return Points(found.numbers[chosen], heights[chosen], "observed", label, shape, size, hover=hover)
+    heights = values if at is None else np.full(len(values), at)
+    return Points(found.places[chosen], heights, "observed", label, shape, size, hover=hover)
+
+
+def _dense(found: History, limits: tuple[float, float], shown: IndexArray, columns: int) -> list[Mark]:
+    """Returns the quantiles of as many values as share a column, and the lowest and the highest value of each."""
+    parts = np.array_split(shown, columns)
+    low, quarter, half, three, high = np.array([np.quantile(found.values[part], LEVELS) for part in parts]).T
+    x = found.places[[part[len(part) // 2] for part in parts]]
+    each = many(len(parts[0]), "value")
+    ends = [part[pick(found.values[part])] for part in parts for pick in (np.argmin, np.argmax)]
+    outer = np.unique(ends)
+    within = outer[(found.values[outer] >= limits[0]) & (found.values[outer] <= limits[1])]
+    return [
+        Band(x, low, high, "observed", f"9 in 10 of {each}", 0.25),
+        Band(x, quarter, three, "observed", "the middle half", 0.35),
+        Line(x, half, "third", f"median of {each}", 1.2),
+        Points(found.places[within], found.values[within], "observed", f"lowest and highest of {each}", size=2.0),
+        *_outside(found, limits, outer),
+    ]
+
+
+def _lines(found: History, shown: IndexArray, end: float, *, columns: int) -> list[Mark]:
+    """Returns the running mean and the best so far, which is drawn to the end so that a last value is visible."""
+    marks: list[Mark] = []
+    if columns:
+        shown = np.array([part[-1] for part in np.array_split(shown, columns)])
+    x = found.places[shown]
+    if found.window or found.noisy:
+        color = "best" if found.window else "model"
+        marks.append(Line(np.append(x, end), _extended(found.running[shown]), color, found.mean_name, steps=True))
+    if not found.window:
+        best = _extended(found.best_so_far[shown])
+        marks.append(Line(np.append(x, end), best, "best", found.best_name, steps=True))
+    return marks
+
+
+def restart_rules(restarts: Sequence[tuple[int, str]], limits: tuple[float, float]) -> list[Mark]:
+    """Returns a dashed line between two heights before the first trial of each restart, with its reason."""
+    return [
+        Line([at - 0.5] * 2, limits, "third", "started anew" * (not i), 1.2, dashed=True, hover=f"started anew: {why}")
+        for i, (at, why) in enumerate(restarts)
+    ]
+
+
+def restarts_of(study: Study) -> list[tuple[int, str]]:
+    """Returns the number of the first trial and the reason of each restart."""
+    return list(zip(study.restarts, study.restart_reasons, strict=True))
+
+
+def _extended(values: Array) -> Array:
+    return np.append(values, values[-1])
+
+
+def _of_trials(found: History, limits: tuple[float, float], end: float) -> list[Mark]:
+    """Returns the restarts, the failed trials, which stay readable however many there are, and the best trial."""
+    marks = restart_rules(found.restarts, limits)
+    failed = _failed(found)
+    if failed:
+        marks.append(
+            Points(
+                failed, np.full(len(failed), limits[0]), "failed", "failed", "|", 10.0, hover=["failed"] * len(failed)
+            )
+        )
+    if found.best is None or found.best.reward is None or found.clicks:
+        return marks
+    place = float(found.places[np.searchsorted(found.numbers, found.best.number).clip(max=len(found.places) - 1)])
+    value = found.best.reward
+    words = f"trial {found.best.number}: {numeral(value, step=_step(found))}"
+    right, above = place <= 0.6 * end, found.upward == bool(value == found.best_so_far[-1])  # Beyond the line.
+    marks.append(Points([place], [value], "best", shape="*", size=11.0))
+    return [*marks, Words(place, value, words, "best", right=right, above=above)]
 
 
 def _spending(found: History, x: Axis) -> Panel | None:
@@ -251,23 +438,29 @@ def _spending(found: History, x: Axis) -> Panel | None:
     if found.spent is None or x.limits is None:
         return None
     numbers, means = found.spent
-    lines = [Line(numbers, mean, "model", "mean constraint value so far" * (not j)) for j, mean in enumerate(means.T)]
-    kept = Line(x.limits, [0.0, 0.0], "text", "budget: at most 0 on average", 1.0, dashed=True)
-    return Panel(marks=[*lines, kept], x=x, y=Axis(label="constraint"))
+    places = found.places[np.searchsorted(found.numbers, numbers)] if found.in_runs else numbers
+    kept = spread_evenly(len(places), 2 * COLUMNS)
+    lines = [
+        Line(places[kept], mean[kept], "model", "mean constraint value so far" * (not j))
+        for j, mean in enumerate(means.T)
+    ]
+    budget = Line(x.limits, [0.0, 0.0], "text", "budget: at most 0 on average", 1.0, dashed=True)
+    return Panel(marks=[*lines, budget], x=x, y=Axis(label="constraint"))
 
 
-def _gaps(found: History, x: Axis) -> Panel | None:
+def _gaps(found: History, x: Axis, shown: IndexArray, end: float, *, columns: int) -> Panel | None:
     """Returns the panel of gaps to the best value, on a logarithmic axis, or None if all values are one."""
     gaps, line = found.gaps, np.abs(found.best_so_far - found.best_so_far[-1])
-    apart = found.feasible & (gaps > 0.0)
-    if not apart.any():
+    shown = shown[found.feasible[shown]]
+    if columns:  # The smallest gap of each column is drawn.
+        shown = np.array([part[gaps[part].argmin()] for part in np.array_split(shown, columns) if len(part)])
+    apart = shown[gaps[shown] > 0.0]
+    if not len(apart) or found.restarts:  # After a restart, older values are no gap.
         return None
     low, high = float(gaps[apart].min()), float(gaps[apart].max())
-    floor = low / 2.0
-    end = 0.0 if x.limits is None else x.limits[1] - 0.5
+    limits = (low / 2.0, 1.5 * high)
     marks: list[Mark] = [
-        Points(found.numbers[apart], gaps[apart], "observed", opacity=0.8),
-        Line([*found.numbers, end], np.maximum(np.append(line, line[-1]), floor), "best", steps=True),
+        Points(found.places[apart], gaps[apart], "observed", "gap to best", opacity=0.8),
+        Line(np.append(found.places[shown], end), np.maximum(_extended(line[shown]), limits[0]), "best", steps=True),
     ]
-    limits = (floor, 1.5 * high)
     return Panel(marks=marks, x=x, y=Axis(label="gap to best", log=True, limits=limits, ticks=log_ticks(*limits)))

@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import InvalidInput, MissingExtra
 from .base import Theme, theme
 from .scene import Axis, Band, Boxes, Heat, Line, Panel, Picture, Points, Words
+from .ticks import ticked
 
 INCH = 96  # Pixels.
 SYMBOLS = {
@@ -38,7 +39,7 @@ def interactive_figure(picture: Picture, path: str | Path | None) -> Any:
         )
     look, figure = theme(), graph_objects.Figure()
     named: set[str] = set()
-    for i, panel in enumerate(picture.panels):
+    for i, panel in enumerate(map(ticked, picture.panels)):
         _draw_panel(figure, picture, panel, "" if i == 0 else str(i + 1), look, named)
     width, height = picture.size
     lines = picture.heading.split("\n")
@@ -99,12 +100,9 @@ def _axis(axis: Axis, domain: tuple[float, float], anchor: str, look: Theme, *, 
     }  # fmt: skip
     if axis.limits is not None:
         found["range"] = [math.log10(end) for end in axis.limits] if axis.log else list(axis.limits)
-    if axis.ticks is not None:
-        found |= {"tickvals": [at for at, _ in axis.ticks], "ticktext": [words for _, words in axis.ticks]}
-        found["tickangle"] = -90 if axis.steep else 0
-    elif axis.whole:
-        found |= {"tickformat": ",d", "nticks": 8}
-    return found
+    ticks = axis.ticks or ()
+    found |= {"tickvals": [at for at, _ in ticks], "ticktext": [words for _, words in ticks]}
+    return found | {"tickangle": -90 if axis.steep else 0}
 
 
 def _numbers(values: Any) -> list[float]:
@@ -174,7 +172,10 @@ def _heat(mark: Heat, panel: Panel, look: Theme) -> list[dict[str, Any]]:  # noq
         {
             "type": "heatmap", "x": _numbers(mark.x), "y": _numbers(mark.y), "z": mark.z.tolist(),
             "colorscale": "Cividis" if mark.uncertain else look.ramp.capitalize(),
-            "colorbar": {"title": {"text": mark.label, "side": "right"}},
+            "colorbar": {
+                "title": {"text": mark.label, "side": "right"}, "tickvals": [at for at, _ in mark.ticks],
+                "ticktext": [words for _, words in mark.ticks],
+            },
         }
     ]  # fmt: skip
 

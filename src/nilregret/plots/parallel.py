@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from .._utils.checks import Array, many
 from .._utils.numerals import numeral
+from ..domains.domain import Domain
 from ..domains.parameters import Choice, Int
 from ..storage.record import Trial
 from ..study.best import without_violation
@@ -22,11 +23,12 @@ from .base import reward_label
 from .drawing import draw
 from .scene import Axis, Line, Mark, Panel, Picture, Words
 from .source import Source, answered_of, chosen_axes, study_of, value_range
-from .ticks import fenced, linear_ticks, log_ticks
+from .ticks import fenced, linear_ticks, log_ticks, spread_evenly
 
 OFF = -0.13  # Place of a parameter that is not active.
 BEST = 0.1  # Share of the trials that is highlighted.
 MOST_WORDS = 12  # Words along an axis.
+MOST_LINES, MOST_BEST = 300, 60  # Trials that are drawn, and of these the best.
 
 
 def parallel(
@@ -64,25 +66,70 @@ def parallel(
         InvalidInput: no trial has been answered, or a name is unknown.
     """
     study = study_of(source)
-    axes = chosen_axes(axes_of(study.policy.domain), parameters)
+    panel = parallel_panel(study, chosen_axes(axes_of_trials(study), parameters), value_range(range, study), label)
+    count = len(panel.x.ticks or ())
+    picture = Picture(panels=[panel], size=(min(2.4 + 1.15 * count, 16.0), 4.2), name=study.name, legend=True)
+    return draw(picture, path, interactive=interactive)
+
+
+def axes_of_trials(study: Study) -> list[ParameterAxis]:
+    """Returns the axes of the points and, if the policy has contexts, before them those of the contexts."""
+    return context_axes(study) + axes_of(study.policy.domain)
+
+
+def context_axes(study: Study) -> list[ParameterAxis]:
+    """Returns the axes of the contexts."""
+    found = [] if study.policy.context is None else axes_of(study.policy.context)
+    return [axis._replace(name=f"context {axis.name.removeprefix('point')}".rstrip()) for axis in found]
+
+
+def parallel_panel(
+    study: Study, axes: Sequence[ParameterAxis], limits: tuple[float, float] | None, label: str | None = None
+) -> Panel:
+    """Returns the panel of trials as lines: all, or the best ones and others evenly spread.
+
+    Args:
+        study: a study with an answered trial.
+        axes: those of `axes_of_trials` that are drawn.
+        limits: lowest and highest value, or None for those without far outliers.
+        label: of the values.
+    """
     trials = answered_of(study)
     told = np.array([trial.reward for trial in trials], dtype=np.float64)
-    limits = value_range(range, study) or fenced(told, upward=study.goal == "maximize")
-    heights = np.column_stack([*(_heights(study, trials, axis) for axis in axes), _share(told, limits)])
+    limits = limits or reward_limits(study)
     best = best_tenth(study, trials)
     ties = " with ties" if len(best) > _tenth(trials) else ""
+    title = f"best tenth{ties}: {len(best):,} of {many(len(trials), 'trial')}"
+    kept, first = _drawn(len(trials), best)
+    title += f"; drawn are {len(kept)}" * (len(kept) < len(trials))
+    shown = [trials[i] for i in kept]
+    heights = np.column_stack([*(_heights(study, shown, axis) for axis in axes), _share(told[kept], limits)])
     names = [axis.name for axis in axes] + [reward_label(study, label)]
     ticks = [_ticks(axis) for axis in axes] + [_share_ticks(limits)]
-    marks = _frame(ticks, off=bool((heights == OFF).any())) + _lines(trials, heights, best)
-    panel = Panel(
-        marks=marks, framed=False, title=f"best tenth{ties}: {len(best)} of {many(len(trials), 'trial')}",
+    marks = _frame(ticks, off=bool((heights == OFF).any())) + _lines(shown, heights, first)
+    return Panel(
+        marks=marks, framed=False, title=title,
         x=Axis(limits=(-0.35, len(names) - 0.5), ticks=[(float(i), name) for i, name in enumerate(names)], grid=False,
                steep=sum(map(len, names)) > 12 * len(names)),
         y=Axis(limits=(OFF - 0.06, 1.06), ticks=[], grid=False),
     )  # fmt: skip
-    size = (min(2.4 + 1.15 * len(names), 16.0), 4.2)
-    picture = Picture(panels=[panel], size=size, name=study.name, legend=True)
-    return draw(picture, path, interactive=interactive)
+
+
+def reward_limits(study: Study) -> tuple[float, float]:
+    """Returns the ends of the axis of the values: those possible for clicks, else those without far outliers."""
+    told = np.array([trial.reward for trial in answered_of(study)], dtype=np.float64)
+    return value_range(None, study) or fenced(told, upward=study.goal == "maximize")
+
+
+def _drawn(count: int, best: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Returns the places of the trials that are drawn, and among these the places of the best, the best first."""
+    if count <= MOST_LINES:
+        return list(range(count)), list(best)
+    first = list(best[:MOST_BEST])
+    others = np.setdiff1d(spread_evenly(count, MOST_LINES - len(first)), best).tolist()
+    kept = sorted({*first, *others})
+    place = {i: k for k, i in enumerate(kept)}
+    return kept, [place[i] for i in first]
 
 
 def best_tenth(study: Study, trials: Sequence[Trial]) -> list[int]:
@@ -101,16 +148,18 @@ def _tenth(trials: Sequence[Trial]) -> int:
 
 def _heights(study: Study, trials: Sequence[Trial], axis: ParameterAxis) -> Array:
     """Returns where trials are on the axis of a parameter, from 0 to 1, `(n,)`."""
-    domain, parameter = study.policy.domain, axis.parameter
+    of_context = axis in context_axes(study)
+    domain = cast(Domain, study.policy.context if of_context else study.policy.domain)
     found = []
     for trial in trials:
-        if not is_active(domain, trial.point, axis):
+        point = cast(Array, trial.context if of_context else trial.point)
+        if not is_active(domain, point, axis):
             found.append(OFF)
-        elif isinstance(parameter, Choice):
-            place = places(axis, [value_at(domain, trial.point, axis)], parameter.options)[0]
-            found.append(_option(float(place), len(parameter.options)))
+        elif isinstance(axis.parameter, Choice):
+            place = places(axis, [value_at(domain, point, axis)], axis.parameter.options)[0]
+            found.append(_option(float(place), len(axis.parameter.options)))
         else:
-            found.append(parameter.position(value_at(domain, trial.point, axis)))
+            found.append(axis.parameter.position(value_at(domain, point, axis)))
     return np.array(found)
 
 
@@ -145,11 +194,11 @@ def _ticks(axis: ParameterAxis) -> list[tuple[float, str]]:
 
 
 def _frame(ticks: Sequence[Sequence[tuple[float, str]]], *, off: bool) -> list[Mark]:
-    marks: list[Mark] = []
-    for i, words in enumerate(ticks):
-        marks.append(Line([i, i], [0.0, 1.0], "text", width=0.9))
-        marks += [Line([i - 0.025, i + 0.025], [at, at], "text", width=0.9) for at, _ in words]
-        marks += [Words(i, at, word, middle=True) for at, word in words]
+    strokes: list[tuple[list[float], list[float]]] = [([i, i], [0.0, 1.0]) for i in range(len(ticks))]
+    strokes += [([i - 0.025, i + 0.025], [at, at]) for i, words in enumerate(ticks) for at, _ in words]
+    x, y = ([value for stroke in strokes for value in (*stroke[side], np.nan)] for side in (0, 1))
+    marks: list[Mark] = [Line(x, y, "text", width=0.9)]
+    marks += [Words(i, at, word, middle=True) for i, words in enumerate(ticks) for at, word in words]
     if off:
         marks.append(Words(-0.02, OFF, "off", right=False, middle=True))
     return marks

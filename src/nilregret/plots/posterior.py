@@ -8,29 +8,33 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from .._utils.checks import Array
+from .._utils.checks import Array, IndexArray
+from .._utils.numerals import numeral
 from ..domains.domain import Arms
-from ..domains.parameters import Choice, Float
+from ..domains.parameters import Float
 from ..errors import InvalidInput, TrialError
 from ..policy.policy import Policy
 from ..storage.record import Trial
 from ..study.definition import constraint_names
 from ..study.explanation import PosteriorBand
 from ..study.formatting import figure
-from ..study.function import Axis, axes, line_through, value_at
+from ..study.function import Axis as ParameterAxis
+from ..study.function import axes, line_through, value_at
 from ..study.study import Study
-from .base import BEST, MODEL, OBSERVED, new_figure, plain, reward_label
-from .lines import inches, paper_style, save
+from .along import LONG, places, scale, shortened
+from .base import BAND_LABELS, reward_label
+from .drawing import draw
+from .lines import inches
+from .scene import Axis, Band, Boxes, Line, Mark, Panel, Picture, Points
 from .source import Source, are_clicks, context_named, study_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 POINTS = 201
-BAND_LABELS = {"proved": "confidence bounds", "policy": "bounds of the policy", "deviations": "mean ± 2 std"}
 FEW_ARMS = 40  # So many arms of a line are drawn as bars.
 FEW_NAMED = 8  # So many arms have their parameters below them.
+THIN = 0.06  # Half the width of a bar, as a share of the distance of two arms.
 MOST_ARMS = 60  # Arms of several dimensions that are drawn, the best ones.
 
 
@@ -75,24 +79,36 @@ def posterior(
         last = study.trials[-1]
         context = last.context if last.context_parameters is None else last.context_parameters
     wide = inches(width)
-    with paper_style():
-        figure = new_figure(wide, 0.62 * wide)
-        ax: Axes = figure.subplots()
-        seen = _Seen(study, context, channel)
-        if len(along) == 1 and not study.replica.roster.unordered:
-            _draw_line(ax, seen, along[0])
-        else:
-            _draw_arms(ax, seen, cast(Arms, domain).points)
-        named = [reward_label(study, None), *constraint_names(study.about, study.policy.constraint_count)][channel]
-        ax.set(ylabel=label or plain(named) + ", satisfied at most 0" * (channel > 0))
-        if channel:
-            ax.axhline(0.0, color="0.5", lw=0.8)
-        if context is not None:
-            ax.set_title(f"under {plain(context_named(study, context))}", loc="left")
-        ax.grid(alpha=0.25, lw=0.5)
-        figure.legend(loc="outside lower center", ncols=3, frameon=False)
-        save(figure, path)
-    return figure
+    picture = Picture(
+        panels=[posterior_panel(study, context=context, channel=channel, label=label)], size=(wide, 0.62 * wide),
+        legend=True,
+    )  # fmt: skip
+    return cast("Figure", draw(picture, path, interactive=False))
+
+
+def posterior_panel(
+    study: Study, *, context: Any = None, channel: int = 0, label: str | None = None, ranked: bool = False
+) -> Panel:
+    """Returns the panel of the posterior along the only axis of a domain, or of the best arms.
+
+    Args:
+        study: a study with a posterior.
+        context: of the posterior, or None.
+        channel: 0 for the reward, j for constraint j.
+        label: of the values, or None for that of the reward or the constraint.
+        ranked: True for arms in the order of their mean, also along one dimension.
+    """
+    seen, along = _Seen(study, context, channel), axes(study.policy.domain)
+    if len(along) == 1 and not study.replica.roster.unordered and not ranked:
+        marks, x = _of_line(seen, along[0])
+    else:
+        marks, x = _of_arms(seen, cast(Arms, study.policy.domain).points)
+    if channel:
+        marks.insert(0, Line(x.limits, [0.0, 0.0], "text", "the limit", 0.8, dashed=True))
+    named = [reward_label(study), *constraint_names(study.about, study.policy.constraint_count)][channel]
+    said = label or named + ", satisfied at most 0" * (channel > 0)
+    title = "" if context is None else f"under {context_named(study, context)}"
+    return Panel(marks=marks, x=x, y=Axis(label=said), title=title)
 
 
 class _Seen(NamedTuple):
@@ -129,76 +145,82 @@ class _Seen(NamedTuple):
         return trials, np.array(values, dtype=np.float64)
 
 
-def _draw_line(ax: Axes, seen: _Seen, axis: Axis) -> None:
-    """Adds mean, band and values along the only axis of a domain."""
+def _of_line(seen: _Seen, axis: ParameterAxis) -> tuple[list[Mark], Axis]:
+    """Returns mean, band and values along the only axis of a domain, and the axis."""
     domain = seen.study.policy.domain
     start = domain.points[0] if isinstance(domain, Arms) else 0.5 * (domain.lower + domain.upper)
     values, points = line_through(domain, start, axis, count=POINTS)
-    shown = seen.band(points)
+    shown, xs = seen.band(points), places(axis, values, values)
     trials, told = seen.told()
-    at = [value_at(domain, trial.point, axis) for trial in trials]
-    choice = isinstance(axis.parameter, Choice)
-    xs = np.arange(len(values), dtype=np.float64) if choice else np.array(values, dtype=np.float64)
+    at = places(axis, [value_at(domain, trial.point, axis) for trial in trials], values)
     if isinstance(axis.parameter, Float) and len(xs) > FEW_ARMS:
-        ax.fill_between(xs, shown.lower, shown.upper, color=MODEL, alpha=0.2, lw=0, label=BAND_LABELS[shown.band])
-        ax.plot(xs, shown.mean, color=MODEL, label="posterior mean")
+        marks: list[Mark] = [
+            Band(xs, shown.lower, shown.upper, "model", BAND_LABELS[shown.band]),
+            Line(xs, shown.mean, "model", "posterior mean"),
+        ]
     else:
-        _draw_bars(ax, xs, shown)
-    ax.plot([values.index(x) for x in at] if choice else at, told, "o", ms=3.5, color=OBSERVED, label="observed")
-    if choice:
-        ax.set_xticks(xs, [plain(str(value)) for value in values])
-    elif getattr(axis.parameter, "log", False):
-        ax.set_xscale("log")
-    places = [values.index(x) for x in at] if choice else at
-    _mark_best(ax, seen, trials, places, np.interp(places, xs, shown.mean) if seen.clicks else told)
-    ax.set(xlabel=plain(axis.name))
+        marks = _bars(xs, shown)
+    marks.append(_observed(trials, at, told))
+    marks += _best(seen, trials, at, np.interp(at, xs, shown.mean) if seen.clicks else told)
+    return marks, scale(axis, values)
 
 
-def _draw_arms(ax: Axes, seen: _Seen, points: Array) -> None:
-    """Adds mean, band and values of the best arms, in the order of their means."""
+def _of_arms(seen: _Seen, points: Array) -> tuple[list[Mark], Axis]:
+    """Returns mean, band and values of the best arms in the order of their means, and the axis."""
     study = seen.study
     shown = seen.band(points)
     falls = study.goal == "maximize" and not seen.channel
     order = np.argsort(-shown.mean if falls else shown.mean, kind="stable")[:MOST_ARMS]
     place = {int(arm): float(i) for i, arm in enumerate(order)}
     kept = PosteriorBand(shown.mean[order], shown.lower[order], shown.upper[order], shown.band)
-    _draw_bars(ax, np.arange(len(order), dtype=np.float64), kept)
+    xs = np.arange(len(order), dtype=np.float64)
     trials, told = seen.told()
     inside = [i for i, trial in enumerate(trials) if trial.arm in place]
-    at = [place[trials[i].arm or 0] for i in inside]
-    ax.plot(at, told[inside], "o", ms=3.5, color=OBSERVED, label="observed")
-    _mark_best(
-        ax,
-        seen,
-        [trials[i] for i in inside],
-        at,
-        np.interp(at, np.arange(len(order)), kept.mean) if seen.clicks else told[inside],
+    at = np.array([place[trials[i].arm or 0] for i in inside])
+    trials, told = [trials[i] for i in inside], told[inside]
+    marks = [*_bars(xs, kept), _observed(trials, at, told)]
+    marks += _best(seen, trials, at, np.interp(at, xs, kept.mean) if seen.clicks else told)
+    label = "arm, in the order of the means" + (f" (best {len(order)})" if len(order) < len(shown.mean) else "")
+    names = _names(study, order)
+    every = 1 if len(order) <= FEW_NAMED else 1 + len(order) // 20
+    short = names if len(order) <= FEW_NAMED else [shortened(name) for name in names]
+    steep = sum(map(len, short[::every])) > LONG * 2 and len(order) > FEW_NAMED
+    ticks, said = list(zip(xs.tolist(), short, strict=True))[::every], list(zip(xs.tolist(), names, strict=True))
+    places_said = [(x, name.replace("\n", ", ")) for x, name in said]
+    return marks, Axis(
+        label=label, limits=(-0.5, len(order) - 0.5), ticks=ticks, places=places_said, grid=False, steep=steep
     )
-    every, space = 1 + len(order) // 20, cast(Arms, study.policy.domain).space
-    if space is not None and len(order) <= FEW_NAMED:
-        labels = [plain("\n".join(map(figure, space.decode(points[arm]).values()))) for arm in order]
-        ax.set_xticks(np.arange(len(order)), labels)
-    else:
-        called = study.replica.roster.names
-        ax.set_xticks(
-            np.arange(0, len(order), every), [plain(called.get(arm, str(arm))) for arm in order[::every].tolist()]
-        )
-    ax.set(xlabel="arm, in the order of the means" + (f" (best {len(order)})" if len(order) < len(shown.mean) else ""))
 
 
-def _draw_bars(ax: Axes, xs: Array, shown: PosteriorBand) -> None:
-    """Adds a mean and a bar at each place. If the posterior is skew, the mean may lie outside the bar."""
-    middle, half = 0.5 * (shown.lower + shown.upper), 0.5 * np.abs(shown.upper - shown.lower)
-    ax.errorbar(xs, middle, yerr=half, fmt="none", ecolor=MODEL, capsize=2, label=BAND_LABELS[shown.band])
-    ax.plot(xs, shown.mean, "s", ms=4, color=MODEL, label="posterior mean")
+def _names(study: Study, order: IndexArray) -> list[str]:
+    """Returns the names of arms: of few, their parameters in lines."""
+    arms, called = cast(Arms, study.policy.domain), study.replica.roster.names
+    if arms.space is not None and len(order) <= FEW_NAMED:
+        return ["\n".join(map(figure, arms.space.decode(arms.points[arm]).values())) for arm in order]
+    return [called.get(arm, str(arm)) for arm in order.tolist()]
 
 
-def _mark_best(ax: Axes, seen: _Seen, trials: Sequence[Trial], at: Sequence[float], told: Array) -> None:
-    """Marks the recommended trial, if it is shown."""
+def _bars(xs: Array, shown: PosteriorBand) -> list[Mark]:
+    """Returns a mean and a bar at each place. If the posterior is skew, the mean may lie outside the bar."""
+    half = THIN * (float(np.diff(np.unique(xs)).min()) if len(xs) > 1 else 1.0)
+    ends = (shown.lower, shown.upper)
+    return [
+        Boxes(xs - half, xs + half, *ends, "model", BAND_LABELS[shown.band], 0.6, ends=ends),
+        Points(xs, shown.mean, "model", "posterior mean", "s"),
+    ]
+
+
+def _observed(trials: Sequence[Trial], at: Array, told: Array) -> Points:
+    hover = [f"trial {trial.number}: {numeral(value)}" for trial, value in zip(trials, told.tolist(), strict=True)]
+    return Points(at, told, "observed", "observed", size=3.5, hover=hover)
+
+
+def _best(seen: _Seen, trials: Sequence[Trial], at: Array, told: Array) -> list[Mark]:
+    """Returns the mark of the recommended trial, if it is shown."""
     try:
         best = seen.study.best(context=seen.context).number
     except TrialError:  # Nothing is feasible, or nothing is answered.
-        return
-    for trial, x, value in zip(trials, at, told, strict=True):
-        if trial.number == best:
-            ax.plot(x, value, "*", ms=11, color=BEST, label=f"recommended: trial {best}", zorder=3)
+        return []
+    mine = [i for i, trial in enumerate(trials) if trial.number == best]
+    hover = [f"trial {best}"]
+    return [Points(at[mine], told[mine], "best", f"recommended: trial {best}", "*", 11.0, hover=hover)] if mine else []

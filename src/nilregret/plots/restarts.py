@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from .._utils.checks import Array, many
 from ..errors import InvalidInput
+from ..study.curves import running_mean
 from ..study.study import Study
-from .base import BEST, FAILED, MODEL, OBSERVED, new_figure, plain, reward_label
+from .base import reward_label
+from .drawing import draw
+from .history import restart_rules, restarts_of
+from .scene import Axis, Line, Mark, Panel, Picture, Points
 from .source import Source, study_of
+from .ticks import padded, thinned
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+COLUMNS = 800  # Columns that the lowest and the highest evidence is drawn of.
 
 
 def changes(
@@ -36,22 +38,25 @@ def changes(
     """
     study = study_of(source)
     name, values = _played(study)
-    restarts, trials = study.restarts, study.trials
-    answered = [trial for trial in trials if trial.reward is not None]
+    answered = [trial for trial in study.trials if trial.reward is not None]
     if not answered:
         raise InvalidInput("No trial has been answered yet, so there is nothing to draw.")
-    figure = new_figure(9.0, 5.4)
-    played, rewarded = figure.subplots(2, 1, sharex=True)
-    _draw_played(played, values, np.array([trial.explored for trial in trials], dtype=bool))
+    x = (-0.5, len(study.trials) - 0.5)
+    numbers = np.array([trial.number for trial in answered], dtype=np.float64)
     rewards = np.array([trial.reward for trial in answered], dtype=np.float64)
-    _draw_rewards(rewarded, np.array([trial.number for trial in answered]), rewards)
-    for ax, named in ((played, True), (rewarded, False)):  # One legend explains the lines of both panels.
-        _draw_changes(ax, known, restarts, named=named)
-    played.set(
-        ylabel=plain(name), title=f"{plain(study.name)}: {many(len(restarts), 'restart')} in {many(len(trials), unit)}"
-    )
-    rewarded.set(xlabel=unit, ylabel=reward_label(study, label))
-    figure.savefig(path, dpi=110)
+    width = max(1, len(rewards) // 30)
+    told: list[Mark] = [
+        Points(numbers, rewards, "observed", "observed", size=2.5),
+        Line(numbers[width - 1 :], running_mean(rewards, width)[width - 1 :], "model", f"mean of the last {width}"),
+    ]
+    panels = [
+        _with_changes(study, _chosen(study, values), known, x=Axis(limits=x, whole=True), label=name),
+        _with_changes(study, told, known, x=Axis(label=unit, limits=x, whole=True), label=reward_label(study, label)),
+    ]
+    title = f"{many(len(study.restarts), 'restart')} in {many(len(study.trials), unit)}"
+    stacked = [panel.at(i, 0) for i, panel in enumerate(panels)]
+    picture = Picture(panels=stacked, heights=(1.0, 1.0), size=(9.0, 5.4), name=study.name, title=title, legend=True)
+    draw(picture, path, interactive=False)
 
 
 def evidence(source: Source, path: str | Path, *, known: Sequence[int] = (), unit: str = "trial") -> None:
@@ -67,43 +72,58 @@ def evidence(source: Source, path: str | Path, *, known: Sequence[int] = (), uni
         InvalidInput: there is no evidence to draw.
     """
     study = study_of(source)
-    found, restarts = study.evidence, study.restarts
+    title = "how much spoke for a change"
+    panel = evidence_panel(study, known=known, unit=unit)
+    draw(Picture(panels=[panel], size=(9.0, 3.2), name=study.name, title=title, legend=True), path, interactive=False)
+
+
+def evidence_panel(study: Study, *, known: Sequence[int] = (), unit: str = "trial") -> Panel:
+    """Returns the panel of the evidence for a change.
+
+    Raises:
+        InvalidInput: there is no evidence to draw.
+    """
+    found = study.evidence
     if found is None or not len(found.trials):
         raise InvalidInput(
             "There is no evidence to draw: no answer has been looked at yet, or the policy's memory looks at none. "
             'Policies made with memory="adaptive" do.'
         )
-    figure = new_figure(9.0, 3.2)
-    ax = figure.subplots()
-    ax.plot(found.trials, found.values, ".-", ms=3, lw=1.0, color=MODEL, label="evidence for a change")
-    ax.axhline(found.threshold, color=FAILED, lw=1.0, label="enough: 1 / delta")
-    _draw_changes(ax, known, restarts, named=True)
-    ax.set(xlabel=unit, ylabel="log evidence", title=f"{plain(study.name)}: how much spoke for a change")
-    figure.savefig(path, dpi=110)
+    values, trials = np.asarray(found.values, dtype=np.float64), np.asarray(found.trials, dtype=np.float64)
+    kept = thinned(values, COLUMNS)
+    kept = kept[np.argsort(trials[kept], kind="stable")]
+    ends, enough = (-0.5, max(float(trials.max()), len(study.trials) - 1.0) + 0.5), float(found.threshold)
+    marks: list[Mark] = [
+        Line(trials[kept], values[kept], "model", "evidence for a change", 1.2),
+        Line(ends, [enough] * 2, "failed", "enough to start anew: 1 / delta", 1.2, dashed=True),
+    ]
+    return _with_changes(study, marks, known, x=Axis(label=unit, limits=ends, whole=True), label="log evidence")
 
 
-def _draw_changes(ax: Axes, known: Sequence[int], restarts: Sequence[int], *, named: bool) -> None:
-    """Adds vertical lines at known changes and at restarts, with a legend."""
-    for i, round_ in enumerate(known):
-        ax.axvline(round_, color=OBSERVED, lw=5, alpha=0.35, label="the world changed" if named and not i else None)
-    for i, round_ in enumerate(restarts):
-        ax.axvline(round_, color=BEST, lw=1.5, ls="--", label="started anew" if named and not i else None)
-    ax.legend(fontsize=8, edgecolor="none", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    ax.margins(x=0.01)
+def _with_changes(study: Study, marks: list[Mark], known: Sequence[int], *, x: Axis, label: str) -> Panel:
+    """Returns a panel of marks with lines at known changes and at restarts."""
+    heights = np.concatenate(
+        [np.asarray(mark.y, dtype=np.float64) for mark in marks if isinstance(mark, Points | Line)]
+    )
+    limits = padded((float(np.nanmin(heights)), float(np.nanmax(heights))))
+    below: list[Mark] = [
+        Line(
+            [at] * 2, limits, "observed", "the world changed" * (not i), 5.0, dashed=True, opacity=0.35, hover="changed"
+        )
+        for i, at in enumerate(known)
+    ]
+    return Panel(
+        marks=below + marks + restart_rules(restarts_of(study), limits), x=x, y=Axis(label=label, limits=limits)
+    )
 
 
-def _draw_played(ax: Axes, values: Array, forced: npt.NDArray[np.bool_]) -> None:
-    numbers = np.arange(len(values))
-    ax.plot(numbers[~forced], values[~forced], "o", ms=2.5, color=MODEL, label="chosen")
+def _chosen(study: Study, values: Array) -> list[Mark]:
+    """Returns the points played, and those played at random."""
+    numbers, forced = np.arange(len(values)), np.array([trial.explored for trial in study.trials], dtype=bool)
+    marks: list[Mark] = [Points(numbers[~forced], values[~forced], "model", "chosen", size=2.5)]
     if forced.any():
-        ax.plot(numbers[forced], values[forced], "x", ms=5, color=FAILED, label="at random, to notice changes")
-
-
-def _draw_rewards(ax: Axes, numbers: npt.NDArray[np.intp], rewards: Array) -> None:
-    width = max(1, len(rewards) // 30)
-    means = np.convolve(rewards, np.full(width, 1.0 / width), mode="valid")
-    ax.plot(numbers, rewards, "o", ms=2.5, color=OBSERVED, label="observed")
-    ax.plot(numbers[width - 1 :], means, color=MODEL, label=f"mean of the last {width}")
+        marks.append(Points(numbers[forced], values[forced], "failed", "at random, to notice changes", "x", 5.0))
+    return marks
 
 
 def _played(study: Study) -> tuple[str, Array]:

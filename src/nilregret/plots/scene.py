@@ -1,6 +1,8 @@
-"""Pictures as data: panels of marks, which `static` draws with matplotlib and `interactive` with plotly.
+"""Pictures as data: panels of marks for three renderers.
 
-A picture is described once, and both renderers draw the same marks. A colour is the name of a role (`Theme.color`).
+`static` draws with matplotlib, `interactive` with plotly, and `page` writes JSON for the script of the dashboard. A
+picture is described once, and all renderers draw the same marks, ticks and numbers. A colour is the name of a role
+(`Theme.color`).
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any, final
 from .._utils.checks import Array
 
 Color = str
+Ticks = Sequence[tuple[float, str]]
 LETTERS = 12.0  # Of a title on an inch.
 FEWEST = 14  # Letters in a line of a panel's title, and of a name that is shortened.
 
@@ -58,11 +61,20 @@ class Line:
     opacity: float = 1.0
     hover: str = ""
 
+    @property
+    def is_rule(self) -> bool:
+        """True if the line is dashed and straight, and holds no numbers to read."""
+        return self.dashed and len(self.x) == 2
+
 
 @final
 @dataclass(frozen=True, eq=False)
 class Band:
-    """The area between two lines over x, `(n,)` each."""
+    """The area between two lines over x, `(n,)` each.
+
+    Attributes:
+        ends: lower and upper numbers that are read, if the area is a part of a band, `(n,)` each. None for the lines.
+    """
 
     x: Any
     low: Any
@@ -70,12 +82,17 @@ class Band:
     color: Color
     label: str = ""
     opacity: float = 0.2
+    ends: tuple[Any, Any] | None = None
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """Rectangles from x0 to x1 and y0 to y1, `(n,)` each. None as y0 and y1 is the whole height."""
+    """Rectangles from x0 to x1 and y0 to y1, `(n,)` each. None as y0 and y1 is the whole height.
+
+    Attributes:
+        ends: lower and upper numbers that are read in the middle of each, `(n,)` each, or None.
+    """
 
     x0: Any
     x1: Any
@@ -86,6 +103,7 @@ class Boxes:
     opacity: float = 1.0
     hatched: bool = False
     hover: Sequence[str] = ()
+    ends: tuple[Any, Any] | None = None
 
 
 @final
@@ -99,6 +117,7 @@ class Heat:
         z: `(m, k)`.
         label: of the scale.
         uncertain: True for the ramp of uncertainties.
+        ticks: places and words of the scale, which the renderers' common part sets.
     """
 
     x: Array
@@ -106,6 +125,7 @@ class Heat:
     z: Array
     label: str
     uncertain: bool = False
+    ticks: Ticks = ()
 
 
 @final
@@ -129,7 +149,6 @@ class Words:
 
 
 Mark = Points | Line | Band | Boxes | Heat | Words
-Ticks = Sequence[tuple[float, str]]
 
 
 @final
@@ -141,7 +160,8 @@ class Axis:
         label: beside it.
         limits: its ends, the lower one first, or None for the extent of the marks.
         log: True for a logarithmic axis.
-        ticks: places and words, or None for those of the renderer.
+        ticks: places and words, or None for round numbers.
+        places: words of places for a readout, if they are not those of numbers.
         whole: True if ticks are whole numbers only.
         grid: True for lines across the panel at the ticks.
         steep: True if the words of the ticks are turned by a right angle.
@@ -151,6 +171,7 @@ class Axis:
     limits: tuple[float, float] | None = None
     log: bool = False
     ticks: Ticks | None = None
+    places: Ticks = ()
     whole: bool = False
     grid: bool = True
     steep: bool = False

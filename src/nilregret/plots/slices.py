@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -16,11 +16,13 @@ from ..errors import InvalidInput
 from ..storage.record import Trial
 from ..study.best import without_violation
 from ..study.direction import has_channels, on_average
+from ..study.explanation import PosteriorBand
 from ..study.function import Axis as ParameterAxis
 from ..study.function import Function, active_axes, line_through, value_at
 from ..study.study import Study
-from .along import MOST_OPTIONS, Seen, contexts_of, edges, faded, is_active, places, scale, seen_along
-from .base import reward_label
+from ..study.waiting import counted_from
+from .along import MOST_OPTIONS, Place, Seen, contexts_of, edges, faded, places, scale, seen_along, tried_along
+from .base import BAND_LABELS, reward_label
 from .drawing import draw
 from .scene import Axis, Band, Boxes, Line, Mark, Panel, Picture, Points
 from .source import Source, centre_of, chosen_axes, function_of, introduced, standing, study_of, value_range
@@ -35,6 +37,8 @@ MARGIN = 0.05  # Share of an axis beside a trial that is not.
 LIKELY = 0.5  # Probability of being feasible below which a stretch is shaded.
 MOST_BARS = 30  # Whole numbers that are drawn one by one.
 HALF = 0.38  # Half the width of a bar.
+MOST_SEEN = 600  # Trials that are drawn, the latest. Of more, bars count how often each place was asked for.
+BINS, TALLEST = 50, 0.2  # Bars of counts, and the share of the height that the tallest has.
 
 
 @final
@@ -46,8 +50,11 @@ class Slice:
         axis: the parameter.
         values: its values, n of them. Of a choice with many options, the best ones.
         left_out: number of options that are not shown.
-        quantiles: of the posterior at these values, `(7, n)`, for `LEVELS`.
-        seen: all answered trials in which the parameter is active.
+        quantiles: of the posterior at these values, `(7, n)`, for `LEVELS`. None for a constraint.
+        band: posterior mean and bounds at these values.
+        seen: answered trials in which the parameter is active, at most the latest 600.
+        since: number of the first trial that the memory has not forgotten.
+        tried: places that were asked for and the number of trials of each, `(k,)` both.
         untried: stretches of the axis that no trial is near, pairs of places.
         infeasible: stretches that are feasible with a probability below 1/2.
     """
@@ -55,10 +62,18 @@ class Slice:
     axis: ParameterAxis
     values: Sequence[Any]
     left_out: int
-    quantiles: Array
+    quantiles: Array | None
+    band: PosteriorBand
     seen: Seen
+    since: int
+    tried: tuple[Array, Array]
     untried: Sequence[tuple[float, float]]
     infeasible: Sequence[tuple[float, float]] = ()
+
+    @property
+    def middle(self) -> Array:
+        """Posterior median of the reward, or posterior mean of a constraint, `(n,)`."""
+        return self.band.mean if self.quantiles is None else np.asarray(self.quantiles[len(LEVELS) // 2])
 
 
 def slices(
@@ -72,8 +87,9 @@ def slices(
 ) -> Any:
     """Returns a picture of the objective along each parameter, through the best trial.
 
-    Bands hold 50%, 80% and 95% of the posterior of the objective without noise. All answered trials are drawn at their
-    value of the parameter, as crosses if they violate a constraint. A trial fades the less the model thinks that it
+    Bands hold 50%, 80% and 95% of the posterior of the objective without noise. Dashed lines are the confidence bounds
+    of a policy that proves them. All answered trials are drawn at their value of the parameter, the latest 600 of more,
+    as crosses if they violate a constraint. A trial fades the less the model thinks that it
     says about the slice. No trial is near where the panel is hatched, neither an answered one nor one that failed or is
     pending. The probability of satisfying the constraints is below 1/2 where it is shaded. All panels have one scale. A
     parameter that is not active at the best trial has no slice.
@@ -110,16 +126,31 @@ def slices(
     return draw(picture, path, interactive=interactive)
 
 
-def slices_of(study: Study, through: Trial, parameters: Sequence[str] | None) -> list[Slice]:
+def slices_of(
+    study: Study,
+    through: Place,
+    parameters: Sequence[str] | None,
+    *,
+    channel: int = 0,
+    count: int = COUNT,
+    among: Sequence[ParameterAxis] | None = None,
+) -> list[Slice]:
     """Returns a slice for each parameter, or for those of these names.
+
+    Args:
+        study: a study with a posterior.
+        through: the trial or place.
+        parameters: names, or None for all.
+        channel: 0 for the reward, j for constraint j.
+        count: points along a real parameter.
+        among: axes that are looked at, or None for all that are active.
 
     Raises:
         InvalidInput: there is no such parameter, or none has several values.
     """
     domain, function = study.policy.domain, function_of(study)
-    lines = [
-        (axis, *line_through(domain, through.point, axis, count=COUNT)) for axis in active_axes(domain, through.point)
-    ]
+    offered = active_axes(domain, through.point) if among is None else among
+    lines = [(axis, *line_through(domain, through.point, axis, count=count)) for axis in offered]
     several = {axis.name: (values, points) for axis, values, points in lines if len(points) > 1}
     if not several:
         raise InvalidInput(
@@ -127,30 +158,49 @@ def slices_of(study: Study, through: Trial, parameters: Sequence[str] | None) ->
             advice="Grids have such arms, for example `Space(...).grid(9)`.",
         )
     axes = chosen_axes([axis for axis, *_ in lines if axis.name in several], parameters)
-    return [_slice(study, function, through, axis, *several[axis.name]) for axis in axes]
+    return [_slice(study, function, through, axis, *several[axis.name], channel) for axis in axes]
 
 
 def _slice(
-    study: Study, function: Function, through: Trial, axis: ParameterAxis, values: Sequence[Any], points: Array
-) -> Slice:
-    found = function.quantiles(LEVELS, points, contexts_of(through, len(points)))
-    seen = seen_along(study, function, through, [axis])
-    shown = _shown(axis, found, upward=study.goal == "maximize")
+    study: Study, function: Function, through: Place, axis: ParameterAxis, values: Sequence[Any], points: Array,
+    channel: int,
+) -> Slice:  # fmt: skip
+    upward = study.goal == "maximize" and not channel
+    band = study.band(points, context=through.context, channel=channel)
+    found = None if channel else function.quantiles(LEVELS, points, contexts_of(through, len(points)))
+    shown = _shown(axis, band.mean if found is None else found[len(LEVELS) // 2], upward=upward)
+    seen = seen_along(study, function, through, [axis], told_of(study, channel)[-MOST_SEEN:])
     values = [values[i] for i in shown]
-    domain = study.policy.domain
-    asked = [value_at(domain, trial.point, axis) for trial in study.trials if is_active(domain, trial.point, axis)]
+    asked, counts = tried_along(study, axis)
     return Slice(
-        axis=axis, values=values, left_out=len(points) - len(shown), quantiles=found[:, shown], seen=seen,
+        axis=axis, values=values, left_out=len(points) - len(shown),
+        quantiles=None if found is None else found[:, shown],
+        band=PosteriorBand(band.mean[shown], band.lower[shown], band.upper[shown], band.band),
+        seen=seen, since=counted_from(study, len(study.trials)),
+        tried=(places(axis, asked, values), counts.astype(np.float64)),
         untried=_untried(axis, values, asked), infeasible=_infeasible(study, through, axis, values, points[shown]),
     )  # fmt: skip
 
 
-def _shown(axis: ParameterAxis, found: Array, *, upward: bool) -> list[int]:
+def told_of(study: Study, channel: int) -> list[Trial]:
+    """Returns the answered trials that told an output."""
+    return [trial for trial in study.trials if trial.reward is not None and value_told(trial, channel) is not None]
+
+
+def value_told(trial: Trial, channel: int) -> float | None:
+    """Returns the reward of a trial, or its value of a constraint, or None if it told none."""
+    if not channel:
+        return trial.reward
+    known = () if trial.constraints is None else trial.constraints.tolist()
+    return known[channel - 1] if len(known) >= channel else None
+
+
+def _shown(axis: ParameterAxis, middle: Array, *, upward: bool) -> list[int]:
     """Returns the columns to draw: all, or the options with the best medians, the best first."""
-    count = found.shape[1]
+    count = len(middle)
     if not isinstance(axis.parameter, Choice) or count <= MOST_OPTIONS:
         return list(range(count))
-    best: list[int] = np.argsort(-found[3] if upward else found[3], kind="stable")[:MOST_OPTIONS].tolist()
+    best: list[int] = np.argsort(-middle if upward else middle, kind="stable")[:MOST_OPTIONS].tolist()
     return best
 
 
@@ -170,7 +220,7 @@ def _untried(axis: ParameterAxis, values: Sequence[Any], tried: Sequence[Any]) -
 
 
 def _infeasible(
-    study: Study, through: Trial, axis: ParameterAxis, values: Sequence[Any], points: Array
+    study: Study, through: Place, axis: ParameterAxis, values: Sequence[Any], points: Array
 ) -> list[tuple[float, float]]:
     """Returns stretches around values whose points, `(n, d)`, are probably not feasible."""
     if not has_channels(study.policy) or on_average(study.policy):
@@ -195,27 +245,55 @@ def _by_bars(axis: ParameterAxis) -> bool:
 
 
 def slice_panels(
-    found: Sequence[Slice], study: Study, through: Trial, limits: tuple[float, float] | None, label: str
+    found: Sequence[Slice],
+    study: Study,
+    through: Place,
+    limits: tuple[float, float] | None,
+    label: str,
+    *,
+    channel: int = 0,
+    in_a_row: int = IN_A_ROW,
 ) -> list[Panel]:
-    """Returns a panel for each slice, all on one scale."""
-    told = np.array([trial.reward for trial in study.trials if trial.reward is not None], dtype=np.float64)
-    room = padded(limits) if limits else padded(fenced(told, upward=study.goal == "maximize"), 0.15)
+    """Returns a panel for each slice, all on one scale.
+
+    Args:
+        found: the slices.
+        study: of the slices.
+        through: the trial or place of the slices.
+        limits: lowest and highest value, or None.
+        label: of the values.
+        channel: 0 for the reward, j for constraint j.
+        in_a_row: number of panels beside each other, of which the first has the label.
+    """
+    told = np.array([value_told(trial, channel) for trial in told_of(study, channel)], dtype=np.float64)
+    room = padded(limits) if limits else padded(_reach(found, told, study.goal == "maximize", channel), 0.15)
     low, high = limits or (-np.inf, np.inf)
     feasible = {trial.number for trial in without_violation(study.policy, study.trials)}
-    called = standing(study, through) if study.policy.context is None else f"trial {through.number}"
     panels = []
     for i, one in enumerate(found):
         x = scale(one.axis, one.values)
-        marks = _model(one, low, high) + _trials(one, room, through, called, feasible)
+        if _by_bars(one.axis):
+            at = places(one.axis, one.values, one.values).tolist()
+            x = replace(x, places=[(place, str(value)) for place, value in zip(at, one.values, strict=True)])
+        zero: list[Mark] = [Line(x.limits, [0.0, 0.0], "text", "the limit", 1.0, dashed=True)] if channel else []
+        marks = zero + _model(one, low, high) + _counts(one, room) + _trials(one, room, feasible, channel)
+        marks += _centre(one, study, through, room, channel)
         note = f"best {len(one.values)} of {len(one.values) + one.left_out}" if one.left_out else ""
-        y = Axis(label="" if i % IN_A_ROW else label, limits=room)
+        y = Axis(label="" if i % in_a_row else label, limits=room)
         panels.append(Panel(marks=marks, x=x, y=y, title=note))
     return panels
 
 
+def _reach(found: Sequence[Slice], told: Array, upward: bool, channel: int) -> tuple[float, float]:
+    if not channel:
+        return fenced(told, upward=upward)
+    known = np.concatenate([told, [0.0], *(one.middle for one in found)])
+    return float(known.min()), float(known.max())
+
+
 def _model(one: Slice, low: float, high: float) -> list[Mark]:
     """Returns the hatching, the bands and the median."""
-    at, inside = places(one.axis, one.values, one.values), np.clip(one.quantiles, low, high)
+    at, middle = places(one.axis, one.values, one.values), np.clip(one.middle, low, high)
     marks: list[Mark] = []
     if len(one.infeasible):
         starts, stops = np.array(one.infeasible).T
@@ -223,42 +301,102 @@ def _model(one: Slice, low: float, high: float) -> list[Mark]:
     if len(one.untried):
         starts, stops = np.array(one.untried).T
         marks.append(Boxes(starts, stops, None, None, "observed", "no trial near", 0.35, hatched=True))
-    for i, label, opacity in BANDS:  # Each leaves out the next one, so that the legend has the colours of the panel.
-        for low_end, high_end in ((i, i + 1), (-2 - i, -1 - i)):
-            ends = inside[low_end], inside[high_end]
-            if _by_bars(one.axis):
-                marks.append(Boxes(at - HALF, at + HALF, *ends, "model", label, opacity))
-            else:
-                marks.append(Band(at, *ends, "model", label, opacity))
-    if _by_bars(one.axis):
-        x = np.column_stack([at - HALF, at + HALF, np.full(len(at), np.nan)]).ravel()
-        marks.append(Line(x, np.repeat(inside[3], 3), "model", "median"))
+    for name, opacity, sides, whole in _bands(one, low, high):
+        if _by_bars(one.axis):
+            marks.append(Boxes(at - HALF, at + HALF, *sides, "model", name, opacity, ends=whole))
+        else:
+            marks.append(Band(at, *sides, "model", name, opacity, ends=whole))
+    if one.quantiles is not None and one.band.band == "proved":
+        bounds = (np.clip(one.band.lower, low, high), np.clip(one.band.upper, low, high))
+        for name, end in zip(("lower confidence bound", "upper confidence bound"), bounds, strict=True):
+            marks.append(_curve(one, at, end, name, 1.0, dashed=True))
+    return [*marks, _curve(one, at, middle, "median" if one.quantiles is not None else "posterior mean", 1.6)]
+
+
+Pair = tuple[Array, Array]
+
+
+def _bands(one: Slice, low: float, high: float) -> list[tuple[str, float, Pair, Pair | None]]:
+    """Returns name, opacity, sides and ends of each band: parts that leave out the next band, for colours in legends.
+
+    The first of the two parts of a band has its name and its ends.
+    """
+    if one.quantiles is None:
+        ends = (one.band.lower, one.band.upper)
+        return [(BAND_LABELS[one.band.band], 0.2, ends, ends)]
+    inside, found = np.clip(one.quantiles, low, high), list[tuple[str, float, Pair, Pair | None]]()
+    for i, label, opacity in BANDS:
+        found.append((label, opacity, (inside[i], inside[i + 1]), (inside[i], inside[-1 - i])))
+        found.append(("", opacity, (inside[-2 - i], inside[-1 - i]), None))
+    return found
+
+
+def _curve(one: Slice, at: Array, values: Array, name: str, width: float, *, dashed: bool = False) -> Line:
+    if not _by_bars(one.axis):
+        return Line(at, values, "model", name, width, dashed=dashed)
+    x = np.column_stack([at - HALF, at, at + HALF, np.full(len(at), np.nan)]).ravel()
+    return Line(
+        x, np.column_stack([values] * 3 + [np.full(len(at), np.nan)]).ravel(), "model", name, width, dashed=dashed
+    )
+
+
+def _counts(one: Slice, room: tuple[float, float]) -> list[Mark]:
+    """Returns bars of how often each place was asked for, if not all trials are drawn."""
+    x, counts = one.tried
+    inside = np.isfinite(x)
+    x, counts = x[inside], counts[inside]
+    if counts.sum() <= MOST_SEEN or not len(x):
+        return []
+    if not isinstance(one.axis.parameter, Choice) and len(x) > BINS:
+        scaled = np.log(x) if one.axis.parameter.log else x
+        counts, ends = np.histogram(scaled, BINS, weights=counts)
+        ends = np.exp(ends) if one.axis.parameter.log else ends
+        starts, stops = ends[:-1][counts > 0], ends[1:][counts > 0]
+    elif _by_bars(one.axis) or len(x) == 1:
+        starts, stops = x - HALF, x + HALF
     else:
-        marks.append(Line(at, inside[3], "model", "median"))
-    return marks
+        ends = edges(one.axis, x.tolist())
+        starts, stops = ends[:-1], ends[1:]
+    counts = counts[counts > 0]
+    tops = room[0] + TALLEST * (room[1] - room[0]) * counts / counts.max()
+    hover = [f"{int(count):,} times" for count in counts.tolist()]
+    return [
+        Boxes(starts, stops, np.full(len(tops), room[0]), tops, "observed", "how often asked for", 0.35, hover=hover)
+    ]
 
 
-def _trials(
-    one: Slice, room: tuple[float, float], through: Trial, called: str, feasible: set[int]
-) -> list[Mark]:  # fmt: skip
-    """Returns all trials, faded by their distance from the slice. Outliers are at the edge."""
+def _trials(one: Slice, room: tuple[float, float], feasible: set[int], channel: int) -> list[Mark]:
+    """Returns the trials, faded by their distance from the slice. Outliers are at the edge."""
     seen = one.seen
-    x, told = places(one.axis, seen.values[0], one.values), [trial.reward or 0.0 for trial in seen.trials]
+    x, told = places(one.axis, seen.values[0], one.values), [value_told(trial, channel) or 0.0 for trial in seen.trials]
     y, opacity = np.array(told, dtype=np.float64), faded(seen.close)
     hover = [f"trial {trial.number}: {numeral(value)}" for trial, value in zip(seen.trials, y, strict=True)]
     marks: list[Mark] = []
     drawn, violates = np.isfinite(x), np.array([trial.number not in feasible for trial in seen.trials], dtype=bool)
     within = drawn & (y >= room[0]) & (y <= room[1])
+    forgotten = np.array([trial.number < one.since for trial in seen.trials], dtype=bool)
+    latest = f"latest {MOST_SEEN} " if len(seen.trials) == MOST_SEEN else ""
     for chosen, shape, heights, label in (
-        (within & ~violates, "o", y, "trials, faded by distance"),
-        (within & violates, "x", y, "not feasible"),
+        (within & forgotten, "d", y, "trials forgotten by now"),
+        (within & ~violates & ~forgotten, "o", y, f"{latest}trials, faded by distance"),
+        (within & violates & ~forgotten, "x", y, "not feasible"),
         (drawn & (y < room[0]), "v", np.full(len(y), room[0]), ""),
         (drawn & (y > room[1]), "^", np.full(len(y), room[1]), ""),
     ):
         if chosen.any():
             words = [hover[i] for i in np.flatnonzero(chosen)]
-            marks.append(Points(x[chosen], heights[chosen], "text", label, shape, 4.0, opacity[chosen], words))
-    mine = [i for i, trial in enumerate(seen.trials) if trial.number == through.number]
-    if mine and np.isfinite(x[mine[0]]) and through.reward is not None:
-        marks.append(Points(x[mine], [through.reward], "best", called, "*", 10.0))
+            color = "observed" if shape == "d" else "text"
+            marks.append(Points(x[chosen], heights[chosen], color, label, shape, 4.0, opacity[chosen], words))
     return marks
+
+
+def _centre(one: Slice, study: Study, through: Place, room: tuple[float, float], channel: int) -> list[Mark]:
+    """Returns the star of the trial that the slice goes through, or a line at another point."""
+    x = places(one.axis, [value_at(study.policy.domain, through.point, one.axis)], one.values)
+    if not np.isfinite(x[0]):
+        return []
+    value = value_told(through, channel) if isinstance(through, Trial) else None
+    if not isinstance(through, Trial) or value is None:
+        return [Line([float(x[0])] * 2, room, "best", "the point chosen", 1.2, dashed=True)]
+    called = standing(study, through) if study.policy.context is None else f"trial {through.number}"
+    return [Points(x, [value], "best", called, "*", 10.0, hover=[f"trial {through.number}: {numeral(value)}"])]

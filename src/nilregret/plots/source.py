@@ -89,7 +89,7 @@ def best_of(study: Study) -> Trial | None:
     """
     answered = answered_of(study)
     best = told_best(without_violation(study.policy, answered), study.goal)
-    if best is not None and (_is_noisy(study) or on_average(study.policy)):
+    if best is not None and (is_noisy_study(study) or on_average(study.policy)):
         try:
             return study.best()
         except TrialError:  # Its posterior begins after the last restart, without an answer so far.
@@ -97,7 +97,8 @@ def best_of(study: Study) -> Trial | None:
     return best
 
 
-def _is_noisy(study: Study) -> bool:
+def is_noisy_study(study: Study) -> bool:
+    """Returns whether noise was told or seen, or rewards are clicks."""
     return is_noisy(study.trials) or are_clicks(study)
 
 
@@ -106,7 +107,7 @@ def standing(study: Study, trial: Trial) -> str:
     best = told_best(without_violation(study.policy, study.trials), study.goal)
     if best is None:
         return "closest to feasible"
-    return best_label(study.goal) if trial.number == best.number and not _is_noisy(study) else "recommended"
+    return best_label(study.goal) if trial.number == best.number and not is_noisy_study(study) else "recommended"
 
 
 def centre_of(study: Study) -> Trial:

@@ -12,6 +12,7 @@ import numpy as np
 from .base import Theme, new_figure, plain, theme
 from .lines import check_ending, legend_columns
 from .scene import FEWEST, LETTERS, Axis, Band, Boxes, Heat, Line, Panel, Picture, Points, Words
+from .ticks import ticked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +33,7 @@ def static_figure(picture: Picture, path: str | Path | None) -> Figure:
         len(picture.heights), len(picture.widths), height_ratios=picture.heights, width_ratios=picture.widths
     )
     room = picture.size[0] - _beside(picture)
-    for panel in picture.panels:
+    for panel in map(ticked, picture.panels):
         rows, columns = slice(panel.row, panel.row + panel.rows), slice(panel.column, panel.column + panel.columns)
         share = sum(picture.widths[columns]) / sum(picture.widths)
         _draw_panel(figure.add_subplot(grid[rows, columns]), panel, look, room * share)
@@ -84,7 +85,7 @@ def _draw_panel(ax: Axes, panel: Panel, look: Theme, inches: float) -> None:
 
 
 def _set_axis(ax: Axes, name: Literal["x", "y"], axis: Axis, look: Theme) -> None:
-    from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+    from matplotlib.ticker import FixedLocator, NullLocator
 
     of = ax.xaxis if name == "x" else ax.yaxis
     if axis.log:
@@ -92,13 +93,11 @@ def _set_axis(ax: Axes, name: Literal["x", "y"], axis: Axis, look: Theme) -> Non
     of.set_label_text(plain(axis.label), fontsize=9, color=look.text)
     if axis.limits is not None:
         (ax.set_xlim if name == "x" else ax.set_ylim)(*axis.limits)
-    if axis.ticks is not None:
-        of.set_major_locator(FixedLocator([at for at, _ in axis.ticks]))
-        of.set_ticklabels([plain(words) for _, words in axis.ticks], rotation=90 if axis.steep else 0)
-        of.set_minor_locator(NullLocator())
-    elif not axis.log:
-        of.set_major_locator(MaxNLocator(6, integer=axis.whole, min_n_ticks=2 if axis.whole else 3))
-    ax.tick_params(axis=name, which="both", labelsize=SMALL, colors=look.text, length=3 if axis.ticks != [] else 0)
+    ticks = axis.ticks or ()
+    of.set_major_locator(FixedLocator([at for at, _ in ticks]))
+    of.set_ticklabels([plain(words) for _, words in ticks], rotation=90 if axis.steep else 0)
+    of.set_minor_locator(NullLocator())
+    ax.tick_params(axis=name, which="both", labelsize=SMALL, colors=look.text, length=3 if ticks else 0)
     if axis.grid:
         ax.grid(axis=name, color=look.faint, lw=0.6, alpha=0.6)
         ax.set_axisbelow(True)
@@ -145,6 +144,8 @@ def _boxes(mark: Boxes, ax: Axes, look: Theme) -> None:
 def _heat(mark: Heat, ax: Axes, look: Theme) -> None:
     drawn = ax.pcolormesh(mark.x, mark.y, mark.z, cmap="cividis" if mark.uncertain else look.ramp, rasterized=True)
     bar = drawn.axes.figure.colorbar(drawn, ax=ax, pad=0.02)  # type: ignore[union-attr]
+    bar.set_ticks([at for at, _ in mark.ticks], labels=[plain(words) for _, words in mark.ticks])
+    bar.minorticks_off()
     bar.set_label(plain(mark.label), fontsize=SMALL, color=look.text)
     bar.ax.tick_params(labelsize=SMALL, colors=look.text)
     bar.outline.set_visible(False)

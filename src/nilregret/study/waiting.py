@@ -161,3 +161,10 @@ def _too_late(study: Study, trials: list[Trial]) -> set[int]:
         trial.number for trial, count in each
         if trial.state == "observed" and not counts(trial, lambda count=count: int(count))  # type: ignore[misc]
     }  # fmt: skip
+
+
+def counted_from(study: Study, asked: int) -> int:
+    """Returns the number of the first trial since the last restart or within the window of the memory."""
+    since = study.restarts[-1] if study.restarts else 0
+    policy = study.policy
+    return max(since, policy.memory.first_counted(since, asked)) if isinstance(policy, Policy) else since

@@ -56,9 +56,12 @@ def hexadecimal(name: str) -> str:
     return name.encode("utf-8", "surrogatepass").hex()
 
 
-def as_json(value: Any) -> str:
-    """Returns a value as JSON for an attribute, which the template escapes like all text."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+def as_json(value: Any) -> Markup:
+    """Returns a value as JSON for an attribute in single quotes, escaped."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    for sign, escaped in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("'", "&#39;")):
+        text = text.replace(sign, escaped)
+    return Markup(text)
 
 
 def unbroken(text: str) -> Markup:

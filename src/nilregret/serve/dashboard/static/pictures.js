@@ -1,320 +1,364 @@
-// Pictures: figures whose data are in an attribute, drawn on canvases. Lines by uPlot, the rest by hand.
+// Pictures: panels of marks from `data-scene`, drawn on one canvas each. All texts come from the server.
 (function () {
   "use strict";
-  var RAMP = ["#30123b", "#35478f", "#1f7aa0", "#1fa187", "#5ec962", "#b8de29", "#fde725"];
+  var RAMPS = { // viridis and cividis
+    value: ["#440154", "#443a83", "#31688e", "#20908d", "#35b779", "#8fd744", "#fde725"],
+    uncertain: ["#00224e", "#2a3f6d", "#575d6d", "#7d7c78", "#a59c74", "#d2c060", "#fee838"]
+  };
+  var ROLES = { observed: "dot", best: "best", model: "main", failed: "warn", text: "text", faint: "grid", third: "third" };
+  var FONT = "12px system-ui, sans-serif", PAD = { right: 14, top: 8 };
+  var zooms = {}, read = {}; // the part of a picture that a reader chose, and where it is read: kept when it is drawn anew
 
-  var zooms = {}; // the part of each picture that a reader has chosen, which stays where it is drawn anew
-  var read = {}; // how far each picture has been read by the arrow keys, which goes on where it is drawn anew
-
-  function color(name) {
-    return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim() || "#888888";
-  }
-  function faint(name, share) {
-    var hex = color(name).replace("#", "");
-    var parts = [0, 2, 4].map(function (i) { return parseInt(hex.slice(i, i + 2), 16); });
-    return "rgba(" + parts.join(",") + "," + share + ")";
-  }
-  function said(value) { // as `numeral` of the server
-    if (value === null || value === undefined) return "not known";
-    if (typeof value !== "number") return String(value);
-    var size = Math.abs(value), parts = value.toExponential(3).split("e");
-    if (size && (size >= 1e7 || Number(parts[1]) < -4)) return Number(parts[0]) + "e" + Number(parts[1]);
-    return String(size >= 9999.5 ? Math.round(value) : Number(value.toPrecision(4)));
-  }
-  window.nilregretSaid = said;
+  function style(name) { return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim() || "#888888"; }
+  function color(role) { return ROLES[role] ? style(ROLES[role]) : role; }
+  function texts(joined) { return joined ? joined.split("\n") : []; }
   function element(tag, attributes, text) {
-    var made = document.createElementNS(tag === "svg" || attributes && attributes.svg ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml", tag);
+    var made = document.createElementNS(attributes && attributes.svg ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml", tag);
     Object.keys(attributes || {}).forEach(function (name) { if (name !== "svg") made.setAttribute(name, attributes[name]); });
     if (text !== undefined) made.textContent = text;
     return made;
   }
 
-  // -- legends ----------------------------------------------------------------------------------------------------
-  function key(kind, name, hue, depth) {
-    var item = element("li"), svg = element("svg", { viewBox: "0 0 22 12", "aria-hidden": "true" });
-    var shapes = {
-      line: ["path", { d: "M1 6H21", stroke: hue, "stroke-width": 2.5, fill: "none" }],
-      band: ["rect", { x: 1, y: 1, width: 20, height: 10, fill: hue, opacity: Math.min(0.75, 0.22 * (1 + (depth || 0))) }],
-      dot: ["circle", { cx: 11, cy: 6, r: 3.5, fill: hue }],
-      ring: ["circle", { cx: 11, cy: 6, r: 3.5, fill: "none", stroke: hue, "stroke-width": 1.5 }],
-      faded: ["circle", { cx: 11, cy: 6, r: 3.5, fill: hue, opacity: 0.4 }],
-      bar: ["rect", { x: 7, y: 3, width: 8, height: 9, fill: hue, opacity: 0.4 }],
-      cross: ["path", { d: "M7 2L15 10M15 2L7 10", stroke: hue, "stroke-width": 2 }],
-      tick: ["path", { d: "M11 1V11", stroke: hue, "stroke-width": 2.5 }],
-      mark: ["path", { d: "M11 0V12", stroke: hue, "stroke-width": 1.5, "stroke-dasharray": "3 2" }],
-      rule: ["path", { d: "M1 6H21", stroke: hue, "stroke-width": 1.5, "stroke-dasharray": "3 2" }]
-    };
-    var shape = shapes[kind];
-    shape[1].svg = true;
-    svg.appendChild(element(shape[0], shape[1]));
-    item.appendChild(svg);
-    item.appendChild(document.createTextNode(name));
-    return item;
+  // -- axes -------------------------------------------------------------------------------------------------------
+  function scaled(axis, value) { return axis.log ? Math.log(value) : value; }
+  function span(axis, zoom) { return zoom || axis.limits; }
+  function share(axis, value, ends) { return (scaled(axis, value) - scaled(axis, ends[0])) / (scaled(axis, ends[1]) - scaled(axis, ends[0])); }
+  function back(axis, part, ends) {
+    var low = scaled(axis, ends[0]), at = low + part * (scaled(axis, ends[1]) - low);
+    return axis.log ? Math.exp(at) : at;
   }
-  function legend(picture) {
-    var list = element("ul", { "class": "legend", "aria-hidden": "true" }), seen = {};
-    function add(kind, name, hue, depth) {
-      if (!name || seen[kind + name]) return;
-      seen[kind + name] = true;
-      list.appendChild(key(kind, name, hue, depth));
-    }
-    picture.dots.forEach(function (each) { if (each.x.length) add(each.shape, each.name, color(each.color)); });
-    picture.layers.forEach(function (layer) {
-      layer.series.forEach(function (each) { if (each.style !== "hidden") add(picture.discrete ? "dot" : "line", each.name, color(each.color)); });
-    });
-    picture.bands.forEach(function (band, i) { add("band", band.name || picture.layers[band.layer].series[band.low].name, color(band.color), picture.cropped ? i : 0); });
-    if (picture.marks.length) add("mark", "started anew", color("third"));
-    if (picture.zero) add("rule", picture.zero, color("dim"));
-    if (picture.here !== null && picture.here !== undefined) add("mark", picture.here_name, color("best"));
-    return list;
-  }
-
-  // -- lines ------------------------------------------------------------------------------------------------------
-  function joined(picture) {
-    if (!picture.layers.length) {
-      var xs = Array.from(new Set([].concat.apply([], picture.dots.map(function (each) { return each.x; })))).sort(function (a, b) { return a - b; });
-      return [xs, xs.map(function () { return null; })];
-    }
-    var layer = picture.layers[0];
-    return [layer.x].concat(layer.series.map(function (each) { return each.values; }));
-  }
-  function span(values) {
-    return values.reduce(function (ends, value) { return [Math.min(ends[0], value), Math.max(ends[1], value)]; }, [Infinity, -Infinity]);
-  }
-  function extent(picture, low, high) {
-    // Of everything within the view; of bands the inner part where they would dwarf the rest.
-    var values = [], borders = [];
-    function take(x, y, into) { if (y !== null && x >= low && x <= high) into.push(y); }
-    picture.layers.forEach(function (layer) {
-      layer.series.forEach(function (each) { for (var i = 0; i < layer.x.length; i++) take(layer.x[i], each.values[i], each.style === "hidden" ? borders : values); });
-    });
-    picture.dots.forEach(function (each) {
-      if (each.shape !== "tick" && each.shape !== "bar") for (var i = 0; i < each.x.length; i++) take(each.x[i], each.y[i], values);
-    });
-    if (picture.zero) values.push(0);
-    var ends = span(values.length ? values : borders), wide = span(borders), room = picture.cropped && ends[1] - ends[0] || Infinity;
-    if (!values.length && !borders.length) return [0, 1];
-    var least = Math.min(ends[0], Math.max(wide[0], ends[0] - room)), most = Math.max(ends[1], Math.min(wide[1], ends[1] + room));
-    var margin = (most - least) * 0.06 || Math.abs(most) * 0.1 || 1;
-    return [least - margin, most + margin];
-  }
-  function drawDots(u, picture) {
-    var ctx = u.ctx, ratio = devicePixelRatio || 1, box = u.bbox;
-    picture.dots.forEach(function (each) {
-      var crowded = each.x.length > 400, size = (crowded ? 1.4 : 2.6) * ratio;
-      ctx.fillStyle = ctx.strokeStyle = each.shape === "dot" && crowded ? faint(each.color, 0.65) : color(each.color);
-      ctx.lineWidth = 1.5 * ratio;
-      if (each.shape === "bar") { drawBars(u, each); return; }
-      for (var i = 0; i < each.x.length; i++) {
-        if (each.x[i] === null) continue;
-        var x = u.valToPos(each.x[i], "x", true);
-        if (x < box.left - 1 || x > box.left + box.width + 1) continue;
-        if (each.shares) ctx.fillStyle = faint(each.color, each.shares[i]);
-        if (each.shape === "tick") {
-          ctx.globalAlpha = 0.55;
-          ctx.fillRect(x - 0.75 * ratio, box.top + box.height - 9 * ratio, 1.5 * ratio, 9 * ratio);
-          ctx.globalAlpha = 1;
-          continue;
-        }
-        var y = u.valToPos(each.y[i], "y", true);
-        ctx.beginPath();
-        if (each.shape === "cross") {
-          var arm = size * 1.2;
-          ctx.moveTo(x - arm, y - arm); ctx.lineTo(x + arm, y + arm); ctx.moveTo(x + arm, y - arm); ctx.lineTo(x - arm, y + arm);
-          ctx.stroke();
-        } else {
-          ctx.arc(x, y, size, 0, 2 * Math.PI);
-          if (each.shape === "ring") ctx.stroke(); else ctx.fill();
-        }
-      }
-    });
-  }
-  function drawBars(u, each) {
-    // Of how often something was chosen: the tallest has a fifth of the height.
-    var ctx = u.ctx, box = u.bbox, most = Math.max.apply(null, each.y), width = Math.max(2, Math.min(24 * (devicePixelRatio || 1), 0.7 * box.width / each.wide));
-    ctx.fillStyle = faint(each.color, 0.35);
-    for (var i = 0; i < each.x.length; i++) {
-      var height = Math.max(2, 0.2 * box.height * each.y[i] / most);
-      ctx.fillRect(u.valToPos(each.x[i], "x", true) - width / 2, box.top + box.height - height, width, height);
-    }
-  }
-  function rule(u, x0, y0, x1, y1, hue) {
-    var ctx = u.ctx, ratio = devicePixelRatio || 1;
-    ctx.save();
-    ctx.strokeStyle = hue; ctx.lineWidth = 1.5 * ratio; ctx.setLineDash([5 * ratio, 4 * ratio]);
-    ctx.beginPath(); ctx.moveTo(x0, y0); ctx.lineTo(x1, y1); ctx.stroke();
-    ctx.restore();
-  }
-  function drawRules(u, picture) {
-    var box = u.bbox, right = box.left + box.width, bottom = box.top + box.height;
-    function vertical(value, hue) {
-      var x = u.valToPos(value, "x", true);
-      if (x >= box.left && x <= right) rule(u, x, box.top, x, bottom, hue);
-    }
-    if (picture.zero) {
-      var y = u.valToPos(0, "y", true);
-      if (y >= box.top && y <= bottom) rule(u, box.left, y, right, y, color("dim"));
-    }
-    picture.marks.forEach(function (mark) { vertical(mark.x, color("third")); });
-    if (picture.here !== null && picture.here !== undefined) vertical(picture.here, color("best"));
-  }
-  function drawWhiskers(u, picture) {
-    // Where there is nothing between the places, bounds are whiskers and no band.
-    var ctx = u.ctx, ratio = devicePixelRatio || 1, layer = picture.layers[0];
-    ctx.strokeStyle = ctx.fillStyle = color("main");
-    for (var i = 0; i < layer.x.length; i++) {
-      var x = u.valToPos(layer.x[i], "x", true), up = layer.series.map(function (each) { return u.valToPos(each.values[i], "y", true); });
-      picture.bands.forEach(function (band, j) { // the narrower the band, the wider its line
-        ctx.lineWidth = 2 * (j + 1) * ratio;
-        ctx.beginPath(); ctx.moveTo(x, up[band.low]); ctx.lineTo(x, up[band.high]); ctx.stroke();
-      });
-      ctx.fillRect(x - 4 * ratio, up[2] - 4 * ratio, 8 * ratio, 8 * ratio);
-    }
-  }
-  function place(picture, x) {
-    if (picture.x.names) return picture.x.names[Math.round(x)] || "";
-    return said(x);
-  }
-  function spot(picture, x, i) {
-    return picture.x.said ? picture.x.said[i] : picture.x.label + " " + place(picture, x);
-  }
-  function reading(picture, data, i) {
-    var x = data[0][i], parts = [spot(picture, x, i)];
-    if (picture.layers.length) {
-      picture.layers[0].series.forEach(function (each) { if (each.style !== "hidden") parts.push(each.name + " " + said(each.values[i])); });
-      picture.bands.forEach(function (band) {
-        var series = picture.layers[0].series;
-        parts.push(series[band.low].name + " " + said(series[band.low].values[i]) + " to " + said(series[band.high].values[i]));
-      });
-    }
-    picture.dots.forEach(function (each) {
-      var at = each.shape === "tick" || each.shape === "bar" ? -1 : each.x.indexOf(x);
-      if (at >= 0) parts.push(each.name + " " + said(each.y[at]));
-    });
-    picture.marks.forEach(function (mark) { if (Math.abs(mark.x - x) <= 1) parts.push(mark.label); });
-    return parts.join("; ");
-  }
-  function ticks(values) { return values.map(function (value) { return value === null ? "" : said(value); }); }
-  function powers(low, high) {
-    // Places of a logarithmic axis that a person would name: powers of ten, else 1, 2, 5, else round steps between.
-    var found = [];
-    [[1], [1, 2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9]].some(function (digits) {
-      found = [];
-      for (var i = Math.floor(Math.log10(low)); i <= Math.ceil(Math.log10(high)); i++) {
-        digits.forEach(function (digit) { var at = Number(digit + "e" + i); if (at >= low && at <= high) found.push(at); });
-      }
-      return found.length > 2;
-    });
-    if (found.length < 2) return rounded(low, high);
-    var every = Math.max(1, Math.ceil(found.length / 8));
-    return found.filter(function (_, i) { return i % every === 0; });
-  }
-  function rounded(low, high) {
-    // Three to seven places of a linear axis, in steps of 1, 2 or 5 times a power of ten.
-    if (!(high > low)) return [low];
-    var power = Math.pow(10, Math.floor(Math.log10((high - low) / 3))), found = [];
-    var step = [5, 2, 1].map(function (digit) { return digit * power; }).find(function (each) { return (high - low) / each >= 3; });
-    for (var i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) found.push(Number((i * step).toPrecision(12)));
+  function plain(value, digits) { return String(Number(value.toFixed(Math.min(20, digits)))); }
+  function ticks(axis, zoom) { // those of the server; of a zoom into numbers, round ones between its ends
+    if (!zoom) return axis.ticks;
+    var inside = axis.ticks.filter(function (each) { return each[0] >= zoom[0] && each[0] <= zoom[1]; });
+    if (inside.length > 2 || axis.log || axis.ticks.some(function (each) { return isNaN(Number(each[1])); })) return inside;
+    var power = Math.pow(10, Math.floor(Math.log10((zoom[1] - zoom[0]) / 3))), found = [];
+    var step = [5, 2, 1].map(function (digit) { return digit * power; }).find(function (each) { return (zoom[1] - zoom[0]) / each >= 3; });
+    if (axis.whole) step = Math.max(1, Math.round(step));
+    for (var i = Math.ceil(zoom[0] / step - 1e-9); i * step <= zoom[1] + 1e-9 * step; i++) found.push([i * step, plain(i * step, Math.max(0, 1 - Math.floor(Math.log10(step))))]);
     return found;
   }
-  function axes(picture) {
-    var look = { stroke: color("dim"), grid: { stroke: color("grid"), width: 1 }, ticks: { stroke: color("grid"), width: 1 }, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", labelSize: 18 };
-    var across = Object.assign({}, look, { label: picture.x.label, size: 34, values: function (_, splits) { return ticks(splits); } });
-    if (picture.x.names) {
-      across.splits = function () { return picture.x.names.map(function (_, i) { return i; }); };
-      across.values = function (_, splits) { return splits.map(function (i) { var name = picture.x.names[i] || ""; return name.length > 14 ? name.slice(0, 13) + "\u2026" : name; }); };
-    } else if (picture.x.log) {
-      across.splits = function (u) { return powers(u.scales.x.min, u.scales.x.max); };
-      across.filter = function (_, splits) { return splits; };
-    }
-    if (picture.x.whole) across.incrs = [1, 2, 5, 1e1, 2e1, 5e1, 1e2, 2e2, 5e2, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7];
-    function room(_, values) { // as wide as the longest tick
-      var most = Math.max.apply(null, (values || [""]).map(function (value) { return value.length; }));
-      return Math.min(130, Math.max(58, 24 + 7 * most));
-    }
-    var up = Object.assign({}, look, { label: picture.y.label, size: room, values: function (_, splits) { return ticks(splits); } });
-    return [across, up];
+  function extent(panel, across) { // of what lies between two places, within the limits of the panel
+    var ends = [Infinity, -Infinity];
+    panel.marks.forEach(function (mark) {
+      if (mark.rule || mark.kind === "boxes" || mark.kind === "words" || mark.kind === "heat") return;
+      (mark.kind === "band" ? [mark.low, mark.high] : [mark.y]).forEach(function (values) {
+        values.forEach(function (y, i) {
+          if (y === null || mark.x[i] < across[0] || mark.x[i] > across[1]) return;
+          ends[0] = Math.min(ends[0], y); ends[1] = Math.max(ends[1], y);
+        });
+      });
+    });
+    var limits = panel.y.limits;
+    ends = [Math.max(ends[0], limits[0]), Math.min(ends[1], limits[1])];
+    if (!(ends[1] > ends[0]) || panel.y.log) return limits;
+    var room = 0.06 * (ends[1] - ends[0]);
+    return [Math.max(limits[0], ends[0] - room), Math.min(limits[1], ends[1] + room)];
   }
-  function lines(node, picture, readout) {
-    var data = joined(picture), whiskers = picture.discrete && picture.layers.length;
-    var series = [{}].concat(picture.layers.length ? picture.layers[0].series.map(function (each) {
-      var hidden = each.style === "hidden" || whiskers;
-      var paths = each.style === "step" ? { paths: uPlot.paths.stepped({ align: 1 }) } : {};
-      return Object.assign(paths, { label: each.name, stroke: hidden ? "transparent" : color(each.color), width: hidden ? 0 : 2, points: { show: false }, spanGaps: true });
-    }) : [{ show: false }]);
-    var bands = whiskers ? [] : picture.bands.map(function (band) {
-      return { series: [band.high + 1, band.low + 1], fill: faint(band.color, 0.18) };
-    });
-    var xs = data[0], ends = [xs[0], xs[xs.length - 1]];
-    picture.dots.forEach(function (each) {
-      each.x.forEach(function (x) { if (x !== null) { ends[0] = Math.min(ends[0], x); ends[1] = Math.max(ends[1], x); } });
-    });
-    var pad = picture.x.names ? 0.5 : picture.discrete ? (ends[1] - ends[0]) * 0.04 || 1 : (ends[1] - ends[0]) * 0.01 || 1;
-    var range = picture.x.log ? [ends[0] / 1.05, ends[1] * 1.05] : [ends[0] - pad, ends[1] + pad];
-    var height = Math.max(200, node.clientHeight), id = node.id + picture.title, zoom = zooms[id] || (zooms[id] = { x: null, y: null });
-    var reset = element("button", { type: "button", "class": "plain reset" }, "Show all again");
-    reset.onclick = function () { zoom.x = zoom.y = null; zoomed(); node.focus(); };
-    function zoomed() {
-      reset.hidden = !(zoom.x || zoom.y);
-      if (node.parentNode && !reset.parentNode) node.after(reset);
-      if (finer(node, picture, zoom.x)) return; // more detail comes from the server
-      plot.setScale("x", { min: (zoom.x || range)[0], max: (zoom.x || range)[1] });
-      plot.redraw(true, true);
+
+  // -- marks ------------------------------------------------------------------------------------------------------
+  var SHAPES = {
+    o: function (c, x, y, r) { c.arc(x, y, r, 0, 2 * Math.PI); }, s: function (c, x, y, r) { c.rect(x - r, y - r, 2 * r, 2 * r); },
+    x: function (c, x, y, r) { c.moveTo(x - r, y - r); c.lineTo(x + r, y + r); c.moveTo(x + r, y - r); c.lineTo(x - r, y + r); },
+    "|": function (c, x, y, r) { c.moveTo(x, y - 1.6 * r); c.lineTo(x, y); },
+    v: function (c, x, y, r) { c.moveTo(x - r, y - 2 * r); c.lineTo(x + r, y - 2 * r); c.lineTo(x, y); c.closePath(); },
+    "^": function (c, x, y, r) { c.moveTo(x - r, y + 2 * r); c.lineTo(x + r, y + 2 * r); c.lineTo(x, y); c.closePath(); },
+    d: function (c, x, y, r) { c.moveTo(x - r, y); c.lineTo(x, y - r); c.lineTo(x + r, y); c.lineTo(x, y + r); c.closePath(); },
+    "*": function (c, x, y, r) {
+      for (var i = 0; i < 10; i++) { var far = i % 2 ? 0.45 * r : r, turn = Math.PI * (i / 5 - 0.5); c[i ? "lineTo" : "moveTo"](x + far * Math.cos(turn), y + far * Math.sin(turn)); }
+      c.closePath();
     }
+  };
+  var DRAW = {
+    points: function (c, mark, at) {
+      var crowded = mark.x.length > 400, r = Math.max(1.2, 0.65 * mark.size * (crowded && mark.shape === "o" ? 0.6 : 1)), open = mark.shape === "x" || mark.shape === "|";
+      c.fillStyle = c.strokeStyle = color(mark.color); c.lineWidth = 1.5;
+      for (var i = 0; i < mark.x.length; i++) {
+        if (mark.x[i] === null || mark.y[i] === null) continue;
+        c.globalAlpha = (Array.isArray(mark.opacity) ? mark.opacity[i] : mark.opacity) * (crowded ? 0.65 : 1);
+        c.beginPath(); SHAPES[mark.shape](c, at.x(mark.x[i]), at.y(mark.y[i]), r);
+        if (open) c.stroke(); else c.fill();
+        if (mark.color === "#ffffff" || mark.shape === "*") { c.strokeStyle = mark.shape === "*" ? style("card") : "#000000"; c.lineWidth = 0.8; c.stroke(); c.strokeStyle = color(mark.color); }
+      }
+    },
+    line: function (c, mark, at, faded) {
+      c.strokeStyle = color(mark.color); c.lineWidth = 1.3 * mark.width; c.setLineDash(mark.dashed ? [5, 4] : []);
+      var start = 0, n = mark.x.length; // one path for each part between gaps, so that parts can fade
+      for (var i = 0; i <= n; i++) {
+        if (i < n && mark.x[i] !== null && mark.y[i] !== null) continue;
+        if (i > start) {
+          c.globalAlpha = mark.opacity * (faded && faded(mark, start, i) ? 0.1 : 1);
+          c.beginPath();
+          for (var j = start; j < i; j++) {
+            if (j === start) c.moveTo(at.x(mark.x[j]), at.y(mark.y[j]));
+            else { if (mark.steps) c.lineTo(at.x(mark.x[j]), at.y(mark.y[j - 1])); c.lineTo(at.x(mark.x[j]), at.y(mark.y[j])); }
+          }
+          c.stroke();
+        }
+        start = i + 1;
+      }
+    },
+    band: function (c, mark, at) {
+      c.fillStyle = color(mark.color); c.globalAlpha = mark.opacity; c.beginPath();
+      mark.x.forEach(function (x, i) { c[i ? "lineTo" : "moveTo"](at.x(x), at.y(mark.high[i])); });
+      for (var i = mark.x.length - 1; i >= 0; i--) c.lineTo(at.x(mark.x[i]), at.y(mark.low[i]));
+      c.fill();
+    },
+    boxes: function (c, mark, at) {
+      c.globalAlpha = mark.opacity; c.fillStyle = c.strokeStyle = color(mark.color); c.lineWidth = 1;
+      mark.x0.forEach(function (_, i) {
+        var x = at.x(mark.x0[i]), y = at.y(mark.y1[i]), w = at.x(mark.x1[i]) - x, h = at.y(mark.y0[i]) - y;
+        if (!mark.hatched) { c.fillRect(x, y, w, h); return; }
+        c.save(); c.beginPath(); c.rect(x, y, w, h); c.clip(); c.beginPath();
+        for (var k = -h; k < w; k += 7) { c.moveTo(x + k, y + h); c.lineTo(x + k + h, y); }
+        c.stroke(); c.restore();
+      });
+    },
+    heat: function (c, mark, at) {
+      var columns = mark.x.length - 1, ends = reach(mark);
+      mark.z.forEach(function (value, i) {
+        if (value === null) return;
+        var row = Math.floor(i / columns), column = i % columns, x = at.x(mark.x[column]), y = at.y(mark.y[row + 1]);
+        c.fillStyle = ramp(mark, ends[1] > ends[0] ? (value - ends[0]) / (ends[1] - ends[0]) : 0.5);
+        c.fillRect(x, y, at.x(mark.x[column + 1]) - x + 0.6, at.y(mark.y[row]) - y + 0.6);
+      });
+    },
+    words: function (c, mark, at) {
+      c.fillStyle = color(mark.color); c.font = FONT; c.textAlign = mark.right ? "left" : "right"; c.textBaseline = mark.middle ? "middle" : mark.above ? "bottom" : "top";
+      var x = at.x(mark.x) + (mark.right ? 6 : -6), y = at.y(mark.y) + (mark.middle ? 0 : mark.above ? -5 : 5);
+      c.strokeStyle = style("card"); c.lineWidth = 3; c.lineJoin = "round"; c.strokeText(mark.text, x, y); c.fillText(mark.text, x, y);
+    }
+  };
+  function reach(mark) { return mark.z.reduce(function (ends, value) { return value === null ? ends : [Math.min(ends[0], value), Math.max(ends[1], value)]; }, [Infinity, -Infinity]); }
+  function ramp(mark, part) {
+    var of = RAMPS[mark.uncertain ? "uncertain" : "value"], at = Math.min(of.length - 1.0001, Math.max(0, part * (of.length - 1))), i = Math.floor(at), rest = at - i;
+    function hue(hex, j) { return parseInt(hex.slice(1 + 2 * j, 3 + 2 * j), 16); }
+    return "rgb(" + [0, 1, 2].map(function (j) { return Math.round(hue(of[i], j) * (1 - rest) + hue(of[i + 1], j) * rest); }).join(",") + ")";
+  }
+
+  // -- a panel ----------------------------------------------------------------------------------------------------
+  function paint(c, panel, box, zoom, faded, beside) {
+    var x = span(panel.x, zoom.x), y = zoom.y || (zoom.x ? extent(panel, zoom.x) : panel.y.limits), heat = panel.marks.find(function (mark) { return mark.kind === "heat"; });
+    c.font = FONT;
+    var across = ticks(panel.x, zoom.x), up = ticks(panel.y, y === panel.y.limits ? null : y);
+    var wide = Math.max(beside || 0, Math.min(150, Math.max.apply(null, [0].concat(up.map(function (each) { return c.measureText(each[1]).width; })))));
+    if (!box) return wide;
+    var steep = panel.x.steep ? Math.min(110, Math.max.apply(null, [0].concat(across.map(function (each) { return c.measureText(each[1]).width; })))) : 14 * Math.max.apply(null, [1].concat(across.map(function (each) { return texts(each[1]).length; })));
+    var left = (panel.y.label ? 20 : 2) + wide + 10, right = PAD.right + (heat ? 84 : 0), top = PAD.top;
+    var frame = { left: box.left + left, top: box.top + top, width: box.width - left - right, height: box.height - top - steep - 8 - (panel.x.label ? 18 : 0), x: x, y: y };
+    var at = {
+      x: function (value) { return frame.left + share(panel.x, value, x) * frame.width; },
+      y: function (value) { return frame.top + (1 - share(panel.y, value, y)) * frame.height; }
+    };
+    var bottom = frame.top + frame.height;
+    c.strokeStyle = style("grid"); c.lineWidth = 1; c.fillStyle = style("dim"); c.setLineDash([]);
+    c.textAlign = "center"; c.textBaseline = "top";
+    var last = -Infinity;
+    across.forEach(function (each) {
+      var place = at.x(each[0]), half = Math.max.apply(null, texts(each[1]).concat("").map(function (line) { return c.measureText(line).width; })) / 2;
+      if (place < frame.left - 1 || place > frame.left + frame.width + 1) return;
+      if (panel.x.grid) { c.beginPath(); c.moveTo(place, frame.top); c.lineTo(place, bottom); c.stroke(); }
+      if (panel.x.steep) { c.save(); c.translate(place, bottom + 6); c.rotate(-Math.PI / 2); c.textAlign = "right"; c.textBaseline = "middle"; c.fillText(clipped(c, each[1], steep), 0, 0); c.restore(); return; }
+      if (place - half < last + 4) return; // words that would touch are left out
+      last = place + half;
+      texts(each[1]).forEach(function (line, i) { c.fillText(line, Math.min(place, box.left + box.width - half), bottom + 6 + 14 * i); });
+    });
+    c.textAlign = "right"; c.textBaseline = "middle";
+    up.forEach(function (each) {
+      var place = at.y(each[0]);
+      if (place < frame.top - 1 || place > bottom + 1) return;
+      if (panel.y.grid) { c.beginPath(); c.moveTo(frame.left, place); c.lineTo(frame.left + frame.width, place); c.stroke(); }
+      c.fillText(clipped(c, each[1], wide), frame.left - 6, place);
+    });
+    if (panel.framed) { c.strokeStyle = style("dim"); c.beginPath(); c.moveTo(frame.left, frame.top); c.lineTo(frame.left, bottom); c.lineTo(frame.left + frame.width, bottom); c.stroke(); }
+    c.textAlign = "center"; c.textBaseline = "bottom";
+    if (panel.x.label) c.fillText(clipped(c, panel.x.label, frame.width), frame.left + frame.width / 2, box.top + box.height);
+    if (panel.y.label) { c.save(); c.translate(box.left + 12, frame.top + frame.height / 2); c.rotate(-Math.PI / 2); c.textBaseline = "middle"; c.fillText(clipped(c, panel.y.label, frame.height), 0, 0); c.restore(); }
+    c.save(); c.beginPath(); c.rect(frame.left, frame.top - 1, frame.width + 1, frame.height + 2); if (panel.framed) c.clip();
+    panel.marks.forEach(function (mark) { c.save(); DRAW[mark.kind](c, mark, at, faded); c.restore(); });
+    c.restore();
+    if (heat) scale(c, heat, frame);
+    return Object.assign(frame, { at: at, value: function (px, py) { return [back(panel.x, (px - frame.left) / frame.width, x), back(panel.y, 1 - (py - frame.top) / frame.height, y)]; } });
+  }
+  function clipped(c, text, room) {
+    while (text.length > 4 && c.measureText(text).width > room + 1) text = text.slice(0, -2).replace(/\u2026$/, "") + "\u2026";
+    return text;
+  }
+  function scale(c, mark, frame) {
+    var ends = reach(mark), left = frame.left + frame.width + 10;
+    for (var i = 0; i < 60; i++) { c.fillStyle = ramp(mark, 1 - i / 59); c.fillRect(left, frame.top + i * frame.height / 60, 12, frame.height / 60 + 0.6); }
+    c.fillStyle = style("dim"); c.textAlign = "left"; c.textBaseline = "middle"; c.font = FONT;
+    mark.ticks.forEach(function (each) { c.fillText(each[1], left + 18, frame.top + (1 - (ends[1] > ends[0] ? (each[0] - ends[0]) / (ends[1] - ends[0]) : 0.5)) * frame.height); });
+  }
+
+  // -- what is read -----------------------------------------------------------------------------------------------
+  function before(xs, x) { // the last place that is not after x, of places in order
+    var low = 0, high = xs.length;
+    while (low < high) { var middle = (low + high) >> 1; if (xs[middle] !== null && xs[middle] <= x) low = middle + 1; else high = middle; }
+    return low - 1;
+  }
+  function reading(panels, i) {
+    var first = panels[0], x = first.places[i], said = texts(first.said), parts = [(first.x.name + " " + (said.length ? said[i] : plain(x, 6))).trim()];
+    panels.forEach(function (panel) {
+      panel.marks.forEach(function (mark) {
+        if (mark.rule) { if (mark.hover && mark.x[0] === mark.x[1] && Math.abs(mark.x[0] - x) <= 1) parts.push(mark.hover); return; }
+        if (mark.kind === "line" && mark.said) {
+          var at = before(mark.x, x);
+          if (at >= 0 && (mark.steps || mark.x[at] === x) && texts(mark.said)[at]) parts.push(mark.label + " " + texts(mark.said)[at]);
+        } else if (mark.kind === "points" || mark.kind === "band") {
+          var words = texts(mark.hover || mark.said || ""), index = words.length ? mark.x.indexOf(x) : -1;
+          if (index >= 0) parts.push(mark.label && words[index] !== mark.label ? mark.label + " " + words[index] : words[index]);
+        } else if (mark.kind === "boxes" && mark.said) {
+          var inside = mark.x0.findIndex(function (start, j) { return x >= start && x <= mark.x1[j]; });
+          if (inside >= 0) parts.push(mark.label + " " + texts(mark.said)[inside]);
+        }
+      });
+    });
+    return parts.join("; ");
+  }
+  function cell(panel, mark, at) {
+    var columns = mark.x.length - 1;
+    return panel.x.label + " " + texts(mark.across)[at[0]] + "; " + panel.y.label + " " + texts(mark.up)[at[1]] + "; " + mark.label + " " + texts(mark.said)[at[1] * columns + at[0]];
+  }
+
+  // -- a picture --------------------------------------------------------------------------------------------------
+  function Drawing(node) {
+    var scene = JSON.parse(node.getAttribute("data-scene")), panels = scene.panels, id = node.id, self = this;
+    var home = node.closest("figure"), readout = home.querySelector(".readout"), canvas = element("canvas"), selection = element("div", { "class": "selection", hidden: "" });
+    var zoom = zooms[id] || (zooms[id] = { x: null, y: {} }), last = panels[panels.length - 1];
+    var width = node.clientWidth, height = Math.max(200, node.clientHeight), frames = [], drag = null;
+    panels.forEach(function (panel) { panel.x.name = panel.x.label || last.x.label; });
+    var heat = panels[0].marks.find(function (mark) { return mark.kind === "heat"; }), stops = panels[0].places;
+    var bars = heat || stops.length ? null : panels[0].marks.find(function (mark) { return mark.kind === "boxes" && mark.hover; });
+    var count = bars ? bars.x0.length : stops.length, at = id in read ? read[id] : null;
+    this.faded = null;
+    node.replaceChildren(canvas, selection);
+    this.draw = function (wide) {
+      width = wide || width;
+      var ratio = window.devicePixelRatio || 1, c = canvas.getContext("2d"), sum = panels.reduce(function (all, each) { return all + each.height; }, 0), top = 0;
+      canvas.width = Math.max(200, width) * ratio; canvas.height = height * ratio;
+      canvas.style.width = Math.max(200, width) + "px"; canvas.style.height = height + "px";
+      c.scale(ratio, ratio);
+      function ends(i) { return { x: zoom.x, y: zoom.y[i] || null }; }
+      var beside = Math.max.apply(null, panels.map(function (panel, i) { return paint(c, panel, null, ends(i)); })); // panels have one left side
+      frames = panels.map(function (panel, i) {
+        var box = { left: 0, top: top, width: Math.max(200, width), height: height * panel.height / sum };
+        top += box.height;
+        return paint(c, panel, box, ends(i), self.faded, beside);
+      });
+      if (at !== null) cursor(c);
+    };
+    this.frames = function () { return frames; };
+    function cursor(c) {
+      c.strokeStyle = style("focus"); c.lineWidth = 1;
+      if (heat) {
+        var frame = frames[0], x = frame.at.x(heat.x[at[0]]), y = frame.at.y(heat.y[at[1] + 1]);
+        c.strokeStyle = "#ffffff"; c.lineWidth = 2; c.strokeRect(x, y, frame.at.x(heat.x[at[0] + 1]) - x, frame.at.y(heat.y[at[1]]) - y);
+      } else if (bars) {
+        var of = frames[0];
+        c.strokeRect(of.left, of.at.y(bars.y1[at]), of.width, of.at.y(bars.y0[at]) - of.at.y(bars.y1[at]));
+      } else frames.forEach(function (frame) {
+        var x = frame.at.x(stops[at]);
+        if (x >= frame.left && x <= frame.left + frame.width) { c.beginPath(); c.moveTo(x, frame.top); c.lineTo(x, frame.top + frame.height); c.stroke(); }
+      });
+    }
+    function tell(next) {
+      at = next; self.draw();
+      readout.textContent = at === null ? "" : said();
+    }
+    function said() { return heat ? cell(panels[0], heat, at) : bars ? texts(bars.hover)[at] : reading(panels, at); }
+    function frameAt(y) { return Math.max(0, frames.findIndex(function (frame) { return y <= frame.top + frame.height + 30; })); }
+    function nearest(px, py) {
+      if (!frames.length) return null;
+      var i = frameAt(py), frame = frames[i], value = frame.value(px, py);
+      if (px < frame.left || px > frame.left + frame.width) return null;
+      if (heat) {
+        var column = before(heat.x, value[0]), up = before(heat.y, value[1]);
+        return column >= 0 && column < heat.x.length - 1 && up >= 0 && up < heat.y.length - 1 ? [column, up] : null;
+      }
+      if (bars) { var row = bars.y0.findIndex(function (low, j) { return value[1] >= low && value[1] <= bars.y1[j]; }); return row < 0 ? null : row; }
+      if (!count) return null;
+      var under = before(stops, value[0]);
+      return under < 0 ? 0 : under + 1 < stops.length && frame.at.x(stops[under + 1]) - px < px - frame.at.x(stops[under]) ? under + 1 : under;
+    }
+    // zoom: a drag across, up or both; a double click, the button and 0 show all again
+    var reset = element("button", { type: "button", "class": "plain reset" }, "Show all again");
+    reset.onclick = function () { zoom.x = null; zoom.y = {}; zoomed(); node.focus(); };
+    function zoomed() {
+      reset.hidden = !(zoom.x || Object.keys(zoom.y).length);
+      if (!reset.parentNode) readout.before(reset);
+      if (!finer(node, scene, zoom.x)) self.draw();
+    }
+    function named(axis) { return axis.ticks.some(function (each) { return isNaN(Number(each[1].replace("%", ""))); }); }
+    canvas.onpointerdown = function (event) {
+      if (event.pointerType !== "mouse" || event.button || node.hasAttribute("data-brush")) return;
+      drag = { x: event.offsetX, y: event.offsetY, panel: frameAt(event.offsetY) };
+      canvas.setPointerCapture(event.pointerId);
+    };
+    canvas.onpointermove = function (event) {
+      if (!drag) {
+        var next = nearest(event.offsetX, event.offsetY);
+        if (String(next) !== String(at)) tell(next);
+        return;
+      }
+      var part = selected(event);
+      selection.hidden = false;
+      Object.assign(selection.style, { left: part.left + "px", top: part.top + "px", width: part.width + "px", height: part.height + "px" });
+    };
+    function selected(event) { // the part along x, y, or both
+      var frame = frames[drag.panel], wide = Math.abs(event.offsetX - drag.x), tall = Math.abs(event.offsetY - drag.y);
+      var across = wide >= 24 || wide >= tall, up = tall >= 24 || tall > wide;
+      function within(value, low, size) { return Math.min(low + size, Math.max(low, value)); }
+      var xs = [drag.x, event.offsetX].map(function (v) { return within(v, frame.left, frame.width); }).sort(function (a, b) { return a - b; });
+      var ys = [drag.y, event.offsetY].map(function (v) { return within(v, frame.top, frame.height); }).sort(function (a, b) { return a - b; });
+      if (!across || named(panels[drag.panel].x)) xs = [frame.left, frame.left + frame.width];
+      if (!up) ys = [frame.top, frame.top + frame.height];
+      return { left: xs[0], top: ys[0], width: xs[1] - xs[0], height: ys[1] - ys[0], across: across && !named(panels[drag.panel].x), up: up };
+    }
+    canvas.onpointerup = function (event) {
+      if (!drag) return;
+      var part = selected(event), i = drag.panel, frame = frames[i], moved = Math.max(Math.abs(event.offsetX - drag.x), Math.abs(event.offsetY - drag.y)) > 4;
+      drag = null; selection.hidden = true;
+      if (!moved) return;
+      var low = frame.value(part.left, part.top + part.height), high = frame.value(part.left + part.width, part.top);
+      if (part.across) zoom.x = [low[0], high[0]];
+      if (part.up) zoom.y[i] = [low[1], high[1]];
+      zoomed();
+    };
+    canvas.onmouseleave = function () { tell(id in read && document.activeElement === node ? read[id] : null); };
+    canvas.ondblclick = reset.onclick;
     function closer(factor) {
-      var now = zoom.x || range, middle = at >= 0 ? xs[at] : (now[0] + now[1]) / 2, half = (now[1] - now[0]) / 2 * factor;
-      zoom.x = [Math.max(range[0], middle - half), Math.min(range[1], middle + half)];
-      if (zoom.x[0] === range[0] && zoom.x[1] === range[1]) zoom.x = null;
+      var axis = panels[0].x, now = span(axis, zoom.x), middle = at !== null && !heat && !bars ? stops[at] : (now[0] + now[1]) / 2, half = (now[1] - now[0]) / 2 * factor;
+      zoom.x = [Math.max(axis.limits[0], middle - half), Math.min(axis.limits[1], middle + half)];
+      if (zoom.x[0] === axis.limits[0] && zoom.x[1] === axis.limits[1]) zoom.x = null;
       zoomed();
     }
-    var plot = new uPlot({
-      width: Math.max(200, node.clientWidth), height: height, series: series, bands: bands, axes: axes(picture),
-      legend: { show: false }, cursor: { y: false, drag: { x: !picture.x.names, y: true, uni: 24, setScale: false } },
-      scales: {
-        x: { time: false, distr: picture.x.log ? 3 : 1, range: function () { return zoom.x || range; } },
-        y: { range: function () { var across = zoom.x || range; return zoom.y || extent(picture, across[0], across[1]); } }
-      },
-      hooks: {
-        draw: [function (u) {
-          u.ctx.save();
-          u.ctx.beginPath(); u.ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height); u.ctx.clip();
-          drawRules(u, picture);
-          if (whiskers) drawWhiskers(u, picture);
-          drawDots(u, picture);
-          u.ctx.restore();
-        }],
-        setSelect: [function (u) {
-          var box = u.select, wide = box.width > 4 && !picture.x.names, tall = box.height > 4 && box.height < 0.98 * u.over.clientHeight;
-          if (!wide && !tall) return;
-          if (wide) zoom.x = [u.posToVal(box.left, "x"), u.posToVal(box.left + box.width, "x")];
-          if (tall) zoom.y = [u.posToVal(box.top + box.height, "y"), u.posToVal(box.top, "y")];
-          u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-          zoomed();
-        }],
-        setCursor: [function (u) { readout.textContent = u.cursor.idx === null || u.cursor.idx === undefined ? "" : reading(picture, data, u.cursor.idx); }]
-      }
-    }, data, node);
-    var at = id in read ? Math.min(read[id], xs.length - 1) : -1;
     node.onkeydown = function (event) {
-      var step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if ((event.key === "+" || event.key === "-") && !picture.x.names && !picture.x.log) { event.preventDefault(); closer(event.key === "+" ? 0.5 : 2); return; }
-      if (event.key === "0") { event.preventDefault(); reset.onclick(); return; }
-      if (event.key === "Home") at = 0; else if (event.key === "End") at = xs.length - 1;
-      else if (step) at = at < 0 ? (step > 0 ? 0 : xs.length - 1) : Math.min(xs.length - 1, Math.max(0, at + step * (event.shiftKey ? 10 : 1)));
+      var key = event.key, step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[key], next;
+      function inside(value, count) { return Math.min(count - 1, Math.max(0, value)); }
+      if ((key === "+" || key === "-") && !panels[0].x.log && !named(panels[0].x)) { event.preventDefault(); closer(key === "+" ? 0.5 : 2); return; }
+      if (key === "0") { event.preventDefault(); reset.onclick(); return; }
+      if (heat && step) next = at ? [inside(at[0] + step[0], heat.x.length - 1), inside(at[1] + step[1], heat.y.length - 1)] : start();
+      else if (!heat && count && key === "Home") next = 0;
+      else if (!heat && count && key === "End") next = count - 1;
+      else if (!heat && count && step && (bars || step[0])) next = at === null ? (step[0] < 0 ? count - 1 : 0) : inside(at + (bars && step[1] ? step[1] : step[0]) * (event.shiftKey ? 10 : 1), count);
       else return;
       event.preventDefault();
-      read[id] = at;
-      plot.setCursor({ left: plot.valToPos(xs[at], "x"), top: 10 }, false);
-      readout.textContent = reading(picture, data, at);
+      tell(read[id] = next);
     };
-    plot.over.ondblclick = reset.onclick;
-    if (zoom.x || zoom.y) { reset.hidden = false; node.after(reset); }
-    return function (width) { plot.setSize({ width: width, height: height }); };
+    function start() { // the best point, if it is drawn
+      var star = panels[0].marks.find(function (mark) { return mark.shape === "*"; });
+      return star ? [Math.max(0, before(heat.x, star.x[0])), Math.max(0, before(heat.y, star.y[0]))] : [0, 0];
+    }
+    if (at !== null && !heat) at = count ? Math.min(at, count - 1) : null;
+    if (zoom.x || Object.keys(zoom.y).length) readout.before(reset);
+    this.draw();
+    readout.textContent = at !== null && document.activeElement === node ? said() : "";
   }
-  function finer(node, picture, range) {
+  function finer(node, scene, range) {
     // A thinned picture is asked for again between two places, and asks for these at every later renewal.
     var home = node.closest("[data-finer]");
-    if (!home || !(picture.thinned || home.hasAttribute("data-between")) || !window.htmx) return false;
+    if (!home || !(node.hasAttribute("data-thinned") || home.hasAttribute("data-between")) || !window.htmx) return false;
     var base = home.getAttribute("data-finer");
     if (range) home.setAttribute("data-between", ""); else home.removeAttribute("data-between");
     home.setAttribute("hx-get", range ? base + "?from=" + Math.max(0, Math.floor(range[0])) + "&to=" + Math.max(0, Math.ceil(range[1])) : base);
@@ -323,117 +367,34 @@
     return true;
   }
 
-  // -- maps -------------------------------------------------------------------------------------------------------
-  function mix(share) {
-    var at = Math.min(RAMP.length - 1.0001, Math.max(0, share * (RAMP.length - 1))), i = Math.floor(at), rest = at - i;
-    function part(hex, j) { return parseInt(hex.slice(1 + 2 * j, 3 + 2 * j), 16); }
-    return "rgb(" + [0, 1, 2].map(function (j) { return Math.round(part(RAMP[i], j) * (1 - rest) + part(RAMP[i + 1], j) * rest); }).join(",") + ")";
-  }
-  function map(node, picture, readout) {
-    var canvas = element("canvas"), at = null, height = Math.max(240, node.clientHeight);
-    node.appendChild(canvas);
-    var columns = picture.x.values.length, rows = picture.y.values.length, least = Infinity, most = -Infinity;
-    picture.mean.forEach(function (row) { row.forEach(function (value) { if (value !== null) { least = Math.min(least, value); most = Math.max(most, value); } }); });
-    var frame = {};
-    function shade(share) { return mix(picture.better === "low" ? 1 - share : share); } // the better, the brighter
-    function name(side, i) { return side.names ? side.names[i] : said(side.values[i]); }
-    function draw(width) {
-      var ratio = devicePixelRatio || 1, ctx = canvas.getContext("2d");
-      canvas.width = width * ratio; canvas.height = height * ratio;
-      canvas.style.width = width + "px"; canvas.style.height = height + "px";
-      ctx.scale(ratio, ratio);
-      frame = { left: 64, top: 10, width: width - 64 - 96, height: height - 10 - 46 };
-      var w = frame.width / columns, h = frame.height / rows;
-      function x(i) { return frame.left + i * w; }
-      function y(j) { return frame.top + (rows - j) * h; }
-      for (var j = 0; j < rows; j++) for (var i = 0; i < columns; i++) {
-        var value = picture.mean[j][i];
-        if (value === null) continue;
-        ctx.fillStyle = shade(most > least ? (value - least) / (most - least) : 0.5);
-        ctx.fillRect(x(i), y(j + 1), w + 0.6, h + 0.6);
-      }
-      picture.dots.forEach(function (cell) {
-        ctx.beginPath(); ctx.arc(x(cell[0] + 0.5), y(cell[1] + 0.5), 2.6, 0, 2 * Math.PI);
-        ctx.fillStyle = "#ffffff"; ctx.fill(); ctx.strokeStyle = "#000000"; ctx.lineWidth = 1; ctx.stroke();
+  // -- legends ----------------------------------------------------------------------------------------------------
+  function legend(scene) {
+    var list = element("ul", { "class": "legend", "aria-hidden": "true" }), seen = {};
+    scene.panels.forEach(function (panel) {
+      panel.marks.forEach(function (mark) {
+        if (!mark.label || seen[mark.label]) return;
+        seen[mark.label] = true;
+        var item = element("li"), sample = element("canvas", { width: 44, height: 24, "class": "key" }), c = sample.getContext("2d");
+        c.scale(2, 2); c.fillStyle = c.strokeStyle = color(mark.color);
+        if (mark.kind === "heat") for (var i = 0; i < 22; i++) { c.fillStyle = ramp(mark, i / 21); c.fillRect(i, 1, 1.5, 10); }
+        else if (mark.kind === "line") { c.lineWidth = 2; c.setLineDash(mark.dashed ? [4, 3] : []); c.globalAlpha = Math.max(0.5, mark.opacity); c.beginPath(); c.moveTo(1, 6); c.lineTo(21, 6); c.stroke(); }
+        else if (mark.kind === "points") DRAW.points(c, Object.assign({}, mark, { x: [1], y: [1], opacity: 0.8, size: Math.min(9, Math.max(5, mark.size)) }), { x: function () { return 11; }, y: function () { return mark.shape === "|" || mark.shape === "v" ? 11 : mark.shape === "^" ? 1 : 6; } });
+        else DRAW.boxes(c, Object.assign({ hatched: false }, mark, { x0: [1], x1: [21], y0: [11], y1: [1] }), { x: Number, y: Number });
+        item.append(sample, document.createTextNode(mark.label));
+        list.appendChild(item);
       });
-      if (picture.here) {
-        [["#ffffff", 4], [color("best"), 2]].forEach(function (look) {
-          ctx.beginPath(); ctx.arc(x(picture.here[0] + 0.5), y(picture.here[1] + 0.5), 8, 0, 2 * Math.PI);
-          ctx.strokeStyle = look[0]; ctx.lineWidth = look[1]; ctx.stroke();
-        });
-      }
-      if (at) { ctx.strokeStyle = "#ffffff"; ctx.lineWidth = 2; ctx.strokeRect(x(at[0]), y(at[1] + 1), w, h); }
-      words(ctx, x, y);
-      scale(ctx, width);
-    }
-    function words(ctx, x, y) {
-      ctx.fillStyle = color("dim"); ctx.font = "12px system-ui, sans-serif";
-      ctx.textAlign = "center"; ctx.textBaseline = "top";
-      places(picture.x).forEach(function (tick) { ctx.fillText(clipped(tick[1]), x(tick[0] + 0.5), frame.top + frame.height + 6); });
-      ctx.fillText(picture.x.label, frame.left + frame.width / 2, frame.top + frame.height + 26);
-      ctx.textAlign = "right"; ctx.textBaseline = "middle";
-      places(picture.y).forEach(function (tick) { ctx.fillText(clipped(tick[1]), frame.left - 6, y(tick[0] + 0.5)); });
-      ctx.save(); ctx.translate(10, frame.top + frame.height / 2); ctx.rotate(-Math.PI / 2); ctx.textAlign = "center"; ctx.fillText(picture.y.label, 0, 0); ctx.restore();
-    }
-    function scale(ctx, width) {
-      for (var i = 0; i < 60; i++) {
-        ctx.fillStyle = shade(1 - i / 59);
-        ctx.fillRect(width - 86, frame.top + i * frame.height / 60, 12, frame.height / 60 + 0.6);
-      }
-      ctx.fillStyle = color("dim"); ctx.textAlign = "left"; ctx.textBaseline = "middle";
-      rounded(least, most).forEach(function (value) {
-        var share = most > least ? (value - least) / (most - least) : 0.5;
-        ctx.fillText(said(value), width - 68, frame.top + (1 - share) * frame.height);
-      });
-    }
-    function clipped(text) { return text.length > 9 ? text.slice(0, 8) + "\u2026" : text; }
-    function places(side) { // [position among the cells, text] of each tick
-      var cells = side.values, last = cells.length - 1, step = Math.max(1, Math.ceil(last / 4));
-      if (side.names) return side.names.map(function (name, i) { return [i, name]; }).filter(function (_, i) { return i % step === 0; });
-      if (last < 5) return cells.map(function (value, i) { return [i, said(value)]; });
-      var scale = side.log ? Math.log : Number, i = 0;
-      return (side.log ? powers : rounded)(cells[0], cells[last]).map(function (value) {
-        while (i < last - 1 && cells[i + 1] < value) i++;
-        return [i + (scale(value) - scale(cells[i])) / (scale(cells[i + 1]) - scale(cells[i])), said(value)];
-      });
-    }
-    function tell() {
-      if (!at) { readout.textContent = ""; return; }
-      var mean = picture.mean[at[1]][at[0]], low = picture.lower[at[1]][at[0]], high = picture.upper[at[1]][at[0]];
-      readout.textContent = picture.x.label + " " + name(picture.x, at[0]) + "; " + picture.y.label + " " + name(picture.y, at[1]) + "; " +
-        (mean === null ? "nothing there" : picture.name + " " + said(mean) + ", from " + said(low) + " to " + said(high));
-    }
-    function move(next) { at = next; tell(); draw(node.clientWidth); }
-    canvas.onmousemove = function (event) {
-      var i = Math.floor((event.offsetX - frame.left) / frame.width * columns), j = rows - 1 - Math.floor((event.offsetY - frame.top) / frame.height * rows);
-      move(i >= 0 && i < columns && j >= 0 && j < rows ? [i, j] : null);
-    };
-    canvas.onmouseleave = function () { move(null); };
-    node.onkeydown = function (event) {
-      var step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
-      if (!step) return;
-      event.preventDefault();
-      var from = at || (picture.here ? picture.here.map(Math.round) : [0, 0]);
-      move([Math.min(columns - 1, Math.max(0, from[0] + step[0])), Math.min(rows - 1, Math.max(0, from[1] + step[1]))]);
-    };
-    draw(node.clientWidth);
-    return draw;
-  }
-  function mapLegend(picture) {
-    var list = element("ul", { "class": "legend", "aria-hidden": "true" });
-    if (picture.dots.length) list.appendChild(key("dot", "tried", color("dim")));
-    list.appendChild(key("dot", picture.name + ", by the scale at the right", RAMP[3]));
+    });
     return list;
   }
 
   function png(node, title) { // with its title, on the ground of the page
     var link = element("button", { type: "button", "class": "plain png", "aria-label": title + " as PNG" }, "PNG");
     link.onclick = function () {
-      var from = node.querySelector("canvas"), ratio = devicePixelRatio || 1, made = element("canvas"), ctx = made.getContext("2d");
+      var from = node.querySelector("canvas"), ratio = window.devicePixelRatio || 1, made = element("canvas"), c = made.getContext("2d");
       made.width = from.width; made.height = from.height + 28 * ratio;
-      ctx.fillStyle = color("card"); ctx.fillRect(0, 0, made.width, made.height);
-      ctx.fillStyle = color("text"); ctx.font = 14 * ratio + "px system-ui, sans-serif"; ctx.fillText(title, 8 * ratio, 19 * ratio);
-      ctx.drawImage(from, 0, 28 * ratio);
+      c.fillStyle = style("card"); c.fillRect(0, 0, made.width, made.height);
+      c.fillStyle = style("text"); c.font = 14 * ratio + "px system-ui, sans-serif"; c.fillText(title, 8 * ratio, 19 * ratio);
+      c.drawImage(from, 0, 28 * ratio);
       made.toBlob(function (blob) {
         var file = element("a", { href: URL.createObjectURL(blob), download: title + ".png" });
         file.click();
@@ -445,27 +406,21 @@
 
   // -- all of them ------------------------------------------------------------------------------------------------
   function draw(node) {
-    var picture = JSON.parse(node.getAttribute("data-picture"));
-    var readout = node.parentNode.querySelector(".readout"), is_map = picture.kind === "map";
-    node.replaceChildren();
-    var old = node.parentNode.querySelector(".legend");
-    if (old) old.remove();
-    var button = node.parentNode.querySelector(".reset");
-    if (button) button.remove();
-    var resize = (is_map ? map : lines)(node, picture, readout), width = node.clientWidth;
-    var made = is_map ? mapLegend(picture) : legend(picture), group = node.closest(".pictures"), first = group && group.querySelector(".legend");
-    if (!first || first.textContent !== made.textContent || first.parentNode === node.parentNode) node.after(made); // pictures side by side share one
+    var home = node.closest("figure");
+    home.querySelectorAll(".legend, .reset").forEach(function (each) { each.remove(); });
+    var drawing = node.drawing = new Drawing(node), width = node.clientWidth;
+    var made = legend(JSON.parse(node.getAttribute("data-scene"))), group = node.closest(".pictures"), first = group && group.querySelector(".legend");
+    if (!first || first.textContent !== made.textContent || first.closest("figure") === home) home.querySelector(".readout").before(made); // pictures side by side share one
     if (node.watch) node.watch.disconnect();
     node.watch = new ResizeObserver(function () {
-      if (node.clientWidth && node.clientWidth !== width) { width = node.clientWidth; resize(width); }
+      if (node.clientWidth && node.clientWidth !== width) { width = node.clientWidth; drawing.draw(width); }
     });
     node.watch.observe(node);
-    if (!node.parentNode.querySelector(".png")) node.parentNode.appendChild(png(node, picture.title));
+    if (!home.querySelector(".png")) home.appendChild(png(node, node.getAttribute("data-title")));
     node.setAttribute("data-drawn", "");
+    node.dispatchEvent(new Event("drawn", { bubbles: true }));
   }
-  window.nilregretPictures = function (root) {
-    root.querySelectorAll("[data-picture]:not([data-drawn])").forEach(draw);
-  };
+  window.nilregretPictures = function (root) { root.querySelectorAll("[data-scene]:not([data-drawn])").forEach(draw); };
   document.addEventListener("theme-changed", function () { document.querySelectorAll("[data-drawn]").forEach(draw); });
   window.nilregretPictures(document);
   window.requestAnimationFrame(function () { window.performance.mark("nilregret-first-picture"); });

@@ -20,22 +20,29 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from ...._utils.checks import Array, IndexArray
+from ....domains.domain import Arms
 from ....errors import TrialError
 from ....plots.source import function_of
+from ....plots.ticks import spread_evenly
 from ....policy.engines import Units
 from ....policy.policy import Policy
 from ....policy.state import State
 from ....storage.record import Trial
 from ....study.direction import has_channels
 from ....study.study import Study
-from .maps import is_expensive
-from .pictures import spread_evenly
 
 MOST_CONTEXTS = 48  # contexts with predictions of their own, evenly spread in time
 MOST_UNDER_LIMITS = 16  # contexts under constraints, where `study.best` searches all trials for each context
 MOST_CANDIDATES = 24  # choices of the highest posterior medians under a context, among which the best one is chosen
 FEWEST_REPEATS = 10  # repeated rewards at the same points that suffice to estimate the noise
 WORK = 3e8  # multiplications for all predictions
+
+
+def is_expensive(study: Study) -> bool:
+    """Returns True if the cost of a prediction grows with the number of rewards, which it does not on arms."""
+    policy = study.policy
+    contexts = getattr(policy, "context", None)
+    return not (isinstance(policy.domain, Arms) and (contexts is None or isinstance(contexts, Arms)))
 
 
 class Alternative(NamedTuple):
@@ -67,13 +74,6 @@ def in_plays(choice: Alternative | None, plays: IndexArray, doubt: float) -> Alt
 def has_posterior(study: Study) -> bool:
     """Returns True if the policy has a posterior of the reward itself."""
     return isinstance(study.policy, Policy) and (not study.policy.constraint_count or has_channels(study.policy))
-
-
-def counted_from(study: Study, asked: int) -> int:
-    """Returns the number of the first trial since the last restart or within the window of the memory."""
-    since = study.restarts[-1] if study.restarts else 0
-    policy = study.policy
-    return max(since, policy.memory.first_counted(since, asked)) if isinstance(policy, Policy) else since
 
 
 def noise_of(study: Study, answered: Sequence[Trial]) -> float:

@@ -5,26 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
+from ....plots.restarts import evidence_panel
 from ....policy.policy import Policy
 from ....study.study import Study
-from .pictures import (
-    COLUMNS,
-    ROWS,
-    Picture,
-    axis,
-    empty,
-    layer,
-    line,
-    lines_picture,
-    many,
-    short,
-    spread_evenly,
-    table,
-    thinned,
-)
-from .progress import restart_marks
+from .pictures import Picture, drawn, empty, many, short
 
 EVIDENCE = "Evidence of a change"
 
@@ -61,23 +45,11 @@ def _evidence(study: Study) -> Picture:
     if found is None:
         why = "This policy's memory does not weigh how much speaks for a change; memory='adaptive' does."
         return empty(EVIDENCE, why)
-    values = np.asarray(found.values, dtype=np.float64)
-    if not len(values):
+    if not len(found.values):
         return empty(EVIDENCE, "No answer has been weighed yet.")
-    kept, places = thinned(values, COLUMNS), np.asarray(found.trials, dtype=np.float64)
-    rows = spread_evenly(len(values), ROWS).tolist()
-    order = kept[np.argsort(places[kept], kind="stable")]
-    now, enough = float(values[-1]), float(found.threshold)
+    now, enough = float(found.values[-1]), float(found.threshold)
     summary = (
         f"The evidence for a change is {short(now)} now; at {short(enough)} the policy starts anew. Where nothing "
         f"changes, chance alone is to bring that about in at most {math.exp(-enough):.2%} of runs."
     )
-    drawn = layer(
-        places[order],
-        line("evidence for a change", values[order], "main"),
-        line("enough to start anew", np.full(len(order), found.threshold), "warn"),
-    )
-    return lines_picture(
-        EVIDENCE, summary, x=axis("trial"), y=axis("evidence, natural log"), layers=[drawn], marks=restart_marks(study),
-        table=table(["trial", "evidence"], [(int(places[i]), values[i]) for i in rows]),
-    )  # fmt: skip
+    return drawn(EVIDENCE, summary, [evidence_panel(study)])

@@ -12,6 +12,9 @@ from ...._utils.checks import Array, shown
 from ....domains.domain import Arms, Box, Domain, Space, sides
 from ....domains.parameters import Choice, Int, Parameter
 from ....errors import InvalidInput, TrialError
+from ....plots.along import Place
+from ....plots.source import centre_of
+from ....storage.record import Trial
 from ....study.function import Axis, axes, space_of, value_at
 from ....study.study import Study
 from .pictures import short
@@ -23,13 +26,24 @@ Kind = Literal["p", "c"]  # A field of an address is "p" (point) or "c" (context
 
 
 class ChosenPoint(NamedTuple):
-    """A point `(d,)`, a context `(c,)` or None, and the form fields of both. `is_best`: the point is recommended."""
+    """A point `(d,)`, a context `(c,)` or None, and the form fields of both.
+
+    Attributes:
+        trial: the trial at the point, if the address names no other point and there are no contexts.
+        is_best: True if the point is the best one.
+    """
 
     point: Array
     context: Array | None
     fields: list[dict[str, Any]]
     context_fields: list[dict[str, Any]]
+    trial: Trial | None
     is_best: bool
+
+    @property
+    def through(self) -> Place:
+        """The trial, or the point and its context."""
+        return self if self.trial is None else self.trial
 
 
 def chosen_point(study: Study, query: Mapping[str, str]) -> ChosenPoint:
@@ -50,17 +64,19 @@ def chosen_point(study: Study, query: Mapping[str, str]) -> ChosenPoint:
         trials = study.trials
         last = trials[-1].context if len(trials) else None
         context, context_fields = _chosen(contexts, _middle(contexts) if last is None else last, query, "c")
-    best = _best_point(study, context)
-    base = _middle(domain) if best is None else best
+    best = _best_trial(study, context)
+    base = _middle(domain) if best is None else best.point
     point, fields = _chosen(domain, base, query, "p")
-    is_best = best is not None and bool(np.allclose(point, best, rtol=1e-5, atol=1e-9))
-    return ChosenPoint(point, context, fields if len(fields) > 1 else [], context_fields, is_best)
+    is_best = best is not None and bool(np.allclose(point, base, rtol=1e-5, atol=1e-9))
+    trial = best if is_best and context is None else None
+    return ChosenPoint(point, context, fields if len(fields) > 1 else [], context_fields, trial, is_best)
 
 
-def _best_point(study: Study, context: Array | None) -> Array | None:
+def _best_trial(study: Study, context: Array | None) -> Trial | None:
+    """Returns the trial that pictures go through, that of `centre_of` without contexts."""
     try:
-        return study.best(context=context).point
-    except TrialError:
+        return centre_of(study) if context is None else study.best(context=context)
+    except (InvalidInput, TrialError):
         return None
 
 

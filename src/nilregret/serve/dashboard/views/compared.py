@@ -11,18 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._utils.checks import Array
+from ....plots.history import numbers_told
+from ....plots.scene import Axis, Line, Panel
+from ....plots.ticks import spread_evenly
 from ....study.curves import half_interval
 from ....study.formatting import in_words
 from ....study.study import Study
 from .comparison import compare
-from .pictures import Picture, axis, empty, layer, line, lines_picture, many, measured, short, spread_evenly, table
-from .progress import answers_of, best_so_far
+from .pictures import Picture, drawn, empty, many, measured, short
 from .settings import description
 from .standing import standing_status
 
 FEWEST, MOST = 2, 6  # studies of one comparison
-COLORS = ("main", "best", "third", "good", "warn", "dot")
-POINTS, ROWS = 300, 10  # places of the picture, and rows of its table
+COLORS = ("model", "best", "third", "failed", "observed", "text")
+POINTS = 300  # places of the picture
 LATEST = 10  # a mean of the latest answers takes this fraction of them
 MOST_SETTINGS, LONGEST = 40, 160  # rows of the table of settings, and characters of a value
 TOLD = ("domain", "context")  # parts of a policy that its description tells in words
@@ -71,17 +73,16 @@ def facts_of(study: Study, name: str, *, now: float, paused: bool = False) -> St
         now: present time in Unix seconds.
         paused: whether somebody has paused it.
     """
-    told, found, policy = answers_of(study), compare(study), study.policy.to_json()
-    rewards, plays = (np.zeros(0), np.zeros(0)) if told is None else (told.rewards, told.plays)
-    best = rewards if told is None else best_so_far(study, told)
+    told, found, policy = numbers_told(study), compare(study), study.policy.to_json()
     leaves = json.loads(policy)
     parts = {key: value for key, value in leaves.items() if key not in TOLD}
     told_first = dict(description(study))
     settings = told_first | dict(_leaves(parts)) | told_first
     task = json.dumps([leaves.get("domain"), leaves.get("context"), study.goal])
     return StudyFacts(
-        name, study.goal, study.seed, rewards, plays, best, standing_status(study, now=now, paused=paused),
-        None if found is None else found.cost, settings, policy, task, "" if told is None else told.left_out,
+        name, study.goal, study.seed, told.values, told.plays, told.best_so_far,
+        standing_status(study, now=now, paused=paused), None if found is None else found.cost, settings, policy, task,
+        told.left_out,
     )  # fmt: skip
 
 
@@ -144,18 +145,14 @@ def _history(studies: Sequence[StudyFacts]) -> Picture:
     if not longest:
         return empty(title, "None of these studies has an answer yet.")
     kept = spread_evenly(longest, POINTS)
-    lines = [
-        line(each.name, _at(each.best, kept), color, style="step") for each, color in zip(studies, COLORS, strict=False)
+    x, best = kept + 1.0, "highest" if studies[0].goal == "maximize" else "lowest"
+    marks = [
+        Line(x, _at(each.best, kept), color, each.name, steps=True)
+        for each, color in zip(studies, COLORS, strict=False)
     ]
-    rows = spread_evenly(longest, ROWS)
-    values = zip(*(_at(each.best, rows).tolist() for each in studies), strict=True)
-    told = [(int(i) + 1, *each) for i, each in zip(rows, values, strict=True)]
-    best, word = ("highest", "reward") if studies[0].goal == "maximize" else ("lowest", "loss")
-    return lines_picture(
-        title, f"The {best} {word} told so far, by number of answers. {_leader(studies)}", x=axis(PLACE),
-        y=axis(word), layers=[layer(kept + 1.0, *lines)],
-        table=table([PLACE, *(each.name for each in studies)], told),
-    )  # fmt: skip
+    word = "reward" if studies[0].goal == "maximize" else "loss"
+    panel = Panel(marks=marks, x=Axis(label=PLACE, limits=(0.5, longest + 0.5), whole=True), y=Axis(label=word))
+    return drawn(title, f"The {best} {word} told so far, by number of answers. {_leader(studies)}", [panel])
 
 
 def _at(values: Array, places: Any) -> Array:

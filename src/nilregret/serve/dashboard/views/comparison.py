@@ -15,8 +15,8 @@ from ....slots.objective import satisfying
 from ....storage.record import Trial
 from ....study.formatting import where
 from ....study.study import Study
-from ....study.waiting import counted_trials
-from .alternatives import Alternative, best_now, counted_from, doubt_of, if_kept, in_plays, noise_of
+from ....study.waiting import counted_from, counted_trials
+from .alternatives import Alternative, best_now, doubt_of, if_kept, in_plays, noise_of
 from .pictures import many
 
 SIDES = 2.0  # standard deviations on either side of an estimate, a range of 95% if the model is right

@@ -9,28 +9,19 @@ import numpy as np
 
 from ...._utils.checks import Array
 from ...._utils.numerals import numeral
+from ....plots.base import reward_label
+from ....plots.history import restart_rules, restarts_of
+from ....plots.scene import Axis, Line, Mark, Panel
+from ....plots.ticks import padded, spread_evenly, thinned
 from ....policy.policy import Policy
 from ....study.definition import constraint_names
 from ....study.direction import on_average
 from ....study.study import Study
-from .pictures import (
-    COLUMNS,
-    ROWS,
-    Picture,
-    axis,
-    layer,
-    line,
-    lines_picture,
-    many,
-    short,
-    spread_evenly,
-    table,
-    thinned,
-)
-from .progress import restart_marks, reward_word
+from .pictures import Picture, drawn, many, short
 
 RECENT = 100  # latest constraint values of the recent share of violations
-PALETTE = ("main", "best", "third", "warn")  # colours of the lines, which limit the number of drawn constraints
+PALETTE = ("model", "best", "third", "failed")  # colours of the lines, which limit the number of drawn constraints
+COLUMNS = 800  # places of a line
 MOST_ROWS = 50  # constraints in the table
 
 
@@ -154,15 +145,37 @@ def _infeasible(study: Study) -> str | None:
 # -- pictures ----------------------------------------------------------------------------------------------------
 
 
+def _panel(places: Array, values: Array, lines: list[tuple[int, str]], names: list[str], **more: Any) -> Panel:
+    """Returns a panel of a line for some columns of values, `(n, m)`, each with its colour.
+
+    Args:
+        places: of the rows, `(n,)`.
+        values: `(n, m)`.
+        lines: indices of the columns, with their colours.
+        names: of all columns.
+        more: `label` of the values, `zero` as the name of a line at 0, `restarts`, and True as `steps`.
+    """
+    ends = (-0.5, float(places[-1]) + 0.5)
+    shown = values[:, [j for j, _ in lines]]
+    low, high = float(shown.min()), float(shown.max())
+    marks: list[Mark] = []
+    if "zero" in more:
+        marks.append(Line(ends, [0.0, 0.0], "text", more["zero"], 1.0, dashed=True))
+        low, high = min(low, 0.0), max(high, 0.0)
+    limits = padded((low, high))
+    marks += restart_rules(more.get("restarts", ()), limits)
+    marks += [Line(places, values[:, j], color, names[j], steps=more.get("steps", False)) for j, color in lines]
+    return Panel(
+        marks=marks, x=Axis(label="trial", limits=ends, whole=True), y=Axis(label=more["label"], limits=limits)
+    )
+
+
 def _lines(told: _Values, sums: Array, shown: list[int], *, title: str, label: str, zero: str, summary: str) -> Picture:
-    drawn = [_drawn(j, sums, shown) for j in shown]
     kept = spread_evenly(sums.shape[1], COLUMNS)
-    rows = spread_evenly(sums.shape[1], ROWS).tolist()
-    return lines_picture(
-        title, summary, x=axis("trial"), y=axis(label), zero=zero,
-        layers=[layer(told.places[kept], *(line(told.names[j], sums[j, kept], color) for j, color in drawn))],
-        table=table(["trial", *(told.names[j] for j in shown)], [(int(told.places[i]), *sums[shown, i]) for i in rows]),
-    )  # fmt: skip
+    lines = [_drawn(j, sums, shown) for j in shown]
+    return drawn(
+        title, summary, [_panel(told.places[kept], sums[:, kept].T, lines, told.names, label=label, zero=zero)]
+    )
 
 
 def _drawn(j: int, sums: Array, shown: list[int]) -> tuple[int, str]:
@@ -195,18 +208,14 @@ def _costs(study: Study, places: Array, prices: Array) -> Picture:
     """Returns a picture of the multipliers `(n, m)` in force at these trials. The last row is of the next trial."""
     shown = sorted(np.argsort(-prices.max(axis=0), kind="stable")[: len(PALETTE)].tolist())
     names = constraint_names(study.about, prices.shape[1])
-    drawn = [_drawn(j, prices.T, shown) for j in shown]
+    lines = [_drawn(j, prices.T, shown) for j in shown]
     kept = np.unique(np.concatenate([thinned(prices[:, j], COLUMNS // 2) for j in shown]))
-    rows = spread_evenly(len(places), ROWS).tolist()
     peaks = prices.argmax(axis=0).tolist()
     said = "; ".join(
         ("" if len(shown) == 1 else f"by {names[j]} ") + f"{short(float(prices[-1, j]))} (at most "
         f"{short(float(prices[peaks[j], j]))}, at trial {int(places[peaks[j]])})" for j in shown
     )  # fmt: skip
-    return lines_picture(
-        "What a violation costs",
-        f"In the next decision a violation of 1 is charged {said}, in units of the {reward_word(study)}.",
-        x=axis("trial"), y=axis("charge for a violation of 1"), marks=restart_marks(study),
-        layers=[layer(places[kept], *(line(names[j], prices[kept, j], color, style="step") for j, color in drawn))],
-        table=table(["trial", *(names[j] for j in shown)], [(int(places[i]), *prices[i, shown]) for i in rows]),
-    )  # fmt: skip
+    summary = f"In the next decision a violation of 1 is charged {said}, in units of the {reward_label(study)}."
+    label, restarts = "charge for a violation of 1", restarts_of(study)
+    panel = _panel(places[kept], prices[kept], lines, names, label=label, restarts=restarts, steps=True)
+    return drawn("What a violation costs", summary, [panel])

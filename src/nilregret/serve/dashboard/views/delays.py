@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ....plots.scene import Axis, Panel, Points
+from ....plots.ticks import thinned
 from ....storage.record import Trial
 from ....study.formatting import duration, unit, where
 from ....study.late_fits import answer_delays
 from ....study.study import Study
 from ....study.waiting import set_at_deadline
 from ...work.deadlines import Rule
-from .pictures import Picture, axis, dots, empty, lines_picture, many, reward_text, short, table, thinned
+from .pictures import Picture, drawn, empty, many, reward_text, short, table
 from .status import short_context
 
 LISTED = 12  # trials in a table
@@ -95,10 +97,8 @@ def _picture(came: list[Trial], seconds: Any) -> Picture:
     kept = thinned(seconds, COLUMNS)
     places = np.array([float(trial.number) for trial in came])
     size, name = unit(float(seconds.max()))
-    marked = [dots("time to the answer", places[kept], seconds[kept] / size, "dot")]
+    marks = [Points(places[kept], seconds[kept] / size, "observed", "time to the answer")]
     shares = [(f"{share:.0%}", duration(float(np.quantile(seconds, share)))) for share in (0.1, 0.5, 0.9, 0.99, 1.0)]
-    return lines_picture(
-        TITLE, f"{many(len(came), 'answer')}, half of them within {shares[1][1]}.", dots=marked,
-        x=axis("trial"), y=axis(f"time to the answer, {name}"),
-        table=table(["this share of the answers", "came within"], shares),
-    )  # fmt: skip
+    panel = Panel(marks=marks, x=Axis(label="trial", whole=True), y=Axis(label=f"time to the answer, {name}"))
+    summary = f"{many(len(came), 'answer')}, half of them within {shares[1][1]}."
+    return drawn(TITLE, summary, [panel]) | {"table": table(["this share of the answers", "came within"], shares)}

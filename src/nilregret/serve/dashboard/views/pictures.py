@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...._utils.checks import Array, IndexArray, counted
+from ...._utils.checks import counted
 from ...._utils.numerals import numeral
+from ....plots.page import page_picture, table_of
+from ....plots.scene import Heat, Panel
+from ....plots.scene import Picture as Scene
 from ....storage.trial import Answer, Trial
 
 Picture = dict[str, Any]
 
-COLUMNS = 800  # pixels that a series is thinned to
 ROWS = 12  # rows of the table of a picture
-BINS = 50  # bars that count the trials at a place
 MOST_DOTS = 600  # latest trials in a picture of the posterior
 
-COUNTS = ("trial", "play", "answers so far")  # labels of axes of whole numbers
 SMALLEST = 1e-12  # relative width of a range, below which it does not limit the digits of the estimate
 ROUNDING = 1e-9  # slack before an end of a range is rounded outwards
 
@@ -66,39 +66,6 @@ def many(count: int, what: str) -> str:
     return f"{short(count)} {counted(count, what)}"
 
 
-def numbers(values: npt.ArrayLike) -> list[float | None]:
-    """Returns values for JSON with six digits, and None for values that are not finite."""
-    array = np.asarray(values, dtype=np.float64)
-    return [float(f"{value:.6g}") if math.isfinite(value) else None for value in array.tolist()]
-
-
-def thinned(values: Array, columns: int) -> IndexArray:
-    """Returns the indices of the values to draw: the lowest and the highest in each column of pixels.
-
-    Args:
-        values: evenly spaced values in the order of the drawing, `(n,)`. All are drawn if 2 `columns` hold them.
-        columns: number of columns of pixels.
-    """
-    count = len(values)
-    if count <= 2 * columns:
-        return np.arange(count)
-    starts = np.linspace(0, count, columns, endpoint=False).astype(np.intp)
-    ends = np.append(starts[1:], count)
-    kept = [
-        start + extreme
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        for extreme in (int(values[start:end].argmin()), int(values[start:end].argmax()))
-    ]
-    return np.unique(np.array([*kept, count - 1], dtype=np.intp))
-
-
-def spread_evenly(count: int, most: int) -> IndexArray:
-    """Returns at most `most` evenly spaced indices from 0 to count - 1, with the first and the last."""
-    if count <= most:
-        return np.arange(count)
-    return np.unique(np.linspace(0, count - 1, most).round().astype(np.intp))
-
-
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> dict[str, Any]:
     """Returns the numbers of a picture as a table of text."""
     return {"head": list(head), "rows": [[short(value) for value in row] for row in rows]}
@@ -133,61 +100,29 @@ def reward_text(trial: Trial | Answer) -> str:
     )
 
 
-def axis(
-    label: str, *, log: bool = False, whole: bool = False, names: Sequence[object] | None = None
-) -> dict[str, Any]:  # fmt: skip
-    """Returns the description of an axis.
+def drawn(
+    title: str, summary: str, panels: Sequence[Panel], *, heights: Sequence[float] = (), thinned: bool = False
+) -> Picture:
+    """Returns panels as a picture of a page, from top to bottom, with a table of the numbers of the first one.
 
     Args:
-        label: name of the axis.
-        log: True for a logarithmic axis.
-        whole: True for an axis of whole numbers.
-        names: names of the places 0, 1, 2, ... if the axis has categories.
+        title: above the picture.
+        summary: a sentence, which those hear who do not see the picture.
+        panels: from top to bottom.
+        heights: share of the height of each panel.
+        thinned: True if a part of the picture has more detail.
     """
-    named = None if names is None else [str(name) for name in names]
-    return {"label": label, "log": log, "names": named, "whole": whole or label in COUNTS}
-
-
-def line(name: str, values: npt.ArrayLike, color: str, *, style: str = "line") -> dict[str, Any]:
-    """Returns a series of a layer. `style` is "line", "step", or "hidden" for the border of a band."""
-    return {"name": name, "values": numbers(values), "color": color, "style": style}
-
-
-def dots(name: str, x: npt.ArrayLike, y: npt.ArrayLike, color: str, *, shape: str = "dot") -> dict[str, Any]:
-    """Returns marked places. `shape` is "dot", "cross", "ring", "bar" or "tick" (at the lower edge, without y)."""
-    return {"name": name, "x": numbers(x), "y": numbers(y), "color": color, "shape": shape}
-
-
-def count_bars(xs: Array, *, named: bool, log: bool) -> dict[str, Any]:
-    """Returns bars of how often each place was chosen, in bins if there are many places."""
-    xs = xs[np.isfinite(xs)]
-    present, counts = np.unique(xs, return_counts=True)
-    bins = len(present)
-    if bins > BINS and not named:
-        scaled = np.log(xs) if log else xs
-        counts, ends = np.histogram(scaled, BINS)
-        middles = (ends[1:] + ends[:-1]) / 2.0
-        present = (np.exp(middles) if log else middles)[counts > 0]
-        bins, counts = BINS, counts[counts > 0]
-    return dots("how often chosen, of all trials", present, counts, "dot", shape="bar") | {"wide": max(bins, 8)}
-
-
-def lines_picture(title: str, summary: str, *, x: dict[str, Any], y: dict[str, Any], **more: Any) -> Picture:
-    """Returns a picture of lines. `more` are `layers`, `bands`, `dots`, `marks`, `table`, `zero` and the like."""
-    lists: Picture = {"layers": [], "bands": [], "dots": [], "marks": [], "table": None}
-    return lists | {"kind": "lines", "title": title, "summary": summary, "x": x, "y": y} | more
-
-
-def layer(x: npt.ArrayLike, *series: dict[str, Any]) -> dict[str, Any]:
-    """Returns a layer of series over the same places, `(n,)`."""
-    return {"x": np.asarray(x, dtype=np.float64).tolist(), "series": list(series)}
-
-
-def band_layer(x: npt.ArrayLike, lower: Array, upper: Array, middle: dict[str, Any], name: str) -> dict[str, Any]:
-    """Returns the entries `layers` and `bands` of a picture of a line with a band in its colour, `(n,)`."""
-    borders = [line(name, each, middle["color"], style="hidden") for each in (lower, upper)]
-    band = {"layer": 0, "low": 0, "high": 1, "color": middle["color"], "name": name}
-    return {"layers": [layer(x, *borders, middle)], "bands": [band]}
+    stacked = [panel.at(i, 0, 1, 1) for i, panel in enumerate(panels)]
+    scene = page_picture(Scene(panels=stacked, heights=heights or [1.0] * len(panels)))
+    numbers, is_map = (
+        table_of(replace(panels[0], x=panels[-1].x)),
+        any(isinstance(mark, Heat) for mark in panels[0].marks),
+    )
+    return {
+        "kind": "map" if is_map else "lines", "title": title, "summary": summary, "scene": scene, "thinned": thinned,
+        "brush": None,
+        "table": None if numbers is None else {"head": numbers[0], "rows": numbers[1]},
+    }  # fmt: skip
 
 
 def empty(title: str, why: str) -> Picture:

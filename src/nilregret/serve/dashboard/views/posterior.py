@@ -1,92 +1,54 @@
-"""The posterior and its bounds along each axis through a point, and over two axes as a map."""
+"""The posterior along each axis through a point (the picture `slices`), and over two axes (the picture `contour`)."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, NamedTuple, cast
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...._utils.checks import Array
 from ....domains.domain import Arms
-from ....domains.parameters import Choice, Int
 from ....errors import InvalidInput
-from ....plots.along import contexts_of, faded, seen_along
-from ....plots.source import function_of
+from ....plots.base import BAND_LABELS, reward_label
+from ....plots.contour import COUNT, contour_panels
+from ....plots.page import middles
+from ....plots.posterior import posterior_panel
+from ....plots.scene import Heat, Panel
+from ....plots.slices import Slice, slice_panels, slices_of
+from ....plots.source import function_of, introduced, value_range
 from ....policy.policy import Policy
-from ....policy.state import State
-from ....storage.record import Trial
 from ....study.definition import constraint_names
 from ....study.direction import has_channels
-from ....study.explanation import PosteriorBand
 from ....study.formatting import settings
-from ....study.function import (
-    Axis,
-    Function,
-    active_axes,
-    agrees,
-    answers_for_units,
-    line_through,
-    settings_at,
-    space_of,
-    value_at,
-)
+from ....study.function import Axis, active_axes, answers_for_units, line_through, settings_at
 from ....study.study import Study
-from .alternatives import counted_from
+from .alternatives import is_expensive
 from .chosen_point import ChosenPoint, chosen_point
-from .maps import is_expensive, posterior_map, spread_map
-from .pictures import (
-    MOST_DOTS,
-    Picture,
-    axis,
-    band_layer,
-    count_bars,
-    dots,
-    empty,
-    line,
-    lines_picture,
-    many,
-    short,
-    spread_evenly,
-    table,
-)
-from .progress import reward_word
+from .pictures import Picture, drawn, many, short
 
-TITLE = "What is believed"
 MOST_SLICES = 8  # pictures along an axis
-MOST_POINTS, FEWEST_POINTS = 101, 15  # along a real parameter
-FEW_ARMS = 8  # whose names stand at the axis
-MOST_ARMS = 2000  # arms along a line
-ROWS = 12  # rows of a table
-WORK = 1.5e9  # multiplications for all slices
-
-BANDS = {
-    "proved": "proved bounds", "policy": "the policy's bounds", "deviations": "two standard deviations to either side",
-}  # fmt: skip
-
-INNER = (("80% of the posterior", 0.1, 0.9), ("50% of the posterior", 0.25, 0.75))  # bands within the widest one
-
-Predict = Callable[[Array], PosteriorBand]
+MOST_POINTS, FEWEST_POINTS = 81, 15  # along a real parameter
+FEWEST_SIDE = 11  # cells along an axis of a map
+WORK, MAP_WORK = 1.5e9, 2e9  # multiplications for all slices, and for a map
 
 
 class _Section(NamedTuple):
-    """A study's posterior through a point, as it is drawn.
-
-    Attributes:
-        study: the study.
-        at: the point and the context.
-        predict: returns mean and band at points `(n, d)`.
-        channel: 0 for the reward, or the number of a constraint.
-        function: model of the reward, or None for a constraint.
-    """
+    """A study's posterior through a point, of the reward (`channel` 0) or of a constraint."""
 
     study: Study
     at: ChosenPoint
-    predict: Predict
     channel: int
-    function: Function | None
+
+    @property
+    def low(self) -> bool:
+        """True if lower values are better."""
+        return self.study.goal == "minimize" or self.channel > 0
+
+    @property
+    def name(self) -> str:
+        """Name of the drawn quantity."""
+        return _name(self.study, self.channel)
 
 
 def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -110,30 +72,20 @@ def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict
     if answers := study.replica.query(answers_for_units):
         return _nothing(f"The model has no units yet: it learns them from the first {answers} answers.")
     at = chosen_point(study, query)
-    channel = _number(query, "channel", policy.constraint_count if has_channels(policy) else 0)
-    predict = partial(study.band, context=at.context, channel=channel)
-    section = _Section(study, at, predict, channel, None if channel else function_of(study))
+    section = _Section(study, at, _number(query, "channel", policy.constraint_count if has_channels(policy) else 0))
     lines = active_axes(policy.domain, at.point)
-    count = _points(study, len(lines))
     shown = lines if len(lines) <= MOST_SLICES else _by_variation(section, lines)[:MOST_SLICES]
-    slices = [each for each in (_slice(section, one, count) for one in shown) if each is not None]
-    slices.sort(key=lambda each: -_spread_of(each))
+    found = sorted(_slices(section, shown, _points(study, len(lines))), key=lambda one: -_variation([one], one.axis))
+    slices = _slice_pictures(section, found)
     if isinstance(policy.domain, Arms) and (
-        study.replica.roster.unordered or not any(len(each["layers"][0]["x"]) > 2 for each in slices)
+        study.replica.roster.unordered or not any(len(one.values) > 2 for one in found)
     ):  # Arms without an order, which names show, are ranked by their posterior mean.
         slices = [_ranked(section)]
-    pair = _pair(query, lines, slices)
-    drawn = (
-        None
-        if pair is None
-        else posterior_map(
-            study, at, pair, predict, name=_mean_of(study, channel), low=study.goal == "minimize" or channel > 0
-        )
-    )
+    pair = _pair(query, lines, found)
+    maps = [] if pair is None else _maps(section, pair)
     return {
-        "slices": slices, "maps": [] if drawn is None else [drawn, spread_map(drawn)],
-        "fields": at.fields, "context_fields": at.context_fields,
-        "channels": _channels(study, channel), "axes": _axes_listed(lines, pair) if drawn is not None else [],
+        "slices": slices, "maps": maps, "fields": at.fields, "context_fields": at.context_fields,
+        "channels": _channels(study, section.channel), "axes": _axes_listed(lines, pair) if maps else [],
         "where": _place_text(study, at), "left_out": [one.name for one in lines if one not in shown], "why": "",
     }  # fmt: skip
 
@@ -165,98 +117,92 @@ def _points(study: Study, lines: int) -> int:
     return int(min(MOST_POINTS, max(FEWEST_POINTS, WORK / max(1.0, float(answers) ** 2 * lines))))
 
 
-def _slice(section: _Section, along: Axis, count: int) -> Picture | None:
-    """Returns the posterior along one axis, or None if the axis has a single point."""
-    study, at, domain = section.study, section.at, section.study.policy.domain
-    values, points = line_through(domain, at.point, along, count=count)
-    if len(points) < 2:
-        return None
-    kept = spread_evenly(len(points), MOST_ARMS)
-    values, points = [values[i] for i in kept.tolist()], points[kept]
-    found = section.predict(points)
-    named = isinstance(along.parameter, Choice)
-    xs = np.arange(len(values), dtype=np.float64) if named else np.array(values, dtype=np.float64)
-    log = not named and along.parameter.log  # type: ignore[union-attr]
-    return _curve(section, f"Along {along.name}", along.name, xs, values, points, found) | {
-        "x": axis(along.name, log=log, whole=isinstance(along.parameter, Int), names=values if named else None),
-        "dots": _dots_along(section, along, values), "discrete": named or len(values) <= 12,
-        "here": _marked_place(values, value_at(domain, at.point, along), named),
-        "here_name": "recommended" if at.is_best else "the point chosen",
-        "table": _table(along.name, values, found, _mean_of(study, section.channel)),
-    }  # fmt: skip
+def _slices(section: _Section, axes: list[Axis], count: int) -> list[Slice]:
+    """Returns a slice along each axis that has several points."""
+    study, through = section.study, section.at.through
+    try:
+        several = slices_of(study, through, None, channel=section.channel, count=count, among=axes)
+    except InvalidInput:  # No arm differs from this one in one coordinate only.
+        return []
+    return several
 
 
-def _curve(
-    section: _Section, title: str, label: str, xs: Array, values: list[Any], points: Array, found: PosteriorBand
-) -> Picture:
+def _slice_pictures(section: _Section, found: list[Slice]) -> list[Picture]:
     study, channel = section.study, section.channel
-    mean_of, band, mean = _mean_of(study, channel), _band_name(section, found), found.mean
-    top = int(mean.argmax() if study.goal == "maximize" and not channel else mean.argmin())
-    extreme = "highest" if study.goal == "maximize" and not channel else "lowest"
-    summary = (
-        f"The {mean_of} lies between {short(float(mean.min()))} and {short(float(mean.max()))} "
-        f"along {label}; {extreme} at {short(values[top])}, with {band} from {short(float(found.lower[top]))} to "
-        f"{short(float(found.upper[top]))}."
+    limits = None if channel else value_range(None, study)
+    panels = slice_panels(found, study, section.at.through, limits, section.name, channel=channel, in_a_row=1)
+    return [
+        drawn(f"Along {one.axis.name}", _of_slice(section, one) + _left_out(one), [panel])
+        for one, panel in zip(found, panels, strict=True)
+    ]
+
+
+def _left_out(one: Slice) -> str:
+    return f" Drawn are the best {len(one.values)} of {len(one.values) + one.left_out}." if one.left_out else ""
+
+
+def _of_slice(section: _Section, one: Slice) -> str:
+    middle, word = one.middle, "posterior mean" if one.quantiles is None else "posterior median"
+    said = f"The {word} of {'the ' * (not section.channel)}{section.name}"
+    if not np.ptp(middle):
+        return f"{said} is {short(float(middle[0]))} all along {one.axis.name}: nothing tells it apart."
+    top = int(middle.argmin() if section.low else middle.argmax())
+    if one.quantiles is None:
+        band, low, high = BAND_LABELS[one.band.band], one.band.lower[top], one.band.upper[top]
+    else:
+        band, low, high = "95% of the posterior", one.quantiles[0][top], one.quantiles[-1][top]
+    return (
+        f"{said} lies between {short(float(middle.min()))} and {short(float(middle.max()))} along {one.axis.name}; "
+        f"{'lowest' if section.low else 'highest'} at {short(one.values[top])}, with {band} from {short(float(low))} "
+        f"to {short(float(high))}."
     )
-    if not np.ptp(mean):
-        summary = f"The {mean_of} is {short(float(mean[0]))} all along {label}: nothing tells it apart."
-    layers = band_layer(xs, found.lower, found.upper, line(mean_of, mean, "main"), band)
-    _add_inner_bands(section, points, layers)
-    return lines_picture(
-        title,
-        summary,
-        x=axis(label),
-        y=axis(_name(study, channel)),
-        zero="the limit" if channel else None,
-        cropped=True,
-        **layers,
-    )
-
-
-def _band_name(section: _Section, found: PosteriorBand) -> str:
-    """Returns what the widest band is. Bounds of warped rewards are quantiles."""
-    if found.band != "policy" or section.channel:
-        return BANDS[found.band]
-    width = section.study.replica.query(lambda state: cast(State, state).settled().bounds().width)
-    return BANDS[found.band] if width is None else f"{math.erf(width / math.sqrt(2.0)):.0%} of the posterior"
-
-
-def _add_inner_bands(section: _Section, points: Array, layers: dict[str, Any]) -> None:
-    """Adds the middle 80% and 50% of the posterior of the reward, without noise, at points `(n, d)`."""
-    if section.function is None:
-        return
-    levels = [level for _, *ends in INNER for level in ends]
-    found = section.function.quantiles(levels, points, contexts_of(section.at, len(points)))
-    series = layers["layers"][0]["series"]
-    for i, (name, *_) in enumerate(INNER):
-        layers["bands"].append({"layer": 0, "low": len(series), "high": len(series) + 1, "color": "main", "name": name})
-        series += [line(name, each, "main", style="hidden") for each in found[2 * i : 2 * i + 2]]
 
 
 def _ranked(section: _Section) -> Picture:
     """Returns the posterior of the arms in the order of its mean."""
-    study, channel, arms = section.study, section.channel, section.study.policy.domain
-    if not isinstance(arms, Arms):
-        return empty(TITLE, "")
-    found = section.predict(arms.points)
-    order = np.argsort(-found.mean if study.goal == "maximize" and not channel else found.mean, kind="stable")
-    kept = order[spread_evenly(len(order), MOST_ARMS)]
-    shown = PosteriorBand(found.mean[kept], found.lower[kept], found.upper[kept], found.band)
-    names = [study.replica.roster.called(arm) for arm in kept.tolist()]
-    named = len(names) <= FEW_ARMS  # The places of names are 0, 1, 2, ..., and ranks begin at 1.
-    xs = np.arange(float(len(kept))) + (0.0 if named else 1.0)
-    picture = _curve(section, "Arms, the best first", "rank", xs, names, arms.points[kept], shown)
-    best = int(kept[0])
-    point = arms.points[best]
+    study, arms = section.study, section.study.policy.domain
+    panel = posterior_panel(study, context=section.at.context, channel=section.channel, label=section.name, ranked=True)
+    found = study.band(arms.points, context=section.at.context, channel=section.channel)  # type: ignore[union-attr]
+    best = int(found.mean.argmin() if section.low else found.mean.argmax())
+    point = arms.points[best]  # type: ignore[union-attr]
     first = settings(_settings_of(study, point), point.tolist(), best, names=study.replica.roster.names)
-    picture["x"] = axis("arm", names=names) if named else axis("rank", whole=True)
-    picture["summary"] = (
-        f"{many(len(arms), 'arm')} in the order of the posterior mean. First is {first}, with "
-        f"{short(float(shown.mean[0]))}, {_band_name(section, shown)} from {short(float(shown.lower[0]))} to "
-        f"{short(float(shown.upper[0]))}."
+    summary = (
+        f"{many(len(found.mean), 'arm')} in the order of the posterior mean. First is {first}, with "
+        f"{short(float(found.mean[best]))}, {BAND_LABELS[found.band]} from {short(float(found.lower[best]))} to "
+        f"{short(float(found.upper[best]))}."
     )
-    table_ = _table("arm", names, shown, _mean_of(study, channel))
-    return picture | {"table": table_, "discrete": len(kept) <= 60, "here": None}
+    return drawn("Arms, the best first", summary, [panel])
+
+
+def _maps(section: _Section, pair: tuple[Axis, Axis]) -> list[Picture]:
+    """Returns the maps of the median and of its uncertainty, or none if the arms lie on no grid."""
+    study, channel = section.study, section.channel
+    answers = sum(trial.reward is not None for trial in study.trials)
+    cells = (MAP_WORK if is_expensive(study) else np.inf) / max(1.0, float(answers) ** 2)
+    limits, side = None if channel else value_range(None, study), int(min(COUNT, max(FEWEST_SIDE, cells**0.5)))
+    try:
+        panels = contour_panels(
+            study, function_of(study), section.at.through, pair, section.name, limits, channel=channel, count=side
+        )
+    except InvalidInput:
+        return []
+    over = f"{pair[0].name} and {pair[1].name}"
+    titles = (over, f"How uncertain: {over}")
+    return [
+        drawn(title, _of_map(panel, over, low=section.low and not i), [panel])
+        for i, (title, panel) in enumerate(zip(titles, panels, strict=True))
+    ]
+
+
+def _of_map(panel: Panel, over: str, *, low: bool) -> str:
+    (heat,) = (mark for mark in panel.marks if isinstance(mark, Heat))
+    row, column = np.unravel_index(int((np.nanargmin if low else np.nanargmax)(heat.z)), heat.z.shape)
+    name = f"{panel.title} of the {heat.label}" if not heat.uncertain else heat.label
+    ends = f"from {short(float(np.nanmin(heat.z)))} to {short(float(np.nanmax(heat.z)))}"
+    words = [side[int(i)] for side, i in zip(middles(panel), (column, row), strict=True)]
+    where = f"{panel.x.label} {words[0]} and {panel.y.label} {words[1]}"
+    extreme = "widest" if heat.uncertain else "lowest" if low else "highest"
+    return f"{name[0].upper()}{name[1:]} over {over}: {ends}, {extreme} at {where}."
 
 
 def _settings_of(study: Study, point: Array) -> dict[str, Any] | None:
@@ -265,86 +211,10 @@ def _settings_of(study: Study, point: Array) -> dict[str, Any] | None:
     return None if found is None else dict(found)
 
 
-def _marked_place(values: list[Any], value: Any, named: bool) -> float | None:
-    if named:
-        return float(values.index(value)) if value in values else None
-    return float(value)
-
-
-def _dots_along(section: _Section, along: Axis, values: list[Any]) -> list[dict[str, Any]]:
-    """Returns how often each place of the axis was chosen, and the values told on this line and beside it."""
-    study, at, channel = section.study, section.at, section.channel
-    domain, trials = study.policy.domain, study.trials
-    named = isinstance(along.parameter, Choice)
-    places: dict[Any, float] = {value: float(i) for i, value in enumerate(values)} if named else {}
-    points = np.array([trial.point for trial in trials[: len(trials)]])
-    if not len(points):
-        return []
-    counts = _active_mask(study, points, along)
-    rows, where = np.unique(points[counts][:, along.columns], axis=0, return_inverse=True)
-    chosen: list[Any] = [along.parameter.decode(row) if space_of(domain) is not None else float(row[0]) for row in rows]
-    xs = np.array([places.get(value, np.nan) if named else float(value) for value in chosen])
-    found = [count_bars(xs[where.reshape(-1)], named=named, log=not named and along.parameter.log)] if len(xs) else []  # type: ignore[union-attr]
-    recent = [trial for trial in trials[-10 * MOST_DOTS :] if _value_told(trial, channel) is not None]
-    if not recent:
-        return found
-    there = agrees(domain, np.array([trial.point for trial in recent]), at.point, (along,))
-    is_on = [bool(is_there) and _same_context(t, at) for t, is_there in zip(recent, there, strict=True)]
-    on = [trial for trial, is_there in zip(recent, is_on, strict=True) if is_there][-MOST_DOTS:]
-    beside = [trial for trial, is_there in zip(recent, is_on, strict=True) if not is_there]
-    since = counted_from(study, len(trials))
-    found += _dots_beside(section, along, [trial for trial in beside if trial.number >= since][-MOST_DOTS:], places)
-    for name, shape, those in (
-        ("told here", "dot", [trial for trial in on if trial.number >= since]),
-        ("told here before, forgotten by now", "ring", [trial for trial in on if trial.number < since]),
-    ):
-        at_x = [value_at(domain, trial.point, along) for trial in those]
-        xs = np.array([places.get(value, np.nan) if named else float(value) for value in at_x])
-        if those:
-            found.append(dots(name, xs, [_value_told(trial, channel) or 0.0 for trial in those], "dot", shape=shape))
-    return found
-
-
-def _dots_beside(section: _Section, along: Axis, trials: list[Trial], places: dict[Any, float]) -> list[dict[str, Any]]:
-    """Returns the rewards of trials that are not on this line, the paler the less they say about it."""
-    if section.function is None or not trials:
-        return []
-    seen = seen_along(section.study, section.function, section.at, [along], trials)
-    xs = np.array([places.get(x, np.nan) if places else float(x) for x in seen.values[0]], dtype=np.float64)
-    rewards = [trial.reward or 0.0 for trial in seen.trials]
-    shares = [round(share, 2) for share in faded(seen.close).tolist()]
-    name = "other trials, the paler the less they say here"
-    return [dots(name, xs, rewards, "dot", shape="faded") | {"shares": shares}] if len(xs) else []
-
-
-def _active_mask(study: Study, points: Array, along: Axis) -> Any:
-    """Returns the mask of the points `(n, d)` where the parameter of the axis is active, `(n,)`."""
-    space = space_of(study.policy.domain)
-    mask = None if space is None else space.active(points)
-    return np.ones(len(points), dtype=bool) if mask is None else mask[:, along.columns.start]
-
-
-def _same_context(trial: Trial, at: ChosenPoint) -> bool:
-    return at.context is None or (trial.context is not None and np.array_equal(trial.context, at.context))
-
-
-def _value_told(trial: Trial, channel: int) -> float | None:
-    if not channel:
-        return trial.reward
-    known = () if trial.constraints is None else trial.constraints.tolist()
-    return known[channel - 1] if len(known) >= channel else None
-
-
-def _table(label: str, values: list[Any], found: PosteriorBand, name: str) -> dict[str, Any]:
-    rows = spread_evenly(len(values), ROWS).tolist()
-    head = [label, name, "from", "to"]
-    return table(head, [(values[i], found.mean[i], found.lower[i], found.upper[i]) for i in rows])
-
-
 # -- the form ----------------------------------------------------------------------------------------------------
 
 
-def _pair(query: Mapping[str, str], lines: list[Axis], slices: list[Picture]) -> tuple[Axis, Axis] | None:
+def _pair(query: Mapping[str, str], lines: list[Axis], slices: list[Slice]) -> tuple[Axis, Axis] | None:
     """Returns the two axes of the map: those of the query, or those along which the posterior varies most."""
     if len(lines) < 2:
         return None
@@ -358,23 +228,22 @@ def _pair(query: Mapping[str, str], lines: list[Axis], slices: list[Picture]) ->
     return lines[x], lines[y]
 
 
-def _variation(slices: list[Picture], one: Axis) -> float:
-    return next((_spread_of(picture) for picture in slices if picture["x"]["label"] == one.name), -1.0)
-
-
-def _spread_of(picture: Picture) -> float:
-    """Returns by how much the mean varies along a slice."""
-    values = [value for value in picture["layers"][0]["series"][2]["values"] if value is not None]
-    return max(values) - min(values) if values else 0.0
+def _variation(slices: list[Slice], one: Axis) -> float:
+    """Returns by how much the median varies along an axis, or -1 without a slice."""
+    return next((float(np.ptp(each.middle)) for each in slices if each.axis == one), -1.0)
 
 
 def _by_variation(section: _Section, lines: list[Axis]) -> list[Axis]:
     """Returns the axes by how much the mean varies along them, looked at in few places, all at once."""
     domain = section.study.policy.domain
     places = [line_through(domain, section.at.point, one, count=FEWEST_POINTS)[1] for one in lines]
-    means = section.predict(np.concatenate(places)).mean
+    means = _mean(section, np.concatenate(places))
     parts = np.split(means, np.cumsum([len(each) for each in places])[:-1])
     return [lines[i] for i in np.argsort([-np.ptp(part) if len(part) else 1.0 for part in parts], kind="stable")]
+
+
+def _mean(section: _Section, points: Array) -> Array:
+    return section.study.band(points, context=section.at.context, channel=section.channel).mean
 
 
 def _axes_listed(lines: list[Axis], pair: tuple[Axis, Axis] | None) -> list[dict[str, Any]]:
@@ -386,26 +255,23 @@ def _name(study: Study, channel: int) -> str:
     """Returns the name of the drawn quantity."""
     if channel:
         return constraint_names(study.about, study.policy.constraint_count)[channel - 1]
-    word = reward_word(study)
+    word = reward_label(study)
     charged = study.policy.constraint_count and not has_channels(study.policy)
     sign = "less" if study.goal == "maximize" else "plus"
     return f"{word} {sign} what violations are charged" if charged else word
 
 
-def _mean_of(study: Study, channel: int) -> str:
-    """Returns the name of the lines and colours."""
-    return "posterior mean of " + "the " * (not channel) + _name(study, channel)
-
-
 def _channels(study: Study, channel: int) -> list[dict[str, Any]]:
     if not has_channels(study.policy):
         return []
-    names = [reward_word(study), *constraint_names(study.about, study.policy.constraint_count)]
+    names = [reward_label(study), *constraint_names(study.about, study.policy.constraint_count)]
     return [{"value": str(j), "text": name, "chosen": j == channel} for j, name in enumerate(names)]
 
 
 def _place_text(study: Study, at: ChosenPoint) -> str:
     if study.policy.domain.dimension == 1:
         return ""
+    if at.trial is not None:
+        return f"Through {introduced(study, at.trial)}."
     named = settings(_settings_of(study, at.point), at.point.tolist(), None)
     return ("Through the recommended point, " if at.is_best else "Through ") + named + "."

@@ -10,6 +10,7 @@ from typing import Any
 
 from ....domains.domain import Arms, Box, Domain, Space
 from ....domains.parameters import Choice, Int, Parameter
+from ....plots.base import reward_label
 from ....policy.policy import Policy
 from ....storage import StoredStudy
 from ....study.direction import AnyPolicy
@@ -20,7 +21,6 @@ from ....study.study import Study
 from ...wire.messages import segment
 from ...work.deadlines import FACT, Rule
 from .pictures import many, short
-from .progress import reward_word
 
 MOST_NAMED = 12  # parameters, options or sides in a list
 
@@ -85,7 +85,7 @@ def settings(study: Study, name: str, stored: StoredStudy, base: str, storage: s
         storage: address of the storage without a password, or None if the caller may not know it.
     """
     return {
-        "facts": description(study), "word": reward_word(study), "arms": _arms(study),
+        "facts": description(study), "word": reward_label(study), "arms": _arms(study),
         "policy": json.dumps(json.loads(study.policy.to_json()), indent=2),
         "created_at": stored.created_at, "stored_as": stored.name,
         "clients": _clients(study, name, base, stored.name, storage),
@@ -157,7 +157,7 @@ def _example(domain: Domain) -> Any:
 def description(study: Study) -> list[tuple[str, str]]:
     """Returns the settings of a study as pairs of a name and a text."""
     facts = [
-        ("policy", _policy_text(study.policy)), ("goal", f"{study.goal} the {reward_word(study)}"),
+        ("policy", _policy_text(study.policy)), ("goal", f"{study.goal} the {reward_label(study)}"),
         ("to choose from", domain_text(study.policy.domain)),
     ]  # fmt: skip
     if study.policy.context is not None:

@@ -12,14 +12,14 @@ import numpy as np
 from ...._utils.numerals import numeral
 from ....domains.domain import Arms
 from ....errors import NoRegretError, TrialError
+from ....plots.base import reward_label
 from ....study.direction import best_label
 from ....study.formatting import where
 from ....study.function import expected_gain
 from ....study.study import Study
 from .columns import columns_of
 from .pictures import many
-from .progress import of_clicks, reward_word
-from .status import PAUSED, WHY_PAUSED, believed, order_of, short_context, status, told_now
+from .status import PAUSED, WHY_PAUSED, believed, of_clicks, order_of, short_context, status, told_now
 
 SMALL = 0.01  # share of the spread of the rewards, below which a gain is next to nothing
 SPREAD = (0.05, 0.95)  # quantiles of the rewards that the spread is taken from
@@ -68,7 +68,7 @@ def _judged(study: Study) -> tuple[bool, str]:
         return False, "Whether it has settled is not known: under this policy no gain of further trials is computed."
     low, high = np.quantile(told, SPREAD)
     ends = columns.array("state") != 1.0
-    since, word = _since(study, ends), "losses" if reward_word(study) == "loss" else "rewards"
+    since, word = _since(study, ends), "losses" if reward_label(study) == "loss" else "rewards"
     share = gain / (high - low) if high > low else 0.0 if gain == 0.0 else math.inf
     said = f"{what.format(numeral(gain, 2))} Nine in ten {word} told span {numeral(high - low, 2)}."
     return bool(share < SMALL), f"{said} {since}".rstrip()

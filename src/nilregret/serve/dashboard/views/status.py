@@ -16,11 +16,10 @@ from ....study.direction import best_label, on_average
 from ....study.formatting import duration, where
 from ....study.function import answers_for_units
 from ....study.study import Study
+from ....study.waiting import counted_from
 from ...watch.signals import AT_REST
-from .alternatives import counted_from
 from .columns import STATES, columns_of, latest
 from .pictures import many, reward_text, short
-from .progress import of_clicks
 
 RECENT = 20  # latest trials that decide whether a study is failing
 SILENT = 86_400.0  # seconds without an event after which a study with pending trials is called silent
@@ -29,6 +28,11 @@ FRESH = ("active", "waiting")  # states that end with time if nothing happens
 LONGEST_NUMBER = 20
 PAUSED, WHY_PAUSED = "p", "somebody has paused it"  # the first letter of "known" of a paused study, and its sentence
 UNITS = ((7200.0, 60.0), (259_200.0, 3600.0), (math.inf, 86_400.0))  # a silence below, and the steps it is said in
+
+
+def of_clicks(study: Study) -> bool:
+    """Returns whether rewards are 0 and 1, whose mean is a rate and whose best says nothing."""
+    return isinstance(study.policy, Policy) and study.policy.objective.clicks
 
 
 def order_of(study: Study) -> int:

@@ -10,17 +10,19 @@ import math
 from typing import Any
 
 from ...._utils.checks import Array
+from ....plots.base import reward_label
+from ....plots.scene import Axis, Band, Line, Mark, Panel
+from ....plots.ticks import spread_evenly
 from ....policy.policy import Policy
 from ....study.direction import has_channels, on_average
 from ....study.study import Study
 from ....study.waiting import counted_trials
 from .alternatives import Alternative, has_posterior
 from .comparison import FIRST, SIDES, Comparison, compare
-from .pictures import Picture, axis, band_layer, line, lines_picture, many, measured, short, spread_evenly, table
-from .progress import not_yet, reward_word, runs_axis
+from .pictures import Picture, drawn, many, measured, short
+from .progress import not_yet
 
 POINTS = 200  # points of a curve
-ROWS = 10  # rows of a table
 UNKNOWN = "not known yet"
 
 
@@ -66,7 +68,7 @@ def _gain(study: Study, found: Comparison) -> Picture | None:
     better = "gained" if study.goal == "maximize" else "saved"
     value, between = measured(float(found.gained[-1]), float(found.gained_half[-1]))
     return _curve(
-        found, found.gained, found.gained_half, color="main", title="What is it worth?", label=f"{better} so far",
+        found, found.gained, found.gained_half, color="model", title="What is it worth?", label=f"{better} so far",
         name=f"{better} against the {found.called}", zero=f"the {found.called}, kept",
         summary=f"{better.capitalize()} so far against the {found.called}, had it been kept: {value} ({between}). "
         f"Above the dashed line is better than the {found.called}.",
@@ -78,16 +80,16 @@ def _curve(
     summary: str,
 ) -> Picture:  # fmt: skip
     at = spread_evenly(len(values), POINTS)
-    x = runs_axis(found.places[at], found.trials[at]) if found.in_runs else axis("trial")
-    rows = [(int(found.trials[i]), values[i], values[i] - half[i], values[i] + half[i])
-            for i in spread_evenly(len(values), ROWS).tolist()]  # fmt: skip
-    return lines_picture(
-        title, summary, x=x, y=axis(label), zero=zero, table=table(["trial", label, "from", "to"], rows),
-        **band_layer(
-            found.places[at], (values - half)[at], (values + half)[at], line(name, values[at], color),
-            "range, right about 19 times in 20",
-        ),
-    )  # fmt: skip
+    places, trials = found.places[at], found.trials[at].tolist()
+    words = [(x, f"{int(x):,}, trial {number}") for x, number in zip(places.tolist(), trials, strict=True)]
+    ends = (float(places[0]) - 0.5, float(places[-1]) + 0.5)
+    x = Axis(label="play" if found.in_runs else "trial", limits=ends, whole=True, places=words if found.in_runs else ())
+    marks: list[Mark] = [
+        Line(ends, [0.0, 0.0], "text", zero, 1.0, dashed=True),
+        Band(places, (values - half)[at], (values + half)[at], color, "range, right about 19 times in 20"),
+        Line(places, values[at], color, name),
+    ]
+    return drawn(title, summary, [Panel(marks=marks, x=x, y=Axis(label=label))])
 
 
 # -- in words ----------------------------------------------------------------------------------------------------
@@ -138,7 +140,7 @@ def _pace(found: Comparison) -> str:
 
 def _facts(study: Study, found: Comparison) -> list[dict[str, str]]:
     """Returns numbers with their names and ranges."""
-    word, one = reward_word(study), _one(found)
+    word, one = reward_label(study), _one(found)
     count = f"in {many(found.plays, 'answer')}{_since(found)}"
     facts = [_fact(f"{word.capitalize()} so far", short(found.total), count)]
     if found.first is not None:
