@@ -16,6 +16,7 @@ from ..policy.policy import Policy
 from ..policy.trained_posterior import refuse_std
 from ..storage.trial import MOST_METRICS, Measured, is_metric_name
 from .direction import AnyPolicy, Goal, reward_check
+from .function import space_of
 from .play_rewards import Told, is_several, refuse_several_rewards, sum_up
 
 NO_REWARD = (
@@ -37,10 +38,11 @@ class Inputs:
 
     Attributes:
         policy: as given.
+        named: True if points have named parameters.
     """
 
     def __init__(self, policy: AnyPolicy, goal: Goal) -> None:
-        self.policy = policy
+        self.policy, self.named = policy, space_of(policy.domain) is not None
         self._checked = reward_check(policy, goal)
 
     def answer(

@@ -133,6 +133,8 @@ class Study(Queries[D]):
         late = check_fits(fits)
         self.replica = Replica(policy, self.goal, self.seed, clock, handle, late)
         self.late_fits = None if late is None else FitRunner(self.replica, None if isinstance(fits, str) else fits)
+        fitted = isinstance(policy, Policy) and policy.fitting is not None
+        self._fits = self.late_fits if fitted else None  # Those to begin after each call.
         self._calls = Transaction(self.replica, propensities=self.propensities)  # Each call without notes.
         charges = isinstance(policy, Policy) and policy.objective.revises
         self._remarks = charges or has_channels(policy)  # Whether a decision may lead to a warning.
@@ -286,8 +288,8 @@ class Study(Queries[D]):
         seconds = None if lease is None else lease_seconds(lease)
         if count is None:
             trial = replica.write(self._calls.ask, seen, offered, seconds)
-            if self.late_fits is not None:
-                self._begin_fits(self.late_fits)
+            if self._fits is not None:
+                self._begin_fits(self._fits)
             if self._remarks or self._on_change is not None:
                 self._after_ask()
             return trial
@@ -344,8 +346,8 @@ class Study(Queries[D]):
         """
         told = self.replica.inputs.answer(trial, reward, constraints, std, metrics)
         answered = self.replica.write(self._calls.tell, told, revise)
-        if self.late_fits is not None:
-            self._begin_fits(self.late_fits)
+        if self._fits is not None:
+            self._begin_fits(self._fits)
         self._after_tell()
         return answered
 
@@ -568,8 +570,8 @@ class Study(Queries[D]):
             The result of each call, or `Failed` with its error. A failed call leaves no trace.
         """
         found = group_commit(self.replica, acts, keys=keys, propensities=self.propensities, seconds=seconds)
-        if self.late_fits is not None:
-            self._begin_fits(self.late_fits)
+        if self._fits is not None:
+            self._begin_fits(self._fits)
         self._after_ask()
         self._after_tell()
         return found
@@ -591,8 +593,8 @@ class Study(Queries[D]):
 
     def _write(self, act: Callable[P, R], *args: P.args, **more: P.kwargs) -> R:
         result = self.replica.write(act, *args, **more)
-        if self.late_fits is not None:
-            self._begin_fits(self.late_fits)
+        if self._fits is not None:
+            self._begin_fits(self._fits)
         return result
 
     def _begin_fits(self, fits: FitRunner) -> None:

@@ -24,7 +24,7 @@ from ..storage.record import answer_of, describe_answer
 from ..storage.trial import Measured, Plays, Trial
 from .arms import Arm, Roster
 from .direction import copy_of_state, has_channels
-from .function import settings_at, space_of
+from .function import settings_at
 from .play_rewards import Told, check_plays
 from .replica import Replica
 
@@ -79,7 +79,6 @@ class Transaction:
         self._replica, self._notes, self._until = replica, notes or {}, until
         self._written: dict[str, str] = {}
         self._deciding = False
-        self._names = space_of(replica.policy.domain) is not None
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -254,7 +253,7 @@ class Transaction:
     def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
         policy = self._replica.roster.policy
         point, arm, explored, repeats, fits = decision
-        settings = settings_at(policy.domain, point) if self._names else None
+        settings = settings_at(policy.domain, point) if self._replica.inputs.named else None
         named = None if context is None or policy.context is None else settings_at(policy.context, context)
         # In the order of the fields: a call of `Trial` takes half a microsecond more in every round.
         return tuple.__new__(Trial, (

@@ -79,7 +79,7 @@ def decision(worker: StudyWorker, ids: Ids, trial: Trial, propensity: float | No
     """Returns a trial as it was when it was decided, so that a retry gets the same reply."""
     return messages.Decision(
         ids.of(worker.tenant, worker.stored, trial.number), trial.number, trial.parameters, trial.point.tolist(),
-        trial.arm, context_json(trial), trial.explored, trial.repeats,
+        trial.arm, None if trial.context is None else context_json(trial), trial.explored, trial.repeats,
         trial.propensity if propensity is None else propensity, trial.asked_at,
         worker.deadlines.expires_at(trial),
     )  # fmt: skip

@@ -79,7 +79,9 @@ class Decide(NamedTuple):
     def prepare(self, worker: StudyWorker) -> Action:
         """Checks context, available points and deadline, and returns the action that decides."""
         body, study = self.body, worker.study
-        context = about("context", study.inputs.context, body.context)
+        inputs, context = study.replica.inputs, None
+        if body.context is not None or inputs.policy.context is not None:
+            context = about("context", inputs.context, body.context)
         offered = None
         if body.among is not None or body.exclude is not None:
             entry = "exclude" if body.among is None else "among"
@@ -97,7 +99,9 @@ class Decide(NamedTuple):
             begun = len(made)
             while len(made) < count and (len(made) == begun or not transaction.expired):
                 state = transaction.copy_state() if body.propensity and not study.propensities else None
-                trial, playable = transaction.ask(context, offered, lease), transaction.roster.playable(offered)
+                trial, playable = transaction.ask(context, offered, lease), offered
+                if body.propensity:
+                    playable = transaction.roster.playable(offered)
                 made.append(_NewTrial(trial, partial(_propensity, state, available=playable)))
             self._write_notes(transaction, [each.trial for each in made], count - len(made))
             if len(made) < count:
