@@ -16,6 +16,7 @@ import nilregret as nr
 
 from .waiting import LONG
 
+pytestmark = pytest.mark.usefixtures("few_draws")
 SPACE = nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", "b"))
 UNIT = nr.Space(x=nr.Float(0, 1))
 

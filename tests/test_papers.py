@@ -18,6 +18,8 @@ from nilregret.papers.run import size, text, write
 from nilregret.papers.sensors import intel_temperatures
 from nilregret.study.curves import Boxes, Curves, interval, standard_error
 
+from .marks import nightly
+
 FIGURES = {figure.name: figure for paper in papers.papers() for figure in paper.figures}
 WRITTEN = ("srinivas-3", "chowdhury-2a", "verma-4a", "avanesov-3", "shi-3")  # also outside the nightly tests
 
@@ -78,7 +80,7 @@ def numbers(result):
 # -- every figure ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", [name for name in FIGURES if name not in WRITTEN])
 def test_every_figure_is_made(name, folder):
     result = FIGURES[name].make(Job(trials=2, rounds=5))
     assert result.statements
@@ -112,7 +114,7 @@ def test_every_figure_is_written_and_is_the_same_again(name, folder, tmp_path):
     assert numbers(result)[1] == again[1]
 
 
-@pytest.mark.parametrize("name", ["srinivas-5b", "chowdhury-2b"])
+@pytest.mark.parametrize("name", [*nightly("srinivas-5b"), "chowdhury-2b"])
 def test_figures_do_not_depend_on_the_number_of_processes(name, folder):
     alone, shared = (numbers(FIGURES[name].make(Job(trials=5, rounds=8, jobs=jobs)))[0] for jobs in (1, 2))
     for key, line in alone.items():

@@ -24,6 +24,7 @@ from nilregret.study.formatting import sparkline
 
 from .waiting import LONG
 
+pytestmark = pytest.mark.usefixtures("few_draws")
 pty = pytest.importorskip("pty")
 pyte_free = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -70,6 +71,30 @@ space = nr.Space(x=nr.Float(0, 5), kind=nr.Choice("a", "b"))
 """
 
 
+WIDTHS = [40, 80]
+RUNS = """
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+def run(trials=5, executor=None, **variables):
+    os.environ.pop("NO_COLOR", None)
+    os.environ.update({"TERM": "xterm-256color", "COLUMNS": "80"} | variables)
+    result = nr.maximize(score, space, trials=trials, executor=executor)
+    if trials == 12:
+        print(result)
+    print("---")
+
+run(12, COLUMNS="40")
+run(12)
+run(NO_COLOR="1")
+run(TERM="dumb")
+run()
+print = lambda *a, **k: None
+with ThreadPoolExecutor(3) as pool:
+    run(9, executor=pool)
+"""
+
+
 def screen_after(text):
     """Returns the lines that a terminal shows after all escape codes of a text."""
     lines, row, column = [""], 0, 0
@@ -89,10 +114,17 @@ def screen_after(text):
     return lines
 
 
-@pytest.mark.parametrize("width", [40, 80])
-def test_a_run_has_one_view_that_is_gone_at_its_end(width):
-    said, code = on_a_terminal(RUN + "print(nr.maximize(score, space, trials=12))", width=width)
+@pytest.fixture(scope="module")
+def runs():
+    """What several runs of one program, between lines of "---", write to a terminal."""
+    said, code = on_a_terminal(RUN + RUNS, TERM="dumb")
     assert code == 0, said
+    return said.split("---\r\n")
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_run_has_one_view_that_is_gone_at_its_end(runs, width):
+    said = runs[WIDTHS.index(width)]
     shown = pyte_free.sub("", said)
     for part in ("12/12", "best", "at x="):
         assert part in shown
@@ -126,11 +158,13 @@ def test_ctrl_c_ends_the_view_and_keeps_what_is_known():
     assert "━" not in left
 
 
-@pytest.mark.parametrize(("variables", "view", "colours"), [
-    ({"NO_COLOR": "1"}, True, False), ({"TERM": "dumb"}, False, False), ({}, True, True),
-])  # fmt: skip
-def test_colours_and_views_are_what_the_terminal_takes(variables, view, colours):
-    said, _ = on_a_terminal(RUN + "nr.maximize(score, space, trials=5)", **variables)
+@pytest.mark.parametrize(
+    ("run", "view", "colours"),
+    [(2, True, False), (3, False, False), (4, True, True)],
+    ids=["no colour", "dumb", "all"],
+)
+def test_colours_and_views_are_what_the_terminal_takes(runs, run, view, colours):
+    said = runs[run]
     assert ("5/5" in said) is view
     assert any(re.search(r"[3]\d", code) for code in COLOUR.findall(said)) is colours
     assert view or "\x1b" not in said
@@ -154,14 +188,8 @@ def test_a_pipe_gets_a_line_for_each_improvement_and_failure(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_executors_share_one_view():
-    several = RUN.replace("print(", "(lambda *a, **k: None)(") + (
-        "from concurrent.futures import ThreadPoolExecutor\n"
-        "with ThreadPoolExecutor(3) as pool:\n    nr.maximize(score, space, trials=9, executor=pool)"
-    )
-    said, code = on_a_terminal(several)
-    assert code == 0
-    assert "9/9" in said
+def test_executors_share_one_view(runs):
+    assert "9/9" in runs[5]
 
 
 def test_a_notebook_has_a_line_that_is_written_again(capsys, monkeypatch):

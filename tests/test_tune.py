@@ -22,6 +22,7 @@ from nilregret.tuning.toml.config import load
 
 from .waiting import until
 
+pytestmark = pytest.mark.usefixtures("few_draws")
 FILE = """
 trials = 12
 grid = 6
