@@ -14,6 +14,7 @@ from nilregret.testing import check_kernel
 
 from .marks import nightly
 
+pytestmark = pytest.mark.usefixtures("few_draws")
 SPACE = nr.Space(
     way=nr.Choice("walk", "ride", "stay"),
     steep=nr.Choice(True, False, 1),

@@ -36,6 +36,7 @@ from nilregret.study.formatting import duration
 from .dashboard import KERNEL, KINDS, arms, hill, marks, noise, play, studies
 from .reference import mapped
 
+pytestmark = pytest.mark.usefixtures("few_draws")
 NOW = 1_750_010_000.0
 
 

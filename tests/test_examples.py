@@ -17,6 +17,7 @@ import pytest
 import nilregret as nr
 from nilregret import plots
 
+pytestmark = pytest.mark.usefixtures("few_draws")
 EXAMPLES = Path(__file__).parents[1] / "examples"
 DOCS = EXAMPLES.parent / "docs"
 TUTORIALS = sorted(path.stem for path in (DOCS / "tutorials").glob("*.py"))

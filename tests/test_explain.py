@@ -13,6 +13,7 @@ from nilregret.slots.envelope import ConstantWidth
 from nilregret.study.direction import GOALS
 from nilregret.testing.driver import Driver
 from tests.conformance.test_policies import POLICIES
+from tests.marks import nightly
 
 STEPS = 14  # with a failure, an addition, late answers, and some that never come
 ARMS = nr.Arms.grid(0, 1, 25)
@@ -234,8 +235,9 @@ def secretive(seed):
     return thompson(seed, policy)
 
 
-def test_what_no_part_says_is_estimated_and_agrees_with_what_one_says():
-    for seed in range(8):
+@pytest.mark.parametrize("seeds", [3, *nightly(8)])
+def test_what_no_part_says_is_estimated_and_agrees_with_what_one_says(seeds):
+    for seed in range(seeds):
         study, trial = secretive(seed)
         estimated = study.explain(trial, draws=4000).propensity
         exact = thompson(seed)[0].explain(trial.number).propensity

@@ -220,16 +220,16 @@ def test_a_parameter_with_one_value_has_no_importance():
     assert dict(zip(found.names, found.value.total.round(2), strict=True)) == {"a": 1.0, "b": 0.0}
 
 
-@pytest.mark.parametrize("incumbent", [-30.0, -4.0, 0.0, 0.4, 2.0])
 @pytest.mark.parametrize("warped", [False, True])
 @pytest.mark.parametrize(("mean", "std"), [(0.3, 0.8), (-1.0, 2.0), (0.2, 1e-6)])
-def test_the_gain_is_in_the_units_of_the_rewards(incumbent, warped, mean, std):
+def test_the_gain_is_in_the_units_of_the_rewards(warped, mean, std):
     warp = Warp(np.array([-20.0, -3.0, -1.0, 0.5]), np.array([-2.0, -1.0, -0.2, 0.5])) if warped else None
     units = Units(0.25, 1.5, warp)
-    draws = mean + std * np.random.default_rng(0).normal(size=400_000)
-    found = np.maximum(units.back(draws) - incumbent, 0.0)
-    error = found.std() / np.sqrt(len(found))
-    assert gain_over(incumbent, mean, std, units) == pytest.approx(found.mean(), rel=1e-4, abs=5.0 * error + 1e-9)
+    draws = units.back(mean + std * np.random.default_rng(0).normal(size=400_000))
+    for incumbent in (-30.0, -4.0, 0.0, 0.4, 2.0):
+        found = np.maximum(draws - incumbent, 0.0)
+        error = found.std() / np.sqrt(len(found))
+        assert gain_over(incumbent, mean, std, units) == pytest.approx(found.mean(), rel=1e-4, abs=5.0 * error + 1e-9)
 
 
 def test_before_its_first_fit_a_model_that_learns_units_says_no_number():

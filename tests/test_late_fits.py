@@ -13,6 +13,7 @@ from nilregret.slots import refit as refits
 from nilregret.storage import MemoryStorage
 from nilregret.storage.sql import SqlStorage
 
+from .marks import thinned
 from .service import AT, Client, asked, plain, told
 from .test_fits import POLICIES, answer, said
 
@@ -59,8 +60,13 @@ def test_fits_that_are_ready_at_once_change_nothing(name):
     assert said(pending) == said(inline)
 
 
-@pytest.mark.parametrize("goal", ["maximize", "minimize"])
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize(
+    ("name", "goal"),
+    [
+        *((name, "maximize") for name in POLICIES),
+        *thinned([(name, "minimize") for name in POLICIES], ("a box", "minimize")),
+    ],
+)
 def test_a_study_with_late_fits_is_replayed_to_the_bit_from_any_trial(name, goal, monkeypatch):
     storage, executor = MemoryStorage(), Held()
     study = nr.Study(POLICIES[name], seed=1, goal=goal, storage=storage, fits=executor)
