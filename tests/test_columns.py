@@ -8,8 +8,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.policy.policy import Policy
-from nilregret.simulation.direct_player import DirectPlayer
-from nilregret.simulation.one_run import Simulation
+from nilregret.simulation.one_run import DirectPlayer, Simulation
 from nilregret.slots.explore import Explore, UniformExploration
 from nilregret.slots.scores import ExpectedImprovement, PointwiseScore
 from nilregret.study.cautions import UNWANTED

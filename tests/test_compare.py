@@ -12,7 +12,7 @@ import nilregret as nr
 from nilregret.errors import InvalidInput, NoRegretWarning
 from nilregret.plots import lines
 from nilregret.simulation import Comparison
-from nilregret.simulation.comparison import _difference, _wins
+from nilregret.simulation.compare_policies import _difference, _wins
 from nilregret.study.curves import carried_by
 
 KERNEL, ARMS = nr.SquaredExponential(0.2), nr.Arms.grid(0, 1, 20)

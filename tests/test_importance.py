@@ -10,7 +10,7 @@ from nilregret.plots.history import history_of
 from nilregret.policy.engines import Units
 from nilregret.policy.function_values import gain_over
 from nilregret.study import importance as of
-from nilregret.study.factors import Factors
+from nilregret.study.importance import Factors
 
 
 @pytest.fixture(autouse=True)

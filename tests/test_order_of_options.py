@@ -7,8 +7,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.client import Client
-from nilregret.study.definition import _differing
-from nilregret.study.reordering import in_order_of
+from nilregret.study.definition import _differing, in_order_of
 from nilregret.testing.serving import Serving
 
 K = nr.Matern

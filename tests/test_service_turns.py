@@ -13,7 +13,7 @@ import nilregret as nr
 from nilregret.policy.state import State
 from nilregret.serve.wire.settings import Settings
 from nilregret.storage import MemoryStorage, SqlStorage
-from nilregret.storage import sqlite_connections as files
+from nilregret.storage import sqlite as files
 from nilregret.study import replica as kept
 from nilregret.study.transaction import Going
 

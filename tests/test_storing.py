@@ -27,7 +27,7 @@ import nilregret as nr
 from nilregret._utils import forks
 from nilregret.storage import MemoryStorage, SqlStorage, tables
 from nilregret.storage import postgresql as server
-from nilregret.storage import sqlite_connections as files
+from nilregret.storage import sqlite as files
 
 from .postgres import Server
 from .waiting import LONG

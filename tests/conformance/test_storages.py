@@ -126,7 +126,8 @@ def test_killed_processes_continue_the_identical_run(shared, deaths):
 
 
 def test_what_was_written_before_an_error_is_taken_back(url, monkeypatch):
-    from nilregret.storage import memory, sql_writer
+    from nilregret.storage import memory
+    from nilregret.storage import sql as sql_writer
 
     def failing(save):
         def save_and_fail(*given, **more):
@@ -148,7 +149,8 @@ def test_what_was_written_before_an_error_is_taken_back(url, monkeypatch):
 
 
 def test_a_write_that_fails_loses_nothing(url, monkeypatch):
-    from nilregret.storage import memory, sql_writer
+    from nilregret.storage import memory
+    from nilregret.storage import sql as sql_writer
 
     study, reference = nr.Study(POLICY, seed=1, storage=url), nr.Study(POLICY, seed=1)
     for s in (study, reference):

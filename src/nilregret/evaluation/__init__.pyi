@@ -1,5 +1,5 @@
 # The public names of the evaluation, said once.
 
+from .api import Evaluation as Evaluation
 from .api import evaluate as evaluate
 from .diagnostics import PropensityCheck as PropensityCheck
-from .result import Evaluation as Evaluation

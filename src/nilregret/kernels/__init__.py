@@ -10,9 +10,8 @@ from .base import ALL as ALL
 from .base import Derivatives, Hyperparameter, Kernel, PointKernel
 from .base import Pullback as Pullback
 from .base import check_kernel as check_kernel
-from .categories import Mixture, Overlap
 from .combined import Active, Product, Sum
-from .domains import kernel_for
+from .domains import Mixture, Overlap, kernel_for
 from .others import Empirical, Intercept, Linear
 from .periodic import Periodic
 from .random_features import RandomFeatures

@@ -2,8 +2,8 @@
 
 from .. import environments as environments
 from ..environments import Environment as Environment
+from .compare_policies import Comparison as Comparison
 from .compare_policies import compare as compare
-from .comparison import Comparison as Comparison
 from .results import Run as Run
 from .runner import replicate as replicate
 from .runner import simulate as simulate

@@ -3,18 +3,331 @@
 from __future__ import annotations
 
 import inspect
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, ParamSpec, TypeVar, final
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, final
 
-from .._utils.checks import integer, one_of, shown
+import numpy as np
+
+from .._utils.checks import Array, integer, many, one_of, shown
+from .._utils.numerals import html_table, numeral
 from ..environments import Environment
-from ..errors import InvalidInput, NoRegretError, NoRegretWarning, warn
+from ..errors import InvalidInput, MissingExtra, NoRegretError, NoRegretWarning, printable, warn
+from ..study.curves import Interval, carried_by, interval, standard_error
 from ..study.direction import AnyPolicy, check_policy
-from .comparison import Comparison
 from .results import Run
 from .runner import MOST_ROUNDS, called, check_fit, checked_seeds, replicated, simulated
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+By = Literal["cumulative", "simple"]
+RARE = (
+    "A difference marked with seeds rests on these few, such as runs that got stuck. How often that happens is hardly "
+    "known, so its interval may be too short: take more seeds."
+)
+
+
+class Row(NamedTuple):
+    """A policy in an environment.
+
+    Regret is that of all T rounds, in reward units. Differences are the policy's regret minus that of the reference, so
+    that a positive one is worse. Errors and intervals are NaN with a single seed. If the reference is the best policy
+    of these runs, the intervals of all pairs of policies hold at once.
+
+    Attributes:
+        environment: name.
+        policy: name.
+        reference: name of the policy that the differences are to.
+        seeds: number of seeds.
+        cumulative_regret: mean over the seeds.
+        cumulative_error: standard error of the mean.
+        cumulative_difference: mean paired difference to the reference.
+        cumulative_lower: lower end of its 95% interval.
+        cumulative_upper: upper end.
+        simple_regret: mean over the seeds of the least regret of a played point. Infinite if some run had no answer.
+        simple_error: standard error of the mean.
+        simple_difference: mean paired difference to the reference.
+        simple_lower: lower end of its 95% interval.
+        simple_upper: upper end.
+        wins: share of the seeds with which the policy had the least regret. A tie counts in equal parts.
+        violation: mean violation V_T of the constraints, or NaN without constraints.
+        violation_error: standard error of the mean.
+        milliseconds: wall-clock time of a round and a seed, of the whole call. Compare times with `jobs=1` only.
+        cumulative_carried: number of seeds that the interval rests on, such as runs that got stuck, or 0 if it rests on
+            most (`nilregret.study.curves.carried_by`).
+        simple_carried: the same of the simple difference.
+    """
+
+    environment: str
+    policy: str
+    reference: str
+    seeds: int
+    cumulative_regret: float
+    cumulative_error: float
+    cumulative_difference: float
+    cumulative_lower: float
+    cumulative_upper: float
+    simple_regret: float
+    simple_error: float
+    simple_difference: float
+    simple_lower: float
+    simple_upper: float
+    wins: float
+    violation: float
+    violation_error: float
+    milliseconds: float
+    cumulative_carried: int = 0
+    simple_carried: int = 0
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Comparison:
+    """The runs of several policies in the same environments, and their differences.
+
+    Attributes:
+        runs: by name of the environment and name of the policy. Their arrays have a leading axis of seeds.
+        seeds: the seeds, in the order of that axis.
+        rounds: T.
+        seconds: wall-clock time of a round and a seed, by environment and policy.
+        baseline: name of the policy that differences are to, or None for the best one of each environment.
+        by: regret that says which policy is best.
+    """
+
+    runs: Mapping[str, Mapping[str, Run]]
+    seeds: tuple[int, ...]
+    rounds: int
+    seconds: Mapping[str, Mapping[str, float]]
+    baseline: str | None = None
+    by: By = "cumulative"
+
+    @cached_property
+    def table(self) -> tuple[Row, ...]:
+        """A row for each environment and policy, in the order given. `pandas.DataFrame(result.table)` is a frame."""
+        return tuple(row for environment in self.runs for row in self._rows(environment))
+
+    def best(self, environment: str | None = None) -> str:
+        """Returns the name of the policy with the least mean regret.
+
+        Args:
+            environment: name. The default is the first environment.
+        """
+        finals = self._finals(next(iter(self.runs)) if environment is None else environment, self.by)
+        return min(finals, key=lambda name: float(finals[name].mean()))
+
+    def _finals(self, environment: str, kind: By) -> dict[str, Array]:
+        """Returns the regret of all T rounds by policy, `(seeds,)` each."""
+        return {
+            name: np.asarray(run.total_regret if kind == "cumulative" else run.simple_regret[..., -1])
+            for name, run in self.runs[environment].items()
+        }
+
+    def _rows(self, environment: str) -> list[Row]:
+        reference, pairs = self.baseline or self.best(environment), self._pairs(environment)
+        finals: dict[By, dict[str, Array]] = {
+            kind: self._finals(environment, kind) for kind in ("cumulative", "simple")
+        }
+        wins, rows = _wins(finals[self.by]), []
+        for name, run in self.runs[environment].items():
+            numbers: dict[str, Any] = {}
+            for kind, values in finals.items():
+                mean, error = _mean(values[name])
+                numbers |= {f"{kind}_regret": mean, f"{kind}_error": error}
+                difference, carried = _difference(values[name], values[reference], pairs)
+                numbers[f"{kind}_carried"] = carried
+                numbers |= dict(
+                    zip((f"{kind}_{end}" for end in ("difference", "lower", "upper")), difference, strict=True)
+                )
+            violation = _mean(run.violation[..., -1]) if run.constraints.shape[-1] else (math.nan, math.nan)
+            rows.append(
+                Row(
+                    environment=environment, policy=name, reference=reference, seeds=len(self.seeds), wins=wins[name],
+                    violation=violation[0], violation_error=violation[1],
+                    milliseconds=1e3 * self.seconds[environment][name], **numbers,
+                )
+            )  # fmt: skip
+        return rows
+
+    def _pairs(self, environment: str) -> int:
+        """Returns the number of differences whose intervals hold at once: of all pairs if the runs chose the best."""
+        return max(math.comb(len(self.runs[environment]), 2), 1) if self.baseline is None else 1
+
+    def to_pandas(self, *, every: int | None = None) -> pd.DataFrame:
+        """Returns the regret in long form: a row for each environment, policy, seed and round.
+
+        The columns are environment, policy, seed, round, regret, cumulative_regret and simple_regret, and violation if
+        an environment has constraints. `round` is the number of rounds played, from 1 to T.
+
+        Args:
+            every: every how many rounds there is a row. The last round has one. The default keeps 300 rounds at most.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingExtra(
+                "`to_pandas` needs pandas, which is not installed: pip install 'nilregret[export]'. "
+                "`result.table` and `result.runs` need nothing."
+            ) from error
+        step = -(-self.rounds // 300) if every is None else integer("every", every, low=1)
+        kept = np.arange(self.rounds, 0, -step)[::-1]
+        frames = []
+        for environment, runs in self.runs.items():
+            for name, run in runs.items():
+                columns = {"regret": run.regret, "cumulative_regret": run.cumulative_regret}
+                columns["simple_regret"] = run.simple_regret
+                if run.constraints.shape[-1]:
+                    columns["violation"] = run.violation
+                frame = pd.DataFrame({column: values[:, kept - 1].reshape(-1) for column, values in columns.items()})
+                frame.insert(0, "round", np.tile(kept, len(self.seeds)))
+                frame.insert(0, "seed", np.repeat(np.array(self.seeds), len(kept)))
+                frame.insert(0, "policy", name)
+                frame.insert(0, "environment", environment)
+                frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
+    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Returns a matplotlib figure of the mean regret with 95% intervals, a panel for each environment.
+
+        Args:
+            path: path of the picture, or None to save nothing. The ending names the format: .pdf, .svg or .png.
+            options: those of `nilregret.plots.regret`, such as `width="column"` and `kind="simple"`.
+        """
+        from .. import plots
+
+        return plots.regret(self, path, **{"kind": self.by, **options})
+
+    def __str__(self) -> str:
+        from ..study.formatting import encodable
+        from ..study.terminal import plain, table
+
+        headings, groups = self._cells()
+        tables = []
+        for environment, rows in groups.items():
+            cells = [[encodable(cell) for cell in row] for row in rows]
+            tables.append(f"{encodable(self._caption(environment))}\n{plain(table(cells, headings, wide=True))}")
+        return "\n\n".join(tables)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        headings, groups = self._cells()
+        return "".join(
+            html_table(
+                headings, rows, caption=self._caption(environment),
+                strong=list(self.runs[environment]).index(self.best(environment)),
+            )
+            for environment, rows in groups.items()
+        )  # fmt: skip
+
+    def _caption(self, environment: str) -> str:
+        reference = self.baseline or self.best(environment)
+        known, pairs = "with 95% intervals (Student's t)", self._pairs(environment)
+        if len(self.seeds) == 1:
+            known = "without intervals: there is one seed"
+        elif pairs > 1:
+            known += f", which hold for all {pairs} pairs at once"
+        start = f"{environment}: " if len(self.runs) > 1 or environment != "environment" else ""
+        sizes = f"{many(len(self.seeds), 'seed')}, {many(self.rounds, 'round')}"
+        few = any(row.cumulative_carried or row.simple_carried for row in self.table if row.environment == environment)
+        return printable(f"{start}{sizes}. Differences to {reference}, {known}." + f" {RARE}" * few)
+
+    def _cells(self) -> tuple[list[str], dict[str, list[list[str]]]]:
+        """Returns the headings, and the cells of each environment's rows."""
+        limits = any(not math.isnan(row.violation) for row in self.table)
+        headings = [
+            "policy",
+            "cumulative regret",
+            "cumulative difference",
+            "simple regret",
+            "simple difference",
+            "wins",
+        ]
+        groups: dict[str, list[list[str]]] = {environment: [] for environment in self.runs}
+        for row in self.table:
+            own = row.policy == row.reference
+            cells = [row.policy, _with_error(row.cumulative_regret, row.cumulative_error)]
+            cells.append(
+                ""
+                if own
+                else _in_words(row.cumulative_difference, row.cumulative_lower, row.cumulative_upper)
+                + _carried(row.cumulative_carried)
+            )
+            cells.append(_with_error(row.simple_regret, row.simple_error))
+            simple = _in_words(row.simple_difference, row.simple_lower, row.simple_upper)
+            cells.append("" if own else simple + _carried(row.simple_carried))
+            cells.append(f"{row.wins:.0%}")
+            cells += [_with_error(row.violation, row.violation_error)] * limits
+            groups[row.environment].append([*cells, numeral(row.milliseconds, 2)])
+        return [*headings, *["violation"] * limits, "ms/round"], groups
+
+
+def _mean(values: Array) -> tuple[float, float]:
+    """Returns the mean of `(seeds,)` and its standard error. NaN for a single seed."""
+    with np.errstate(invalid="ignore"):  # Regret is infinite without an answer.
+        return float(values.mean()), float(standard_error(values)) if len(values) > 1 else math.nan
+
+
+def _difference(values: Array, reference: Array, pairs: int = 1) -> tuple[Interval, int]:
+    """Returns the mean paired difference with its interval, and the number of seeds that carry it.
+
+    Args:
+        values: regret by seed, `(seeds,)`.
+        reference: that of the reference, `(seeds,)`.
+        pairs: number of differences whose intervals hold at once.
+    """
+    with np.errstate(invalid="ignore"):
+        differences = values - reference
+        if len(values) == 1:
+            return Interval(float(differences[0]), math.nan, math.nan), 0
+        found = interval(differences, among=pairs)
+        return found, carried_by(differences) if np.isfinite(differences).all() else 0
+
+
+def _carried(count: int) -> str:
+    """Returns a mark of a difference that a few seeds carry."""
+    return f", by {many(count, 'seed')}" if count else ""
+
+
+def _wins(finals: Mapping[str, Array]) -> dict[str, float]:
+    """Returns the share of seeds with which each policy has the least regret. A tie counts in equal parts."""
+    stacked = np.stack(list(finals.values()))
+    least = stacked == stacked.min(axis=0)
+    return dict(zip(finals, (least / least.sum(axis=0)).mean(axis=1).tolist(), strict=True))
+
+
+def _step(size: float) -> float:
+    """Returns the difference that shows two digits of a size."""
+    return 10.0 ** (math.floor(math.log10(size)) - 1)
+
+
+def _with_error(mean: float, error: float) -> str:
+    """Returns a mean with its standard error, with two digits of the error."""
+    if math.isnan(mean):
+        return ""
+    if not math.isfinite(mean + error) or error <= 1e-6 * abs(mean):
+        return numeral(mean)
+    return f"{numeral(mean, 2, step=_step(error))} ± {numeral(error, 2)}"
+
+
+def _in_words(difference: float, lower: float, upper: float) -> str:
+    """Returns a difference with its interval."""
+    if math.isnan(difference):
+        return ""
+    sign = "+" * (difference >= 0.0)
+    if not (upper > lower and math.isfinite(upper - lower)):
+        return sign + numeral(difference, 3) + " with each seed" * (lower == upper)
+    step = _step(upper - lower)
+    said, *ends = (numeral(each, 2, step=step) for each in (difference, lower, upper))
+    return f"{sign}{said} [{', '.join(ends)}]"
+
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 from .._utils.checks import flag, integer, listed, many, number, shown
 from .._utils.executors import check_executor
 from ..domains.domain import Domain
-from ..errors import InvalidInput, NoRegretError, exception_text
+from ..errors import InvalidInput, NoRegretError, StorageError, exception_text
 from ..storage.record import Trial
 from ..study.direction import AnyPolicy
 from ..study.study import Study
@@ -22,11 +23,62 @@ from .objective import Evaluation, Objective, check_objective
 from .outcome import ConstraintReader, constraint_reader
 from .progress import Bar
 from .result import Result
-from .run_lock import finished, run_lock
 from .time_limit import LONGEST, Task, TimeLimited
 
 if TYPE_CHECKING:
     from ..storage import Storage
+
+
+SCHEME = "sqlite:///"
+
+
+def finished(study: Study, trials: int) -> bool:
+    """Returns whether there is nothing left to evaluate."""
+    return len(study.trials) >= trials and all(trial.state != "pending" for trial in study.trials)
+
+
+@contextmanager
+def run_lock(study: Study, storage: str | Storage | None, *, trials: int) -> Iterator[None]:
+    """Holds the lock of a storage while the block runs.
+
+    The operating system releases the lock, however the process ends. A finished study is only read, which takes no
+    lock, since its folder may not be writable. A database server has no lock that ends with a process and needs no
+    session, so runs on a server are not kept apart.
+
+    Raises:
+        StorageError: if another process holds the lock, or the lock cannot be made.
+    """
+    place = storage if isinstance(storage, str) or storage is None else storage.place
+    if place is None or not place.startswith(SCHEME) or finished(study, trials):
+        yield
+        return
+    with closing(_lock(place)):
+        yield
+
+
+def _lock(storage: str) -> sqlite3.Connection:
+    """Returns the write lock of an empty database beside the real one, which ends with the process."""
+    path = storage.removeprefix(SCHEME) + ".lock"
+    try:
+        lock = sqlite3.connect(path, timeout=0.0, isolation_level=None)
+    except sqlite3.OperationalError as error:
+        raise StorageError(
+            f"The lock {path} could not be made ({error}): the folder must be one in which files can be made."
+        ) from error
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.DatabaseError as error:
+        lock.close()
+        if "locked" not in str(error):
+            raise StorageError(
+                f"The lock {path} could not be taken ({error}): it must be a file that can be written to, and nobody "
+                "else's."
+            ) from error
+        raise StorageError(
+            f"Another process is tuning in {storage} ({error}). Wait for it or stop it; to tune several things at once "
+            "give each its own storage."
+        ) from error
+    return lock
 
 
 MOST_IN_FLIGHT = 10_000
