@@ -219,14 +219,20 @@ function = "objective:score"
 """
 
 
-@pytest.mark.parametrize(
-    "arguments", [["papers", "srinivas-3", "--quick", "--trials", "2", "--out", "out"], ["tune", "job.toml"]]
-)
-def test_no_progress_bar_in_a_log(arguments, tmp_path):
+LOGGED = """
+from nilregret.__main__ import main
+from nilregret.study import importance
+importance.DRAWS = 2
+main("papers srinivas-3 --quick --trials 2 --out out".split(), standalone_mode=False)
+main(["tune", "job.toml"], standalone_mode=False)
+"""
+
+
+def test_no_progress_bar_in_a_log(tmp_path):
     (tmp_path / "job.toml").write_text(TUNED)
     (tmp_path / "objective.py").write_text("def score(x):\n    return x\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "nilregret", *arguments], cwd=tmp_path, capture_output=True, check=True, env=os.environ
-    )
+    done = subprocess.run([sys.executable, "-c", LOGGED], cwd=tmp_path, capture_output=True, check=True, env=os.environ)
+    assert b"srinivas-3" in done.stdout
+    assert b"next: nilregret show job.db job" in done.stdout
     assert b"\r" not in done.stdout.replace(b"\r\n", b"\n")
     assert done.stderr == b""

@@ -45,6 +45,17 @@ PENDING = {
     "late or never": nr.slots.LateOrNever(minimum=-1.0),
 }
 MAKERS = {"UCB": nr.gp_bucb, "Thompson": nr.algorithms.gp_bts}
+# Each treatment in each world with one of the makers, and nightly with the other one too.
+EACH_PAIR = pytest.mark.parametrize(
+    ("maker", "world", "pending"),
+    [
+        pytest.param(MAKERS[made], WORLDS[where], PENDING[name], id=f"{made}-{where}-{name}",
+                     marks=[pytest.mark.nightly] * ((i + j + k) % 2))
+        for i, made in enumerate(MAKERS)
+        for j, where in enumerate(WORLDS)
+        for k, name in enumerate(PENDING)
+    ],
+)  # fmt: skip
 
 
 @pytest.fixture(params=WORLDS)
@@ -147,6 +158,7 @@ def test_without_delays_sdf_is_the_undelayed_rule_of_the_same_width(name):
     assert studies[0].width > studies[1].width + 0.1
 
 
+@EACH_PAIR
 def test_batches_of_one_are_sequential(maker, world, pending):
     policy = policy_of(maker, world, pending)
     alone, batches = nr.Study(policy, seed=2), nr.Study(policy, seed=2)
@@ -157,6 +169,7 @@ def test_batches_of_one_are_sequential(maker, world, pending):
     np.testing.assert_array_equal(points(alone.trials), points(batches.trials))
 
 
+@EACH_PAIR
 def test_order_of_arrival_between_two_asks_does_not_matter(maker, world, pending):
     outcomes = []
     for order in ((0, 1, 2, 3), (3, 1, 0, 2)):
@@ -588,20 +601,24 @@ REFITS = {
 }
 
 
+RESUMED = [("arms", "answered"), ("box", "no fits"), ("arms, contexts", "own")]
+
+
 @pytest.mark.parametrize(
-    ("name", "refit"),
+    ("treatment", "name", "refit"),
     [
-        ("arms", "answered"),
-        ("box", "no fits"),
-        ("arms, contexts", "own"),
-        *nightly(("arms", "own"), ("box, contexts", "answered")),
+        *((treatment, *RESUMED[i % 3]) for i, treatment in enumerate(PENDING)),
+        *nightly(*((treatment, *RESUMED[(i + j) % 3]) for i, treatment in enumerate(PENDING) for j in (1, 2))),
+        *nightly(
+            *((treatment, *case) for treatment in PENDING for case in [("arms", "own"), ("box, contexts", "answered")])
+        ),
     ],
 )
-def test_resuming_continues_exactly(pending, name, refit, tmp_path):
+def test_resuming_continues_exactly(treatment, name, refit, tmp_path):
     domain, context, kernel = WORLDS[name]
     policy = replace(
         nr.algorithms.gp_bts(domain, kernel, noise=NOISE, beta=1.5, context=context, search=SEARCH),
-        pending=pending,
+        pending=PENDING[treatment],
         refit=REFITS[refit],
     )
     url = f"sqlite:///{tmp_path}/studies.db"
