@@ -245,13 +245,13 @@ class Kernel(ABC):
     def with_log_parameters(self, values: npt.ArrayLike) -> Kernel:
         """Returns a kernel of the same structure with these `log_parameters` `(p,)`."""
 
-    @abstractmethod
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
         """Returns K = k(X, X) and its pullback, which share the most expensive computations.
 
         The pullback is the function weights -> sum_ij weights_ij * dK_ij / d log_parameters, `(p,)`. K must not be
-        overwritten before the pullback has been called.
+        overwritten before the pullback has been called. A kernel overrides this method or `matrices`.
         """
+        return self.matrices(X)(self.log_parameters)
 
     def matrices(self, X: npt.ArrayLike) -> Matrices:
         """Returns `matrix_and_pullback` as a function of `log_parameters` `(p,)`, for the many steps of a fit.
@@ -399,7 +399,7 @@ class PointKernel(Kernel):
     | `diagonal` | blocks of the matrix |
     | `input_gradient`, `diagonal_gradient` | central differences, about eight digits |
     | `log_parameters`, `hyperparameters`, `with_log_parameters` (go together) | a fit leaves the kernel as it is |
-    | `matrix_and_pullback` | central differences in `log_parameters` |
+    | `matrix_and_pullback`, `matrices` (one suffices) | central differences in `log_parameters` |
     | `scaled`, `rescaled` | wrappers that multiply the variance, and divide the points |
     | `derivatives` | unknown: widths from slopes are assumed, with a warning |
     | `variance`, `smoothness`, `rank` | None: callers ask for a number, or report what is missing |
@@ -468,7 +468,9 @@ class PointKernel(Kernel):
         return self
 
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Returns K, and its pullback by differences."""
+        """Returns K, and its pullback by `matrices` if the kernel overrides it, or by differences."""
+        if type(self).matrices is not Kernel.matrices:
+            return super().matrix_and_pullback(X)
         points = points_array("X", X)
 
         def matrix(parameters: Array) -> Array:

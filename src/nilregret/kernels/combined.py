@@ -94,10 +94,6 @@ class Pair(Kernel):
         """True if one of the kernels stands for another kernel."""
         return self.left.approximates or self.right.approximates
 
-    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Returns K, and the pullbacks of both kernels one after the other."""
-        return self.matrices(X)(self.log_parameters)
-
     def columns(self, dimension: int) -> frozenset[int]:
         """Returns the columns that at least one of the kernels sees."""
         return self.left.columns(dimension) | self.right.columns(dimension)

@@ -101,10 +101,6 @@ class Overlap(PointKernel):
         along = (u * towards) @ self._members @ self._members.T
         return np.asarray(self._factor * (towards - along * u) / norms)
 
-    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """Returns zeros, since the prior variance is the same everywhere, `(m, d)`."""
-        return np.zeros(points_array("X", X).shape)
-
     @property
     def log_parameters(self) -> Array:
         """Log scale."""
@@ -117,10 +113,6 @@ class Overlap(PointKernel):
     def with_log_parameters(self, values: npt.ArrayLike) -> Overlap:
         """Returns the same kernel with this scale, given by its logarithm."""
         return replace(self, scale=math.exp(parameter_values(values, 1)[0]))
-
-    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Returns K, and the pullback by log scale, whose derivative is K."""
-        return self.matrices(X)(self.log_parameters)
 
     def matrices(self, X: npt.ArrayLike) -> Matrices:
         """Returns multiples of one matrix, and the pullback by log scale, whose derivative is K."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Never, final
+from dataclasses import dataclass, field, replace
+from typing import Never, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,21 +27,48 @@ from .base import (
 )
 
 
+@dataclass(frozen=True)
+class Scaled(PointKernel):
+    """A kernel whose only parameter is its scale."""
+
+    scale: float = field(default=1.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", scale_number(self.scale))
+
+    @property
+    @final
+    def log_parameters(self) -> Array:
+        """Log scale."""
+        return np.log([self.scale])
+
+    @final
+    def with_log_parameters(self, values: npt.ArrayLike) -> Self:
+        """Returns the same kernel with this scale, given by its logarithm."""
+        return replace(self, scale=float(np.exp(parameter_values(values, 1))[0]))
+
+    @final
+    def scaled(self, factor: float) -> Self:
+        """Returns the same kernel with `factor` times the scale."""
+        return replace(self, scale=factor * self.scale)
+
+    @final
+    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
+        """Returns K, which is also its own derivative with respect to log scale."""
+        matrix = self(X, X)
+        return matrix, lambda weights: np.array([np.vdot(weights, matrix)])
+
+
 @final
 @described
 @dataclass(frozen=True)
-class Linear(PointKernel):
+class Linear(Scaled):
     """k(x, x') = scale * x^T x': random linear functions through the origin.
 
     >>> import nilregret as nr
     >>> nr.Linear()([[2.0]], [[0.5], [1.0]])
     array([[1., 2.]])
     """
-
-    scale: float = field(default=1.0, kw_only=True)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", scale_number(self.scale))
 
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
         """Returns the covariances between the rows of A and of B, `(n, m)`."""
@@ -62,18 +89,9 @@ class Linear(PointKernel):
         """Returns 2 * scale * x of every row, `(m, d)`."""
         return 2.0 * self.scale * points_array("X", X)
 
-    @property
-    def log_parameters(self) -> Array:
-        """Log scale."""
-        return np.log([self.scale])
-
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
         """Returns the description of the scale, which is the prior variance of the function's slopes."""
         return (Hyperparameter("slope", tuple(columns), len(columns)),)
-
-    def scaled(self, factor: float) -> Linear:
-        """Returns the same kernel with `factor` times the scale."""
-        return Linear(scale=factor * self.scale)
 
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:
         """Returns constant variances of slopes, and the variance of values, which is largest in a corner."""
@@ -93,32 +111,17 @@ class Linear(PointKernel):
         """Returns the weights, times the root of the scale, `(m, d)`."""
         return np.asarray(np.sqrt(self.scale) * np.asarray(weights))
 
-    def with_log_parameters(self, values: npt.ArrayLike) -> Linear:
-        """Returns the same kernel with this scale, given by its logarithm."""
-        return Linear(scale=float(np.exp(parameter_values(values, 1))[0]))
-
-    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Returns K, which is also its own derivative with respect to log scale."""
-        points = points_array("X", X)
-        matrix = self(points, points)
-        return matrix, lambda weights: np.array([np.vdot(weights, matrix)])
-
 
 @final
 @described
 @dataclass(frozen=True)
-class Intercept(PointKernel):
+class Intercept(Scaled):
     """k(x, x') = scale: one unknown number, the same at every point. `Intercept() + Linear()` is affine.
 
     >>> import nilregret as nr
     >>> (nr.Linear() + nr.kernels.Intercept())([[2.0]], [[0.5]])
     array([[2.]])
     """
-
-    scale: float = field(default=1.0, kw_only=True)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", scale_number(self.scale))
 
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
         """Returns `scale` for every pair of rows of A and of B, `(n, m)`."""
@@ -135,27 +138,9 @@ class Intercept(PointKernel):
         weights_array(weights, (len(first), len(second)))
         return np.zeros(first.shape)
 
-    @property
-    def log_parameters(self) -> Array:
-        """Log scale."""
-        return np.log([self.scale])
-
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
         """Returns the description of the scale."""
         return (Hyperparameter("scale", tuple(columns), len(columns)),)
-
-    def with_log_parameters(self, values: npt.ArrayLike) -> Intercept:
-        """Returns the same kernel with this scale, given by its logarithm."""
-        return Intercept(scale=float(np.exp(parameter_values(values, 1))[0]))
-
-    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Returns K, which is also its own derivative with respect to log scale."""
-        matrix = self(X, X)
-        return matrix, lambda weights: np.array([np.vdot(weights, matrix)])
-
-    def scaled(self, factor: float) -> Intercept:
-        """Returns the same kernel with `factor` times the scale."""
-        return Intercept(scale=factor * self.scale)
 
     def rescaled(self, factors: Array) -> Intercept:  # noqa: ARG002 - it has no lengths
         """Returns the kernel itself."""

@@ -150,11 +150,6 @@ class Spectral(PointKernel):
         """Returns `scale` for every row."""
         return np.full(len(points_array("A", A)), self.scale)
 
-    @final
-    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """Returns zeros, since the prior variance is the same everywhere, `(m, d)`."""
-        return np.zeros(points_array("X", X).shape)
-
 
 class Stationary(Spectral):
     """k(x, x') = scale * kappa(r), r = |(x - x') / lengthscale|. Subclasses are dataclasses with both fields.
@@ -265,11 +260,6 @@ class Stationary(Spectral):
         given = np.exp(parameter_values(values, len(self.log_parameters))).tolist()
         lengthscale = tuple(given[:-1]) if isinstance(self.lengthscale, tuple) else given[0]
         return replace(self, lengthscale=lengthscale, scale=given[-1])  # type: ignore[type-var]  # all are dataclasses
-
-    @final
-    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Returns K, and the pullback by log lengthscales and log scale."""
-        return self.matrices(X)(self.log_parameters)
 
     @final
     def matrices(self, X: npt.ArrayLike) -> Matrices:

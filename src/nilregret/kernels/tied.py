@@ -96,10 +96,6 @@ class Tied(PointKernel):
         """Returns rows sum_j weights[i, j] * d k(x_i, b_j) / d x_i, `(m, d)`."""
         return self.expanded.input_gradient(X, B, weights)
 
-    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """Returns zeros, since the prior variance is the same everywhere, `(m, d)`."""
-        return self.expanded.diagonal_gradient(X)
-
     @property
     def log_parameters(self) -> Array:
         """Log lengthscales of the groups, then log scale, `(m + 1,)`."""
@@ -126,10 +122,6 @@ class Tied(PointKernel):
         """Returns the same kernel with these lengthscales of the groups and scale, given by their logarithms."""
         given = parameter_values(values, len(self.log_parameters))
         return Tied(self.kernel.with_log_parameters(given), self.groups)
-
-    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Returns K, and the pullback by the groups' log lengthscales and log scale."""
-        return self.matrices(X)(self.log_parameters)
 
     def matrices(self, X: npt.ArrayLike) -> Matrices:
         """Returns K, and the pullback by the groups' log lengthscales and log scale, by log parameters."""
