@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret._utils.checks import many
 from nilregret.cli.overview import _best_facts, _delays_text, overview
 from nilregret.errors import InvalidInput
 from nilregret.plots.ticks import spread_evenly, thinned
@@ -17,7 +18,7 @@ from nilregret.serve.dashboard.views.comparison import compare
 from nilregret.serve.dashboard.views.constraints import constraints_view
 from nilregret.serve.dashboard.views.delays import delays
 from nilregret.serve.dashboard.views.grid import PER_PAGE, grid_view
-from nilregret.serve.dashboard.views.pictures import many, measured, short
+from nilregret.serve.dashboard.views.pictures import measured, short
 from nilregret.serve.dashboard.views.posterior import posterior_view
 from nilregret.serve.dashboard.views.progress import progress
 from nilregret.serve.dashboard.views.settings import description

@@ -101,7 +101,7 @@ def test_many_trials_are_drawn_in_part_with_the_best():
     assert len(best) == MOST_BEST
     assert others["x"].count(None) + len(best) <= MOST_LINES
     assert best[-1]["hover"].startswith(f"trial {int(rewards.argmax())}:")
-    assert "Best tenth: 300 of 3000 trials; drawn are" in picture["summary"]
+    assert "Best tenth: 300 of 3,000 trials; drawn are" in picture["summary"]
 
 
 def test_the_tab_names_what_it_loads():

@@ -69,8 +69,8 @@ def counted(count: int, what: str) -> str:
 
 
 def many(count: int, what: str) -> str:
-    """Returns count and noun: 1 trial, 2 trials, 0 studies."""
-    return f"{count} {counted(count, what)}"
+    """Returns count and noun: 1 trial, 2 trials, 0 studies, 12,000 arms."""
+    return f"{count:,} {counted(count, what)}"
 
 
 def storable(text: str) -> bool:

@@ -6,15 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
-import numpy as np
-
 from .._utils.checks import Array, many, shown
-from .._utils.numerals import numeral
 from ..domains.domain import Space
 from ..errors import InvalidInput, TrialError
 from ..storage.record import Trial
 from ..study.best import closest_of, is_noisy, told_best, without_violation
 from ..study.direction import best_label, on_average
+from ..study.formatting import figure
 from ..study.function import Axis as ParameterAxis
 from ..study.function import Function
 from ..study.study import Study
@@ -158,15 +156,7 @@ def context_named(study: Study, context: object) -> str:
 
 def _listed(parameters: dict[str, object] | None, word: str, row: Array) -> str:
     """Returns parameters by name, or coordinates after a word."""
-    if parameters is None:
-        return f"{word} {_short(row)}"
-    return ", ".join(f"{name}={_short(value)}" for name, value in parameters.items())
-
-
-def _short(value: object) -> str:
-    if isinstance(value, np.ndarray):
-        return "[" + ", ".join(map(numeral, value)) + "]"
-    return numeral(value) if isinstance(value, float) else str(value)
+    return f"{word} [{figure(row.tolist())}]" if parameters is None else figure(parameters)
 
 
 def chosen_axes(offered: Sequence[ParameterAxis], names: Sequence[str] | None) -> list[ParameterAxis]:

@@ -48,7 +48,7 @@ def figure(value: object, digits: int = DIGITS) -> str:
     if isinstance(value, list):
         return ", ".join(figure(part, digits) for part in value)
     if isinstance(value, dict):
-        return ", ".join(f"{printable(str(name))}={figure(part, digits)}" for name, part in value.items())
+        return ", ".join(f"{printable(str(name))}={figure(part, digits) or part}" for name, part in value.items())
     return "" if value is None else numeral(value, digits) if isinstance(value, float) else printable(str(value))
 
 

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from ..._utils.checks import counted
+from ..._utils.checks import counted, many
 from ...study.formatting import duration
 from ...study.formatting import moment as date_or_number
 from ..auth.caller import Caller
@@ -23,7 +23,7 @@ from ..auth.caller import caller_of as of_scope
 from ..wire.messages import segment
 from . import files
 from .views.forms import ACTIONS
-from .views.pictures import many, short
+from .views.pictures import short
 
 VERSION = version("nilregret")
 DID = "did"  # entry of an address: the action after which a browser came there

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...._utils.checks import many
 from ....plots.restarts import evidence_panel
 from ....policy.policy import Policy
 from ....study.study import Study
-from .pictures import Picture, drawn, empty, many, short
+from .pictures import Picture, drawn, empty, short
 
 EVIDENCE = "Evidence of a change"
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...._utils.checks import Array
+from ...._utils.checks import Array, many
 from ....plots.history import numbers_told
 from ....plots.scene import Axis, Line, Panel
 from ....plots.ticks import spread_evenly
@@ -18,7 +18,7 @@ from ....study.curves import half_interval
 from ....study.formatting import in_words
 from ....study.study import Study
 from .comparison import compare
-from .pictures import Picture, drawn, empty, many, measured, short
+from .pictures import Picture, drawn, empty, measured, short
 from .settings import description
 from .standing import standing_status
 

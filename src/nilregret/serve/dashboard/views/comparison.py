@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from ...._utils.checks import Array, IndexArray
+from ...._utils.checks import Array, IndexArray, many
 from ....errors import InvalidInput, TrialError
 from ....slots.objective import satisfying
 from ....storage.record import Trial
@@ -17,7 +17,6 @@ from ....study.formatting import where
 from ....study.study import Study
 from ....study.waiting import counted_from, counted_trials
 from .alternatives import Alternative, best_now, doubt_of, if_kept, in_plays, noise_of
-from .pictures import many
 
 SIDES = 2.0  # standard deviations on either side of an estimate, a range of 95% if the model is right
 FEWEST = 2  # rewards of a comparison

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...._utils.checks import Array
+from ...._utils.checks import Array, many
 from ...._utils.numerals import numeral
 from ....plots.base import reward_label
 from ....plots.history import restart_rules, restarts_of
@@ -17,7 +17,7 @@ from ....policy.policy import Policy
 from ....study.definition import constraint_names
 from ....study.direction import on_average
 from ....study.study import Study
-from .pictures import Picture, drawn, many, short
+from .pictures import Picture, drawn, short
 
 RECENT = 100  # latest constraint values of the recent share of violations
 PALETTE = ("model", "best", "third", "failed")  # colours of the lines, which limit the number of drawn constraints

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._utils.checks import many
 from ....plots.scene import Axis, Panel, Points
 from ....plots.ticks import thinned
 from ....storage.record import Trial
@@ -15,7 +16,7 @@ from ....study.late_fits import answer_delays
 from ....study.study import Study
 from ....study.waiting import set_at_deadline
 from ...work.deadlines import Rule
-from .pictures import Picture, drawn, empty, many, reward_text, short, table
+from .pictures import Picture, drawn, empty, reward_text, short, table
 from .status import short_context
 
 LISTED = 12  # trials in a table

@@ -8,13 +8,14 @@ from typing import Any
 
 import msgspec
 
+from ...._utils.checks import many
 from ....domains.domain import Arms
 from ....errors import InvalidInput
 from ....evaluation.log import WAITING
 from ....study.study import Study
 from ...wire.messages import EvaluationRequest, EvaluationResult
 from .forms import number
-from .pictures import interval_bars, many, short
+from .pictures import interval_bars, short
 
 ESTIMATORS = ("snips", "dr", "ips", "switch")
 WORDS = ("uniform", "best")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ...._utils.checks import many
 from ...._utils.numerals import numeral
 from ....domains.parameters import Choice
 from ....errors import NoRegretError
@@ -17,7 +18,7 @@ from ....study.function import Axis, axes, space_of
 from ....study.importance import Importance, Indices
 from ....study.study import Study
 from .columns import PARAMETERS, columns_of
-from .pictures import Picture, drawn, many, short
+from .pictures import Picture, drawn, short
 from .status import order_of
 
 MOST_AXES = 14  # of parallel axes

@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from ...._utils.checks import IndexArray, written
+from ...._utils.checks import IndexArray, many, written
 from ....errors import InvalidInput
 from ....storage.trial import Trial
 from ....study.direction import on_average
@@ -31,7 +31,7 @@ from ....study.study import Study
 from ....study.trial_json import with_history
 from ....study.waiting import set_at_deadline
 from .columns import STATES, Column, Columns, columns_of
-from .pictures import many, reward_text, short
+from .pictures import reward_text, short
 
 PER_PAGE = 50
 ANSWERED = ("constraints.", "metrics.")  # beginnings of columns

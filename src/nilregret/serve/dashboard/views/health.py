@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from ...._utils.checks import many
 from ....study.study import Study
 from .changes import changes
 from .columns import STATES, columns_of
 from .constraints import constraints_view
 from .delays import delays
-from .pictures import many
 
 REASONS, LATEST = 5, 20  # reasons that are listed, and trials that are counted as the latest
 

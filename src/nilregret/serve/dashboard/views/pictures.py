@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...._utils.checks import counted
+from ...._utils.checks import many
 from ...._utils.numerals import numeral
 from ....plots.page import page_picture, table_of
 from ....plots.scene import Heat, Panel
@@ -59,11 +59,6 @@ def measured(
     )
     said, *between = (numeral(round(each / unit) * unit, 1, step=unit) for each in (value, *ends))
     return said, " to ".join(between)
-
-
-def many(count: int, what: str) -> str:
-    """Returns a count with its noun: "1 trial", "2 trials", "12,000 studies"."""
-    return f"{short(count)} {counted(count, what)}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...._utils.checks import Array
+from ...._utils.checks import Array, many
 from ....domains.domain import Arms
 from ....errors import InvalidInput
 from ....plots.base import BAND_LABELS, reward_label
@@ -25,7 +25,7 @@ from ....study.function import Axis, active_axes, answers_for_units, line_throug
 from ....study.study import Study
 from .alternatives import is_expensive
 from .chosen_point import ChosenPoint, chosen_point
-from .pictures import Picture, drawn, many, short
+from .pictures import Picture, drawn, short
 
 MOST_SLICES = 8  # pictures along an axis
 MOST_POINTS, FEWEST_POINTS = 81, 15  # along a real parameter

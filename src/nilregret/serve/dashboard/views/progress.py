@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...._utils.checks import many
 from ....errors import InvalidInput
 from ....plots.base import reward_label
 from ....plots.history import COLUMNS, History, history_of, history_panels
@@ -13,7 +14,7 @@ from ....plots.source import value_range
 from ....storage.record import Trial
 from ....study.study import Study
 from ....study.waiting import counted_trials
-from .pictures import Picture, drawn, empty, many, short
+from .pictures import Picture, drawn, empty, short
 
 TITLE = "Progress"
 HEIGHTS = (3.0, 2.0)  # of the values, and of the gap to the best or a budget

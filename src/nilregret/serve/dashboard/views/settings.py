@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ...._utils.checks import many
 from ....domains.domain import Arms, Box, Domain, Space
 from ....domains.parameters import Choice, Int, Parameter
 from ....plots.base import reward_label
@@ -20,7 +21,7 @@ from ....study.function import space_of
 from ....study.study import Study
 from ...wire.messages import segment
 from ...work.deadlines import FACT, Rule
-from .pictures import many, short
+from .pictures import short
 
 MOST_NAMED = 12  # parameters, options or sides in a list
 

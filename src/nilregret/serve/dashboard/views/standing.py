@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ...._utils.checks import many
 from ...._utils.numerals import numeral
 from ....domains.domain import Arms
 from ....errors import NoRegretError, TrialError
@@ -18,7 +19,6 @@ from ....study.formatting import where
 from ....study.function import expected_gain
 from ....study.study import Study
 from .columns import columns_of
-from .pictures import many
 from .status import PAUSED, WHY_PAUSED, believed, of_clicks, order_of, short_context, status, told_now
 
 SMALL = 0.01  # share of the spread of the rewards, below which a gain is next to nothing

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._utils.checks import many
 from ....errors import TrialError
 from ....policy.policy import Policy
 from ....storage.record import Record, Trial
@@ -19,7 +20,7 @@ from ....study.study import Study
 from ....study.waiting import counted_from
 from ...watch.signals import AT_REST
 from .columns import STATES, columns_of, latest
-from .pictures import many, reward_text, short
+from .pictures import reward_text, short
 
 RECENT = 20  # latest trials that decide whether a study is failing
 SILENT = 86_400.0  # seconds without an event after which a study with pending trials is called silent

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...._utils.checks import Array
+from ...._utils.checks import Array, many
 from ....plots.base import reward_label
 from ....plots.scene import Axis, Band, Line, Mark, Panel
 from ....plots.ticks import spread_evenly
@@ -19,7 +19,7 @@ from ....study.study import Study
 from ....study.waiting import counted_trials
 from .alternatives import Alternative, has_posterior
 from .comparison import FIRST, SIDES, Comparison, compare
-from .pictures import Picture, drawn, many, measured, short
+from .pictures import Picture, drawn, measured, short
 from .progress import not_yet
 
 POINTS = 200  # points of a curve
