@@ -14,10 +14,12 @@ from click.testing import CliRunner
 
 from nilregret.__main__ import main
 from nilregret.cli import service_commands
+from nilregret.serve.api.app import OPERATIONS
 from nilregret.serve.auth.caller import ROLES
 from nilregret.serve.auth.middleware import AccessMiddleware
 from nilregret.serve.auth.origin_checks import bound_to
 from nilregret.serve.auth.tokens import SESSION_SECONDS, Tokens
+from nilregret.serve.dashboard.pages import ROUTES
 from nilregret.serve.wire.limits import Limits
 from nilregret.storage import MemoryStorage, SqlStorage
 
@@ -64,7 +66,7 @@ def test_every_command_has_the_options_that_the_page_gives_it():
     entry, default = (json.loads(re.search(rf"^{word} (.*)$", container, re.M)[1]) for word in ("ENTRYPOINT", "CMD"))
     assert entry == ["nilregret"]
     seen.append(parsed(default))
-    assert [command for command, _ in seen].count(service_commands.serve) == 6
+    assert [command for command, _ in seen].count(service_commands.serve) == 8
     assert {command.name for command, _ in seen} == {"serve", "new", "list", "revoke"}
     assert settings["Service"]["Environment"].split("=")[0] == "NILREGRET_STORAGE"
     assert "--workers" not in settings["Service"]["ExecStart"]  # with SQLite
@@ -117,7 +119,7 @@ def test_the_commands_for_tokens_work_as_they_stand(tmp_path, monkeypatch):
 
 
 def test_what_the_proxy_sends_passes_the_gate():
-    (site,) = blocks("nginx")
+    site, _ = blocks("nginx")
     assert site.count("{") == site.count("}") == 2
     (name,) = re.findall(r"server_name (\S+);", site)
     variables = {"$http_host": name, "$remote_addr": "198.51.100.7", "$scheme": "https"}
@@ -140,6 +142,22 @@ def test_what_the_proxy_sends_passes_the_gate():
     assert ask(app, host=f"{name}:8443", headers=headers + secret + there).status == 200
     assert given["X-Forwarded-For"] == "$remote_addr"  # and not what the caller claims
     assert ask(app, host="127.0.0.1:8000", headers=headers + secret + pages).status == 403  # without `Host` of the page
+
+
+def test_all_addresses_of_a_study_lead_to_one_process():
+    """Which nginx chooses by what the map makes of an address."""
+    _, several = blocks("nginx")
+    (pattern,) = re.findall(r"^    ~(\S+) \$name;$", several, re.M)
+    study = re.compile(pattern.replace("(?<", "(?P<"))
+    of_studies = [
+        path for path in [*(each.path for each in OPERATIONS), *(each.path for each in ROUTES)] if "{name}" in path
+    ]
+    assert len(of_studies) > 40
+    for path in of_studies:
+        assert study.match(path.replace("{name}", "a shop"))["name"] == "a shop", path
+    assert study.match("/v1/studies") is None
+    assert "hash $study consistent;" in several
+    assert float(re.search(r"keepalive_timeout (\d+)s;", several)[1]) < Limits().header_seconds
 
 
 def test_after_going_back_to_a_copy_an_id_is_of_nothing_or_of_what_the_page_says(tmp_path):

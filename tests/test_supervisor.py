@@ -17,7 +17,7 @@ from nilregret.serve.http.supervisor import supervise
 if __name__ == "__main__":
     said = "os.write(1, str(os.getpid()).encode() + bytes([10])); time.sleep(3600)"
     work = partial(exec, "import os, signal, time; {}; " + said)
-    supervise([work, partial(work)], hung_seconds={})
+    supervise(work, 2, hung_seconds={})
     print("ended", flush=True)
 """
 

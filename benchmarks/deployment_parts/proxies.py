@@ -1,7 +1,9 @@
 """nginx as docs/deployment.md sets it up, before a service of one's own: what passes it, and as what."""
 
 import json
+import os
 import re
+import shutil
 import socket
 import ssl
 import subprocess
@@ -13,7 +15,23 @@ from nilregret.serve.auth.tokens import Tokens
 from nilregret.storage import SqlStorage
 
 NAME = "decide.example.org"
+PROGRAM = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin")  # not in everybody's path
 STUDY = {"space": {"price": {"type": "float", "low": 0.0, "high": 1.0}}, "grid": 12}
+
+
+def began(blocks, port, folder):
+    """A process of nginx with these blocks, once it listens at a port."""
+    places = "".join(
+        f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    config, log = folder / "nginx.conf", folder / "error.log"
+    config.write_text(
+        f"daemon off; worker_processes 1; pid {folder}/pid; error_log {log}; events {{}}\n"
+        f"http {{ access_log off; {places}\n{blocks}\n}}\n"
+    )
+    process = subprocess.Popen([PROGRAM or "nginx", "-c", config], stderr=subprocess.DEVNULL)
+    await_port(process, port, lambda: f"nginx did not begin: {log.read_text()}", 30)
+    return process
 
 
 class Site:
@@ -27,7 +45,7 @@ class Site:
         (served,) = re.findall(r"^nilregret (serve --public-host \S+ --proxy \S+)$", page, re.M)
         self.server = Server("-m", "nilregret", *served.split(), "--storage", f"sqlite:///{folder}/studies.db",
                              "--port", None)  # fmt: skip
-        (self.block,) = re.findall(r"^```nginx\n(.*?)^```$", page, re.M | re.S)
+        self.block = re.findall(r"^```nginx\n(.*?)^```$", page, re.M | re.S)[0]
 
     def __enter__(self):
         self.server.begin()
@@ -41,17 +59,8 @@ class Site:
         block = block.replace("http://127.0.0.1:8000", f"http://127.0.0.1:{self.server.port}")
         block = re.sub(r"(ssl_certificate +)\S+;", rf"\1{here};", block)
         block = re.sub(r"(ssl_certificate_key +)\S+;", rf"\1{key};", block)
-        places = "".join(f"{kind}_temp_path {self.folder}/{kind};" for kind in
-                         ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))  # fmt: skip
-        config = self.folder / "nginx.conf"
-        config.write_text(
-            f"daemon off; worker_processes 1; pid {self.folder}/pid; error_log {self.folder}/error.log; events {{}}\n"
-            f"http {{ access_log off; {places}\n{block}\n}}\n"
-        )
-        self.nginx = subprocess.Popen(["nginx", "-c", config], stderr=subprocess.DEVNULL)
+        self.nginx = began(block, self.port, self.folder)
         self.context = ssl.create_default_context(cafile=here)
-        log = self.folder / "error.log"
-        await_port(self.nginx, self.port, lambda: f"nginx did not begin: {log.read_text()}", 30)
         return self
 
     def __exit__(self, *_):

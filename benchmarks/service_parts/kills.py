@@ -8,7 +8,6 @@ import nilregret as nr
 
 from .servers import Connection, Server
 
-STUDY = "/v1/studies/shop"
 OFTEN, MANY = 0.004, 1000  # how often so many decisions are asked for at once, which takes several transactions
 
 
@@ -20,14 +19,15 @@ def reward(number):
 class Worker(threading.Thread):
     """Asks and tells, each request again until it is answered, at whichever server."""
 
-    def __init__(self, name, ports, stop, seed):
+    def __init__(self, name, ports, stop, seed, study="shop", token=None):
         super().__init__(daemon=True)
         self.label, self.ports, self.stop, self.rng = name, ports, stop, random.Random(seed)
+        self.study, self._at, self._token = study, f"/v1/studies/{study}", token
         self.decisions, self.told, self.wrong, self.retries, self.error = {}, {}, [], 0, None
 
     def run(self):
         try:
-            self._connections = [Connection(port) for port in self.ports]
+            self._connections = [Connection(port, self._token) for port in self.ports]
             turn = 0
             while not self.stop.is_set():
                 self._round(f"{self.label}-{turn}")
@@ -41,16 +41,16 @@ class Worker(threading.Thread):
     def _round(self, key):
         many = self.rng.random() < OFTEN
         body = {"count": MANY} if many else {}
-        said = self._until("POST", f"{STUDY}/decisions", body, 201, key)["decisions"]
+        said = self._until("POST", f"{self._at}/decisions", body, 201, key)["decisions"]
         if len(said) != (MANY if many else 1):
             self.wrong.append((key, len(said)))
         self.decisions |= {(key, each["number"]): each for each in said}
         decision = said[-1]
         if self.rng.random() < 0.2:
-            again = self._until("POST", f"{STUDY}/decisions", body, 201, key)["decisions"]
+            again = self._until("POST", f"{self._at}/decisions", body, 201, key)["decisions"]
             if again != said:
                 self.wrong.append((key, said, again))
-        path, value = f"{STUDY}/decisions/{decision['id']}/reward", reward(decision["number"])
+        path, value = f"{self._at}/decisions/{decision['id']}/reward", reward(decision["number"])
         for _ in range(2 if self.rng.random() < 0.2 else 1):
             answer = self._until("PUT", path, {"reward": value}, 200)
             if (answer["number"], answer["reward"]) != (decision["number"], value):
@@ -61,7 +61,7 @@ class Worker(threading.Thread):
         while True:
             try:
                 status, said = self.rng.choice(self._connections).send(method, path, body, key)
-            except OSError:
+            except (OSError, ValueError):  # a proxy's error is no JSON
                 self.retries += 1
                 time.sleep(0.01)
                 continue
@@ -116,11 +116,12 @@ def _retries(crowd):
 
 
 def judged(url, crowd):
+    """Facts, and what is wrong, of workers that all had one study."""
     for worker in crowd:
         if worker.error is not None:
             raise worker.error
     wrong = [str(each) for worker in crowd for each in worker.wrong]
-    with nr.Study.open(storage=url, name="shop") as study:  # checks the whole record
+    with nr.Study.open(storage=url, name=crowd[0].study) as study:  # checks the whole record
         trials = list(study.trials)
     decisions = {key: each for worker in crowd for key, each in worker.decisions.items()}
     told = {number: value for worker in crowd for number, value in worker.told.items()}

@@ -21,12 +21,11 @@ from ..auth.middleware import AccessMiddleware, ErrorPage
 from ..auth.tokens import Tokens
 from ..wire.problems import HANDLERS, problem_of, response_of
 from ..wire.settings import LEAVING, Settings
-from ..work.siblings import Siblings
 from .arm_routes import ARM_OPERATIONS
 from .evaluations import EVALUATION_OPERATIONS
 from .note_routes import NOTE_OPERATIONS
 from .openapi import document
-from .operations import DirectCalls, Endpoint, Operation, Service
+from .operations import Endpoint, Operation, Service, direct_calls
 from .read_routes import HEALTH_OPERATIONS, READ_OPERATIONS
 from .write_routes import WRITE_OPERATIONS
 
@@ -39,7 +38,6 @@ OPERATIONS: tuple[Operation, ...] = (
 def create_app(
     storage: Storage, settings: Settings | None = None, *, access: Middleware | None = None,
     routes: Sequence[BaseRoute] = (), error_page: ErrorPage | None = None, clock: Callable[[], float] = time.time,
-    siblings: Siblings | None = None,
 ) -> Starlette:  # fmt: skip
     """Returns the service as an ASGI application, behind a middleware that checks access.
 
@@ -51,7 +49,6 @@ def create_app(
         routes: further routes, of the dashboard.
         error_page: returns a problem as a page, for browsers that ask for a page.
         clock: Unix seconds.
-        siblings: other processes of the service.
     """
     if not isinstance(storage, SqlStorage | MemoryStorage):
         raise InvalidInput(
@@ -64,7 +61,7 @@ def create_app(
         access = Middleware(AccessMiddleware, tokens=Tokens(storage), local=True, limits=chosen.limits)
     written = document(OPERATIONS)
     endpoints = [Endpoint(operation, service) for operation in OPERATIONS]
-    calls = DirectCalls(endpoints, siblings)
+    calls = direct_calls(endpoints)
 
     async def openapi(_: Request) -> Response:
         return Response(written, media_type="application/json")
@@ -82,27 +79,23 @@ def create_app(
 
     app = Starlette(
         routes=[*(each.route for each in endpoints), Route("/openapi.json", openapi), *routes],
-        exception_handlers=dict.fromkeys(HANDLERS, tell), lifespan=_lifespan(service, calls, siblings),
-        middleware=[access, Middleware(calls.before)],
+        exception_handlers=dict.fromkeys(HANDLERS, tell), lifespan=_lifespan(service),
+        middleware=[access, Middleware(calls)],
     )  # fmt: skip
     app.router.redirect_slashes = False  # a redirection names scheme and host, which a proxy may have changed
     app.state.service = service
     app.state.openapi = written
     app.state.workers = service.workers
-    app.state.api = calls.before(app.router)  # for pages that act
+    app.state.api = calls(app.router)  # for pages that act
     return app
 
 
-def _lifespan(
-    service: Service, calls: DirectCalls, siblings: Siblings | None
-) -> Callable[[Any], AbstractAsyncContextManager[dict[str, Any]]]:
+def _lifespan(service: Service) -> Callable[[Any], AbstractAsyncContextManager[dict[str, Any]]]:
     """Returns a context in which the application runs."""
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[dict[str, Any]]:
         await service.workers.in_thread(service.prepare)
-        if siblings is not None:
-            await siblings.start(calls.here)
         webhook = service.settings.webhook
         tasks = [asyncio.create_task(service.metrics.keep_published())]
         tasks += [] if webhook is None else [asyncio.create_task(service.sender(webhook).run())]
@@ -111,8 +104,6 @@ def _lifespan(
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-        if siblings is not None:
-            await siblings.close()
         service.workers.close()
 
     return lifespan

@@ -15,8 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..._utils.checks import shown
 from ...errors import InvalidInput
-from ..auth.bodies import replay
-from ..auth.caller import READ_METHODS, Caller, caller_of
+from ..auth.caller import Caller, caller_of
 from ..watch.metrics import Metrics
 from ..watch.signal_sender import SignalSender
 from ..watch.signals import SignalCache
@@ -26,7 +25,6 @@ from ..wire.messages import Reply, name_in
 from ..wire.problems import Problem, unfit
 from ..wire.settings import Settings, Webhook
 from ..work.events import Streams
-from ..work.siblings import Siblings
 from ..work.worker import StudyWorker
 from ..work.workers import NotesStorage, StudyWorkers
 
@@ -230,55 +228,27 @@ class Endpoint:
         await reply(scope, receive, send)
 
 
-@final
-class DirectCalls:
-    """Calls of operations without Starlette's router, which takes longer than they do. The gate answers their errors.
+def direct_calls(endpoints: Sequence[Endpoint]) -> Callable[[ASGIApp], ASGIApp]:
+    """Returns a middleware that calls operations without Starlette's router, which takes longer than they do.
 
-    Args:
-        endpoints: to call. Those whose path has a number in it are left to the router, which converts it.
-        siblings: other processes of the service, to which changes of their studies are passed on.
+    The gate answers their errors. Operations whose path has a number in it are left to the router, which converts it.
     """
+    plain = [each for each in endpoints if ":" not in each.route.path]
+    calls = [(method, each.route.path_regex, each) for each in plain for method in each.route.methods or ()]
 
-    def __init__(self, endpoints: Sequence[Endpoint], siblings: Siblings | None = None) -> None:
-        plain = [each for each in endpoints if ":" not in each.route.path]
-        self._calls = [(method, each.route.path_regex, each) for each in plain for method in each.route.methods or ()]
-        self._siblings = siblings
-
-    def before(self, app: ASGIApp) -> ASGIApp:
-        """Returns an application that makes these calls, and leaves the other requests to `app`."""
-
+    def before(app: ASGIApp) -> ASGIApp:
         async def direct(scope: Scope, receive: Receive, send: Send) -> None:
-            endpoint = self._found(scope)
-            if endpoint is None:
-                await app(scope, receive, send)
-            elif self._siblings is None or scope["method"] in READ_METHODS:
-                await endpoint(scope, receive, send)
-            else:
-                body: bytes = (await receive())["body"]
-                passed = await self._siblings.passed(scope, scope["path_params"]["name"], body)
-                if passed is None:
-                    await endpoint(scope, replay(body, receive), send)
-                else:
-                    await send({"type": "http.response.start", "status": passed.status, "headers": passed.headers})
-                    await send({"type": "http.response.body", "body": passed.body})
+            if scope["type"] == "http":
+                for method, pattern, endpoint in calls:
+                    if method == scope["method"] and (found := pattern.match(scope["path"])):
+                        scope["path_params"] = found.groupdict()
+                        await endpoint(scope, receive, send)
+                        return
+            await app(scope, receive, send)
 
         return direct
 
-    async def here(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Makes a call that another process has passed on."""
-        endpoint = self._found(scope)
-        if endpoint is None:
-            raise RuntimeError("A sibling has passed on what is no call.")
-        await endpoint(scope, receive, send)
-
-    def _found(self, scope: Scope) -> Endpoint | None:
-        """Returns the endpoint of a request, with the parts of its path in the scope."""
-        if scope["type"] == "http":
-            for method, pattern, endpoint in self._calls:
-                if method == scope["method"] and (found := pattern.match(scope["path"])):
-                    scope["path_params"] = found.groupdict()
-                    return endpoint
-        return None
+    return before
 
 
 def parse(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import tempfile
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +24,6 @@ from ..dashboard import ROUTES, error_page
 from ..dashboard.files import address
 from ..watch.shared_metrics import forget, shared_in
 from ..wire.settings import Settings
-from ..work.siblings import Siblings
 from .protocol import configured
 from .supervisor import supervise
 
@@ -44,13 +43,11 @@ class Service:
         storage: URL.
         host: address that the server is bound to.
         settings: of each process.
-        siblings: other processes of the service.
     """
 
     storage: str = field(repr=False)  # with its password
     host: str
     settings: Settings = field(default_factory=Settings)
-    siblings: Siblings | None = None
 
     def __call__(self) -> ASGIApp:
         """Returns the application, behind the middleware that checks access.
@@ -69,9 +66,7 @@ class Service:
             local=is_own(self.host), limits=self.settings.limits, style=address("dashboard.css"),
             error_page=error_page,
         )  # fmt: skip
-        return create_app(
-            storage, self.settings, access=access, routes=ROUTES, error_page=error_page, siblings=self.siblings
-        )
+        return create_app(storage, self.settings, access=access, routes=ROUTES, error_page=error_page)
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -110,14 +105,8 @@ def run(
     if workers == 1:
         serve(service)
         return
-    with tempfile.TemporaryDirectory(prefix="nilregret") as folder:  # Nobody else may enter it.
-        each = [replace(service, siblings=Siblings(folder, index, workers)) for index in range(workers)]
-        metrics = Path(folder) / "metrics"
-        with shared_in(metrics):
-            supervise(
-                [partial(serve, one) for one in each], hung_seconds=HUNG_SECONDS,
-                ended=partial(forget, metrics),
-            )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="nilregret") as folder, shared_in(Path(folder) / "metrics") as metrics:
+        supervise(partial(serve, service), workers, hung_seconds=HUNG_SECONDS, ended=partial(forget, metrics))
 
 
 def _serve(service: Service, *, listener: socket.socket, proxies: str | None, log: bool) -> None:

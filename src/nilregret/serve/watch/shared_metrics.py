@@ -27,13 +27,13 @@ Labels = tuple[tuple[str, str], ...]
 
 
 @contextmanager
-def shared_in(folder: Path) -> Iterator[None]:
-    """Lets the processes that begin within the block share their metrics in a folder."""
+def shared_in(folder: Path) -> Iterator[Path]:
+    """Lets the processes that begin within the block share their metrics in a new folder, which it yields."""
     before = os.environ.get(FOLDER)
     folder.mkdir()
     os.environ[FOLDER] = str(folder)
     try:
-        yield
+        yield folder
     finally:
         os.environ.pop(FOLDER)
         if before is not None:
