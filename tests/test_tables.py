@@ -83,6 +83,14 @@ def test_tables_in_memory(table):
 def test_frames_of_arrow_and_polars():
     arrow = pytest.importorskip("pyarrow")
     assert facts(study().add_from(arrow.Table.from_pandas(FRAME))) == WANTED
+    named = {name: column for name, column in FRAME.to_dict("list").items() if name in SPACE.parameters}
+    points = SPACE.inside("points", arrow.table(named))
+    assert (
+        points.tolist()
+        == SPACE.inside(
+            "points", [dict(zip(named, row, strict=True)) for row in zip(*named.values(), strict=True)]
+        ).tolist()
+    )
     polars = pytest.importorskip("polars")
     assert facts(study().add_from(polars.DataFrame(FRAME.to_dict("list")))) == WANTED
 

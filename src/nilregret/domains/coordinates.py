@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, only_entry, points_array, shown
 from .._utils.numerals import exact
+from .._utils.tables import table_of
 from ..errors import InvalidInput
 
 MOST_ARMS = 1_000_000  # largest grid or sample, since a mistyped count should not fill the memory
@@ -45,14 +46,16 @@ def named_points(points: Any, *, columns: bool = True) -> list[Mapping[str, Any]
         return [points]
     if isinstance(points, Sequence) and points and all(isinstance(point, Mapping) for point in points):
         return list(points)
-    if not columns or not callable(getattr(points, "to_numpy", None)):
+    if not columns or not (callable(getattr(points, "to_numpy", None)) or hasattr(points, "column_names")):
         return None
-    table = getattr(points, "columns", None)
-    names = list(table if table is not None else getattr(points, "index", ()))
-    if not names or not all(isinstance(name, str) for name in names):
+    is_row = getattr(points, "columns", None) is None
+    names = getattr(points, "index", ()) if is_row else getattr(points, "column_names", points.columns)
+    if not len(names) or not all(isinstance(name, str) for name in names):
         return None
-    rows = np.asarray(points.to_numpy(), dtype=object)
-    return [dict(zip(names, row, strict=True)) for row in (rows if table is not None else rows[None])]
+    if is_row:
+        return [dict(zip(names, np.asarray(points.to_numpy(), dtype=object), strict=True))]
+    table = table_of(points, "the table of points")
+    return None if table is None else list(table.rows())
 
 
 def refuse_lists(name: str, points: Any, names: Collection[str]) -> None:
