@@ -108,19 +108,11 @@ def test_periods_too_short_for_a_detection_are_refused():
         (lambda: nr.theory.gp_ucb_cpd_regret_rate([300, 0], alpha=2.5, dimension=1, distance=1.0), "`periods` is 0"),
         (lambda: nr.theory.gp_ucb_cpd_regret_rate([300], alpha=-1, dimension=1, distance=1.0), "`alpha`"),
         (lambda: change.pairs_to_detect(0.0, alpha=2.5, dimension=1, level=1.0), "`distance`"),
-        (lambda: change.ucb_rho(0, noise=0.1, horizon=10), "`t` is 0"),
     ],
 )
 def test_bad_arguments_are_named(call, message):
     with pytest.raises(nr.errors.InvalidInput, match=message):
         call()
-
-
-def test_rho_of_the_bandit_makes_its_ridge_constant():
-    for t in (1, 7, 300):
-        rho = change.ucb_rho(t, noise=0.2, horizon=1000)
-        assert rho == pytest.approx(6 * 0.2**2 * math.log(1000) / t)  # eq. 3.4, 3.5
-        assert t * rho == pytest.approx(nr.gp_ucb_cpd(ARMS, KERNEL, noise=0.2, horizon=1000).regularization)
 
 
 # -- eq. A.3 -----------------------------------------------------------------------------------------------------------

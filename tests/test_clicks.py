@@ -141,7 +141,7 @@ def dense(posterior, rewards):
     m, smooth, own = posterior.scales
     K = smooth**2 * ROUGH.between_arms(ARMS.points, slice(None), np.arange(12)) + own**2 * np.eye(12)
     arms, y = np.array([arm for arm, _ in rewards]), np.array([reward for _, reward in rewards])
-    total = K[np.ix_(arms, arms)] + np.diag(posterior.noise_variances[arms])
+    total = K[np.ix_(arms, arms)] + np.diag(posterior._noise[arms])
     gain = np.linalg.solve(total, K[arms]).T
     return m + gain @ (y - m), K - gain @ K[arms], total, y - m
 
@@ -171,7 +171,7 @@ def test_the_posterior_is_that_of_the_textbook_whatever_was_taken_back():
             np.testing.assert_allclose(std, np.sqrt(covariance.diagonal()), atol=1e-9)
             np.testing.assert_allclose(posterior.covariance(np.arange(12)), covariance, atol=1e-10)
             np.testing.assert_allclose(posterior.predict([3, 11])[1], std[[3, 11]])
-            noise = np.log(posterior.noise_variances[[arm for arm, _ in rewards]]).sum()
+            noise = np.log(posterior._noise[[arm for arm, _ in rewards]]).sum()
             assert posterior.log_determinant_ratio == pytest.approx(np.linalg.slogdet(total)[1] - noise)
     means = [mean for arm in range(9) for a, mean in rewards if a == arm]
     assert posterior.averages[3] == pytest.approx(np.mean([reward for arm, reward in rewards if arm == 3]))
@@ -221,7 +221,7 @@ def test_it_learns_how_much_arms_resemble_their_neighbours_and_what_their_noise_
         error = np.abs(posterior.predict()[0] - values).mean()
         assert error < (0.03 if alike else 0.06)
         assert mean == pytest.approx(values.mean(), abs=0.15)
-        np.testing.assert_allclose(posterior.noise_variances, values * (1 - values), atol=0.1)
+        np.testing.assert_allclose(posterior._noise, values * (1 - values), atol=0.1)
 
 
 def test_bounded_rewards_are_as_noisy_as_they_were_seen_to_be():

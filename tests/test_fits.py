@@ -168,38 +168,13 @@ def test_fits_that_were_in_force_stay_after_a_correction_and_the_next_one_sees_w
     assert (again.fits, said(again)) == (study.fits, said(study))
 
 
-@pytest.mark.parametrize("name", ["a box", "a window", "a constraint"])
-def test_a_record_of_an_older_version_is_fitted_once_and_goes_on_with_events(name, no_optimiser):
+def test_a_decision_that_does_not_say_which_fits_it_had_is_damaged():
     storage = MemoryStorage()
-    study = played(nr.Study(POLICIES[name], seed=1, storage=storage), 12)
-    last = [fit for fit in study.fits if fit.trial == 10]
+    played(nr.Study(POLICIES["a box"], seed=1, storage=storage), 5)
     kept = storage._studies["study"]
     kept.trials[:] = [trial._replace(fits=None) for trial in kept.trials]
-    older = nr.Study.open(storage=storage)
-    assert older.fits == []
-    looked = older.replica.current().reward.fits.made
-    assert len(looked) == 2 if name == "a window" else 1
-    trial = older.ask()
-    assert [(fit.trial, fit.channel, fit.kernel) for fit in older.fits] == [
-        (12, fit.channel, fit.kernel) for fit in last
-    ]
-    answer(older, trial)
-    if name != "a window":  # there what was fitted before is made again
-        no_optimiser()
-    again = nr.Study.open(storage=storage)
-    assert said(again) == said(older)
-
-
-def test_what_would_be_asked_of_a_record_of_an_older_version_changes_nothing():
-    storage = MemoryStorage()
-    played(nr.Study(POLICIES["a box"], seed=1, storage=storage), 5).ask()
-    kept = storage._studies["study"]
-    kept.trials[:] = [trial._replace(fits=None) for trial in kept.trials]
-    older = nr.Study.open(storage=storage)
-    older.group_commit([lambda turn: turn.preview(None)], seconds=1.0)
-    older.add(older.trials[0].point, 0.123)
-    older.ask()
-    assert said(older) == said(nr.Study.open(storage=storage))
+    with pytest.raises(nr.errors.StorageError, match="does not say which fits came into force"):
+        nr.Study.open(storage=storage)
 
 
 @pytest.mark.parametrize("call", [lambda study: study.predict([[1.0, 0.0]]), lambda study: study.ask()])

@@ -12,10 +12,8 @@ from nilregret.environments.delays import (
     FixedDelay,
     GeometricDelay,
     HeavyTailedDelay,
-    NeverAnswered,
     PoissonDelay,
     SilentNo,
-    TimeDelay,
     answer_probability,
     make_delay,
 )
@@ -343,8 +341,6 @@ def test_descriptions_survive(tmp_path):
         PoissonDelay(4.0),
         GeometricDelay(2.0),
         HeavyTailedDelay(3.0, tail=0.8),
-        NeverAnswered(0.3),
-        NeverAnswered(0.3, other=PoissonDelay(4.0)),
     ],
     ids=repr,
 )
@@ -372,11 +368,9 @@ def test_the_slowest_point_decides():
         answer_probability(delay, 4)
     with pytest.raises(nr.errors.InvalidInput, match="both alike"):
         answer_probability(delay, timedelta(hours=2))
-    for biased in (SilentNo(0.0), lambda rng, x, y: 0, NeverAnswered(0.1, other=SilentNo(0.0))):
+    for biased in (SilentNo(0.0), lambda rng, x, y: 0):
         with pytest.raises(nr.errors.InvalidInput, match="depend on the reward"):
             answer_probability(biased, 4, points=[[0.0]])
-    with pytest.raises(nr.errors.InvalidInput, match="depend on the reward"):
-        answer_probability(TimeDelay(lambda rng, x, y: 1.0), timedelta(1), points=[[0.0]])
     assert make_delay(2).within(1) == 0.0
 
 

@@ -26,10 +26,8 @@ __all__ = [
     "FixedDelay",
     "GeometricDelay",
     "HeavyTailedDelay",
-    "NeverAnswered",
     "PoissonDelay",
     "SilentNo",
-    "TimeDelay",
     "answer_probability",
     "make_delay",
 ]
@@ -56,30 +54,6 @@ class SilentNo(Delay):
         """Returns infinity below the threshold, else the other delay."""
         later = 0.0 if self.other is None else self.other.draw(rng, point, reward)
         return math.inf if reward < self.threshold else later
-
-
-@final
-@dataclass(frozen=True)
-class NeverAnswered(Delay):
-    """A delay law in which each answer is lost with this probability. The others come after another delay."""
-
-    probability: float
-    other: Delay | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "probability", number("probability", self.probability, low=0.0, high=1.0))
-        _check_other(self.other)
-
-    def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:
-        """Returns infinity for a lost answer, else the other delay."""
-        lost = rng.random() < self.probability
-        later = 0.0 if self.other is None else self.other.draw(rng, point, reward)
-        return math.inf if lost else later
-
-    def within(self, window: float) -> float | None:
-        """Returns the probability that an answer is neither lost nor too late, or None if unknown."""
-        other = 1.0 if self.other is None else self.other.within(window)
-        return None if other is None else (1.0 - self.probability) * other
 
 
 @final
@@ -114,20 +88,6 @@ class _Time(Delay):
     def within(self, window: float) -> float:
         """Returns 1 if the delay is within the window, else 0."""
         return float(self._seconds <= window)
-
-
-@final
-@dataclass(frozen=True)
-class TimeDelay(Delay):
-    """A delay law in time: the seconds that a function `seconds(rng, point, reward)` returns."""
-
-    seconds: Callable[..., float]
-
-    in_time = True
-
-    def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:
-        """Returns seconds."""
-        return amount("seconds(...)", self.seconds(rng, point, reward))
 
 
 def _check_other(delay: object) -> None:

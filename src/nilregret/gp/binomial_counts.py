@@ -352,11 +352,6 @@ class RatePosterior(RevisablePosterior):
         """Posterior mean of each arm, reward units, `(N,)`."""
         return np.asarray(self._offset + (1.0 - self._taken) * self._mean + self._center)
 
-    @property
-    def noise_variances(self) -> Array:
-        """Estimated variance of one reward of each arm, `(N,)`."""
-        return self._noise.copy()
-
     # -- predictions ---------------------------------------------------------------------------------------------
 
     def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:

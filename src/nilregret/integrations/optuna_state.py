@@ -118,7 +118,7 @@ class OptunaState:
     ) -> None:
         self.policy, self.translation = policy, translation
         self._sign = 1.0 if goal == "maximize" else -1.0
-        self._begin: Callable[[], State] = lambda: State(policy_of_rewards(policy, goal), seed=seed, recorded=False)
+        self._begin: Callable[[], State] = lambda: State(policy_of_rewards(policy, goal), seed=seed)
         self._seed, self._constraints, self._explored = seed, constraints, explored
         self._keys: list[TrialKey] = []
         self._points: list[Array | None] = []  # points of the finished trials

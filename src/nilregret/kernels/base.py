@@ -356,17 +356,6 @@ class Kernel(ABC):
         return frozenset(range(dimension))
 
     @final
-    def parameter_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """Returns sum_ij weights_ij * d k(x_i, x_j) / d `log_parameters`, `(p,)`.
-
-        Args:
-            X: `(n, d)`.
-            weights: `(n, n)`.
-        """
-        matrix, pullback = self.matrix_and_pullback(X)
-        return pullback(weights_array(weights, matrix.shape))
-
-    @final
     def on(self, *dimensions: int) -> Kernel:
         """Returns this kernel on some columns only: `Matern().on(0) * Linear().on(1, 2)`."""
         return MAKE["active"](self, dimensions)

@@ -49,21 +49,6 @@ from .training_data import TrainingData
 FitsOnRecord = tuple[Fit, ...]  # fits that came into force with a decision
 
 
-class When(NamedTuple):
-    """The decision for which a state is updated.
-
-    Attributes:
-        past: whether the decision is on record.
-        fits: fits that came into force with the decision. None if the record does not say.
-    """
-
-    past: bool = False
-    fits: FitsOnRecord | None = None
-
-
-NOW = When()
-
-
 @final
 @dataclass(frozen=True)
 class FitJob:
@@ -133,7 +118,6 @@ class Fits(Copyable):
         self._last = 0  # earlier fits are neither made nor read, because the same replay brings a later one
         self._recorded = 0  # fits up to this number are on record, so the replay does not make them
         self._new: Fit | None = None  # in force, and not on record
-        self._new_is_past = False  # whether a past decision was made under `_new`
 
     def plan_replay(self, events: list[Event], data: TrainingData, waiting: list[Trial] | None) -> None:
         """Finds the last fit of a replay. Earlier fits are skipped, since each fit starts anew.
@@ -150,7 +134,7 @@ class Fits(Copyable):
             return
         given = (fit for i in reversed(asked) for fit in events[i].trial.fits or () if fit.channel == self._index)
         self._last = self._recorded = next((fit.number for fit in given), 0)
-        if waiting is not None and events[asked[-1]].trial.fits is None:  # older versions did not record fits
+        if waiting is not None and events[asked[-1]].trial.fits is None:  # they are not on record
             told = [e for e in events[: asked[-1]] if e.kind == "told" and e.trial.reward is not None]
             waited = [trial for trial in waiting if trial.reward is not None]
             answers = sum(map(data.pending.is_answer, data.posterior.entries))
@@ -176,26 +160,19 @@ class Fits(Copyable):
         self._held_from = first
         self._forgotten += sum(number < first and self._sees(number, data) for number in data.posterior.entries)
 
-    def update(self, data: TrainingData, when: When) -> bool:
-        """Makes the fit that is due, or reads the one on record. Returns whether the posterior was rebuilt."""
+    def update(self, data: TrainingData, known: FitsOnRecord | None) -> bool:
+        """Makes the fit that is due, or reads the known ones. Returns whether the posterior was rebuilt."""
         before = data.posterior.begun
-        if when.fits is not None:
-            self._read(data, when.fits)
+        if known is not None:
+            self._read(data, known)
+        elif self._late is None:
+            self._make(data)
         else:
-            if self._late is None or when.past:
-                self._make(data)
-            else:
-                self._take(data, self._late)
-            self._new_is_past = self._new_is_past or when.past
-            if self._new is not None and self._new_is_past and not when.past:
-                # The fit was made in the replay of an older record. It goes on record with this decision.
-                self._new_is_past = False
-                data.rebuild(*Refitted.of(self._new.values))
+            self._take(data, self._late)
         return data.posterior.begun != before
 
     def _read(self, data: TrainingData, fits: FitsOnRecord) -> None:
-        new, self._new = None if self._new_is_past else self._new, None
-        self._new_is_past = False
+        new, self._new = self._new, None
         for fit in fits:
             if fit.channel == self._index and fit != new:  # this very state may have made the fit
                 self.count, self._wanted = fit.number, 0
@@ -215,7 +192,7 @@ class Fits(Copyable):
         self._enforce(Fit(self._index, self.count, self.made[key].plain()), data)
 
     def _enforce(self, fit: Fit, data: TrainingData) -> None:
-        self._new, self._new_is_past = fit, False
+        self._new = fit
         data.rebuild(*Refitted.of(fit.values))  # from plain values, as every reader of the record does
 
     def _take(self, data: TrainingData, late: LateFits) -> None:

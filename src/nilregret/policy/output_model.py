@@ -21,7 +21,7 @@ from ..slots.lengthscales import Lengthscales, RegretBalancing, with_factor
 from ..slots.memory import Model
 from ..storage.record import Event, Trial
 from .engines import REWARDS, Engine, Limit, row_of, table
-from .fits import Balance, FitJob, Fits, FitsOnRecord, LateFits, When
+from .fits import Balance, FitJob, Fits, FitsOnRecord, LateFits
 from .policy import Policy
 from .rounds import Rounds
 from .training_data import TrainingData
@@ -171,8 +171,11 @@ class OutputModel:
         if self.guess is not None:
             self.guess.check(self._rounds.count, self.posterior.belief.observed)
 
-    def update_kernel(self, when: When) -> bool:
+    def update_kernel(self, known: FitsOnRecord | None = None) -> bool:
         """Makes or reads the fit that is due, or picks the likeliest lengthscale.
+
+        Args:
+            known: fits that came into force with the decision if it is on record, else None.
 
         Returns:
             Whether the kernel in use has changed.
@@ -180,7 +183,7 @@ class OutputModel:
         if self.balance is not None:
             self.balance.update(self.data)
             return False
-        rebuilt = self.fits is not None and self.fits.update(self.data, when)
+        rebuilt = self.fits is not None and self.fits.update(self.data, known)
         averaged = self._averaged() if self.posterior.bank is not None else None
         if averaged is None or not averaged.count:
             return rebuilt

@@ -19,7 +19,7 @@ from ..slots.feasibility import Mask, hopeless
 from ..slots.memory import Model, ModelInfo
 from ..storage.record import Event, Trial
 from .engines import Engine, Limits, Prior
-from .fits import NOW, FitJob, FitsOnRecord, LateFits, When
+from .fits import FitJob, FitsOnRecord, LateFits
 from .output_model import OutputModel
 from .policy import Policy
 from .rounds import Rounds
@@ -62,7 +62,7 @@ class Outputs:
         self.each = [self.reward, *self.constraints]
         self.dual = DualState() if self.rule is None else self.rule.begin()
         self._waiting: list[Trial] = []  # trials whose constraint values came in, or that failed, since the last update
-        self.reward.update_kernel(NOW)
+        self.reward.update_kernel()
 
     def add_arms(self, policy: Policy) -> bool:
         """Takes over a policy on more arms (see `State.add_arms`)."""
@@ -121,14 +121,14 @@ class Outputs:
         for output in self.each:
             output.end_replay()
 
-    def update_constraints(self, when: When) -> bool:
+    def update_constraints(self, known: FitsOnRecord | None) -> bool:
         """Updates prices, guesses, fits and sizes. Returns whether a size was learned anew."""
         if not self.constraints:
             return False
         self.dual.advance(self.rounds.count)
         for output in self.constraints:
             output.check_guess()
-            output.update_kernel(when)
+            output.update_kernel(known)
         learned = [output.update_size() for output in self.constraints]
         return any(learned)
 

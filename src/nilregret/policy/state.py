@@ -22,7 +22,7 @@ from ..storage.record import Event, Trial
 from .availability import Available
 from .decide import decide, distribution, due_forcing, propensity
 from .engines import Decision, make_engine
-from .fits import NOW, FitJob, LateFits, When
+from .fits import FitJob, FitsOnRecord, LateFits
 from .memory_runner import MemoryRunner
 from .outputs import BY_NUMBER, Outputs
 from .policy import Policy
@@ -42,7 +42,6 @@ class State:
     Args:
         policy: the policy of the run.
         seed: the seed of its random choices.
-        recorded: whether fits go on record with the decisions for which they are made.
         late: fits that are made apart from decisions. None if a decision makes the fit that is due.
 
     Attributes:
@@ -52,8 +51,8 @@ class State:
         memory: the memory of the run, which lets the outputs learn.
     """
 
-    def __init__(self, policy: Policy, *, seed: int, recorded: bool = True, late: LateFits | None = None) -> None:
-        self.policy, self._recorded, self._late = policy, recorded, late is not None
+    def __init__(self, policy: Policy, *, seed: int, late: LateFits | None = None) -> None:
+        self.policy, self._late = policy, late is not None
         self.rounds = Rounds(seed, policy.confidence.recent)
         by_rows = policy.refit is not None and policy.refit.by_rows
         engine = make_engine(policy.domain, policy.context, policy.search, policy.sketch, seed=seed, by_rows=by_rows)
@@ -105,7 +104,7 @@ class State:
             trial = event.trial
             if event.kind == "asked":
                 if self._outcomes or self._imputes or not self._simple:
-                    self._update(When(self._recorded, trial.fits) if self._fitted else NOW)
+                    self._update(trial.fits if self._fitted else None)
                 if self.reward.balance is not None:
                     self.reward.balance.record(trial, partial(self._spread_at, trial), self.reward.data)
                 self.rounds.record(trial)
@@ -141,7 +140,7 @@ class State:
         at = self.reward.bounds_at(trial)
         return 0.5 * float(at.upper[0] - at.lower[0])
 
-    def _update(self, when: When = NOW) -> None:
+    def _update(self, known: FitsOnRecord | None = None) -> None:
         """Learns the outcomes that wait, and makes all updates that are due before a decision."""
         outcomes = self._outcomes
         if self._simple:
@@ -156,9 +155,9 @@ class State:
             self._update_charges(outcomes)
         if outcomes:
             self.reward.check_guess()
-        if self.outputs.update_constraints(when):
+        if self.outputs.update_constraints(known):
             self.memory.refitted()
-        if self.policy.refit is not None and self.reward.update_kernel(when):
+        if self.policy.refit is not None and self.reward.update_kernel(known):
             self.memory.refitted()
 
     def _update_charges(self, outcomes: list[Trial]) -> None:
@@ -192,7 +191,7 @@ class State:
             again: the trial on record that this decision became, or None for a new decision. Its fits are read.
         """
         with self.outputs.engine.blas:
-            self._update(NOW if again is None else When(past=True, fits=again.fits))
+            self._update(None if again is None else again.fits)
             randomness = Randomness(self.rounds.seed, self.rounds.count)
             decision = decide(self.memory, context, randomness, now=now, available=available)
         return decision._replace(fits=self.outputs.unrecorded_fits) if self._fitted else decision

@@ -163,7 +163,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         repeats: number of plays asked for (see `switching`). It is 1 unless the policy makes few decisions.
         plays: number and scatter of several rewards, a `nilregret.storage.trial.Plays`, or None.
         fits: hyperparameters that came into force with the decision, each a `nilregret.storage.trial.Fit`. None if the
-            policy fits nothing, and in records of older versions. See `Study.fits`.
+            policy fits nothing. See `Study.fits`.
         propensity: probability with which this decision took this arm, given what was known. None where it was not
             recorded (`Study(propensities=True)`), and on continuous domains.
         std: standard deviation of the noise of this reward as told, reward units, or None where it is unknown. Of

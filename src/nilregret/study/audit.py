@@ -54,6 +54,7 @@ class Auditor:
         self._checked = reward_check(policy, goal)
         self._where = where
         self._explores = isinstance(policy, Policy) and policy.explore.ever
+        self._fits = isinstance(policy, Policy) and policy.fitting is not None
         self._timed = policy.pending.in_time
         self._seen: dict[int | None, Array] = {}  # Points by arm: a storage may share their arrays.
 
@@ -91,6 +92,8 @@ class Auditor:
                     self._refuse(trial, f"its propensity is {trial.propensity}")
                 if trial.fits:
                     self._check_fits(trial, trial.fits)
+                elif self._fits and trial.fits is None and trial.as_corrected().told_order != trial.asked_order:
+                    self._refuse(trial, "it does not say which fits came into force with it")
                 before = trial
             self._check_outcome(trial)
             fresh.append(trial)

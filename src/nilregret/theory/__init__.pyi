@@ -24,7 +24,6 @@ from .change.schedules import smoothness as smoothness
 from .change.schedules import threshold_level as threshold_level
 from .change.schedules import ucb_beta as ucb_beta
 from .change.schedules import ucb_regularization as ucb_regularization
-from .change.schedules import ucb_rho as ucb_rho
 from .change.schedules import uniform_count as uniform_count
 from .rates import information_gain_rate as information_gain_rate
 from .regret_bounds import conditional_gain_bound as conditional_gain_bound

@@ -483,12 +483,6 @@ class Health(Reply, frozen=True):
     ok: bool
 
 
-REQUESTS: tuple[type[Struct], ...] = (
-    StudyRequest, DecisionRequest, RewardRequest, FailureRequest, AbandonmentRequest, RewardsRequest,
-    ObservationRequest, ArmsRequest, ArmRequest,
-)  # fmt: skip
-
-
 class EvaluationRequest(Request, frozen=True):
     """A policy to evaluate on the decisions of a study."""
 

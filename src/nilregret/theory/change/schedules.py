@@ -168,26 +168,13 @@ def threshold_level(
 def ucb_regularization(*, noise: float, horizon: int) -> float:
     """Returns sigma^2 = 6 g^2 log T, eq. 3.4, reward units^2.
 
-    It is the ridge of the bandit's posterior (t rho_t of eq. 3.5).
+    It is the ridge of the bandit's posterior (t rho_t, where eq. 3.5 has rho_t = sigma^2 / t).
 
     >>> import nilregret as nr
     >>> round(nr.theory.ucb_regularization(noise=0.05, horizon=1000), 3)
     0.104
     """
     return 6.0 * number("noise", noise, low=0.0, high=LARGEST_REWARD, open_low=True) ** 2 * _log(horizon)
-
-
-def ucb_rho(t: int, *, noise: float, horizon: int) -> float:
-    """Returns rho_t = sigma^2 / t of the bandit after t pairs, eq. 3.5, reward units^2.
-
-    Its ridge t rho_t is always sigma^2. The prior sigma^2 / (t rho_t) k of eq. 2.1 is then k itself (appendix B).
-    Another sequence has no theorem, and its ridge would differ from round to round.
-
-    >>> import nilregret as nr
-    >>> round(nr.theory.ucb_rho(10, noise=0.05, horizon=1000), 4)
-    0.0104
-    """
-    return ucb_regularization(noise=noise, horizon=horizon) / integer("t", t, low=1)
 
 
 def ucb_beta(
