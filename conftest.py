@@ -1,5 +1,6 @@
 """Every code block of the README, the docs and the docstrings is run, in a folder of its own."""
 
+import gc
 import os
 import sys
 
@@ -41,4 +42,13 @@ _docstrings = Sybil(
     setup=_enter,
     teardown=_leave,
 )
+
+
+def pytest_collection_finish():
+    """What collecting has made stays, and the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
+
+
 pytest_collect_file = (_pages + _docstrings).pytest()

@@ -10,6 +10,14 @@ from .postgres import Server
 from .waiting import LONG
 
 
+@pytest.fixture(scope="session", autouse=True)
+def processes_are_kept():
+    """Processes of replicates are started once and serve all tests, however long after each other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("nilregret.simulation.runner.IDLE", LONG)
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgres():
     with Server() as server:

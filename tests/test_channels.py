@@ -15,6 +15,8 @@ from nilregret.slots.explore import UniformExploration
 from nilregret.slots.objective import AdditivePenalty
 from nilregret.slots.scores import UpperConfidenceBound
 
+from .marks import nightly
+
 ARMS, KERNEL, NOISE = nr.Arms.grid(0, 1, 41), nr.SquaredExponential(0.15), 0.1
 LIMIT_KERNEL, LIMIT_NOISE = nr.Matern(2.5, 0.3), 0.05
 BOX = nr.Box([0.0, 0.0], [1.0, 1.0])
@@ -569,15 +571,12 @@ COMBINATIONS = {
 EVERY_IN_CONTEXT = nr.EveryRound(noise=0.2)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.nightly] if name.startswith(("box,", "space")) else [])
-        for name in COMBINATIONS
-    ],
-)
-def test_it_keeps_the_promises_of_every_policy(name):
-    testing.check_policy(COMBINATIONS[name]())
+SHORT = [(name, 12) for name in COMBINATIONS if not name.startswith(("box,", "space"))]
+
+
+@pytest.mark.parametrize(("name", "rounds"), [*SHORT, *nightly(*((name, 18) for name in COMBINATIONS))])
+def test_it_keeps_the_promises_of_every_policy(name, rounds):
+    testing.check_policy(COMBINATIONS[name](), rounds=rounds)
 
 
 @pytest.mark.parametrize("name", COMBINATIONS)

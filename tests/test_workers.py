@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.simulation import runner
 from nilregret.tuning import loop
 
 LINE = nr.Space(x=nr.Float(0, 1))
@@ -94,7 +95,7 @@ def test_what_is_tried_depends_on_the_order_of_answers_and_not_on_who_evaluates(
     if kind == "threads":
         inner = ThreadPoolExecutor(3)
     elif kind == "processes":
-        inner = loky.get_reusable_executor(max_workers=2, timeout=30)
+        inner = loky.get_reusable_executor(max_workers=2, timeout=runner.IDLE)
     else:
         inner = request.getfixturevalue("cluster").get_executor()
     ordered = InOrder(inner, at_once=3, total=12)

@@ -18,6 +18,7 @@ from nilregret import plots
 from nilregret.__main__ import main
 from nilregret.errors import StorageError
 from nilregret.papers import find
+from nilregret.simulation import runner
 from nilregret.tuning.loop import STOPPED, Lease, Loop
 from nilregret.tuning.outcome import Outcome
 
@@ -264,7 +265,7 @@ def test_replicates_are_the_same_on_any_executor(kind, request):
             executor=request.getfixturevalue("cluster").get_executor(),
         )  # fmt: skip
     elif kind == "loky":
-        pool = loky.get_reusable_executor(max_workers=2, timeout=30)
+        pool = loky.get_reusable_executor(max_workers=2, timeout=runner.IDLE)
         there = nr.replicate(lambda: make_policy(), make_env, 8, seeds=range(4), executor=pool)
     else:
         with ThreadPoolExecutor(2) if kind == "threads" else ProcessPoolExecutor(2) as pool:
