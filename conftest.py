@@ -14,6 +14,7 @@ sys.dont_write_bytecode = False
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import settings
 from sybil import Sybil
 from sybil.document import PythonDocStringDocument
@@ -34,7 +35,22 @@ def _leave(namespace):
     namespace["_folder"].cleanup()
 
 
-_pages = Sybil(parsers=[PythonCodeBlockParser(), SkipParser()], patterns=["*.md"], setup=_enter, teardown=_leave)
+def _enter_page(namespace):
+    """Pages say no importance, whose draws take most of the time of their pictures."""
+    _enter(namespace)
+    namespace["_patch"] = patch = pytest.MonkeyPatch()
+    patch.setattr("nilregret.study.importance.DRAWS", 4)
+    patch.setattr("nilregret.study.importance.POINTS", 256)
+
+
+def _leave_page(namespace):
+    namespace["_patch"].undo()
+    _leave(namespace)
+
+
+_pages = Sybil(
+    parsers=[PythonCodeBlockParser(), SkipParser()], patterns=["*.md"], setup=_enter_page, teardown=_leave_page
+)
 _docstrings = Sybil(
     parsers=[DocTestParser()],
     patterns=[f"src/nilregret/{'*/' * depth}*.py" for depth in range(6)],

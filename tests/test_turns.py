@@ -13,6 +13,8 @@ from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.memory import Detector, Memory
 from nilregret.storage.record import Record
 
+from .marks import nightly
+
 ARMS = nr.Arms.grid(0, 1, 8)
 KERNEL = nr.SquaredExponential(0.25, scale=0.0625)
 MEAN = 3.0  # delay, questions
@@ -72,21 +74,24 @@ def told(study):
     return study.replica.current().memory.detector.seen
 
 
+@pytest.mark.parametrize("seeds", [2, *nightly(4)])
 @pytest.mark.parametrize("pending", PENDING.values(), ids=PENDING)
-def test_a_switch_of_demand_is_found_though_nobody_ever_says_no(pending):
-    found = [shop(policy_of(pending), 190, seed=seed, switch=120).restarts for seed in range(4)]
+def test_a_switch_of_demand_is_found_though_nobody_ever_says_no(pending, seeds):
+    found = [shop(policy_of(pending), 190, seed=seed, switch=120).restarts for seed in range(seeds)]
     assert all(any(abs(cut - 120) <= 6 for cut in cuts) for cuts in found), found
     assert not any(cut < 110 for cuts in found for cut in cuts), found
 
 
-def test_no_alarm_where_demand_stays():
-    assert not any(shop(policy_of(nr.slots.Imputed()), 150, seed=1000 + seed).restarts for seed in range(8))
+@pytest.mark.parametrize("seeds", [4, *nightly(8)])
+def test_no_alarm_where_demand_stays(seeds):
+    assert not any(shop(policy_of(nr.slots.Imputed()), 150, seed=1000 + seed).restarts for seed in range(seeds))
 
 
-def test_fits_that_see_nothing_but_yeses_raise_no_alarm():
+@pytest.mark.parametrize("seeds", [2, *nightly(4)])
+def test_fits_that_see_nothing_but_yeses_raise_no_alarm(seeds):
     policy = nr.auto(ARMS, world="switching", answers="silent no")
     policy = policy.using(refit=dataclasses.replace(policy.refit, restarts=0))
-    assert not any(shop(policy, 100, seed=seed).restarts for seed in range(4))
+    assert not any(shop(policy, 100, seed=seed).restarts for seed in range(seeds))
 
 
 def test_each_trial_is_shown_once_in_the_order_of_the_questions_whatever_came_of_it():
