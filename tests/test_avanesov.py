@@ -8,7 +8,7 @@ import pytest
 import nilregret as nr
 from nilregret import papers
 from nilregret.papers import avanesov
-from nilregret.papers.verdicts import PowerFit, fit_power
+from nilregret.papers.figure import PowerFit, fit_power
 from nilregret.study.curves import Curves, Interval
 
 

@@ -10,8 +10,14 @@ import pytest
 from scipy.stats import binom
 
 import nilregret as nr
-from nilregret.evaluation.estimators import RewardModel, effective_sample_size, estimates
-from nilregret.evaluation.intervals import gain_interval, lower_bound, mean_interval
+from nilregret.evaluation.estimators import (
+    RewardModel,
+    effective_sample_size,
+    estimates,
+    gain_interval,
+    lower_bound,
+    mean_interval,
+)
 from nilregret.evaluation.log import features_of
 
 # Of obp 0.4.1 on `rows_for_obp`, by `_estimate_round_rewards(...).mean()`, with tau=2 for "switch".
@@ -151,7 +157,7 @@ def adaptive_log(seed, floor, n=150, count=3):
 def test_bounds_are_exact_for_a_constant():
     """Of n ones, the capital against m is a mixture of (1 + f (1 / m - 1))^n, so the bound solves an equation."""
     bound = lower_bound(np.ones(50), 0.025)
-    from nilregret.evaluation.intervals import BETS, PRIOR
+    from nilregret.evaluation.estimators import BETS, PRIOR
 
     capital = np.average((1 + BETS * (1 / bound - 1)) ** 50, weights=PRIOR)
     assert capital == pytest.approx(40.0, rel=1e-3)

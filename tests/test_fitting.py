@@ -11,7 +11,7 @@ import nilregret as nr
 from nilregret import serialize
 from nilregret.gp import fitting, likelihood
 from nilregret.gp import likelihood as priors
-from nilregret.testing.base import central_differences
+from nilregret.testing.driver import central_differences
 
 from .conformance.test_kernels import KERNELS
 from .marks import thinned

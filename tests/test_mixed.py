@@ -8,7 +8,7 @@ import pytest
 import nilregret as nr
 from nilregret import serialize, testing
 from nilregret.gp.paths import Waves, prior_path, summands
-from nilregret.testing.base import central_differences
+from nilregret.testing.driver import central_differences
 from nilregret.theory.change.geometry import product_average
 
 SPACE = nr.Space(

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
-from nilregret.cli import errors
+from nilregret.cli import common as errors
 from nilregret.storage import SqlStorage
 
 from .service import stored_before

@@ -12,10 +12,11 @@ import nilregret as nr
 from nilregret import environments as worlds
 from nilregret import papers, plots
 from nilregret.__main__ import main
-from nilregret.papers import chowdhury, srinivas, verdicts
+from nilregret.papers import chowdhury, srinivas
+from nilregret.papers import figure as verdicts
 from nilregret.papers.figure import Job, compare, grouped, kept_rounds
 from nilregret.papers.run import size, text, write
-from nilregret.papers.sensors import intel_temperatures
+from nilregret.papers.srinivas import intel_temperatures
 from nilregret.study.curves import Boxes, Curves, interval, standard_error
 
 from .marks import nightly

@@ -12,8 +12,9 @@ from nilregret import papers, plots
 from nilregret.__main__ import main
 from nilregret.environments.data import datasets as files
 from nilregret.papers import figure as trials
+from nilregret.papers import figure as verdicts
 from nilregret.papers import run as report
-from nilregret.papers import srinivas, verdicts
+from nilregret.papers import srinivas
 from nilregret.papers.figure import Job, Result, Statement
 from nilregret.study.curves import Curves, interval
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.environments.delays import FixedDelay, PoissonDelay
-from nilregret.papers.verma import contexts, rules, synthetic, tables, widths
+from nilregret.papers.verma import rules, synthetic, tables, tuning, widths
 from nilregret.study.curves import Curves
 
 SHAPES = {"svm": (1681, 2), "lr": (1183, 3), "cnn": (384, 3), "growing": (441, 2)}
@@ -159,11 +159,11 @@ def test_sentences_about_a_round():
 
 
 def test_contexts_stay_for_thirty_rounds(tmp_path):
-    shown, arms, values = contexts.growing(tmp_path)
+    shown, arms, values = tuning.growing(tmp_path)
     assert values.shape == (20, len(arms))
     assert len(shown) == 20
     job = contexts_job()
-    result = contexts.contextual(job, ["GP-UCB"], shown, arms, values, contexts.GROWING)
+    result = tuning.contextual(job, ["GP-UCB"], shown, arms, values, tuning.GROWING)
     assert result.panels[0].lines["GP-UCB"].shape == (1, 35)
 
 

@@ -11,8 +11,7 @@ import click
 
 from . import __version__
 from ._utils.process_setting import handled, interrupt
-from .cli.common import echo
-from .cli.errors import sentence_of
+from .cli.common import echo, sentence_of
 from .cli.groups import COMMANDS, Commands
 from .cli.service_commands import serve, token
 from .cli.trial_commands import work

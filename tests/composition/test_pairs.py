@@ -16,8 +16,7 @@ from nilregret.slots.explore import NoExploration
 from nilregret.slots.memory import Forever
 from nilregret.slots.objective import RewardAlone
 from nilregret.slots.scores import UpperConfidenceBound
-from nilregret.testing.base import same
-from nilregret.testing.driver import Driver
+from nilregret.testing.driver import Driver, same
 
 from ..marks import nightly
 from .fillings import DOMAINS, FILLINGS, ORDER, PAIRS, REASONS, SLOTS, base, made, play, reason_for

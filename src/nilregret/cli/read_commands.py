@@ -11,8 +11,18 @@ import click
 
 from .._utils.checks import LONGEST_NAME
 from ..errors import InvalidInput
-from .common import echo, from_json, hint, json_option, opened_study, print_json, storage_at, study_command, wide_option
-from .errors import with_error_sentences
+from .common import (
+    echo,
+    from_json,
+    hint,
+    json_option,
+    opened_study,
+    print_json,
+    storage_at,
+    study_command,
+    wide_option,
+    with_error_sentences,
+)
 
 if TYPE_CHECKING:
     from ..study.study import Study

@@ -16,8 +16,7 @@ from .._utils.checks import url_of
 from .._utils.files import text_of
 from .._utils.process_setting import handled
 from ..errors import InvalidInput, MissingExtra
-from .common import echo, json_option, storage_at, wide_option
-from .errors import with_error_sentences
+from .common import echo, json_option, storage_at, wide_option, with_error_sentences
 
 if TYPE_CHECKING:
     from ..serve.auth.tokens import Token, Tokens

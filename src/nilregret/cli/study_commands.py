@@ -1,4 +1,4 @@
-"""The commands that create, export, import, rename and delete studies."""
+"""The commands that create, export, import, rename and delete studies, and those that change their arms."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ from .common import (
     scatter_option,
     std_option,
     study_command,
+    with_error_sentences,
 )
-from .errors import with_error_sentences
 
 if TYPE_CHECKING:
     from ..study.play_rewards import Rewards
@@ -198,8 +198,7 @@ def work(storage: str, study: str, objective: str, trials: int, lease: float, ti
     OBJECTIVE is module:function, called with the parameters as keyword arguments, or a tuning file (TOML), whose
     [objective] it is. SIGTERM and Ctrl-C give up the trial that is under way, at once.
     """
-    from ..tuning.loop import Lease, Loop
-    from ..tuning.time_limit import TimeLimited
+    from ..tuning.loop import Lease, Loop, TimeLimited
     from ..tuning.toml.evaluation import task_of
 
     found = opened_study(storage, study)

@@ -16,8 +16,16 @@ from .._utils.tables import table_of
 from ..errors import InvalidInput, warn
 from ..study.study import Study
 from .diagnostics import PropensityCheck, cautions, check_of, covered
-from .estimators import ESTIMATORS, Estimator, RewardModel, effective_sample_size, estimates
-from .intervals import Interval, gain_interval, mean_interval
+from .estimators import (
+    ESTIMATORS,
+    Estimator,
+    Interval,
+    RewardModel,
+    effective_sample_size,
+    estimates,
+    gain_interval,
+    mean_interval,
+)
 from .log import ROUNDING, WAITING, Log, features_of, log_of_table, refuse_outside
 from .readers import read
 from .studies import log_of_study
@@ -163,7 +171,7 @@ def evaluate(
     """Returns what a policy would have earned on a log of decisions that another policy made.
 
     The value is the mean reward for each decision, over the contexts of the log. All estimates are in the result. The
-    interval bets on weighted rewards (`nilregret.evaluation.intervals`). It needs correct propensities, and neither
+    interval bets on weighted rewards (`nilregret.evaluation.estimators`). It needs correct propensities, and neither
     bounded weights nor many rows. It holds for the mean over the log under drift, too.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._utils.checks import Array, many, shown
 from .._utils.numerals import exact, numeral
-from .intervals import Interval, bounded_interval
+from .estimators import Interval, bounded_interval
 from .log import Log
 
 MOST_ACTIONS = 20  # whose weights are checked: the most frequent

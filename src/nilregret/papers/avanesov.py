@@ -28,8 +28,19 @@ from ..simulation.metrics import detections
 from ..simulation.results import Run
 from ..simulation.runner import simulate
 from ..study.curves import Curves, Interval, interval
-from .figure import Job, Paper, Result, Statement, in_trials, kept_rounds
-from .verdicts import INDISTINGUISHABLE, PowerFit, above, fit_power, together
+from .figure import (
+    INDISTINGUISHABLE,
+    Job,
+    Paper,
+    PowerFit,
+    Result,
+    Statement,
+    above,
+    fit_power,
+    in_trials,
+    kept_rounds,
+    together,
+)
 
 PAPER = Paper("avanesov", "Avanesov: GP-UCB-CPD, a world that changes abruptly")
 

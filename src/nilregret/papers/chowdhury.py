@@ -38,9 +38,8 @@ from ..environments import (
 from ..kernels import Kernel, Matern, SquaredExponential
 from ..policy.policy import Policy
 from ..study.curves import Curves
-from .figure import Job, Paper, Result, Statement, World, compare, cumulative_regret, kept_rounds
-from .sensors import INTEL_LAB, compare_on_network, intel_temperatures
-from .verdicts import below, coincide
+from .figure import Job, Paper, Result, Statement, World, below, coincide, compare, cumulative_regret, kept_rounds
+from .srinivas import INTEL_LAB, compare_on_network, intel_temperatures
 
 PAPER = Paper("chowdhury", "Chowdhury and Gopalan 2017: IGP-UCB and GP-TS")
 

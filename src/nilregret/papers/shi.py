@@ -32,8 +32,7 @@ from ..simulation.metrics import violation
 from ..simulation.runner import simulate
 from ..study.curves import Boxes, Curves, Interval, interval
 from ..study.direction import AnyPolicy
-from .figure import Job, Paper, Result, Statement, compare, in_trials
-from .verdicts import above, together
+from .figure import Job, Paper, Result, Statement, above, compare, in_trials, together
 
 PAPER = Paper("shi", "Shi and Eryilmaz 2022: long-term constraints")
 

@@ -34,7 +34,7 @@ from ..slots.envelope import Envelope, Progress, Symmetric, Width, Window
 from ..storage.trial import Trial
 from ..study.cautions import FIRST, Answered, cautions, next_check, suspicious
 from ..study.inputs import Inputs
-from .late_answers import LateAnswers, Told
+from .one_run import LateAnswers, Told
 from .results import Run
 
 

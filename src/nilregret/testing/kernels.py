@@ -11,7 +11,7 @@ from .. import serialize
 from .._utils.checks import Array, points_array
 from ..errors import InvalidInput
 from ..kernels import Kernel
-from .base import central_differences, close, promise, refused
+from .driver import central_differences, close, promise, refused
 
 COUNT = 10  # random points
 

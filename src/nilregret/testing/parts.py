@@ -23,8 +23,7 @@ from ..slots.memory import Memory
 from ..slots.scores import PointwiseScore, Score
 from ..storage.record import Trial
 from ..study.study import Study
-from .base import close, promise, same
-from .driver import Driver
+from .driver import Driver, close, promise, same
 
 CLAIMS = ("f", "played", "rho_m f", "none")  # quantities that bounds may be proved for
 MEANS = np.linspace(-1.5, 2.0, 8)

@@ -14,8 +14,7 @@ import numpy as np
 from ..policy.policy import Policy
 from ..storage.record import Trial
 from ..study.study import Study
-from .base import promise, same
-from .driver import Driver
+from .driver import Driver, promise, same
 from .parts import check_belief, check_confidence, check_explore, check_memory, check_pending, check_score
 
 REMEMBERS = (

@@ -18,7 +18,7 @@ from ..policy.policy import Policy
 from ..slots.refit import Refit
 from ..storage.record import Trial
 from ..study.study import Study
-from .base import promise, refused
+from .driver import promise, refused
 
 THREADS, EACH = 3, 4  # number of threads, and of trials in each
 

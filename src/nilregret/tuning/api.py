@@ -12,9 +12,8 @@ from ..domains.domain import Arms, Box, D, Domain, Space, check_domain
 from ..errors import InvalidInput
 from ..study.direction import AnyPolicy, Goal, check_policy
 from ..study.study import Study
-from .objective import Objective
 from .open_study import check_alone, check_constraint_count, open_study
-from .outcome import ConstraintReader
+from .outcome import ConstraintReader, Objective
 from .result import Result
 from .run_options import Callback, Constraint, RunOptions, check_no_context
 

@@ -18,12 +18,10 @@ from ..errors import InvalidInput, NoRegretError, StorageError, exception_text
 from ..storage.record import Trial
 from ..study.direction import AnyPolicy
 from ..study.study import Study
-from .loop import Loop, nothing_works
-from .objective import Evaluation, Objective, check_objective
-from .outcome import ConstraintReader, constraint_reader
+from .loop import LONGEST, Loop, Task, TimeLimited, nothing_works
+from .outcome import ConstraintReader, Evaluation, Objective, check_objective, constraint_reader
 from .progress import Bar
 from .result import Result
-from .time_limit import LONGEST, Task, TimeLimited
 
 if TYPE_CHECKING:
     from ..storage import Storage

@@ -27,8 +27,7 @@ from ...simulation.results import Run
 from ...slots.pending import Ignored
 from ...slots.refit import Refit
 from ...study.curves import Curves
-from ..figure import Paper, Statement, kept_rounds
-from ..verdicts import below
+from ..figure import Paper, Statement, below, kept_rounds
 
 PAPER = Paper("verma", "Verma, Dai and Low 2022: GP-UCB-SDF and GP-TS-SDF")
 

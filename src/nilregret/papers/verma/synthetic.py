@@ -19,8 +19,7 @@ from ...kernels import SquaredExponential
 from ...policy.policy import Policy
 from ...slots.refit import Refit
 from ...study.curves import Curves
-from ..figure import Job, Result, Statement, World, compare
-from ..verdicts import below, ends, gap, together, within
+from ..figure import Job, Result, Statement, World, below, compare, ends, gap, together, within
 from .rules import (
     FIXED,
     MEAN,

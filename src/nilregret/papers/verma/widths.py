@@ -22,8 +22,7 @@ from ...simulation.results import Run
 from ...slots.pending import Censored, Hallucinated, Ignored, Pending
 from ...study.curves import Curves
 from ...study.study import Study
-from ..figure import Job, Result, Statement, World, compare, in_trials, kept_rounds
-from ..verdicts import below
+from ..figure import Job, Result, Statement, World, below, compare, in_trials, kept_rounds
 from .rules import PAPER, scaled_sample
 
 ARMS = Arms.grid(0.0, 1.0, 200)

@@ -24,11 +24,10 @@ from ...domains.domain import Space
 from ...domains.parameters import Choice
 from ...errors import SHOWN, InvalidInput, exception_text, one_line
 from ...study.study import Study
-from ..objective import Evaluation, check_objective
+from ..loop import LONGEST, Task, TimeLimited
 from ..open_study import check_constraint_count
-from ..outcome import ConstraintReader, Outcome, Unusable, attempt, constraint_reader
+from ..outcome import ConstraintReader, Evaluation, Outcome, Unusable, attempt, check_objective, constraint_reader
 from ..run_options import check_no_context
-from ..time_limit import LONGEST, Task, TimeLimited
 from . import config
 
 BRACES = "Write {{ and }} for braces meant for the shell."
