@@ -111,7 +111,7 @@ def _dict_of(answer: Answer) -> dict[str, Any]:
     told = answer._asdict() | {"constraints": None if g is None else g.tolist()}
     told["plays"] = None if plays is None else list(plays)
     told["metrics"] = dict(told.pop("measured")) or None
-    return {name: value for name, value in told.items() if name in _ANSWER or value is not None}
+    return told
 
 
 class RowReader:
@@ -217,7 +217,7 @@ def _settings(text: str) -> tuple[tuple[str, Any], ...]:
 _FIT = {"channel": int, "number": int, "values": dict}
 _ANSWER: dict[str, tuple[type, ...]] = {
     "order": _WHOLE, "time": _REAL, "reward": _REAL + _OR_NULL, "reason": _TEXT + _OR_NULL,
-    "constraints": (list, *_OR_NULL),
+    "constraints": (list, *_OR_NULL), "plays": (list, *_OR_NULL), "std": _REAL + _OR_NULL, "metrics": (dict, *_OR_NULL),
 }  # fmt: skip
 
 
@@ -225,19 +225,19 @@ def _corrected(text: str) -> tuple[Answer, ...]:
     answers = plain_loads(text)
     if not isinstance(answers, list) or not answers:
         raise ValueError(f"`corrected` is {shown(text)}")
-    found = []
-    for answer in answers:
-        if not isinstance(answer, dict) or answer.keys() - {"plays", "std", "metrics"} != _ANSWER.keys():
-            raise ValueError(f"`corrected` has {shown(answer)}")
-        plays = answer.get("plays")
-        if plays is not None and (not isinstance(plays, list) or len(plays) != 2):
-            raise ValueError(f"`plays` of `corrected` is {shown(plays)}")
-        for name, kinds in _ANSWER.items() | {("std", _REAL + _OR_NULL)}:
-            if type(answer.get(name)) not in kinds:
-                raise ValueError(f"`{name}` of `corrected` is {shown(answer[name])}")
-        g = answer["constraints"]
-        told = answer | {"plays": None if plays is None else _plays(*plays)}
-        told["constraints"] = None if g is None else _array("constraints", g)
-        metrics = told.pop("metrics", None)
-        found.append(Answer(**told, measured=() if metrics is None else _measured(metrics)))
-    return tuple(found)
+    return tuple(map(_answer, answers))
+
+
+def _answer(given: Any) -> Answer:
+    if not isinstance(given, dict) or given.keys() != _ANSWER.keys():
+        raise ValueError(f"`corrected` has {shown(given)}")
+    for name, kinds in _ANSWER.items():
+        if type(given[name]) not in kinds:
+            raise ValueError(f"`{name}` of `corrected` is {shown(given[name])}")
+    g, plays, metrics = (given.pop(name) for name in ("constraints", "plays", "metrics"))
+    if plays is not None and len(plays) != 2:
+        raise ValueError(f"`plays` of `corrected` is {shown(plays)}")
+    return Answer(
+        **given, constraints=None if g is None else _array("constraints", g),
+        plays=None if plays is None else _plays(*plays), measured=() if metrics is None else _measured(metrics),
+    )  # fmt: skip
