@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret._utils.checks import integer, real, written
+from nilregret._utils.checks import integer, real, whole_in, written
 from nilregret._utils.tables import Table
 from nilregret.serve.dashboard.views.forms import number as typed_number
 
@@ -123,3 +123,11 @@ def test_typed_numbers_are_those_that_people_write(text, value):
             typed_number("The noise", text)
     else:
         assert typed_number("The noise", text) == value
+
+
+WHOLE = [("12", 12), ("-3", -3), ("--5", None), ("٣", None), ("1.0", None), ("", None), (" 1", None), ("9" * 16, None)]
+
+
+@pytest.mark.parametrize(("text", "value"), WHOLE)
+def test_typed_whole_numbers_are_digits_alone(text, value):
+    assert whole_in(text) == value

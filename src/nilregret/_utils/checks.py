@@ -177,6 +177,12 @@ def written(text: str) -> float | None:
         return None
 
 
+def whole_in(text: str, *, digits: int = 15) -> int | None:
+    """Returns the whole number that a text writes in at most so many digits, after a minus sign or without, or None."""
+    typed = text.removeprefix("-")
+    return int(text) if typed.isascii() and typed.isdecimal() and len(typed) <= digits else None
+
+
 def number_in(value: object) -> float | None:
     """Returns the number in a cell of a table, which may be a text, or None. It may be NaN or infinite."""
     return written(value) if isinstance(value, str) else real(value)

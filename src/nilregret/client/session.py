@@ -22,7 +22,18 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from .._utils.checks import LARGEST_REWARD, Array, finite_array, integer, number, only_entry, outcome, real, shown
+from .._utils.checks import (
+    LARGEST_REWARD,
+    Array,
+    finite_array,
+    integer,
+    number,
+    only_entry,
+    outcome,
+    real,
+    shown,
+    whole_in,
+)
 from ..domains.coordinates import named_points
 from ..errors import InvalidInput, MissingExtra, NoRegretError, ServiceError, TrialError
 from ..serve.wire import messages as m
@@ -202,8 +213,7 @@ class Session:
                     return answer.content
                 if attempt == self._attempts or answer.status_code not in RETRIED:
                     raise self._refused(answer)
-                asked = answer.headers.get("Retry-After", "")
-                wait = max(wait, min(float(asked), LONGEST_WAIT) if asked.isdecimal() else 0.0)
+                wait = max(wait, min(whole_in(answer.headers.get("Retry-After", "")) or 0, LONGEST_WAIT))
             time.sleep(wait)
         raise AssertionError  # the last attempt returns or raises
 

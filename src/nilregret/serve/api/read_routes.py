@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from ..._utils.checks import whole_in
 from ...errors import InvalidInput, MissingExtra, NoRegretError
 from ...serialize import plain_loads
 from ...storage.trial import Trial
@@ -201,9 +202,8 @@ async def list_events(service: Service, request: ParsedRequest) -> ASGIApp:
     """Returns events, or a stream of events if the client asks for one."""
     worker, query = await request.worker(service), request.query
     if "text/event-stream" in request.headers.get("accept", ""):
-        last = request.headers.get("last-event-id", "")
-        after = int(last) if last.isascii() and last.isdecimal() and len(last) < 16 else query.after
-        return Stream(service.streams, worker, after)
+        last = whole_in(request.headers.get("last-event-id", ""))
+        return Stream(service.streams, worker, query.after if last is None or last < 0 else last)
     return json_of(await worker.read(lambda study: events(study, query.after, query.limit)))
 
 

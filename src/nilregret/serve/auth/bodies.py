@@ -8,6 +8,7 @@ from typing import final
 
 from starlette.types import Message, Receive, Send
 
+from ..._utils.checks import whole_in
 from ..wire.limits import Limits
 from ..wire.problems import Problem
 
@@ -22,10 +23,10 @@ def announced(headers: Mapping[str, str]) -> int | None:
     """
     if "transfer-encoding" in headers:
         return None
-    said = headers.get("content-length", "0")
-    if not (said.isascii() and said.isdecimal() and len(said) < 20):
+    length = whole_in(headers.get("content-length", "0"), digits=19)
+    if length is None or length < 0:
         raise Problem(400, "malformed", "`Content-Length` is no length.")
-    return int(said)
+    return length
 
 
 async def read(receive: Receive, headers: Mapping[str, str], limits: Limits) -> bytes | None:

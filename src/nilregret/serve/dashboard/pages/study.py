@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ...._utils.checks import whole_in
 from ....domains.domain import Arms
 from ....policy.policy import Policy
 from ....study.study import Study
@@ -22,8 +23,6 @@ from ..views.settings import settings
 from ..views.standing import next_step, standing, standing_status
 from ..views.status import is_unchanged
 from .common import PART, STUDY, Endpoint, base_of, part, read, study_name, with_error_pages, worker_of
-
-LONGEST_NUMBER = 16  # digits of a place
 
 
 def tab(template: str, view: Callable[[Study, dict[str, str]], dict[str, Any]]) -> Endpoint:
@@ -43,10 +42,8 @@ def tab(template: str, view: Callable[[Study, dict[str, str]], dict[str, Any]]) 
 
 def _progress(study: Study, query: dict[str, str]) -> dict[str, Any]:
     """Returns the picture of all trials, or of those between two places."""
-    ends = [query.get(name, "") for name in ("from", "to")]
-    if not all(end.isascii() and end.isdecimal() and len(end) < LONGEST_NUMBER for end in ends):
-        return progress(study)
-    return progress(study, between=(float(ends[0]), float(ends[1])))
+    first, last = (whole_in(query.get(name, "")) for name in ("from", "to"))
+    return progress(study, between=None if first is None or last is None else (float(first), float(last)))
 
 
 def frame(request: Request, study: Study, notes: StudyNotes, *, now: float) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ...._utils.checks import whole_in
 from ....errors import InvalidInput
 from ....study.study import Study
 from ...api.evaluations import evaluated, policy_of
@@ -19,7 +20,6 @@ from ..views.value_of_learning import value_view
 from .common import PART, STUDY, read, study_name, with_error_pages
 from .study import tab
 
-LONGEST_NUMBER = 10  # digits of a typed number
 WHY_NOT = (
     'its decisions have no recorded probabilities. Studies on arms record them if they are put with `"propensities": '
     "true`."
@@ -43,9 +43,10 @@ async def worth(request: Request) -> Response:
 
 
 def _baseline(text: str) -> int | None:
-    if text and not (text.isdecimal() and len(text) < LONGEST_NUMBER):
+    number = whole_in(text)
+    if text and (number is None or number < 0):
         raise InvalidInput(f"The trial to compare with is {text[:20]!r}: it must be the number of a trial.")
-    return int(text) if text else None
+    return number
 
 
 @with_error_pages

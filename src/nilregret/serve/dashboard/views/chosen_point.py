@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ...._utils.checks import Array, shown
+from ...._utils.checks import Array, shown, whole_in, written
 from ....domains.domain import Arms, Box, Domain, Space, sides
 from ....domains.parameters import Choice, Int, Parameter
 from ....errors import InvalidInput, TrialError
@@ -21,7 +21,6 @@ from .pictures import short
 
 MOST_LISTED = 60  # values of a coordinate of arms in a list. If there are more, the user types a number.
 MOST_FIELDS = 12  # fields of a form
-LONGEST = 40  # characters of a typed number
 Kind = Literal["p", "c"]  # A field of an address is "p" (point) or "c" (context) and the number of the axis.
 
 
@@ -144,14 +143,12 @@ def _value(axis: Axis, text: str) -> Any:
     """Returns the value of a field, where an option is given by its index."""
     parameter = axis.parameter
     if isinstance(parameter, Choice):
-        if text.isdecimal() and len(text) < LONGEST and int(text) < len(parameter.options):
-            return parameter.options[int(text)]
+        place = whole_in(text)
+        if place is not None and 0 <= place < len(parameter.options):
+            return parameter.options[place]
         raise InvalidInput(f"`{axis.name}` has no option number {shown(text)}: choose one that is listed.")
-    try:
-        value = float(text[:LONGEST])
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    value = written(text)
+    if value is None or not math.isfinite(value):
         raise InvalidInput(f"`{axis.name}` is {shown(text)}: type a number.")
     value = min(max(value, float(parameter.low)), float(parameter.high))
     if isinstance(parameter, Int):

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ...._utils.checks import many
+from ...._utils.checks import many, whole_in
 from ....domains.domain import Arms
 from ....errors import InvalidInput
 from ....evaluation.log import WAITING
@@ -57,8 +57,8 @@ def evaluation_request(query: Mapping[str, str]) -> EvaluationRequest:
 def _policy(text: str) -> Any:
     if text in WORDS:
         return text
-    if text.isdecimal() and len(text) < 10:
-        return int(text)
+    if (arm := whole_in(text)) is not None:
+        return arm
     try:
         found = json.loads(text[:LONGEST])
     except (ValueError, RecursionError):

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...._utils.checks import written
+from ...._utils.checks import whole_in, written
 from ...._utils.numerals import exact
 from ....domains.domain import Arms, Domain, Space
 from ....domains.parameters import Choice, Int
@@ -50,11 +50,22 @@ def whole(what: str, text: str, *, negative: bool = True, digits: int = 15) -> i
         InvalidInput: the text is no such number.
     """
     typed = text.strip()
-    found = typed.removeprefix("-")
-    known = found.isascii() and found.isdecimal() and len(found) <= digits
-    if not known or (found != typed and not negative):
+    found = whole_in(typed, digits=digits)
+    if found is None or (typed.startswith("-") and not negative):
         raise InvalidInput(f"{what} is {typed[:SHOWN]!r}: it must be a whole number.")
-    return int(typed)
+    return found
+
+
+def page_number(text: str) -> int:
+    """Returns the number of a page in an address, from 1.
+
+    Raises:
+        InvalidInput: the text is no such number.
+    """
+    found = whole_in(text, digits=9)
+    if found is None or found < 1:
+        raise InvalidInput(f"There is no page {text[:SHOWN]!r}: pages are numbered from 1.")
+    return found
 
 
 LONGEST = 10_000  # characters of a value

@@ -31,13 +31,13 @@ from ....study.study import Study
 from ....study.trial_json import with_history
 from ....study.waiting import set_at_deadline
 from .columns import STATES, Column, Columns, columns_of
+from .forms import page_number
 from .pictures import reward_text, short
 
 PER_PAGE = 50
 ANSWERED = ("constraints.", "metrics.")  # beginnings of columns
 MOST_SHOWN = 6  # parameters (and constraints with metrics) that are shown unless others are chosen
 MOST_FIELDS = 24  # columns with a filter on the page
-MOST_DIGITS = 10  # of the number of a page
 EXCESS = 400  # characters of a value that an address may have
 Query = Iterable[tuple[str, str]]
 
@@ -104,14 +104,12 @@ def wanted(columns: Columns, query: Query) -> Wanted:
     state = one.get("state", "")
     if state and state not in STATES:
         raise InvalidInput(f"There are no trials of the state {state[:20]!r}: there are {', '.join(STATES)}.")
-    page = one.get("page", "1")
-    if not (page.isascii() and page.isdecimal() and len(page) < MOST_DIGITS and int(page) > 0):
-        raise InvalidInput(f"There is no page {page[:20]!r}: pages are numbered from 1.")
+    page = page_number(one.get("page", "1"))
     sort, descending = one.get("sort", "number"), one.get("descending", "0" if "sort" in one else "1")
     if descending not in ("0", "1"):
         raise InvalidInput(f"`descending` is {descending[:20]!r}: it must be 1 or 0.")
     show = [_column(columns, text).key for name, text in given if name == "show"]
-    return Wanted(_column(columns, sort).key, descending == "1", state, ranges, options, show, int(page))
+    return Wanted(_column(columns, sort).key, descending == "1", state, ranges, options, show, page)
 
 
 def _column(columns: Columns, key: str) -> Column:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...._utils.checks import Array, many
+from ...._utils.checks import Array, many, whole_in
 from ....domains.domain import Arms
 from ....errors import InvalidInput
 from ....plots.base import BAND_LABELS, reward_label
@@ -101,9 +101,10 @@ def _number(query: Mapping[str, str], key: str, most: int, default: int = 0) -> 
     text = query.get(key, "")
     if not text:
         return default
-    if not (text.isdecimal() and len(text) < 6 and int(text) <= most):
+    found = whole_in(text)
+    if found is None or not 0 <= found <= most:
         raise InvalidInput(f"There is no {key} number {text[:20]!r} here: it is a number from 0 to {most}.")
-    return int(text)
+    return found
 
 
 # -- what is seen ------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...._utils.checks import many
+from ...._utils.checks import many, whole_in
 from ....errors import TrialError
 from ....policy.policy import Policy
 from ....storage.record import Record, Trial
@@ -26,7 +26,6 @@ RECENT = 20  # latest trials that decide whether a study is failing
 SILENT = 86_400.0  # seconds without an event after which a study with pending trials is called silent
 FINISHED = 3600.0  # seconds without an event after which a study without pending trials is called silent
 FRESH = ("active", "waiting")  # states that end with time if nothing happens
-LONGEST_NUMBER = 20
 PAUSED, WHY_PAUSED = "p", "somebody has paused it"  # the first letter of "known" of a paused study, and its sentence
 UNITS = ((7200.0, 60.0), (259_200.0, 3600.0), (math.inf, 86_400.0))  # a silence below, and the steps it is said in
 
@@ -56,7 +55,8 @@ def is_unchanged(study: Study, known: str, *, now: float, paused: bool = False) 
         return False
     if order != str(order_of(study)):
         return False
-    return until == "" or (until.lstrip("-").isdecimal() and len(until) < LONGEST_NUMBER and now <= int(until))
+    end = whole_in(until)
+    return until == "" or (end is not None and now <= end)
 
 
 def status(study: Study, *, now: float) -> dict[str, Any]:

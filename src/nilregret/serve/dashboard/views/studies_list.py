@@ -13,6 +13,7 @@ from ....storage import ListedStudy, Storage
 from ....storage.base import Summary
 from ....storage.trial import TrialState
 from ...work.study_notes import StudyNotes
+from .forms import page_number
 from .pictures import short
 from .status import RECENT, WHY_PAUSED, state_of
 
@@ -123,11 +124,9 @@ class Wanted(NamedTuple):
         for value, known, what in ((state, ("", *STATES), "state"), (age, DAYS, "age"), (sort, SORTS, "order")):
             if value not in known:
                 raise InvalidInput(f"There is no {what} {value[:20]!r}: there are {', '.join(filter(None, known))}.")
-        number = query.get("page", "") or "1"
-        if not (number.isascii() and number.isdecimal() and len(number) < 10 and int(number) > 0):
-            raise InvalidInput(f"There is no page {number[:20]!r}: pages are numbered from 1.")
+        page = page_number(query.get("page", "") or "1")
         text, tag = query.get("q", "")[:LONGEST_QUERY], query.get("tag", "")[:LONGEST_QUERY]
-        return cls(text.strip(), state, tag, age, sort, query.get("archived") == "1", int(number))
+        return cls(text.strip(), state, tag, age, sort, query.get("archived") == "1", page)
 
     def takes(self, item: Item, now: float) -> bool:
         """Returns whether a study is among what is wanted."""
