@@ -140,6 +140,8 @@ def test_a_public_object_is_the_one_that_its_source_defines(place):
 
 
 def test_an_algorithm_shows_its_source_and_its_whole_signature():
+    assert not hasattr(nr.gp_ucb, "__wrapped__")
+    assert inspect.getsourcefile(nr.gp_ucb) == sys.modules[nr.gp_ucb.__module__].__file__
     assert inspect.getsource(nr.gp_ucb).startswith("@algorithm()\ndef gp_ucb(\n")
     shown = inspect.signature(nr.gp_ucb).parameters
     assert [*shown][:3] == ["domain", "kernel", "noise"]

@@ -74,11 +74,11 @@ def test_an_algorithm_takes_every_slot_that_it_does_not_fill_itself(name, slot):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_a_misspelt_keyword_is_refused_before_anything_else(name):
+def test_a_misspelt_keyword_is_refused_before_other_values_are_read(name):
     with pytest.raises(
         TypeError, match=rf"^{name}\(\) got an unexpected keyword argument 'serach'. Did you mean 'search'"
     ):
-        getattr(algorithms, name)(None, None, serach=1)
+        POLICIES[name](delta=-1.0, serach=1)
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'zzz'\.$"):
         POLICIES[name](zzz=1)
 

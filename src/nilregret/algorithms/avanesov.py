@@ -18,7 +18,7 @@ from ..slots.scores import UpperConfidenceBound
 from ..slots.widths.self_normalized import PeriodRkhs
 from ..theory.change.schedules import BETA_CONSTANT, PowerLaw, smoothness, ucb_regularization
 from .arguments import check_gain, checked_noise, chosen_gain, chosen_width, is_other
-from .definition import Slots, algorithm, build
+from .definition import Slots, algorithm, build, given
 
 DETECTORS = ("test", "oracle", "never")
 WIDTHS = ("power", "rkhs")
@@ -93,9 +93,9 @@ def gp_ucb_cpd(
     >>> nr.Study(policy).ask().state
     'pending'
     """
-    noise, horizon = checked_noise(noise), integer("horizon", horizon, low=2, why="It is the number of rounds T.")
+    noise = checked_noise(given("gp_ucb_cpd", noise, slots))
+    horizon = integer("horizon", horizon, low=2, why="It is the number of rounds T.")
     check_model(domain, slots.get("context"), kernel)
-    one_of("detector", detector, DETECTORS)
     check_gain(information_gain)
     ridge_matched = regularization is None
     if regularization is None:
@@ -123,6 +123,7 @@ def _memory(
     distance: str,
 ) -> Memory:
     """Returns the memory of a detector: restarts on change, at known rounds, or never."""
+    one_of("detector", detector, DETECTORS)
     test = RestartOnChange(threshold=threshold, ridge=ridge, distance=distance)  # Every detector checks these.
     if detector == "oracle":
         if change_points is None:

@@ -28,7 +28,7 @@ from .arguments import (
     ridge_for_horizon,
     ridge_of_noise,
 )
-from .definition import Slots, algorithm, build
+from .definition import Slots, algorithm, build, given
 
 WIDTHS = ("igp", "ay", "amm", "dmm", "best", "lr")  # Each but the last lies within the one before.
 
@@ -90,6 +90,7 @@ def igp_ucb(
     >>> round(nr.Study(policy).width, 2), policy.valid_for
     (1.26, 'f')
     """
+    noise = given("igp_ucb", noise, slots)
     known, ridge = _noise_and_ridge(noise, regularization, horizon, width, kernel, domain)
     context = slots.get("context")
     check_model(domain, context, kernel)
@@ -157,6 +158,7 @@ def gp_ts(
     >>> nr.Study(policy).ask().state
     'pending'
     """
+    noise = given("gp_ts", noise, slots)
     known, ridge = _noise_and_ridge(noise, regularization, horizon, width, kernel, domain)
     context = slots.get("context")
     check_model(domain, context, kernel)
@@ -354,7 +356,7 @@ def kernel_ucb(
     >>> round(nr.Study(policy).width, 2), policy.valid_for
     (0.1, 'none')
     """
-    noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
+    noise, ridge = checked_noise(given("kernel_ucb", noise, slots)), ridge_for_horizon(regularization, horizon)
     check_model(domain, slots.get("context"), kernel)
     confidence = KernelUcb(eta=eta, regularization=ridge, delta=delta)
     return build(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 from .._utils.numerals import numeral
 from .._utils.public import nearest
@@ -77,8 +76,16 @@ class Slots(FreeSlots, total=False):
 LATER = ("confidence", "objective", "score", "sketch")  # Only `Policy.using` fills these slots.
 
 
+# The parameters that each algorithm shows, and the slots that it fills itself, each with a description of the part.
+_KNOWN: dict[str, tuple[Iterable[str], dict[str, str]]] = {}
+
+
+class MissingNoise(InvalidInput, TypeError):
+    """A missing argument, which is a TypeError in any call."""
+
+
 def algorithm(**fills: str) -> Callable[[F], F]:
-    """Returns a decorator that checks the keywords of an algorithm and shows its slots in the signature.
+    """Returns a decorator that shows the slots of an algorithm in its signature. The algorithm calls `given` first.
 
     Args:
         fills: the slots that the algorithm fills itself, each with a description of the part.
@@ -93,40 +100,45 @@ def algorithm(**fills: str) -> Callable[[F], F]:
             if name not in fills
         ]
         shown = signature(function).replace(parameters=[*own, *slots])
-        name = function.__name__
-
-        @wraps(function)
-        def checked(*arguments: Any, **keywords: Any) -> Policy:
-            for keyword in keywords:
-                # A filled slot may share its name with an argument of the algorithm, which takes no parts.
-                filled = keyword in fills and is_part(keywords[keyword])
-                if keyword not in shown.parameters or filled:
-                    raise _unexpected(name, keyword, shown.parameters, fills)
-            if keywords.get("reward") is not None:
-                keywords = _with_noise_of_reward(keywords)
-            elif keywords.get("noise") is None:
-                # A missing argument is a TypeError, as in any call.
-                kind = InvalidInput if "noise" in keywords else TypeError
-                raise kind(
-                    f"{name}() is missing the keyword argument 'noise', the standard deviation of the rewards' noise. "
-                    "Of clicks, counts and bounded rewards it follows from reward='bernoulli', 'poisson' or 'bounded'."
-                )
-            return function(*arguments, **keywords)
-
-        checked.__signature__ = shown  # type: ignore[attr-defined]  # `inspect.signature` and `help` read it.
-        return cast(F, checked)
+        function.__signature__ = shown  # type: ignore[attr-defined]  # `inspect.signature` and `help` read it.
+        _KNOWN[function.__name__] = shown.parameters, fills
+        return function
 
     return decorate
 
 
-def _with_noise_of_reward(keywords: dict[str, Any]) -> dict[str, Any]:
-    reward = chosen_reward(keywords["reward"])
-    if keywords.get("noise") is not None:
+def given(algorithm: str, noise: Any, slots: FreeSlots, **own: object) -> Any:
+    """Returns the noise, and checks the keywords of a call, of which `reward` becomes a part and says the noise.
+
+    Args:
+        algorithm: its name.
+        noise: its argument.
+        slots: its other keywords, as they are given.
+        own: arguments that share their name with a slot that the algorithm fills, which take no parts.
+    """
+    known, fills = _KNOWN[algorithm]
+    for keyword in [*slots, *(name for name, value in own.items() if is_part(value))]:
+        if keyword not in known or keyword in own:
+            raise _unexpected(algorithm, keyword, known, fills)
+    chosen: Any = slots
+    if chosen.get("reward") is not None:
+        chosen["reward"] = chosen_reward(chosen["reward"])
+        return _noise_of_reward(chosen["reward"], noise)
+    if noise is None:
+        raise MissingNoise(
+            f"{algorithm}() is missing the keyword argument 'noise', the standard deviation of the rewards' noise. "
+            "Of clicks, counts and bounded rewards it follows from reward='bernoulli', 'poisson' or 'bounded'."
+        )
+    return noise
+
+
+def _noise_of_reward(reward: KnownReward, noise: float | None) -> float:
+    if noise is not None:
         raise InvalidInput(
             f"With `reward` the noise follows, here {numeral(reward.noise, 6)}: leave `noise` out.",
             advice="A smaller one follows from what more is known, such as `reward=nr.slots.Bernoulli(ceiling=0.1)`.",
         )
-    return keywords | {"reward": reward, "noise": reward.noise}
+    return reward.noise
 
 
 def _unexpected(algorithm: str, keyword: str, known: Iterable[str], fills: dict[str, str]) -> Exception:

@@ -20,7 +20,7 @@ from ..slots.scores import Score, ThompsonSample, UpperConfidenceBound
 from ..slots.widths.delayed import Inflated
 from .arguments import chosen_width, is_other, noise_and_ridge
 from .bayes_widths import bayes_width
-from .definition import Slots, algorithm, build
+from .definition import Slots, algorithm, build, given
 
 
 @algorithm(pending="trials without an answer are hallucinated")
@@ -59,6 +59,7 @@ def gp_bucb(
     >>> round(nr.Study(policy).width, 2), policy.valid_for
     (3.22, 'none')
     """
+    noise = given("gp_bucb", noise, slots)
     initial = integer("initial", initial, low=0, why="It counts rounds of uncertainty sampling.")
     if initial:
         if slots.get("explore") is not None:
@@ -105,6 +106,7 @@ def gp_bts(
     >>> nr.Study(policy).ask().state
     'pending'
     """
+    noise = given("gp_bts", noise, slots)
     slots["pending"] = "hallucinate"
     return _batch(
         "gp_bts", domain, kernel, ThompsonSample(), noise=noise, beta=beta, width=width, delta=delta,
@@ -140,6 +142,7 @@ def asy_ts(
     >>> nr.Study(policy).ask().state
     'pending'
     """
+    noise = given("asy_ts", noise, slots)
     if width is not None and not is_other(beta, 1.0):
         beta = None  # The default gives way to the width.
     return _batch(

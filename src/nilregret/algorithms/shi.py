@@ -18,7 +18,7 @@ from ..slots.widths.gains import Gain
 from ..slots.widths.self_normalized import BoundedNoise, SelfNormalized
 from ..theory.penalties import PenaltyFunction
 from .arguments import checked_noise, chosen_gain, chosen_width, is_other, ridge_for_horizon
-from .definition import FreeSlots, algorithm, build
+from .definition import FreeSlots, algorithm, build, given
 
 SCORES: dict[str, Score] = {
     "igp_ucb": UpperConfidenceBound(),
@@ -95,6 +95,7 @@ def gp_ucb_noiseless_constraints(
     >>> nr.Study(policy).ask().state
     'pending'
     """
+    noise = given("gp_ucb_noiseless_constraints", noise, slots, constraints=constraints)
     one_of("solver", solver, SCORES)
     kernels = _kernels(kernel)
     fresh = _take_names_of_memory(slots)
@@ -159,6 +160,7 @@ def gp_ucb_noisy_constraints(
     >>> nr.Study(policy).ask().state
     'pending'
     """
+    noise = given("gp_ucb_noisy_constraints", noise, slots, constraints=constraints)
     why = (
         'The width of "gp_ucb" knows no noise that grows with the multipliers.'
         if isinstance(solver, str) and solver == "gp_ucb"

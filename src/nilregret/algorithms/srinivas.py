@@ -22,7 +22,7 @@ from ..slots.widths.self_normalized import BoundedNoise
 from ..theory.series import Series
 from .arguments import check_gain, chosen_gain, chosen_width, is_other, noise_and_ridge, norm_bound_or_guess
 from .bayes_widths import bayes_width, bounds_without_theorem, prior_std
-from .definition import Slots, algorithm, build
+from .definition import Slots, algorithm, build, given
 
 WIDTHS = ("finite", "compact", "rkhs")
 SMALL_MARGIN = 0.05  # Share of the prior standard deviation, for the probability of improvement.
@@ -110,7 +110,7 @@ def gp_ucb(
     >>> round(nr.Study(policy).width, 2), policy.valid_for
     (3.22, 'f')
     """
-    noise, ridge = noise_and_ridge(domain, kernel, noise, regularization, slots)  # sigma^2 of eq. 1
+    noise, ridge = noise_and_ridge(domain, kernel, given("gp_ucb", noise, slots), regularization, slots)  # eq. 1
     _check_arguments(guess_norm, information_gain)
     confidence = chosen_width(
         width, WIDTHS, delta=delta, scale=is_other(scale, 1.0), a=a is not None, b=b is not None,
@@ -200,6 +200,7 @@ def expected_improvement(
     >>> nr.Study(policy).ask().state
     'pending'
     """
+    noise = given("expected_improvement", noise, slots)
     return _rule(
         "expected_improvement", domain, kernel, ExpectedImprovement(incumbent=incumbent, margin=margin),
         noise=noise, width=width, delta=delta, regularization=regularization, **slots,
@@ -236,6 +237,7 @@ def probability_of_improvement(
     >>> nr.Study(policy).ask().state
     'pending'
     """
+    noise = given("probability_of_improvement", noise, slots)
     if margin is None:
         margin = SMALL_MARGIN * prior_std(domain, slots.get("context"), kernel)
     return _rule(
@@ -268,6 +270,7 @@ def greedy_mean(
     >>> nr.Study(policy).ask().state
     'pending'
     """
+    noise = given("greedy_mean", noise, slots)
     return _rule(
         "greedy_mean", domain, kernel, PosteriorMean(),
         noise=noise, width=width, delta=delta, regularization=regularization, **slots,
@@ -300,6 +303,7 @@ def greedy_variance(
     >>> nr.Study(policy).ask().state
     'pending'
     """
+    noise = given("greedy_variance", noise, slots)
     return _rule(
         "greedy_variance", domain, kernel, PosteriorDeviation(),
         noise=noise, width=width, delta=delta, regularization=regularization, **slots,

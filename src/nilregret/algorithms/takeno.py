@@ -24,7 +24,7 @@ from ..slots.envelope import CompactBayes, Confidence
 from ..slots.scores import RandomisedBound
 from .arguments import noise_and_ridge
 from .bayes_widths import bayes_width, prior_std
-from .definition import Slots, algorithm, build
+from .definition import Slots, algorithm, build, given
 
 SHIFTS = ("theorem", "half")
 FEWEST = 10  # Least number of points along a side of a box, since a fit may find a rougher kernel.
@@ -65,6 +65,7 @@ def irgp_ucb(
     >>> nr.Study(policy).ask().state
     'pending'
     """
+    noise = given("irgp_ucb", noise, slots)
     one_of("shift", shift, SHIFTS)
     noise, ridge = noise_and_ridge(domain, kernel, noise, regularization, slots)
     context = slots.get("context")

@@ -16,7 +16,7 @@ from ..slots.pending import Censored
 from ..slots.scores import Score, ThompsonSample, UpperConfidenceBound
 from ..slots.widths.delayed import CensoredBounds, CensoredWidth
 from .arguments import checked_noise, chosen_gain, chosen_width, is_other, ridge_for_horizon
-from .definition import Slots, algorithm, build
+from .definition import Slots, algorithm, build, given
 
 
 @algorithm(
@@ -81,6 +81,7 @@ def gp_ucb_sdf(
     >>> nr.Study(policy).ask().state
     'pending'
     """
+    noise = given("gp_ucb_sdf", noise, slots)
     return _with_censoring(
         "gp_ucb_sdf", domain, kernel, UpperConfidenceBound(), parts=2, noise=noise, window=window, minimum=minimum,
         reward_bound=reward_bound, norm_bound=norm_bound, beta=beta, width=width, late=late, horizon=horizon,
@@ -127,6 +128,7 @@ def gp_ts_sdf(
     >>> nr.Study(policy).ask().state
     'pending'
     """
+    noise = given("gp_ts_sdf", noise, slots)
     return _with_censoring(
         "gp_ts_sdf", domain, kernel, ThompsonSample(), parts=4, noise=noise, window=window, minimum=minimum,
         reward_bound=reward_bound, norm_bound=norm_bound, beta=beta, width=width, late=late, horizon=horizon,

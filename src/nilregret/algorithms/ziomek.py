@@ -15,7 +15,7 @@ from ..slots.lengthscales import RegretBalancing
 from ..slots.scores import UpperConfidenceBound
 from ..slots.widths.mixtures import AnalyticMixture, AnyRidge
 from .arguments import DELTA, chosen_width, noise_and_ridge
-from .definition import FreeSlots, algorithm, build
+from .definition import FreeSlots, algorithm, build, given
 
 CANDIDATES = 5  # The default number of lengthscales (section 5: "at least 5 candidates are generated for g(1)").
 
@@ -80,7 +80,7 @@ def lb_gp_ucb(
     >>> nr.Study(policy).ask().state
     'pending'
     """
-    noise, ridge = noise_and_ridge(domain, kernel, noise, regularization, slots)
+    noise, ridge = noise_and_ridge(domain, kernel, given("lb_gp_ucb", noise, slots), regularization, slots)
     columns = len(sides(domain, slots.get("context")))
     if factors is None:
         factors = [math.exp(-i / columns) for i in range(CANDIDATES)]  # Definition 3.1
