@@ -75,29 +75,6 @@ class Ours:
         self._study.tell(trial, reward, constraints=[cost - BUDGET])
 
 
-class LinUCB:
-    """Of each action a ridge regression on [1, z, z^2] for reward and cost, bounds of both, and the same price."""
-
-    def __init__(self, alpha):
-        self._alpha, self._price = alpha, 0.0
-        self._inverse, self._sums = np.stack([np.eye(3)] * ACTIONS), np.zeros((2, ACTIONS, 3))
-
-    def ask(self, z):
-        x = np.array([1.0, z / (CONTEXTS - 1), (z / (CONTEXTS - 1)) ** 2])
-        u = self._inverse @ x
-        f, cost = np.einsum("cak,ak->ca", self._sums, u)
-        score = f - self._price * cost + self._alpha * (1 + self._price) * np.sqrt(u @ x)
-        arm = int(score.argmax())
-        return (x, arm), arm
-
-    def tell(self, token, reward, cost):
-        x, arm = token
-        u = self._inverse[arm] @ x
-        self._inverse[arm] -= np.outer(u, u) / (1.0 + u @ x)
-        self._sums[:, arm] += np.outer([reward, cost], x)
-        self._price = max(self._price + PRICE * (cost - BUDGET), 0.0)
-
-
 def played(world, learner):
     """Shortfall, signed overspend and net loss, each a round."""
     found, due = np.zeros(3), {}
@@ -116,8 +93,6 @@ def played(world, learner):
 METHODS = {  # name: what makes it of whether the world switches
     "gp_ts, OnAverage(step=.1)": lambda switch: Ours(nr.OnAverage(step=0.1), adaptive=switch),
     "gp_ts, OnAverage(step=.05)": lambda switch: Ours(nr.OnAverage(step=PRICE), adaptive=switch),
-    "LinUCB, alpha .1": lambda switch: LinUCB(0.1),  # noqa: ARG005
-    "LinUCB, alpha .3": lambda switch: LinUCB(0.3),  # noqa: ARG005
 }
 
 
@@ -128,8 +103,6 @@ def together(report):
         seeds, rows, first = report.seeds(4), [], None
         worlds = [World(seed, rounds, **told) for seed in seeds]
         for method, make in METHODS.items():
-            if report.alone and "LinUCB" in method:
-                continue
             found = np.array([played(world, make(bool(told.get("switch")))) for world in worlds])
             short, over, net = found[:, 0], np.maximum(found[:, 1], 0.0), found[:, 2]
             report.keep("together", name, method, seeds, shortfall=short, overspend=over, signed=found[:, 1], net=net)

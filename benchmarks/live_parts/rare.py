@@ -14,7 +14,7 @@ from clicks import regret
 
 import nilregret as nr
 
-from .classified import DRAWS, Linear, Ours, Problem
+from .classified import Ours, Problem
 
 WORLDS = {  # name: (kind, arms, goal)
     "100 related arms": ("sampled", 100, 0.3),
@@ -62,59 +62,21 @@ class Live(Ours):
         return super().ask(context if self._contexts else None)
 
 
-class Beta:
-    """Thompson sampling with a beta distribution for each arm."""
-
-    def __init__(self, problem, seed):
-        self._rng, self._counts = np.random.default_rng([seed, 23]), np.ones((2, problem.arms))
-
-    def ask(self, _):
-        arm = int(self._rng.beta(*self._counts).argmax())
-        return arm, arm
-
-    def tell(self, arm, reward):
-        self._counts[0 if reward else 1, arm] += 1.0
-
-
-class Peer:
-    """A peer, for which a fault is no reward."""
-
-    def __init__(self, learner, *, faults):
-        self._learner, self._faults, self.ask = learner, faults, learner.ask
-
-    def tell(self, token, event):
-        self._learner.tell(token, 1.0 - event if self._faults else event)
-
-
 def rare(report):
-    """Row rare: our share of the best arm with the zeros and without, and that of the peers with them."""
+    """Row rare: the share of the best arm with the zeros and without."""
     rows = []
     for contexts, faults in ((True, False), (True, True), (False, False), (False, True)):
         seeds = report.seeds(SEEDS[contexts])
-
-        def ours(problem, seed, contexts=contexts, faults=faults):
-            return Live(problem, seed, contexts=contexts, faults=faults)
-
-        makes = {"auto without zeros": ours, "auto": ours}
-        if not report.alone:
-            makes["beta"] = lambda p, s, f=faults: Peer(Beta(p, s), faults=f)
-            for v in DRAWS if contexts else ():
-                makes[f"LinTS {v:g}"] = lambda p, s, v=v, f=faults: Peer(Linear(p, s, drawn=v), faults=f)
         for rate, rounds in ROUNDS.items():
             rounds = report.rounds or rounds
             what = f"{'contexts' if contexts else 'no contexts'}, {'faults' if faults else 'clicks'}, {100 * rate:g}%"
             each = {}
-            for name, make in makes.items():
-                zeros = 0 if name == "auto without zeros" else min(ZEROS, rounds // 2)
+            for zeros in (0, min(ZEROS, rounds // 2)):
                 problems = {seed: world(rate, rounds, seed, zeros=zeros, faults=faults) for seed in seeds}
-                last = [p.played(make(p, seed))[-rounds // 4 :] == seed % 3 for seed, p in problems.items()]
-                each[name] = np.array([hits.mean() for hits in last])
-                report.keep("rare", what, name, seeds, share=each[name])
-            means = {name: some.mean() for name, some in each.items()}
-            linear = max((mean for name, mean in means.items() if name.startswith("LinTS")), default=np.nan)
-            numbers = means["auto without zeros"], means["auto"], means.get("beta", np.nan), linear
-            shown = ["" if np.isnan(x) else f"{x:.3f}" for x in numbers]
-            apart = difference(each["auto"], each["auto without zeros"])
-            rows.append([what, len(seeds), *shown[:2], apart, *shown[2:]])
-    head = ["events", "seeds", "no zeros", "50 zeros", "difference (goal: above -.03)", "beta", "best LinTS"]
+                played = {s: p.played(Live(p, s, contexts=contexts, faults=faults)) for s, p in problems.items()}
+                each[zeros] = np.array([(arms[-rounds // 4 :] == s % 3).mean() for s, arms in played.items()])
+                report.keep("rare", what, f"auto, {zeros} zeros", seeds, share=each[zeros])
+            plain, some = each.values()
+            rows.append([what, len(seeds), f"{plain.mean():.3f}", f"{some.mean():.3f}", difference(some, plain)])
+    head = ["events", "seeds", "no zeros", "50 zeros", "difference (goal: above -.03)"]
     report.show("Share of the best arm in the last quarter, 50 equal answers first", head, rows)

@@ -3,9 +3,15 @@
 Nothing is looked up in a table or interpolated: the data are cut down until one evaluation takes some 5 to 60 ms, and
 every evaluation is a pure function of its parameters (fixed splits, fixed seeds), so that all methods see one surface.
 Losses are what is left as they are: a model that diverges is many times worse than one that does not.
+
+`MORE_MODELS` join neither half of `MODELS`: up to nine parameters, of tree ensembles above all. Those of them that are
+held out answer questions that no other model is asked (`data.QUESTIONS`), and were not run before the defaults were
+settled.
 """
 
 import numpy as np
+from sklearn import ensemble
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -13,12 +19,13 @@ from sklearn.ensemble import (
     GradientBoostingRegressor,
     RandomForestRegressor,
 )
+from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import ElasticNet, LogisticRegression, SGDClassifier
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, SplineTransformer
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, SplineTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
 
 from nilregret import Choice, Float, Int
@@ -176,5 +183,165 @@ MODELS = [
         boosting_diabetes, -1.0, held_out=True,
         loss=Choice("squared_error", "absolute_error", "huber"), learning_rate=log(1e-3, 2.0), trees=log_int(5, 100),
         leaves=log_int(2, 32), subsample=Float(0.2, 1.0), features=Float(0.1, 1.0),
+    ),
+]  # fmt: skip
+
+
+def histogram(kind, p):
+    return getattr(ensemble, f"HistGradientBoosting{kind}")(
+        learning_rate=p["learning_rate"], max_iter=p["trees"], max_leaf_nodes=p["leaves"], max_depth=p["depth"],
+        min_samples_leaf=p["leaf"], l2_regularization=p["l2"], max_features=p["features"], max_bins=p["bins"],
+        interaction_cst=None if p["interactions"] else "no_interactions", early_stopping=False, random_state=0,
+    )  # fmt: skip
+
+
+def forest(kind, p, trees=20):
+    return getattr(ensemble, kind)(
+        trees, criterion=p["criterion"], max_depth=p["depth"], min_samples_split=p["split"], min_samples_leaf=p["leaf"],
+        max_features=p["features"], bootstrap=True, max_samples=p["samples"], ccp_alpha=p["pruning"], random_state=0,
+    )  # fmt: skip
+
+
+def mlp(p):
+    return MLPRegressor(
+        hidden_layer_sizes=[p["units"]] * p["layers"], activation=p["activation"], alpha=p["alpha"],
+        learning_rate_init=p["step"], batch_size=p["batch"], beta_1=p["momentum"], beta_2=1.0 - p["decay"],
+        max_iter=p["epochs"], random_state=0,
+    )  # fmt: skip
+
+
+def histogram_cancer(p):
+    return log_loss(histogram("Classifier", p), "breast_cancer", 300)
+
+
+def forest_digits(p):
+    return log_loss(forest("RandomForestClassifier", p), "digits", 500)
+
+
+def mlp_diabetes(p):
+    return squared_error(TransformedTargetRegressor(mlp(p), transformer=StandardScaler()), "diabetes", 200)
+
+
+def nystroem_cancer(p):
+    gamma = None if p["kernel"] == "cosine" else p["gamma"]
+    features = Nystroem(p["kernel"], gamma=gamma, n_components=p["components"], random_state=0)
+    model = LogisticRegression(C=p["C"], max_iter=60, tol=1e-3)
+    return log_loss(make_pipeline(features, model), "breast_cancer", 400)
+
+
+def histogram_pixel(p):
+    return squared_error(histogram("Regressor", p), "digits_pixel", 400)
+
+
+def forest_colour(p):
+    return squared_error(forest("RandomForestRegressor", p), "wine_colour", 178)
+
+
+def extra_trees_glucose(p):
+    return squared_error(forest("ExtraTreesRegressor", p), "diabetes_glucose", 300)
+
+
+def boosting_below(p):
+    model = GradientBoostingClassifier(
+        loss=p["loss"], learning_rate=p["learning_rate"], n_estimators=p["trees"], subsample=p["subsample"],
+        min_samples_split=p["split"], min_samples_leaf=p["leaf"], max_depth=p["depth"], max_features=p["features"],
+        min_impurity_decrease=p["impurity"], random_state=0,
+    )  # fmt: skip
+    return log_loss(model, "digits_below", 300)
+
+
+def mlp_pixel(p):
+    return squared_error(mlp(p), "digits_pixel", 300)
+
+
+def sgd_below(p):
+    crossed = PolynomialFeatures(2, interaction_only=p["products"])
+    return log_loss(make_pipeline(crossed, sgd("modified_huber", p)), "digits_below", 300)
+
+
+def svr_concavity(p):
+    model = SVR(
+        C=p["C"], gamma=p["gamma"], epsilon=p["epsilon"], kernel=p["kernel"], degree=p["degree"], coef0=p["constant"],
+        max_iter=5000,
+    )  # fmt: skip
+    return squared_error(model, "cancer_concavity", 400, centre=True)
+
+
+def knn_glucose(p):
+    neighbours = KNeighborsRegressor(p["neighbours"], weights=p["weights"], p=p["power"], algorithm="brute")
+    return squared_error(make_pipeline(PCA(p["components"], whiten=p["whiten"]), neighbours), "diabetes_glucose", 442)
+
+
+def kernel_ridge_petal(p):
+    model = KernelRidge(alpha=p["alpha"], kernel=p["kernel"], gamma=p["gamma"], degree=p["degree"], coef0=p["constant"])
+    return squared_error(model, "iris_petal", 150, centre=True)
+
+
+def splines_concavity(p):
+    splines = SplineTransformer(p["knots"], degree=p["degree"], knots=p["placed"], extrapolation=p["outside"])
+    linear = ElasticNet(alpha=p["alpha"], l1_ratio=p["l1"], max_iter=300, tol=1e-3)
+    return squared_error(make_pipeline(splines, linear), "cancer_concavity", 400)
+
+
+HISTOGRAM = {
+    "learning_rate": log(1e-3, 1.0), "trees": log_int(5, 60), "leaves": log_int(2, 32), "depth": Int(1, 8),
+    "leaf": log_int(1, 60), "l2": log(1e-6, 1e2), "features": Float(0.1, 1.0), "bins": log_int(4, 255),
+    "interactions": Choice(True, False),
+}  # fmt: skip
+FOREST = {
+    "depth": Int(1, 16), "split": log_int(2, 40), "leaf": log_int(1, 30), "features": Float(0.05, 1.0),
+    "samples": Float(0.1, 1.0), "pruning": log(1e-5, 1e-1),
+}  # fmt: skip
+ERRORS = Choice("squared_error", "absolute_error")
+MLP = {
+    "units": log_int(4, 64), "layers": Int(1, 3), "activation": Choice("relu", "tanh", "logistic"),
+    "alpha": log(1e-6, 1e2), "step": log(1e-4, 1e-1), "batch": log_int(8, 100), "momentum": Float(0.5, 0.99),
+    "decay": log(1e-4, 1e-1), "epochs": log_int(5, 30),
+}  # fmt: skip
+
+MORE_MODELS = [
+    model_problem(histogram_cancer, -1.0, **HISTOGRAM),
+    model_problem(forest_digits, -5.0, criterion=Choice("gini", "entropy"), **FOREST),
+    model_problem(mlp_diabetes, -1.0, **MLP),
+    model_problem(
+        nystroem_cancer, -1.0,
+        kernel=Choice("rbf", "laplacian", "sigmoid", "cosine"), gamma=log(1e-5, 1e1), components=log_int(2, 150),
+        C=log(1e-3, 1e4),
+    ),
+    model_problem(histogram_pixel, -1.0, held_out=True, **HISTOGRAM),
+    model_problem(forest_colour, -1.0, held_out=True, criterion=ERRORS, **FOREST),
+    model_problem(extra_trees_glucose, -1.0, held_out=True, criterion=ERRORS, **FOREST),
+    model_problem(
+        boosting_below, -1.0, held_out=True,
+        loss=Choice("log_loss", "exponential"), learning_rate=log(1e-3, 2.0), trees=log_int(5, 60),
+        subsample=Float(0.2, 1.0), split=log_int(2, 60), leaf=log_int(1, 40), depth=Int(1, 8),
+        features=Float(0.05, 1.0), impurity=log(1e-5, 1e-1),
+    ),
+    model_problem(mlp_pixel, -1.0, held_out=True, **MLP),
+    model_problem(
+        sgd_below, -1.0, held_out=True,
+        alpha=log(1e-6, 1e1), l1=Float(0.0, 1.0), eta=log(1e-5, 1e1), power=Float(0.0, 1.0),
+        schedule=Choice("constant", "invscaling", "adaptive", "optimal"), average=Choice(True, False),
+        epochs=log_int(2, 20), products=Choice(True, False),
+    ),
+    model_problem(
+        svr_concavity, -1.0, held_out=True,
+        C=log(1e-3, 1e3), gamma=log(1e-5, 1e1), epsilon=log(1e-4, 1.0), degree=Int(2, 4), constant=Float(0.0, 3.0),
+        kernel=Choice("rbf", "sigmoid", "poly", "linear"),
+    ),
+    model_problem(
+        knn_glucose, -1.0, held_out=True,
+        neighbours=log_int(1, 100), weights=Choice("uniform", "distance"), power=Float(1.0, 4.0), components=Int(1, 9),
+        whiten=Choice(True, False),
+    ),
+    model_problem(
+        kernel_ridge_petal, -1.0, held_out=True,
+        alpha=log(1e-5, 1e3), gamma=log(1e-5, 1e1), kernel=Choice("rbf", "laplacian", "polynomial", "sigmoid"),
+        degree=Int(1, 4), constant=Float(0.0, 5.0),
+    ),
+    model_problem(
+        splines_concavity, -1.0, held_out=True,
+        knots=Int(2, 15), degree=Int(1, 4), placed=Choice("uniform", "quantile"),
+        outside=Choice("constant", "linear", "continue"), alpha=log(1e-6, 1.0), l1=Float(0.0, 1.0),
     ),
 ]  # fmt: skip

@@ -4,8 +4,7 @@
 """
 
 from . import coco, functions
-from .models import MODELS
-from .more_models import MORE_MODELS
+from .models import MODELS, MORE_MODELS
 
 HALVES = [*functions.FUNCTIONS, *MODELS]
 DEVELOPMENT = [problem.name for problem in HALVES if not problem.held_out]

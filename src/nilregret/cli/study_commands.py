@@ -1,4 +1,4 @@
-"""The commands that create, export, import, rename and delete studies, and those that change their arms."""
+"""The commands that create, export, import, rename and delete studies."""
 
 from __future__ import annotations
 
