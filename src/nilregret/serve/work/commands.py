@@ -219,11 +219,11 @@ class Tell(NamedTuple):
         """Stores an answer that came after the deadline rule was applied. It counts if the rule says so."""
         check_plays(trial, told.plays)
         key = f"{LATE}:{self.number}"
-        before = (*json.loads(transaction.read_note(key) or "[]"), *[None] * 5)[:5]
+        before = json.loads(transaction.read_note(key) or "null") or [None] * 5
         late = _merged(trial.number, before, told, revise=revise)
         rule = worker.deadlines.rule
         counted = rule.late == "count"
-        if late != list(before):
+        if late != before:
             if counted:
                 trial = transaction.tell(told, revise=True)
             transaction.write_note(key, json.dumps(late))
@@ -236,7 +236,7 @@ class Tell(NamedTuple):
         now = late[0], late[2] and Plays(*late[2]), late[1], late[3], late[4] or {}
         return TellResult(
             trial, late=True, counted=counted, sentence=sentence, told=now,
-            new=before[0] is None and late[0] is not None, again=late == list(before),
+            new=before[0] is None and late[0] is not None, again=late == before,
         )  # fmt: skip
 
     def _fail(self, worker: StudyWorker, transaction: Transaction, reason: str, *, revise: bool) -> TellResult:
