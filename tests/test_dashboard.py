@@ -39,6 +39,7 @@ from .reference import mapped
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 NOW = 1_750_010_000.0
+SHOWN = 6e-4  # pages are sent the four digits that are read
 
 
 @pytest.fixture(scope="module")
@@ -172,13 +173,14 @@ def test_progress_has_every_reward_the_running_mean_and_the_best_so_far(made):
     rewards = [trial.reward for trial in study.trials]
     (told,), (mean,), (best,) = (marks(picture, name) for name in ("observed", "mean of the last 20", "best so far"))
     (outside,) = marks(picture, "1 outside, up to ")
-    assert np.isclose(np.array(told["y"])[:, None], rewards, rtol=1e-5).any(axis=1).all()
+    assert np.isclose(np.array(told["y"])[:, None], rewards, rtol=SHOWN).any(axis=1).all()
     assert len(told["x"]) + len(outside["x"]) == len(rewards)
-    assert np.allclose(best["y"][:-1], np.minimum.accumulate(rewards), rtol=1e-5)
-    assert np.allclose(mean["y"][-1], np.mean(rewards[-20:]), rtol=1e-5)
+    places = np.searchsorted(best["x"], np.arange(30), side="right") - 1  # of steps, where they change
+    assert np.allclose(np.array(best["y"])[places], np.minimum.accumulate(rewards), rtol=SHOWN)
+    assert np.allclose(mean["y"][-1], np.mean(rewards[-20:]), rtol=SHOWN)
     assert picture["scene"]["panels"][0]["y"]["label"] == "loss"
     assert picture["table"]["head"] == ["trial", "observed", "mean of the last 20", "best so far (lowest told)"]
-    assert picture["table"]["rows"][-1][1] == told["said"].split("\n")[-1]
+    assert float(picture["table"]["rows"][-1][1]) == told["y"][-1]
 
 
 def test_what_violates_a_constraint_is_marked_and_never_the_best(made):
@@ -188,7 +190,7 @@ def test_what_violates_a_constraint_is_marked_and_never_the_best(made):
     violating = [trial for trial in study.trials if not trial.feasible]
     assert (broken["shape"], len(broken["x"])) == ("x", len(violating))
     satisfying = [trial.reward for trial in study.trials if trial.feasible]
-    assert math.isclose(best["y"][-1], max(satisfying), rel_tol=1e-5)
+    assert math.isclose(best["y"][-1], max(satisfying), rel_tol=SHOWN)
 
 
 @pytest.mark.parametrize("count", [3_000, pytest.param(50_000, marks=pytest.mark.nightly)])
@@ -202,7 +204,7 @@ def test_many_trials_fit_on_a_screen(count):
     assert picture["thinned"]
     assert len(json.dumps(picture)) < 120_000
     (ends,) = marks(picture, "lowest and highest")
-    assert (min(ends["y"]), max(ends["y"])) == pytest.approx((rewards.min(), rewards.max()), rel=1e-5)
+    assert (min(ends["y"]), max(ends["y"])) == pytest.approx((rewards.min(), rewards.max()), rel=SHOWN)
     assert f"{count:,} answers of {count:,} trials" in picture["summary"]
     assert len(json.dumps([value_view(study), posterior_view(study), delays(study, now=NOW)])) < 120_000
 
@@ -222,8 +224,8 @@ def test_the_account_is_kept_in_the_users_units(made):
     assert np.allclose(found.gained + found.missed, np.arange(1, 41) * (mean[best] - mean[first]))
     assert math.isclose(found.cost[0], 40 * mean[best] - rewards.sum())
     cost, gain = value_view(study)["pictures"]
-    assert np.allclose(marks(cost, "lost against")[0]["y"], np.cumsum(mean[best] - rewards), rtol=1e-4, atol=1e-5)
-    assert np.allclose(marks(gain, "gained against")[0]["y"], np.cumsum(rewards - mean[first]), rtol=1e-4, atol=1e-5)
+    assert np.allclose(marks(cost, "lost against")[0]["y"], np.cumsum(mean[best] - rewards), rtol=SHOWN, atol=1e-5)
+    assert np.allclose(marks(gain, "gained against")[0]["y"], np.cumsum(rewards - mean[first]), rtol=SHOWN, atol=1e-5)
     assert (cost["title"], gain["title"]) == ("What did it cost to learn?", "What is it worth?")
 
 
@@ -337,8 +339,8 @@ def test_a_line_is_the_posterior_with_its_bounds(made):
     lower, upper, median = (
         np.array(marks(picture, name)[0]["y"]) for name in ("lower confidence", "upper confidence", "median")
     )
-    assert np.allclose(median, study.predict()[0], rtol=1e-4, atol=1e-9)
-    assert np.allclose([lower, upper], study.bounds(), rtol=1e-4, atol=1e-9)
+    assert np.allclose(median, study.predict()[0], rtol=SHOWN, atol=1e-9)
+    assert np.allclose([lower, upper], study.bounds(), rtol=SHOWN, atol=1e-9)
     assert len(marks(picture, "trials, faded")[0]["x"]) == 40 - len(marks(picture, kind="points")[1:-1])
 
 
@@ -380,12 +382,12 @@ def test_bands_hold_their_share_of_the_posterior_in_the_picture_and_in_its_table
     mean, std = study.predict()
     for name, far in (("95% of the posterior", 1.96), ("80%", 1.2816), ("50%", 0.6745)):  # of a normal distribution
         (band,) = marks(picture, name)
-        low, high = zip(*(each.split(" to ") for each in band["said"].split("\n")), strict=True)
-        assert np.allclose([*map(float, low)], mean - far * std, rtol=1e-2, atol=1e-3)
-        assert np.allclose([*map(float, high)], mean + far * std, rtol=1e-2, atol=1e-3)
+        assert np.allclose(band["low"], mean - far * std, rtol=1e-2, atol=1e-3)
+        assert np.allclose(band["to"], mean + far * std, rtol=1e-2, atol=1e-3)
     head, (first, *_) = picture["table"]["head"], picture["table"]["rows"]
     assert head[:3] == ["point", "95% of the posterior, from", "95% of the posterior, to"]
-    assert f"{first[1]} to {first[2]}" == marks(picture, "95%")[0]["said"].split("\n")[0]
+    (band,) = marks(picture, "95%")
+    assert [*map(float, first[1:3])] == [band["low"][0], band["to"][0]]
 
 
 def test_trials_beside_a_line_are_paler_the_less_they_say_about_it(made):
@@ -409,7 +411,6 @@ def test_the_maps_are_the_median_and_its_uncertainty_at_their_cells(made):
     xs, ys = ([*map(float, median[side].split("\n"))] for side in ("across", "up"))
     found, std = (float(each[0]) for each in study.predict([[xs[3], ys[7]]]))
     at = 7 * len(xs) + 3
-    assert float(median["said"].split("\n")[at]) == pytest.approx(median["z"][at], rel=1e-3)
     assert median["z"][at] == pytest.approx(found, rel=1e-2, abs=1e-4)
     assert half["z"][at] == pytest.approx(std, rel=2e-2)
     assert "widest at" in spread["summary"]
@@ -443,7 +444,7 @@ def test_contexts_are_chosen_by_hand(made):
     found = posterior_view(study, {"c0": "0.9", "c1": "1"})
     (picture,) = found["slices"]
     mean, _ = study.predict(context={"load": 0.9, "day": "weekend"})
-    assert np.allclose(marks(picture, "median")[0]["y"], mean, rtol=1e-4, atol=1e-9)
+    assert np.allclose(marks(picture, "median")[0]["y"], mean, rtol=SHOWN, atol=1e-9)
     assert [field["name"] for field in found["context_fields"]] == ["load", "day"]
     assert found["context_fields"][1]["options"][1]["chosen"]
 
@@ -472,7 +473,7 @@ def test_each_constraint_can_be_looked_at(made):
     study = made["of_constraints"]
     found = posterior_view(study, {"channel": "2"})
     (band,) = marks(found["slices"][0], "confidence bounds")
-    assert np.allclose([band["low"], band["high"]], study.bounds(channel=2), rtol=1e-4, atol=1e-9)
+    assert np.allclose([band["low"], band["high"]], study.bounds(channel=2), rtol=SHOWN, atol=1e-9)
     assert marks(found["slices"][0], "the limit")[0]["y"] == [0, 0]
 
 
@@ -596,8 +597,8 @@ def test_restarts_have_a_reason_and_the_evidence_a_threshold(made):
     assert [each["round"] for each in found["restarts"]] == study.restarts
     assert all(each["reason"] for each in found["restarts"])
     (evidence,), (enough,) = marks(found["picture"], "evidence for"), marks(found["picture"], "enough")
-    assert math.isclose(max(evidence["y"]), study.evidence.values.max(), rel_tol=1e-5)
-    assert math.isclose(enough["y"][0], study.evidence.threshold, rel_tol=1e-5)
+    assert math.isclose(max(evidence["y"]), study.evidence.values.max(), rel_tol=SHOWN)
+    assert math.isclose(enough["y"][0], study.evidence.threshold, rel_tol=SHOWN)
     assert f"in at most {math.exp(-study.evidence.threshold):.2%} of runs" in found["picture"]["summary"]
     assert "does not weigh" in changes(made["of_arms"])["picture"]["summary"]
 
@@ -610,7 +611,7 @@ def test_budgets_are_sums_of_the_constraint_values(made):
     assert not found["averaged"]
     (picture,) = found["pictures"]
     lines = marks(picture, "constraint", "line")
-    assert np.allclose([each["y"][-1] for each in lines], violated, rtol=1e-5)
+    assert np.allclose([each["y"][-1] for each in lines], violated, rtol=SHOWN)
     assert [each["total"] for each in found["rows"]] == [short(float(total)) for total in used]
     count = sum(not trial.feasible for trial in study.trials)
     assert f"{count} of 25 answered trials violated a constraint" in found["sentence"]
@@ -623,11 +624,11 @@ def test_a_budget_has_its_history_and_that_of_what_violating_it_costs(made):
     used, costs = found["pictures"]
     values = np.cumsum([trial.constraints[0] for trial in study.trials])
     zero, line = marks(used, kind="line")
-    assert np.allclose(line["y"], values, rtol=1e-5)
+    assert np.allclose(line["y"], values, rtol=SHOWN)
     assert zero["label"] == "the budget, used to the full"
     (charge,) = marks(costs, kind="line")
     assert charge["x"] == [*numbers.tolist(), len(study.trials)]  # the next one, too
-    assert np.allclose(charge["y"], [*history[:, 0], study.multipliers[0]], rtol=1e-5)
+    assert np.allclose(charge["y"], [*history[:, 0], study.multipliers[0]], rtol=SHOWN)
     assert len(np.unique(history)) > 2
     (row,) = found["rows"]
     assert row["multiplier"] == short(study.multipliers[0])
@@ -825,15 +826,15 @@ def of_many(count, seed=0):
 
 def test_many_answers_are_drawn_by_their_quantiles():
     study, rewards = of_many(5000)
-    found = progress(study, columns=100)
+    found = progress(study)
     assert found["thinned"]
-    parts = np.array_split(rewards, 100)
-    (median,), bands = marks(found, "median of 50 values"), marks(found, kind="band")
-    np.testing.assert_allclose(median["y"], [np.median(part) for part in parts], rtol=1e-5)
-    np.testing.assert_allclose(bands[0]["low"], [np.quantile(part, 0.05) for part in parts], rtol=1e-5)
-    assert [band["label"] for band in bands] == ["9 in 10 of 50 values", "the middle half"]
-    (ends,) = marks(found, "lowest and highest of 50 values")
-    assert len(ends["x"]) <= 200
+    parts = np.array_split(rewards, 200)
+    (median,), bands = marks(found, "median of 25 values"), marks(found, kind="band")
+    np.testing.assert_allclose(median["y"], [np.median(part) for part in parts], atol=5e-3)
+    np.testing.assert_allclose(bands[0]["low"], [np.quantile(part, 0.05) for part in parts], atol=5e-3)
+    assert [band["label"] for band in bands] == ["9 in 10 of 25 values", "the middle half"]
+    (ends,) = marks(found, "lowest and highest of 25 values")
+    assert len(ends["x"]) <= 400
     assert len(json.dumps(found)) < 60_000
 
 
@@ -841,7 +842,7 @@ def test_a_part_of_many_answers_has_points_again():
     study, rewards = of_many(5000)
     found = progress(study, between=(100.0, 220.0))
     (told,) = marks(found, "observed")
-    assert np.isclose(np.array(told["y"])[:, None], rewards[100:221], rtol=1e-5).any(axis=1).all()
+    assert np.isclose(np.array(told["y"])[:, None], rewards[100:221], rtol=SHOWN).any(axis=1).all()
     assert len(told["x"]) > 100
     assert found["scene"]["panels"][0]["x"]["limits"] == [100.0, 220.0]
     assert found["summary"] == progress(study)["summary"]
@@ -882,7 +883,7 @@ def test_the_highest_told_is_one_since_the_last_restart(made):
     assert f"of the trials from {last} on" in found["said"]
     assert "highest told since the last restart" in progress(study)["summary"]
     best = [reward for reward in (trial.reward for trial in study.trials[last:]) if reward is not None]
-    assert marks(progress(study), "best so far")[0]["y"][-1] == pytest.approx(max(best), rel=1e-5)
+    assert marks(progress(study), "best so far")[0]["y"][-1] == pytest.approx(max(best), rel=SHOWN)
 
 
 def test_a_paused_study_says_so_and_what_to_do(made):

@@ -6,7 +6,7 @@ import pytest
 import nilregret as nr
 from nilregret.cli.overview import overview
 from nilregret.gp.warping import Warp
-from nilregret.plots.history import history_of
+from nilregret.plots.history import History
 from nilregret.policy.engines import Units
 from nilregret.policy.function_values import gain_over
 from nilregret.study import importance as of
@@ -237,7 +237,7 @@ def test_before_its_first_fit_a_model_that_learns_units_says_no_number():
     for count in range(1, 4):
         study.add({"t": 20.0 + 20.0 * count, "kind": "a"}, 500.0 * count)
         known = count == 3
-        assert (history_of(study).gain is not None) == known
+        assert (History(study).gain is not None) == known
         assert ("mean" in overview(study)["best"]) == known
         result = nr.minimize(lambda t, kind: 500.0, study.policy.domain, trials=count, progress=False)
         assert ("posterior mean" in repr(result)) <= known

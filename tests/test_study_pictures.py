@@ -11,7 +11,7 @@ import nilregret as nr
 from nilregret._utils.numerals import numeral
 from nilregret.plots.along import edges, seen_along
 from nilregret.plots.base import BEST
-from nilregret.plots.history import history_of, history_panels, said
+from nilregret.plots.history import History, history_panels, said
 from nilregret.plots.overview import importance_panels
 from nilregret.plots.parallel import OFF, best_tenth
 from nilregret.plots.scene import Band, Boxes, Line, Picture, Points, Words
@@ -95,7 +95,7 @@ def test_a_fence_leaves_far_values_out_but_never_the_best():
 def test_history_says_what_is_best_and_when_it_improved(goal):
     sign = 1.0 if goal == "maximize" else -1.0
     study = tuned([sign * v if v is not None else None for v in (1.0, 3.0, None, 2.0, 2.5)], goal=goal)
-    found = history_of(study)
+    found = History(study)
     assert found.best.number == 1
     assert (found.since, found.ended, found.failed) == (3, 5, [2])
     assert found.best_so_far.tolist() == [sign, 3 * sign, 3 * sign, 3 * sign]
@@ -131,7 +131,7 @@ def test_the_gain_is_the_mean_of_what_another_point_brings_more(make, goal):
     more = np.maximum((drawn - drawn[:, [study.best().arm]]) * (1 if goal == "maximize" else -1), 0.0)
     at = more.mean(axis=0).argmax()
     error = more[:, at].std() / np.sqrt(len(more))
-    assert history_of(study).gain == pytest.approx(more[:, at].mean(), abs=5.0 * error)
+    assert History(study).gain == pytest.approx(more[:, at].mean(), abs=5.0 * error)
     assert error < 0.2 * more[:, at].mean()
 
 
@@ -140,7 +140,7 @@ def test_nothing_is_gained_where_the_recommended_arm_is_alone():
     for i in range(20):
         study.add([10.0 * (i > 2)], 3.0 * (i > 2))
     assert study.predict()[1][1] > 0.05
-    assert history_of(study).gain < 1e-6
+    assert History(study).gain < 1e-6
 
 
 def test_the_gain_of_exact_answers_is_expected_improvement():
@@ -152,17 +152,17 @@ def test_the_gain_of_exact_answers_is_expected_improvement():
 
     mean, std = study.predict(np.linspace(0.0, 1.0, 2001)[:, None])
     z = (mean - study.predict([study.best().point])[0]) / np.maximum(std, 1e-9)
-    assert history_of(study).gain == pytest.approx((std * (z * norm.cdf(z) + norm.pdf(z))).max(), rel=1e-2)
+    assert History(study).gain == pytest.approx((std * (z * norm.cdf(z) + norm.pdf(z))).max(), rel=1e-2)
 
 
 def test_outliers_are_arrows_at_the_edge():
     study = tuned([1.0, 2.0, 3.0, 2.5, -1e6, 1.5])
-    values, _ = history_panels(history_of(study), None, "reward")
+    values, _ = history_panels(History(study), None, "reward")
     (outside,) = marks(values, Points, "1 outside, down to -1000000")
     assert outside.shape == "v"
     assert outside.y.tolist() == [values.y.limits[0]]
     assert values.y.limits[0] > 0.0
-    values, _ = history_panels(history_of(study), (0.0, 2.0), "reward")
+    values, _ = history_panels(History(study), (0.0, 2.0), "reward")
     assert marks(values, Points, "2 outside, up to 3")
 
 
@@ -178,10 +178,10 @@ def clicked(context=None, goal="maximize"):
 
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
 def test_clicks_have_a_running_mean_and_no_gap(goal):
-    found = history_of(clicked(goal=goal))
+    found = History(clicked(goal=goal))
     (panel,) = history_panels(found, (0.0, 1.0), "reward")
     (line,) = marks(panel, Line)
-    np.testing.assert_allclose(line.y[:-1], np.cumsum(found.values) / np.arange(1, 13))
+    np.testing.assert_allclose(line.y, np.cumsum(found.values) / np.arange(1, 13))
     assert not marks(panel, Points, "best")
     assert "*" not in [mark.shape for mark in marks(panel, Points)]
     assert said(found).startswith(f"recommended: trial {found.best.number}\nmean 0.25, of the last 12: 0.25; ")
@@ -205,7 +205,7 @@ def test_under_contexts_no_single_trial_is_best_and_titles_name_the_context():
     )
     for picture in (nr.plots.overview(study), nr.plots.slices(study)):
         assert "Each context has a best of its own" in picture._suptitle.get_text().replace("\n", " ")
-    assert said(history_of(study)).startswith("Each context has a best of its own\nmean 0.25")
+    assert said(History(study)).startswith("Each context has a best of its own\nmean 0.25")
     assert nr.plots.posterior(study).axes[0].get_title(loc="left") == "under device=phone, hour=18"
     timeline = nr.plots.timeline(study)
     assert [text.get_text() for text in timeline.legends[0].get_texts()] == ["answered"]
@@ -222,7 +222,7 @@ def test_slices_of_one_parameter_have_their_legend_and_title_inside():
 
 
 def test_one_success_among_failures_is_seen():
-    found = history_of(tuned([None] * 9 + [2.0] + [None] * 4))
+    found = History(tuned([None] * 9 + [2.0] + [None] * 4))
     (panel,) = history_panels(found, None, "reward")  # There is no gap to draw.
     (line,) = marks(panel, Line)
     assert (line.x[0], line.x[-1]) == (9, 13.5)
@@ -237,7 +237,7 @@ def test_values_that_violate_are_never_best_and_budgets_on_average_are_counted()
         study = nr.Study(policy, seed=0)
         for x in (0.0, 0.5, 1.0):
             study.add([x], x, constraints=[x - 0.6])
-        found = history_of(study)
+        found = History(study)
         assert found.best.number == 1
         assert (found.gain is None) == average
         values, below = history_panels(found, None, "reward")
@@ -252,12 +252,12 @@ def test_what_is_not_known_is_said_plainly():
     policy = nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.3), noise=0.1, constraints=nr.EveryRound())
     study = nr.Study(policy, seed=0)
     study.add([0.5], 1.0, constraints=[1.0])
-    assert said(history_of(study)) == "nothing feasible in 1 trial\nexpected further gain: unknown"
+    assert said(History(study)) == "nothing feasible in 1 trial\nexpected further gain: unknown"
     for name in ("history", "slices", "overview", "parallel"):
         getattr(nr.plots, name)(study)
     script = nr.Study(nr.algorithms.admmbo(nr.Box([0.0], [1.0]), constraints=1))
     script.tell(script.ask(), 1.0, constraints=[-1.0])
-    assert said(history_of(script)).endswith("expected further gain: unknown")
+    assert said(History(script)).endswith("expected further gain: unknown")
     nr.plots.overview(script)
     with pytest.raises(nr.NoRegretError, match="has no posterior"):
         nr.plots.slices(script)
@@ -365,7 +365,7 @@ def test_every_picture_calls_the_best_by_the_same_words():
     for study, word in ((exact, "highest told"), (noisy, "recommended")):
         best = centre_of(study)
         assert standing(study, best) == word
-        assert said(history_of(study)).startswith(f"{word}: trial {best.number} with")
+        assert said(History(study)).startswith(f"{word}: trial {best.number} with")
         legend = nr.plots.timeline(study).legends[0]
         assert f"{word}: trial {best.number}" in [text.get_text() for text in legend.get_texts()]
     assert introduced(exact, centre_of(exact)).startswith("trial 1 (highest told), x=")
@@ -451,7 +451,7 @@ def test_values_that_are_all_equal_have_no_best_tenth_and_no_intervals():
 
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
 def test_the_label_of_the_best_is_beyond_the_line_of_the_best_so_far(goal):
-    found = history_of(tuned([1.0, 3.0, 2.0], goal=goal))
+    found = History(tuned([1.0, 3.0, 2.0], goal=goal))
     (label,) = [mark for mark in history_panels(found, None, "reward")[0].marks if isinstance(mark, Words)]
     assert label.above == found.upward
 
@@ -465,49 +465,6 @@ def test_the_title_of_the_importance_in_an_overview_has_four_lines_at_most():
 
 
 # -- all of them -------------------------------------------------------------------------------------------------------
-
-
-def twelve():
-    return told(nr.Space(**{f"x{i}": nr.Float(0, 1) for i in range(12)}), lambda p: p[0] + p[1] * p[2])
-
-
-def contexts():
-    return told(nr.Box([0.0, 0.0], [1.0, 1.0]), np.sum, context=nr.Box([0.0], [1.0]), regret="simple")
-
-
-def mixed():
-    space = nr.Space(kind=nr.Choice("a", "b", True), n=nr.Int(1, 4), z=nr.when("kind", "b", nr.Float(1, 9, log=True)))
-    return told(space, np.sum)
-
-
-STUDIES = {
-    "twelve": (twelve, NAMES),
-    "contexts": (contexts, NAMES),
-    "mixed": (mixed, NAMES),
-    "one trial": (lambda: tuned([1.0]), ("history", "slices", "parallel", "overview")),
-    "one parameter": (
-        lambda: tuned([1.0, 0.0], nr.Space(x=nr.Float(0, 1))), ("history", "slices", "parallel", "overview")
-    ),
-    "equal values": (lambda: tuned([1.0, 1.0, 1.0]), NAMES),
-    "arms": (
-        lambda: nr.maximize(lambda x: -x[0], nr.Arms([[0.0, 1.0], [2.0, 3.0], [1.0, 0.5]]), trials=3, progress=False),
-        ("history", "parallel", "overview"),
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", STUDIES)
-def test_every_picture_is_drawn_by_both(name, tmp_path):
-    make, names = STUDIES[name]
-    study = make()
-    for each in names:
-        figure = getattr(nr.plots, each)(study)
-        figure.draw_without_rendering()
-        for ax in figure.axes:
-            assert np.isfinite([*ax.get_xlim(), *ax.get_ylim()]).all()
-        found = getattr(nr.plots, each)(study, interactive=True)
-        assert len(found.data) > 0
-        assert found.to_json()
 
 
 def test_pictures_are_saved_in_the_format_of_their_path(tmp_path):

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.cli.overview import overview, overview_parts
-from nilregret.plots.history import history_of, numbers_told, said
+from nilregret.plots.history import History, numbers_told, said
 from nilregret.serve.dashboard.views.compared import compared_view, facts_of
 from nilregret.serve.dashboard.views.comparison import compare
 from nilregret.serve.dashboard.views.progress import progress
@@ -174,8 +174,8 @@ def test_worth_before_anything_counts():
 def test_rates_and_pictures(banners):
     assert numbers_told(banners).values.mean() == MEAN
     assert progress(banners)["summary"].endswith(f"Not counted yet: {LEFT_OUT}.")
-    assert history_of(banners).values.mean() == MEAN
-    assert said(history_of(banners)).split("\n")[1].split("; expected")[0].endswith(f"not counted yet: {LEFT_OUT}")
+    assert History(banners).values.mean() == MEAN
+    assert said(History(banners)).split("\n")[1].split("; expected")[0].endswith(f"not counted yet: {LEFT_OUT}")
     view = compared_view([facts_of(banners, name, now=0.0) for name in ("one", "two")])
     assert float(view["rows"][0]["mean"]) == MEAN
     assert f"Not counted yet in two: {LEFT_OUT}." in view["caution"]

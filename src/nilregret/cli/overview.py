@@ -113,7 +113,7 @@ def _model(study: Study) -> dict[str, Any]:
 
     Each is None where it is not known. The index is None, too, where it takes long.
     """
-    from ..plots.history import history_of
+    from ..plots.history import History
 
     answers = sum(trial.reward is not None for trial in study.trials)
     best = told_best(without_violation(study.policy, study.trials), study.goal)
@@ -124,7 +124,7 @@ def _model(study: Study) -> dict[str, Any]:
             importance = {found.names[i]: float(found.value.total[i]) for i in found.order}
     return {
         "best_told": None if best is None else with_history(best) | study.replica.roster.columns(best),
-        "expected_gain": history_of(study).gain if answers else None, "importance": importance,
+        "expected_gain": History(study).gain if answers else None, "importance": importance,
     }  # fmt: skip
 
 

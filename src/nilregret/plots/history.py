@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
@@ -37,95 +36,124 @@ from .ticks import fenced, log_ticks, padded, spread_evenly
 
 EDGE = 0.14  # Room above and below the values, as a share: for the label of the best.
 SHORTEST = 20  # Fewest values of a running mean.
-COLUMNS = 400  # Twice as many values are drawn one by one. Of more, quantiles are drawn in as many columns.
+MOST, COLUMNS = 800, 200  # Values that are drawn one by one. Of more, quantiles are drawn in so many columns.
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)  # Quantiles of values that share a column.
 MOST_FAILED = 500  # Failed trials that are drawn.
 
 Mask = npt.NDArray[np.bool_]
 
 
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class History:
-    """The numbers of the picture, in the units told.
+class Told(NamedTuple):
+    """The answered trials that count, in their order, `(n,)` each, and those that do not count yet in words.
 
     Attributes:
-        numbers: of the answered trials, `(n,)`.
-        places: of the answered trials on the axis, `(n,)`: their numbers, or plays so far if some are runs of plays.
-        plays: number of plays of each answered trial, `(n,)`.
-        values: told, `(n,)`. That of a run is the mean of its plays.
-        feasible: False where the trial violated a constraint, `(n,)`.
-        failed: numbers of the failed trials.
-        best_so_far: best feasible value since the last restart until each answered trial, `(n,)`. NaN before the first.
-        best: the trial with the best value, the recommended one under noise, or None if nothing is feasible.
-        words: what the best trial is (see `standing`).
-        ended: number of trials that are not pending.
-        since: number of trials that ended after the last improvement of `best_so_far`.
-        gain: expected further gain, or None if it is unknown.
-        upward: True if more is better.
-        clicks: True if rewards are 0 or 1.
-        noisy: True if values of one point differ.
-        window: number of values of a running mean. It replaces the best so far of clicks, under contexts, and under
-            budgets on average. Else 0.
-        length: number of plays in a running mean.
-        spent: numbers of the trials with constraint values and their means so far, `(k,)` and `(k, m)`, under budgets
-            on average. Else None.
-        restarts: number of the first trial and the reason of each restart.
-        left_out: trials that do not count yet, in words, or an empty text (`nilregret.study.waiting`).
-        counted: False if no answered trial counts yet. Then all of them are drawn.
+        numbers: of the trials.
+        plays: number of plays of each trial.
+        values: told. That of a run is the mean of its plays.
+        feasible: False where the trial violated a constraint.
+        best_so_far: best feasible value since the last restart. NaN before the first.
+        left_out: trials that do not count yet, or an empty text (`nilregret.study.waiting`).
     """
 
     numbers: IndexArray
-    places: Array
     plays: Array
     values: Array
     feasible: Mask
-    failed: Sequence[int]
     best_so_far: Array
-    best: Trial | None
-    words: str
-    ended: int
-    since: int
-    gain: float | None
-    upward: bool
-    clicks: bool
-    noisy: bool
-    window: int
-    length: int
-    spent: tuple[IndexArray, Array] | None
-    restarts: Sequence[tuple[int, str]] = ()
-    left_out: str = ""
-    counted: bool = True
+    left_out: str
+
+
+@final
+class History:
+    """The numbers of the picture, in the units told. `told` are those of the answered trials (`Told`).
+
+    Args:
+        study: with any policy.
+
+    Raises:
+        InvalidInput: no trial has been answered.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study, told = study, numbers_told(study)
+        self.counted = bool(len(told.values))  # Of trials that do not count yet, all are drawn.
+        told = told if self.counted else _numbers(study, answered_of(study), "")
+        self.numbers, self.plays, self.values, self.feasible, self.best_so_far, self.left_out = told
+        self.in_runs = bool((self.plays > 1.0).any())
+        self.places = np.cumsum(self.plays) if self.in_runs else self.numbers.astype(np.float64)
+        self.failed = [trial.number for trial in study.trials if trial.state == "failed"]
+        self.upward, self.clicks = study.goal == "maximize", are_clicks(study)
+        self.noisy = self.clicks or is_noisy_study(study)
+        self.length = max(SHORTEST, int(self.plays.sum()) // 10)  # Of a running mean, in plays.
+        self.restarts = restarts_of(study)
+
+    @property
+    def window(self) -> int:
+        """Length of a running mean that replaces the best so far, else 0 (see `history`)."""
+        averaged = self.clicks or self.study.policy.context is not None or on_average(self.study.policy)
+        return self.length if averaged else 0
+
+    @cached_property
+    def best(self) -> Trial | None:
+        """The trial with the best value, the recommended one under noise, or None if none is feasible or best."""
+        return None if self.study.policy.context is not None else best_of(self.study)
+
+    @property
+    def words(self) -> str:
+        """Standing of the best trial (see `standing`)."""
+        if self.study.policy.context is not None:
+            return NO_SINGLE_BEST
+        return "" if self.best is None else standing(self.study, self.best)
+
+    @property
+    def ended(self) -> int:
+        """Number of trials that are not pending."""
+        return sum(trial.state != "pending" for trial in self.study.trials)
+
+    @property
+    def since(self) -> int:
+        """Number of trials that ended after the last improvement of the best so far."""
+        now = self.feasible & (self.numbers >= max(self.study.restarts, default=0))
+        at_best = np.flatnonzero((self.values == self.best_so_far[-1]) & now)
+        later = self.study.trials[int(self.numbers[at_best[0]]) + 1 :] if len(at_best) else ()
+        return sum(trial.state != "pending" for trial in later)
+
+    @cached_property
+    def gain(self) -> float | None:
+        """Expected further gain, or None if it is unknown."""
+        return None if self.best is None else self.study.replica.query(partial(expected_gain, best=self.best))
+
+    @cached_property
+    def spent(self) -> tuple[IndexArray, Array] | None:
+        """Numbers of the trials with constraint values and their means so far, `(k,)` and `(k, m)`, or None."""
+        told = [(trial.number, trial.constraints) for trial in self.study.trials if trial.constraints is not None]
+        if not told or not on_average(self.study.policy):
+            return None
+        sums = np.cumsum([values for _, values in told], axis=0)
+        return np.array([n for n, _ in told]), sums / np.arange(1, len(told) + 1)[:, None]
 
     @property
     def gaps(self) -> Array:
         """Distance of each value from the best one so far at the end, at least 0, `(n,)`."""
         return np.asarray(np.abs(self.values - self.best_so_far[-1]))
 
-    @property
+    @cached_property
     def running(self) -> Array:
         """Mean of the last `length` plays until each value, `(n,)`."""
         return running_mean(self.values, self.length, self.plays)
-
-    @property
-    def in_runs(self) -> bool:
-        """True if some trial was played more than once."""
-        return bool((self.plays > 1.0).any())
 
     @property
     def best_name(self) -> str:
         """Name of the line of the best values so far."""
         which = " mean of a run" * self.in_runs + " without a violation" * (not self.feasible.all())
         which += " since the last restart" * bool(self.restarts)
-        return f"best so far ({best_label('maximize' if self.upward else 'minimize')}{which})"
+        return f"best so far ({best_label(self.study.goal)}{which})"
 
     @property
     def mean_name(self) -> str:
         """Name of the line of the running mean."""
-        word = "rate" if self.clicks else "mean"
-        return (
-            f"{word} of the last {many(self.length, 'play')}" if self.in_runs else f"{word} of the last {self.length:,}"
-        )
+        last = many(self.length, "play") if self.in_runs else f"{self.length:,}"
+        return f"{'rate' if self.clicks else 'mean'} of the last {last}"
 
 
 def history(
@@ -165,69 +193,12 @@ def history(
         InvalidInput: no trial has been answered.
     """
     study = study_of(source)
-    panels = history_panels(history_of(study), value_range(range, study), reward_label(study, label))
+    panels = history_panels(History(study), value_range(range, study), reward_label(study, label))
     heights = (3.0, 2.0)[: len(panels)]
     picture = Picture(
         panels=panels, heights=heights, size=(7.2, 1.3 + 0.75 * sum(heights)), name=study.name, legend=True
     )
     return draw(picture, path, interactive=interactive)
-
-
-def history_of(study: Study, *, with_gain: bool = True) -> History:
-    """Returns the numbers of the picture of a study.
-
-    Args:
-        study: with any policy.
-        with_gain: False to leave out the expected further gain, which may take a search.
-
-    Raises:
-        InvalidInput: no trial has been answered.
-    """
-    trials, told = study.trials, numbers_told(study)
-    counted = bool(len(told.values))
-    if not counted:
-        told = _numbers(study, answered_of(study), "")
-    numbers, plays, values, feasible, best_so_far, left_out = told
-    by_round = not on_average(study.policy)
-    at_best = np.flatnonzero((values == best_so_far[-1]) & feasible & (numbers >= max(study.restarts, default=0)))
-    clicks, contexts = are_clicks(study), study.policy.context is not None
-    best = None if contexts else best_of(study)
-    ended = [trial.number for trial in trials if trial.state != "pending"]
-    length = max(SHORTEST, int(plays.sum()) // 10)
-    return History(
-        numbers=numbers,
-        places=np.cumsum(plays) if (plays > 1.0).any() else numbers.astype(np.float64),
-        plays=plays,
-        values=values,
-        feasible=feasible,
-        failed=[trial.number for trial in trials if trial.state == "failed"],
-        best_so_far=best_so_far,
-        best=best,
-        words=NO_SINGLE_BEST if contexts else "" if best is None else standing(study, best),
-        ended=len(ended),
-        since=sum(n > numbers[at_best[0]] for n in ended) if len(at_best) else 0,
-        gain=study.replica.query(partial(expected_gain, best=best)) if with_gain and best is not None else None,
-        upward=study.goal == "maximize",
-        clicks=clicks,
-        noisy=clicks or is_noisy_study(study),
-        window=length if clicks or contexts or not by_round else 0,
-        length=length,
-        spent=None if by_round else _spent(trials),
-        restarts=restarts_of(study),
-        left_out=left_out,
-        counted=counted,
-    )
-
-
-class Told(NamedTuple):
-    """The answered trials that count, in their order, `(n,)` each (see `History`)."""
-
-    numbers: IndexArray
-    plays: Array
-    values: Array
-    feasible: Mask
-    best_so_far: Array
-    left_out: str
 
 
 def numbers_told(study: Study) -> Told:
@@ -247,21 +218,13 @@ def _numbers(study: Study, answered: Sequence[Trial], left_out: str) -> Told:
     return Told(numbers, plays, values, feasible, np.concatenate([better.accumulate(part) for part in parts]), left_out)
 
 
-def _spent(trials: Sequence[Trial]) -> tuple[IndexArray, Array] | None:
-    told = [(trial.number, trial.constraints) for trial in trials if trial.constraints is not None]
-    if not told:
-        return None
-    sums = np.cumsum([values for _, values in told], axis=0)
-    return np.array([n for n, _ in told]), sums / np.arange(1, len(told) + 1)[:, None]
-
-
 def history_panels(
     found: History,
     limits: tuple[float, float] | None,
     label: str,
     *,
-    columns: int = COLUMNS,
     between: tuple[float, float] | None = None,
+    titled: bool = True,
 ) -> list[Panel]:
     """Returns the panel of values, and that of gaps unless all values are one, or that of a budget.
 
@@ -269,8 +232,8 @@ def history_panels(
         found: the numbers.
         limits: lowest and highest value, or None for those without far outliers.
         label: of the values.
-        columns: number of columns of quantiles, if there are more than twice as many values.
         between: places of the axis that are shown, or None for all.
+        titled: False for no title, which may take a search.
     """
     end = max(float(found.places[-1]), *_failed(found), 0.0) + 0.5
     ends = (-0.5 - 0.01 * end, end + 0.01 * end)
@@ -279,15 +242,16 @@ def history_panels(
         inside = np.flatnonzero((found.places >= between[0]) & (found.places <= between[1]))
         shown, ends = (inside, between) if len(inside) else (shown, ends)
     x = Axis(label="play" if found.in_runs else "trial", limits=ends, whole=True, places=_runs(found, shown))
-    dense = len(shown) > 2 * columns
-    few = columns if dense else 0
-    below = _spending(found, x) if found.window else _gaps(found, x, shown, end, columns=few)
+    columns = COLUMNS if len(shown) > MOST else 0
+    below = _spending(found, x) if found.window else _gaps(found, x, shown, end, columns=columns)
     above = x if below is None else Axis(limits=x.limits, whole=True, places=x.places)
     limits = limits or fenced(found.values, upward=found.upward)
-    marks = _dense(found, limits, shown, columns) if dense else _values(found, limits, shown)
-    marks += _lines(found, shown, end, columns=few)
+    marks = _dense(found, limits, shown) if columns else _values(found, limits, shown)
+    marks += _lines(found, shown, end, columns=columns)
     marks += _of_trials(found, padded(limits, EDGE), end)
-    values = Panel(marks=marks, x=above, y=Axis(label=label, limits=padded(limits, EDGE)), title=said(found))
+    values = Panel(
+        marks=marks, x=above, y=Axis(label=label, limits=padded(limits, EDGE)), title=said(found) if titled else ""
+    )
     return [values] if below is None else [values, below.at(1, 0)]
 
 
@@ -363,9 +327,9 @@ def _told(found: History, chosen: IndexArray, label: str, shape: str, *, at: flo
     return Points(found.places[chosen], heights, "observed", label, shape, size, hover=hover)
 
 
-def _dense(found: History, limits: tuple[float, float], shown: IndexArray, columns: int) -> list[Mark]:
+def _dense(found: History, limits: tuple[float, float], shown: IndexArray) -> list[Mark]:
     """Returns the quantiles of as many values as share a column, and the lowest and the highest value of each."""
-    parts = np.array_split(shown, columns)
+    parts = np.array_split(shown, COLUMNS)
     low, quarter, half, three, high = np.array([np.quantile(found.values[part], LEVELS) for part in parts]).T
     x = found.places[[part[len(part) // 2] for part in parts]]
     each = many(len(parts[0]), "value")
@@ -384,16 +348,19 @@ def _dense(found: History, limits: tuple[float, float], shown: IndexArray, colum
 def _lines(found: History, shown: IndexArray, end: float, *, columns: int) -> list[Mark]:
     """Returns the running mean and the best so far, which is drawn to the end so that a last value is visible."""
     marks: list[Mark] = []
-    if columns:
-        shown = np.array([part[-1] for part in np.array_split(shown, columns)])
-    x = found.places[shown]
+    ends = np.array([part[-1] for part in np.array_split(shown, columns)]) if columns else shown
     if found.window or found.noisy:
         color = "best" if found.window else "model"
-        marks.append(Line(np.append(x, end), _extended(found.running[shown]), color, found.mean_name, steps=True))
+        marks.append(Line(found.places[ends], found.running[ends], color, found.mean_name))
     if not found.window:
-        best = _extended(found.best_so_far[shown])
-        marks.append(Line(np.append(x, end), best, "best", found.best_name, steps=True))
+        marks.append(_steps(found.places[shown], found.best_so_far[shown], end, found.best_name))
     return marks
+
+
+def _steps(x: Array, y: Array, end: float, name: str = "") -> Line:
+    """Returns a line of steps to the end, so that a last value is visible, through the places where it changes."""
+    moves = np.flatnonzero(np.append(True, ~((y[1:] == y[:-1]) | (np.isnan(y[1:]) & np.isnan(y[:-1])))))
+    return Line(np.append(x[moves], end), np.append(y[moves], y[-1]), "best", name, steps=True)
 
 
 def restart_rules(restarts: Sequence[tuple[int, str]], limits: tuple[float, float]) -> list[Mark]:
@@ -407,10 +374,6 @@ def restart_rules(restarts: Sequence[tuple[int, str]], limits: tuple[float, floa
 def restarts_of(study: Study) -> list[tuple[int, str]]:
     """Returns the number of the first trial and the reason of each restart."""
     return list(zip(study.restarts, study.restart_reasons, strict=True))
-
-
-def _extended(values: Array) -> Array:
-    return np.append(values, values[-1])
 
 
 def _of_trials(found: History, limits: tuple[float, float], end: float) -> list[Mark]:
@@ -439,7 +402,7 @@ def _spending(found: History, x: Axis) -> Panel | None:
         return None
     numbers, means = found.spent
     places = found.places[np.searchsorted(found.numbers, numbers)] if found.in_runs else numbers
-    kept = spread_evenly(len(places), 2 * COLUMNS)
+    kept = spread_evenly(len(places), MOST)
     lines = [
         Line(places[kept], mean[kept], "model", "mean constraint value so far" * (not j))
         for j, mean in enumerate(means.T)
@@ -461,6 +424,6 @@ def _gaps(found: History, x: Axis, shown: IndexArray, end: float, *, columns: in
     limits = (low / 2.0, 1.5 * high)
     marks: list[Mark] = [
         Points(found.places[apart], gaps[apart], "observed", "gap to best", opacity=0.8),
-        Line(np.append(found.places[shown], end), np.maximum(_extended(line[shown]), limits[0]), "best", steps=True),
+        _steps(found.places[shown], np.maximum(line[shown], limits[0]), end),
     ]
     return Panel(marks=marks, x=x, y=Axis(label="gap to best", log=True, limits=limits, ticks=log_ticks(*limits)))

@@ -15,7 +15,7 @@ from ..study.study import Study
 from .along import shortened
 from .base import reward_label
 from .drawing import draw
-from .history import history_of, history_panels
+from .history import History, history_panels
 from .scene import Axis, Boxes, Line, Mark, Panel, Picture
 from .slices import IN_A_ROW, slice_panels, slices_of
 from .source import Source, centre_of, introduced, study_of, value_range
@@ -135,7 +135,7 @@ def overview(
     study = study_of(source)
     limits = value_range(range, study)
     word = reward_label(study, label)
-    above = history_panels(history_of(study), limits, word)
+    above = history_panels(History(study), limits, word)
     beside, names = _importance(study)
     below = _slices(study, names, limits, word)
     wide = 4 if beside else COLUMNS

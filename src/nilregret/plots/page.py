@@ -1,6 +1,6 @@
 """Pictures as JSON for the script of the dashboard, and the numbers of a picture as a table.
 
-All numbers that a reader sees are sent as texts. The script draws them and formats none, but for ticks of a zoom.
+Numbers are sent with the digits that a reader sees. The script prints them and rounds none, but for ticks of a zoom.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array
-from .._utils.numerals import numeral
+from .._utils.numerals import DIGITS, EXACT, numeral
 from .scene import Axis, Band, Boxes, Heat, Line, Mark, Panel, Picture, Points, Words
 from .ticks import spread_evenly, ticked
 
 ROWS, SIDE = 12, 6  # Rows of a table, and rows and columns of the table of a map.
-DIGITS = 6  # Of a number that is drawn.
 JOIN = "\n"  # Between the texts of a mark, which are sent as one.
 UNKNOWN = "-"
 
@@ -46,10 +45,12 @@ def table_of(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
     for mark in read:
         for name, values in _columns(mark):
             head.append(name)
-            columns.append(
-                [UNKNOWN if math.isnan(v) else numeral(v, step=_step(panel.y)) for v in _at(mark, values, kept)]
-            )
+            columns.append([_written(value, panel.y) for value in _at(mark, values, kept)])
     return head, [list(row) for row in zip(*columns, strict=True)]
+
+
+def _written(value: float, axis: Axis) -> str:
+    return UNKNOWN if math.isnan(value) else numeral(value, step=_step(axis))
 
 
 def _has_numbers(mark: Mark) -> bool:
@@ -67,9 +68,15 @@ def _places(panel: Panel, marks: Sequence[Mark]) -> Array:
     """Returns the places on x that are read: those that have words, else those of points and bands, else of lines."""
     if panel.x.places:
         return np.array([at for at, _ in panel.x.places], dtype=np.float64)
-    first = [mark.x for mark in marks if not isinstance(mark, Line)] or [mark.x for mark in marks]  # type: ignore[union-attr]
-    known = np.unique(np.concatenate([np.asarray(x, dtype=np.float64) for x in first])) if first else np.zeros(0)
+    first = [_across(mark) for mark in marks if not isinstance(mark, Line)] or [_across(mark) for mark in marks]
+    known = np.unique(np.concatenate(first)) if first else np.zeros(0)
     return known[np.isfinite(known)]
+
+
+def _across(mark: Mark) -> Array:
+    """Returns the places of a mark on x, of boxes their middles, `(n,)`."""
+    x = (np.asarray(mark.x0) + np.asarray(mark.x1)) / 2.0 if isinstance(mark, Boxes) else mark.x
+    return np.asarray(x, dtype=np.float64)
 
 
 def _columns(mark: Mark) -> list[tuple[str, Any]]:
@@ -85,8 +92,7 @@ def _ends(mark: Band | Boxes) -> tuple[Any, Any]:
 
 def _at(mark: Mark, values: Any, places: Array) -> list[float]:
     """Returns the values of a mark at places: of steps those before, else those at the very place, NaN if none."""
-    middle = (np.asarray(mark.x0) + np.asarray(mark.x1)) / 2.0 if isinstance(mark, Boxes) else mark.x
-    x, y = np.asarray(middle, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    x, y = _across(mark), np.asarray(values, dtype=np.float64)
     order = np.argsort(x, kind="stable")
     x, y = x[order], y[order]
     at = np.searchsorted(x, places, side="right") - 1
@@ -107,8 +113,7 @@ def _table_of_map(panel: Panel, mark: Heat) -> tuple[list[str], list[list[str]]]
     across, up = _middles(panel.x, mark.x), _middles(panel.y, mark.y)
     columns, rows = spread_evenly(len(across), SIDE).tolist(), spread_evenly(len(up), SIDE).tolist()
     head = [f"{panel.y.label} \\ {panel.x.label}", *(across[j] for j in columns)]
-    cells = _texts(mark.z)
-    return head, [[up[i], *(cells[i * len(across) + j] for j in columns)] for i in reversed(rows)]
+    return head, [[up[i], *(_written(float(mark.z[i, j]), panel.y) for j in columns)] for i in reversed(rows)]
 
 
 def _middles(axis: Axis, edges: Array) -> list[str]:
@@ -124,36 +129,25 @@ def _words_of(axis: Axis, places: Array) -> list[str]:
 
 
 def _step(axis: Axis) -> float:
-    """Returns the difference that numbers show, a hundredth of the length of an axis, or 0 if it is logarithmic."""
-    return 0.0 if axis.limits is None or axis.log else 0.01 * (axis.limits[1] - axis.limits[0])
+    """Returns the difference that numbers show, a thousandth of the length of an axis, or 0 if it is logarithmic."""
+    return 0.0 if axis.limits is None or axis.log else 0.001 * (axis.limits[1] - axis.limits[0])
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------
 
 
 def _panel(panel: Panel, height: float) -> Entry:
-    read = [mark for mark in panel.marks if _has_numbers(mark)]
-    marks = [_JSON[type(mark)](mark, panel) for mark in panel.marks]
-    for mark, entry in zip(panel.marks, marks, strict=True):
-        entry |= {"kind": type(mark).__name__.lower(), "color": getattr(mark, "color", ""), "label": _label(mark)}
-    places = _places(panel, read)
-    words = [] if panel.x.whole and not panel.x.places else _words_of(panel.x, places)
+    marks = []
+    for mark in panel.marks:
+        named = {"kind": type(mark).__name__.lower(), "color": getattr(mark, "color", "")}
+        entry = named | {"label": getattr(mark, "label", "")} | _JSON[type(mark)](mark, panel)
+        # What is left out, the script takes to be missing.
+        marks.append({key: value for key, value in entry.items() if value is not False and value != ""})
+    places, words = zip(*panel.x.places, strict=True) if panel.x.places else ((), ())
     return {
-        "height": height, "framed": panel.framed,
-        "marks": [_short(mark) for mark in marks], "x": _axis(panel.x),
-        "y": _axis(panel.y), "places": _numbers(places), "said": JOIN.join(words),
+        "height": height, "framed": panel.framed, "marks": marks, "x": _axis(panel.x), "y": _axis(panel.y),
+        "places": list(places), "said": JOIN.join(words),
     }  # fmt: skip
-
-
-def _short(entry: Entry) -> Entry:
-    """Returns an entry without what is empty, which the script takes to be missing."""
-    return {
-        key: value for key, value in entry.items() if value is not False and not (isinstance(value, str) and not value)
-    }
-
-
-def _label(mark: Mark) -> str:
-    return getattr(mark, "label", "")
 
 
 def _axis(axis: Axis) -> Entry:
@@ -163,25 +157,16 @@ def _axis(axis: Axis) -> Entry:
     }  # fmt: skip
 
 
-def _numbers(values: npt.ArrayLike) -> list[float | None]:
-    """Returns numbers with six digits, and None for those that are not finite."""
+def _numbers(values: npt.ArrayLike, axis: Axis | None = None) -> list[float | None]:
+    """Returns numbers with the digits that are written, which the script prints, and None for those not finite."""
     array = np.ravel(np.asarray(values, dtype=np.float64))
-    whole = np.isfinite(array) & (array == np.round(array)) & (np.abs(array) < 1e15)
-    return [
-        int(value) if is_whole else float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
-        for value, is_whole in zip(array.tolist(), whole.tolist(), strict=True)
-    ]
-
-
-def _texts(values: npt.ArrayLike, step: float = 0.0) -> list[str]:
-    known: dict[float, str] = {}
-    found = []
-    for value in np.ravel(np.asarray(values, dtype=np.float64)).tolist():
-        text = known.get(value)
-        if text is None:
-            text = known[value] = numeral(value, step=step) if math.isfinite(value) else UNKNOWN
-        found.append(text)
-    return found
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sizes = np.nan_to_num(np.floor(np.log10(np.abs(array))), neginf=0.0, posinf=0.0)
+    step = 0.0 if axis is None else _step(axis)
+    least = sizes - math.floor(math.log10(step)) + 1.0 if step > 0.0 else np.zeros(len(array))
+    digits = np.clip(least, DIGITS, EXACT).astype(np.intp)
+    found = [float(f"{v:.{n}g}") for v, n in zip(array.tolist(), digits.tolist(), strict=True)]
+    return [(int(v) if v.is_integer() else v) if math.isfinite(v) else None for v in found]
 
 
 def _hover(texts: Sequence[str]) -> str:
@@ -191,48 +176,43 @@ def _hover(texts: Sequence[str]) -> str:
 def _points(mark: Points, panel: Panel) -> Entry:
     opacity = np.asarray(mark.opacity, dtype=np.float64)
     return {
-        "x": _numbers(mark.x), "y": _numbers(mark.y), "shape": mark.shape, "size": mark.size,
+        "x": _numbers(mark.x, panel.x), "y": _numbers(mark.y, panel.y), "shape": mark.shape, "size": mark.size,
         "opacity": [round(each, 2) for each in opacity.tolist()] if opacity.ndim else float(opacity),
-        "hover": _hover(mark.hover), "said": "" if mark.hover else JOIN.join(_texts(mark.y, _step(panel.y))),
+        "hover": _hover(mark.hover), "read": _has_numbers(mark),
     }  # fmt: skip
 
 
 def _line(mark: Line, panel: Panel) -> Entry:
-    said = JOIN.join(_texts(mark.y, _step(panel.y))) if _has_numbers(mark) else ""
     return {
-        "x": _numbers(mark.x), "y": _numbers(mark.y), "width": mark.width, "dashed": mark.dashed, "steps": mark.steps,
-        "opacity": mark.opacity, "hover": _hover([mark.hover]), "said": said, "rule": mark.is_rule,
+        "x": _numbers(mark.x, panel.x), "y": _numbers(mark.y, panel.y), "width": mark.width, "dashed": mark.dashed,
+        "steps": mark.steps, "opacity": mark.opacity, "hover": _hover([mark.hover]), "rule": mark.is_rule,
+        "read": _has_numbers(mark),
     }  # fmt: skip
 
 
 def _band(mark: Band, panel: Panel) -> Entry:
     return {
-        "x": _numbers(mark.x), "low": _numbers(mark.low), "high": _numbers(mark.high), "opacity": mark.opacity,
-        "said": _from_to(mark, panel) if mark.label else "",
+        "x": _numbers(mark.x, panel.x), "low": _numbers(mark.low, panel.y), "high": _numbers(mark.high, panel.y),
+        "to": _numbers(mark.ends[1], panel.y) if mark.ends else "", "opacity": mark.opacity,
+        "read": _has_numbers(mark),
     }  # fmt: skip
-
-
-def _from_to(mark: Band | Boxes, panel: Panel) -> str:
-    low, high = (_texts(end, _step(panel.y)) for end in _ends(mark))
-    return JOIN.join(f"{first} to {last}" for first, last in zip(low, high, strict=True))
 
 
 def _boxes(mark: Boxes, panel: Panel) -> Entry:
     low, high = (panel.y.limits or (0.0, 1.0)) if mark.y0 is None else (mark.y0, mark.y1)
-    sides = np.broadcast_arrays(
-        *(np.ravel(np.asarray(side, dtype=np.float64)) for side in (mark.x0, mark.x1, low, high))
-    )
-    names = ("x0", "x1", "y0", "y1")
-    return {name: _numbers(side) for name, side in zip(names, sides, strict=True)} | {
-        "opacity": mark.opacity, "hatched": mark.hatched, "hover": _hover(mark.hover),
-        "said": _from_to(mark, panel) if _has_numbers(mark) else "",
+    sides = np.broadcast_arrays(*(np.ravel(np.asarray(each, np.float64)) for each in (mark.x0, mark.x1, low, high)))
+    x0, x1, y0, y1 = (_numbers(side, axis) for side, axis in zip(sides, [panel.x] * 2 + [panel.y] * 2, strict=True))
+    return {
+        "x0": x0, "x1": x1, "y0": y0, "y1": y1,
+        "to": _numbers(mark.ends[1], panel.y) if mark.ends else "", "opacity": mark.opacity, "hatched": mark.hatched,
+        "hover": _hover(mark.hover), "read": _has_numbers(mark),
     }  # fmt: skip
 
 
 def _heat(mark: Heat, panel: Panel) -> Entry:
     return {
-        "x": _numbers(mark.x), "y": _numbers(mark.y), "z": _numbers(mark.z), "uncertain": mark.uncertain,
-        "ticks": [[at, words] for at, words in mark.ticks], "said": JOIN.join(_texts(mark.z)),
+        "x": _numbers(mark.x, panel.x), "y": _numbers(mark.y, panel.y), "z": _numbers(mark.z),
+        "uncertain": mark.uncertain, "ticks": [[at, words] for at, words in mark.ticks],
         "across": JOIN.join(_middles(panel.x, mark.x)), "up": JOIN.join(_middles(panel.y, mark.y)),
     }  # fmt: skip
 

@@ -45,9 +45,10 @@ def study_of(source: Source) -> Study:
 
 def are_clicks(study: Study) -> bool:
     """Returns whether the rewards are 0 or 1 by chance: the policy says so, or they differ at one point."""
-    told = {trial.reward for trial in study.trials if trial.reward is not None}
+    if any(trial.reward not in (None, 0.0, 1.0) for trial in study.trials):
+        return False
     span = getattr(getattr(study.policy, "objective", None), "span", None)
-    return told <= {0.0, 1.0} and (span == (0.0, 1.0) or is_noisy(study.trials))
+    return bool(span == (0.0, 1.0) or is_noisy(study.trials))
 
 
 def value_range(given: tuple[float, float] | None, study: Study) -> tuple[float, float] | None:

@@ -197,28 +197,35 @@
     while (low < high) { var middle = (low + high) >> 1; if (xs[middle] !== null && xs[middle] <= x) low = middle + 1; else high = middle; }
     return low - 1;
   }
-  function reading(panels, i) {
-    var first = panels[0], x = first.places[i], said = texts(first.said), parts = [(first.x.name + " " + (said.length ? said[i] : plain(x, 6))).trim()];
+  function written(value) { // as it was sent; sizes that the server spells with a power of ten have one
+    if (value === null || value === undefined) return "-";
+    var size = Math.abs(value), parts = value.toExponential().split("e");
+    return value && (size < 1e-4 || size >= 1e7) ? parts[0] + "e" + Number(parts[1]) : String(value);
+  }
+  function across(mark) { return mark.kind === "boxes" ? mark.x0.map(function (start, i) { return Number(((start + mark.x1[i]) / 2).toPrecision(6)); }) : mark.x; }
+  function stopsOf(panel) { // the places that have words, else those of points and bands, else of lines
+    if (panel.places.length) return panel.places;
+    var of = panel.marks.filter(function (mark) { return mark.read; }), apart = of.filter(function (mark) { return mark.kind !== "line"; });
+    var all = [].concat.apply([], (apart.length ? apart : of).map(across)).filter(function (x) { return x !== null; });
+    return Array.from(new Set(all)).sort(function (a, b) { return a - b; });
+  }
+  function reading(panels, stops, i) {
+    var first = panels[0], x = stops[i], said = texts(first.said), parts = [(first.x.name + " " + (said.length ? said[i] : written(x))).trim()];
     panels.forEach(function (panel) {
       panel.marks.forEach(function (mark) {
         if (mark.rule) { if (mark.hover && mark.x[0] === mark.x[1] && Math.abs(mark.x[0] - x) <= 1) parts.push(mark.hover); return; }
-        if (mark.kind === "line" && mark.said) {
-          var at = before(mark.x, x);
-          if (at >= 0 && (mark.steps || mark.x[at] === x) && texts(mark.said)[at]) parts.push(mark.label + " " + texts(mark.said)[at]);
-        } else if (mark.kind === "points" || mark.kind === "band") {
-          var words = texts(mark.hover || mark.said || ""), index = words.length ? mark.x.indexOf(x) : -1;
-          if (index >= 0) parts.push(mark.label && words[index] !== mark.label ? mark.label + " " + words[index] : words[index]);
-        } else if (mark.kind === "boxes" && mark.said) {
-          var inside = mark.x0.findIndex(function (start, j) { return x >= start && x <= mark.x1[j]; });
-          if (inside >= 0) parts.push(mark.label + " " + texts(mark.said)[inside]);
-        }
+        if (mark.hover && mark.kind === "points") { var index = mark.x.indexOf(x), words = texts(mark.hover)[index]; if (index >= 0) parts.push(mark.label && words !== mark.label ? mark.label + " " + words : words); }
+        if (!mark.read) return;
+        var at = mark.kind === "line" && mark.steps ? before(mark.x, x) : across(mark).indexOf(x);
+        if (at < 0 || mark.y && mark.y[at] === null) return;
+        parts.push(mark.label + " " + (mark.y ? written(mark.y[at]) : written((mark.low || mark.y0)[at]) + " to " + written((mark.to || mark.high || mark.y1)[at])));
       });
     });
     return parts.join("; ");
   }
   function cell(panel, mark, at) {
     var columns = mark.x.length - 1;
-    return panel.x.label + " " + texts(mark.across)[at[0]] + "; " + panel.y.label + " " + texts(mark.up)[at[1]] + "; " + mark.label + " " + texts(mark.said)[at[1] * columns + at[0]];
+    return panel.x.label + " " + texts(mark.across)[at[0]] + "; " + panel.y.label + " " + texts(mark.up)[at[1]] + "; " + mark.label + " " + written(mark.z[at[1] * columns + at[0]]);
   }
 
   // -- a picture --------------------------------------------------------------------------------------------------
@@ -228,7 +235,7 @@
     var zoom = zooms[id] || (zooms[id] = { x: null, y: {} }), last = panels[panels.length - 1];
     var width = node.clientWidth, height = Math.max(200, node.clientHeight), frames = [], drag = null;
     panels.forEach(function (panel) { panel.x.name = panel.x.label || last.x.label; });
-    var heat = panels[0].marks.find(function (mark) { return mark.kind === "heat"; }), stops = panels[0].places;
+    var heat = panels[0].marks.find(function (mark) { return mark.kind === "heat"; }), stops = stopsOf(panels[0]);
     var bars = heat || stops.length ? null : panels[0].marks.find(function (mark) { return mark.kind === "boxes" && mark.hover; });
     var count = bars ? bars.x0.length : stops.length, at = id in read ? read[id] : null;
     this.faded = null;
@@ -266,7 +273,7 @@
       at = next; self.draw();
       readout.textContent = at === null ? "" : said();
     }
-    function said() { return heat ? cell(panels[0], heat, at) : bars ? texts(bars.hover)[at] : reading(panels, at); }
+    function said() { return heat ? cell(panels[0], heat, at) : bars ? texts(bars.hover)[at] : reading(panels, stops, at); }
     function frameAt(y) { return Math.max(0, frames.findIndex(function (frame) { return y <= frame.top + frame.height + 30; })); }
     function nearest(px, py) {
       if (!frames.length) return null;

@@ -9,7 +9,7 @@ import numpy as np
 from ...._utils.checks import many
 from ....errors import InvalidInput
 from ....plots.base import reward_label
-from ....plots.history import COLUMNS, History, history_of, history_panels
+from ....plots.history import MOST, History, history_panels
 from ....plots.source import value_range
 from ....storage.record import Trial
 from ....study.study import Study
@@ -20,24 +20,23 @@ TITLE = "Progress"
 HEIGHTS = (3.0, 2.0)  # of the values, and of the gap to the best or a budget
 
 
-def progress(study: Study, *, columns: int = COLUMNS, between: tuple[float, float] | None = None) -> Picture:
+def progress(study: Study, *, between: tuple[float, float] | None = None) -> Picture:
     """Returns the picture `history` of a study, or the reason why there is none.
 
     Args:
         study: a study with any policy.
-        columns: number of columns of quantiles (see `history_panels`).
         between: places of the axis that are shown, or None for all.
     """
     try:
-        found = history_of(study, with_gain=False)
+        found = History(study)
     except InvalidInput:
         found = None
     if found is None or not found.counted:
         return empty(TITLE, _nothing(study.trials, counted_trials(study, valued=True).left_out))
     word = reward_label(study)
-    panels = history_panels(found, value_range(None, study), word, columns=columns, between=between)
+    panels = history_panels(found, value_range(None, study), word, between=between, titled=False)
     summary = _summary(found, len(study.trials), word)
-    thinned = len(found.values) > 2 * columns
+    thinned = len(found.values) > MOST
     return drawn(TITLE, summary, panels, heights=HEIGHTS[: len(panels)], thinned=thinned)
 
 
