@@ -105,7 +105,10 @@ def test_after_an_answer_the_connection_goes_on():
 
 def test_requests_that_come_at_once_are_answered_in_order():
     three = b"".join(GET % b"%d" % i for i in range(3))
-    assert bodies(talk(three)) == [b"GET /0 ", b"GET /1 ", b"GET /2 "]
+    transport = talk(three)
+    assert bodies(transport) == [b"GET /0 ", b"GET /1 ", b"GET /2 "]
+    assert not transport.paused
+    assert bodies(talk(three + CHUNKED + b"no length\r\n")) == [b"GET /0 ", b"GET /1 ", b"GET /2 "]
     transport = talk(three + b"no request\r\n\r\n")
     assert bodies(transport) == [b"GET /0 ", b"GET /1 ", b"GET /2 "]
     assert transport.ended == "closed"
@@ -126,7 +129,7 @@ def test_requests_that_come_at_once_are_answered_in_order():
         POST + b"Content-Length: +3\r\n\r\nabc", POST + b"Transfer-Encoding: gzip\r\n\r\n",
         POST + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", CHUNKED + b"x\r\n",
         POST + b"Transfer-Encoding: xchunked\r\n\r\n", CHUNKED + b"1\nx\n0\n\n",
-        CHUNKED + b"1\r\nx\r\n0\r\nContent-Length: 3\r\n\r\n",
+        CHUNKED + b"1\r\nx\r\n0\r\nContent-Length: 3\r\n\r\n", CHUNKED + b"0\r\nA: b\r\n\r\n",
     ],
 )  # fmt: skip
 def test_what_is_no_request_is_refused_and_ends_the_connection(data):
@@ -171,6 +174,17 @@ def test_who_may_not_go_on_is_told_so():
     transport = talk(POST + b"Content-Length: 9\r\n\r\na", app=refuse)
     assert bodies(transport) == [413]
     assert transport.ended == "closed"  # the rest of the body would be taken for a request
+
+
+def test_an_answer_that_has_begun_is_cut_off_and_no_other_comes_behind_it():
+    async def begin(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"9")]})
+        await send({"type": "http.response.body", "body": b"a", "more_body": True})
+        assert (await receive())["type"] == "http.disconnect"
+
+    transport = talk(CHUNKED, b"no length\r\n", app=begin)
+    assert b"".join(transport.written).endswith(b"\r\n\r\na")
+    assert transport.ended == "closed"
 
 
 def test_a_body_that_nobody_reads_waits_at_the_client():
@@ -296,6 +310,7 @@ def test_a_busy_connection_is_not_silent_and_the_oldest_silent_one_makes_room():
         there[0].data_received(b"x")
         await settle()
         assert there[0].silent
+        assert there[0].silent_since >= there[2].silent_since
         there[0].silent_since = there[2].silent_since - 1
         there.append(made(limits=limits, state=state))
         await settle()

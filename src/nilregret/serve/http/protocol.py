@@ -65,7 +65,6 @@ class LimitedProtocol(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None, *, limits: Limits,
     ) -> None:  # fmt: skip
         super().__init__(config, server_state, app_state, _loop)
-        self.parser = httptools.HttpRequestParser(self)  # uvicorn's is lenient
         self.silent_since = self.loop.time()
         self._limits = limits
         self._answering: RequestResponseCycle | None = None  # the last one whose answer was begun
@@ -90,7 +89,6 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tells the application that the client is gone."""
         self._unset_keepalive_if_required()
-        self.pipeline.clear()
         _disconnect(self._answering)
         super().connection_lost(exc)
 
