@@ -2,12 +2,14 @@
 
 import contextlib
 import json
+import logging
 import os
 import signal
 import socket
 import sys
 
 import pytest
+import uvicorn
 from click.testing import CliRunner
 
 import nilregret as nr
@@ -247,6 +249,21 @@ def test_a_process_that_begins_while_the_database_is_away_says_so_in_a_sentence(
     assert record.exc_info is None
     assert "cannot be reached" in record.getMessage()
     assert "hidden" not in record.getMessage()
+
+
+def test_a_server_error_in_the_log_has_no_control_characters(monkeypatch, capsys):
+    def fail(*_, **__):
+        try:
+            raise ValueError("\x1b]0;taken\x07")
+        except ValueError:
+            logging.getLogger("uvicorn.error").exception("Exception in ASGI application")
+
+    monkeypatch.setattr(uvicorn.Server, "run", fail)
+    with socket.socket() as listener:
+        running.run(running.Service("sqlite:///a.db", "127.0.0.1"), listener)
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert "\\x1b]0;taken" in said
 
 
 def test_the_password_of_the_storage_is_not_shown(folder):

@@ -119,6 +119,7 @@ def _serve(service: Service, *, listener: socket.socket, proxies: str | None, lo
         proxy_headers=proxies is not None, forwarded_allow_ips=proxies, access_log=log,
         log_level="info" if log else "error", use_colors=False,
     )  # fmt: skip
+    logging.getLogger("uvicorn.error").addFilter(_escape)
     uvicorn.Server(config).run(sockets=[listener])
 
 
