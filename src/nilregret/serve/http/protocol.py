@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any, cast, final
 
 import httptools
-from starlette.types import ASGIApp
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
@@ -166,6 +165,8 @@ class LimitedProtocol(HttpToolsProtocol):
         if not plain or version not in VERSIONS or len(self.pipeline) >= MOST_PIPELINED:
             raise ValueError("This is no request that can be answered.")
         super().on_headers_complete()
+        if not self.pipeline:
+            self._answering = self.cycle
 
     def on_body(self, body: bytes) -> None:
         """Takes a part of a body."""
@@ -191,10 +192,6 @@ class LimitedProtocol(HttpToolsProtocol):
 
     # -- of requests -------------------------------------------------------------------------------------------------
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGIApp) -> None:  # type: ignore[override]
-        self._answering = cycle
-        super()._start_asgi_task(cycle, cast(Any, app))
-
     def on_response_complete(self) -> None:
         """Goes on to the next request, or closes the connection if the body of the last one has not come."""
         self.server_state.total_requests += 1
@@ -202,7 +199,8 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self.pipeline:
-            self._start_asgi_task(*cast(Any, self.pipeline.pop()))
+            self._answering, app = self.pipeline.pop()
+            self._start_asgi_task(self._answering, app)
         elif self.cycle.more_body:  # the rest could be long
             self.transport.close()
         else:
