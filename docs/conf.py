@@ -1,4 +1,4 @@
-"""The documentation site: `sphinx-build -W --keep-going docs dist/site`.
+"""The documentation site: `sphinx-build -W --keep-going -j auto docs dist/site`.
 
 Its pages are those that a repository shows. The build adds the output of their blocks, the tutorials, and a reference
 made from the docstrings. Nothing on the built pages comes from another host.

@@ -163,7 +163,7 @@ class TestRecord:
         rng = np.random.default_rng(0)
         sampler = NoRegretSampler(seed=7)
         study, running = study_of(sampler), []
-        for step in range(45):
+        for step in range(30):
             running.append(study.ask(DISTRIBUTIONS))
             while len(running) > 3 or (running and rng.random() < 0.5):
                 trial, what = running.pop(int(rng.integers(len(running)))), rng.random()
@@ -204,10 +204,10 @@ class TestRecord:
 
     def test_ends_that_come_to_light_late_are_put_in_their_place(self):
         sampler = NoRegretSampler(seed=7)
-        study = told(study_of(sampler), 50)
-        first = study.trials[40]
+        study = told(study_of(sampler), 26)
+        first = study.trials[20]
         earlier = optuna.create_trial(params=first.params, distributions=DISTRIBUTIONS, value=0.3)
-        earlier.datetime_complete = earlier.datetime_start = study.trials[30].datetime_complete
+        earlier.datetime_complete = earlier.datetime_start = study.trials[15].datetime_complete
         study.add_trial(earlier)  # of a machine whose clock is behind
         trial = next_trial(study)
         afresh = NoRegretSampler(seed=7).sample_relative(study, trial, DISTRIBUTIONS)

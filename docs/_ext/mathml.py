@@ -18,6 +18,7 @@ def block(writer: Any, node: nodes.Node) -> None:
     raise nodes.SkipNode
 
 
-def setup(app: Any) -> None:
-    """Registers the renderer."""
+def setup(app: Any) -> dict[str, bool]:
+    """Registers the renderer, which has no state: pages may be built in several processes."""
     app.add_html_math_renderer("mathml", inline_renderers=(inline, None), block_renderers=(block, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
