@@ -278,7 +278,7 @@ DEFECTS = (
         "environments/delays",
         "return math.inf if reward < self.threshold else later",
         "return math.inf if reward > self.threshold else later",
-        "test_late_theory.py test_pending.py",
+        "test_pending.py",
         "silence about the wrong answers",
     ),
     Defect(

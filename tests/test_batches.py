@@ -102,9 +102,9 @@ def test_contexts(make):
 
 LATE = {
     "rounds": environments.delays.PoissonDelay(3.0),
-    "never": environments.delays.NeverAnswered(0.3, environments.delays.GeometricDelay(2.0)),
+    "never": lambda rng, *_: np.inf if rng.random() < 0.3 else float(rng.geometric(1.0 / 3.0) - 1),
     "a batch": environments.delays.FixedDelay(4),
-    "seconds": environments.delays.TimeDelay(lambda rng, *_: float(rng.exponential(2.5))),
+    "seconds": timedelta(seconds=2.5),
     "by the reward": lambda rng, point, reward: float(rng.integers(3)) + (reward < 0.0),
 }
 SDF = {"minimum": -3.0, "reward_bound": 6.0, **BOUND}

@@ -31,7 +31,6 @@ def test_the_words_of_slots_are_understood_by_using_too():
         (lambda: nr.EveryRound(confidence=-1), "`confidence` is -1: it must lie in [0, "),
         (lambda: nr.OnAverage(confidence=float("nan")), "`confidence` is nan: it must be finite."),
         (lambda: delays.SilentNo(0.3, other="x"), "`other` is 'x': it must be a delay of the answers that come"),
-        (lambda: delays.NeverAnswered(0.3, other=3), "`other` is 3: it must be a delay of the answers that come"),
     ],
 )
 def test_what_is_no_part_is_named(wrong, sentence):

@@ -4,12 +4,13 @@ import asyncio
 import json
 import math
 
+import msgspec
 import numpy as np
 import pytest
 
 import nilregret as nr
 from nilregret.serve.watch.metrics import regret_bound
-from nilregret.serve.wire.decision_ids import key_of
+from nilregret.serve.wire.decision_ids import IdempotentRequest, key_of
 from nilregret.serve.wire.limits import Limits
 from nilregret.serve.wire.problems import Problem
 from nilregret.serve.wire.settings import Settings
@@ -203,6 +204,13 @@ def test_the_same_request_again_gets_the_same_decisions(client):
     assert client.get(AT)[1]["trials"]["all"] == 3
     assert client.post(f"{AT}/decisions", {"count": 3}, key="two")[1] != first[1]
     assert client.post(f"{AT}/decisions", {}, key="x" * 300)[0] == 422
+
+
+def test_a_key_is_of_one_kind_of_request():
+    body = msgspec.defstruct("Body", [])()
+    first, other = (IdempotentRequest.of(kind, "one", body) for kind in ("decisions", "observations"))
+    assert first.key == other.key
+    assert first.body != other.body
 
 
 def test_many_with_one_key_at_once_get_one_decision(client):

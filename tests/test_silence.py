@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.environments.delays import GeometricDelay, NeverAnswered, PoissonDelay
+from nilregret.environments.delays import GeometricDelay, PoissonDelay, SilentNo
 from nilregret.gp.arms import ArmPosterior
 from nilregret.slots.pending import Arrivals, estimated_law, given_law
 
@@ -257,7 +257,7 @@ def test_descriptions_survive_json_and_refuse_nonsense():
     for part in (nr.slots.Imputed(delay=GeometricDelay(4.0), answer=2.0), nr.slots.LateOrNever(minimum=None)):
         policy = policy_of(part)
         assert nr.Policy.from_json(policy.to_json()) == policy
-    for wrong in ({"minimum": "a"}, {"answer": float("nan")}, {"delay": 3}, {"delay": NeverAnswered(0.1)}):
+    for wrong in ({"minimum": "a"}, {"answer": float("nan")}, {"delay": 3}, {"delay": SilentNo(0.1)}):
         with pytest.raises(nr.errors.InvalidInput):
             nr.slots.Imputed(**wrong)
     assert policy_of("auto").pending == nr.slots.LateOrNever()
