@@ -105,9 +105,9 @@ def test_the_traceback_of_a_misspelt_name_in_a_module_has_one_hint(module, missp
     ("call", "misspelt", "meant"),
     [
         (lambda: nr.auto(nr.Box(0, 1), paralel=4), "paralel", "parallel"),
-        (lambda: nr.Study(None, gaol="minimize"), "gaol", "goal"),
+        (lambda: nr.Study(None, goals="minimize"), "goals", "goal"),
         (lambda: nr.OnAverage(stp=1), "stp", "step"),
-        (lambda: nr.plots.history(None, paht="x.png"), "paht", "path"),
+        (lambda: nr.plots.history(None, paths="x.png"), "paths", "path"),
     ],
 )
 def test_a_misspelt_keyword_is_refused_with_the_hint_that_python_has(call, misspelt, meant):
