@@ -375,7 +375,7 @@ def test_without_matplotlib_the_numbers_are_written_all_the_same(tmp_path, monke
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
     result = call("srinivas-3", "--out", str(tmp_path))
     assert result.exit_code == 0
-    assert "No picture: Pictures need matplotlib" in result.output
+    assert "No picture: A picture needs matplotlib" in result.output
     assert {path.name for path in tmp_path.iterdir()} == {"srinivas-3.csv", "srinivas-3.txt"}
 
 

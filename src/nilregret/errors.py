@@ -14,6 +14,8 @@ __all__ = [
 ]
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 PACKAGE = f"{__name__.partition('.')[0]}."
@@ -107,6 +109,23 @@ class MissingExtra(NoRegretError, ImportError):
     >>> issubclass(nr.errors.MissingExtra, nr.NoRegretError)
     True
     """
+
+
+@contextmanager
+def needs(what: str, package: str, extra: str, *, instead: str = "") -> Iterator[None]:
+    """Raises `MissingExtra` if an import within the block fails.
+
+    Args:
+        what: what the user called.
+        package: the package that it needs.
+        extra: the optional dependencies of this library that bring the package.
+        instead: a sentence about what works without it.
+    """
+    try:
+        yield
+    except ImportError as error:
+        words = f"{what} needs {package}, which is not installed: pip install 'nilregret[{extra}]'. {instead}"
+        raise MissingExtra(words.rstrip()) from error
 
 
 class MissingData(NoRegretError, FileNotFoundError):

@@ -26,7 +26,7 @@ from typing import Any, final
 
 import numpy as np
 
-from ..errors import InvalidInput, MissingExtra
+from ..errors import InvalidInput, needs
 from .checks import Array, many, number_in, shown
 from .files import bytes_of, text_in
 
@@ -298,15 +298,9 @@ def _of_arrow(data: bytes, called: str) -> dict[str, Any]:
 
 def arrow_modules() -> tuple[Any, Any]:
     """Returns `pyarrow` and `pyarrow.parquet`."""
-    try:
+    with needs("A Parquet or Arrow file", "pyarrow", "export", instead="Files in .csv or .jsonl need nothing."):
         import pyarrow
         from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtra(
-            "A Parquet or Arrow file needs pyarrow, which is not installed: pip install "
-            "'nilregret[export]'. Files that "
-            "end in .csv or .jsonl need nothing."
-        ) from error
     return pyarrow, parquet
 
 

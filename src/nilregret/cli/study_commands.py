@@ -71,14 +71,12 @@ def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json:
 
 def _from_optuna(storage: str, study: str, url: str, name: str) -> Study:
     """Returns a new study with the trials of a study of Optuna."""
-    from ..errors import MissingExtra
+    from ..errors import needs
 
-    try:
+    with needs("The import", "Optuna", "optuna"):
         import optuna
 
         from ..integrations.optuna_import import import_study
-    except ImportError as error:
-        raise MissingExtra("Optuna is not installed: pip install 'nilregret[optuna]'.") from error
     from sqlalchemy.exc import SQLAlchemyError
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -35,7 +35,7 @@ from .._utils.checks import (
     whole_in,
 )
 from ..domains.coordinates import named_points
-from ..errors import InvalidInput, MissingExtra, NoRegretError, ServiceError, TrialError
+from ..errors import InvalidInput, NoRegretError, ServiceError, TrialError, needs
 from ..serve.wire import messages as m
 from ..serve.wire.advice import in_words
 from ..study.play_rewards import Rewards, is_several
@@ -124,12 +124,8 @@ def constraint_values(constraints: npt.ArrayLike | None) -> list[float] | None:
     return None if constraints is None else np.atleast_1d(finite_array("constraints", constraints)).tolist()
 
 
-try:
+with needs("`nilregret.client`", "httpx", "client"):
     import httpx
-except ImportError as error:
-    raise MissingExtra(
-        "`nilregret.client` needs httpx, which is not installed: pip install 'nilregret[client]'."
-    ) from error
 
 T = TypeVar("T")
 RETRIED = frozenset({429, 502, 503, 504})  # the service did nothing, or doing it again is harmless

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-try:
-    import optuna  # noqa: F401 - checks that Optuna is installed
-except ImportError as _error:
-    from ..errors import MissingExtra
+from ..errors import needs
 
-    raise MissingExtra(
-        "`nilregret.integrations.optuna` needs Optuna, which is not installed: pip install 'nilregret[optuna]'."
-    ) from _error
+with needs("`nilregret.integrations.optuna`", "Optuna", "optuna"):
+    import optuna  # noqa: F401 - checks that Optuna is installed
 
 from .optuna_import import import_study
 from .sampler import NoRegretSampler

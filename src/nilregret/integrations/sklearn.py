@@ -9,15 +9,11 @@ from typing import Any, final
 
 import numpy as np
 
-try:
+from ..errors import needs
+
+with needs("`nilregret.integrations.sklearn`", "scikit-learn", "sklearn"):
     from sklearn.model_selection._search import BaseSearchCV
     from sklearn.utils import check_random_state
-except ImportError as _error:
-    from ..errors import MissingExtra
-
-    raise MissingExtra(
-        "`nilregret.integrations.sklearn` needs scikit-learn, which is not installed: pip install 'nilregret[sklearn]'."
-    ) from _error
 
 from .._utils.checks import Array, integer, shown
 from .._utils.executors import HOPELESS

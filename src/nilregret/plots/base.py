@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._utils.checks import one_of
-from ..errors import MissingExtra, printable
+from ..errors import needs, printable
 from ..study.study import Study
 
 if TYPE_CHECKING:
@@ -87,14 +87,10 @@ def theme() -> Theme:
 
 def new_figure(width: float, height: float) -> Figure:
     """Returns a new figure, width and height in inches."""
-    try:
+    with needs("A picture", "matplotlib", "plot"):
         import matplotlib.figure  # noqa: F401 - `shown` may have been imported before it went missing
 
         from .shown import ShownFigure
-    except ImportError as error:
-        raise MissingExtra(
-            "Pictures need matplotlib, which is not installed: pip install 'nilregret[plot]'."
-        ) from error
     return ShownFigure(figsize=(width, height), layout="constrained")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, MissingExtra
+from ..errors import InvalidInput, needs
 from .base import Theme, theme
 from .scene import Axis, Band, Boxes, Heat, Line, Panel, Picture, Points, Words
 from .ticks import ticked
@@ -26,12 +26,8 @@ FOOT = 110  # Pixels below the panels, for words and the legend.
 
 def interactive_figure(picture: Picture, path: str | Path | None) -> Any:
     """Returns plotly's figure of a picture, and saves it as a page if there is a path."""
-    try:
+    with needs("An interactive picture", "plotly", "interactive"):
         from plotly import graph_objects
-    except ImportError as error:
-        raise MissingExtra(
-            "Interactive pictures need plotly, which is not installed: pip install 'nilregret[interactive]'."
-        ) from error
     if path is not None and Path(path).suffix != ".html":
         raise InvalidInput(
             f"Interactive pictures are pages: `path` must end in .html, and {str(path)!r} does not.",

@@ -17,7 +17,7 @@ import numpy as np
 from .._utils.checks import Array, integer, many, one_of, shown
 from .._utils.numerals import html_table, numeral
 from ..environments import Environment
-from ..errors import InvalidInput, MissingExtra, NoRegretError, NoRegretWarning, printable, warn
+from ..errors import InvalidInput, NoRegretError, NoRegretWarning, needs, printable, warn
 from ..study.curves import Interval, carried_by, interval, standard_error
 from ..study.direction import AnyPolicy, check_policy
 from .results import Run
@@ -168,13 +168,8 @@ class Comparison:
         Args:
             every: every how many rounds there is a row. The last round has one. The default keeps 300 rounds at most.
         """
-        try:
+        with needs("`to_pandas`", "pandas", "export", instead="`result.table` and `result.runs` need nothing."):
             import pandas as pd
-        except ImportError as error:
-            raise MissingExtra(
-                "`to_pandas` needs pandas, which is not installed: pip install 'nilregret[export]'. "
-                "`result.table` and `result.runs` need nothing."
-            ) from error
         step = -(-self.rounds // 300) if every is None else integer("every", every, low=1)
         kept = np.arange(self.rounds, 0, -step)[::-1]
         frames = []

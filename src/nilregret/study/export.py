@@ -14,7 +14,7 @@ from .._utils.checks import shown
 from .._utils.tables import Row, arrow_modules, csv_writer
 from ..domains.domain import Arms, Domain
 from ..domains.parameters import Choice, option_texts
-from ..errors import InvalidInput, MissingExtra
+from ..errors import InvalidInput, needs
 from ..policy.policy import Policy
 from ..storage.record import Trial
 from ..storage.trial import metric_names
@@ -84,13 +84,8 @@ def to_pandas(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None 
     Raises:
         MissingExtra: pandas is not installed.
     """
-    try:
+    with needs("`to_pandas`", "pandas", "export", instead="`study.export('trials.csv')` writes the same table."):
         import pandas as pd
-    except ImportError as error:
-        raise MissingExtra(
-            "`to_pandas` needs pandas, which is not installed: pip install 'nilregret[export]'. "
-            "`study.export('trials.csv')` writes the same table and needs nothing."
-        ) from error
     return pd.DataFrame(list(rows(policy, trials, extra)))
 
 

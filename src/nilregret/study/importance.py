@@ -27,7 +27,7 @@ import numpy.typing as npt
 from .._utils.checks import Array
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Choice, Int
-from ..errors import InvalidInput, MissingExtra, printable
+from ..errors import InvalidInput, needs, printable
 from .direction import AnyPolicy, AnyState, Goal
 from .function import Axis, Function, axes, space_of
 
@@ -244,12 +244,8 @@ class Importance:
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns a table with a row for each parameter, the most important first."""
-        try:
+        with needs("`to_pandas`", "pandas", "export"):
             import pandas as pd
-        except ImportError as error:
-            raise MissingExtra(
-                "`to_pandas` needs pandas, which is not installed: pip install 'nilregret[export]'."
-            ) from error
         columns: dict[str, Array] = {}
         for prefix, indices in (("", self.value), ("best_", self.best)):
             for name in ("first", "total"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, final, overload
 from .._utils.checks import Array, many
 from .._utils.numerals import numeral
 from ..domains.domain import D
-from ..errors import MissingExtra, NoRegretError, TrialError
+from ..errors import NoRegretError, TrialError, needs
 from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..storage.trial import metric_names
@@ -190,13 +190,8 @@ class Result(Generic[D]):
         >>> result.to_pandas().shape[0]
         5
         """
-        try:
+        with needs("`to_pandas`", "pandas", "export", instead="`result.history` has the same as a list of dicts."):
             import pandas as pd
-        except ImportError as error:
-            raise MissingExtra(
-                "`to_pandas` needs pandas, which is not installed: pip install 'nilregret[export]'. "
-                "`result.history` has the same as a list of dicts."
-            ) from error
         rows, named = [], metric_names(self.trials)
         for row in self.history:
             parameters, point = row.pop("parameters"), row.pop("point")

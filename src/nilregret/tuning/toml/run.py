@@ -8,7 +8,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from ...errors import InvalidInput, MissingExtra, NoRegretError
+from ...errors import InvalidInput, NoRegretError, needs
 from ..open_study import open_study
 from ..progress import Bar
 from ..result import Result
@@ -52,13 +52,8 @@ def pool(workers: int, cluster: str | None) -> Iterator[Executor | None]:
         return
     if workers > 1:
         raise InvalidInput("--workers is for processes of this machine, a cluster has its own: give one of both.")
-    try:
+    with needs("--cluster", "Dask", "dask", instead="On this machine alone --workers does without."):
         from distributed import Client
-    except ImportError as error:
-        raise MissingExtra(
-            "--cluster needs Dask, which is not installed: pip install 'nilregret[dask]'. On this machine alone "
-            "--workers does without."
-        ) from error
     make: Any = Client
     try:
         client = make(cluster, timeout=CONNECT)
