@@ -96,7 +96,7 @@ def test_periods_too_short_for_a_detection_are_refused():
     least = 3 * 5.0 * math.sqrt(2 * 10_000)
     enough = [10_000, math.ceil(least)]
     assert nr.theory.gp_ucb_cpd_regret_bound(enough, pairs=5.0, **arguments) > 0
-    with pytest.raises(nr.errors.InvalidInput, match=r"has 2121 rounds, and \(A\.6\) asks for 2121"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"has 2,121 rounds, and \(A\.6\) asks for 2,121"):
         nr.theory.gp_ucb_cpd_regret_bound([10_000, math.floor(least)], pairs=5.0, **arguments)
 
 

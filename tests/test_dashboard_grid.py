@@ -233,9 +233,9 @@ def test_delays_are_drawn_in_the_unit_in_which_they_are_said(seconds, unit, valu
     for trial in study.ask(count=4):
         study.tell(trial, 0.5)
         now[0] += seconds
-    picture = delays(study, now=now[0])["picture"]
-    assert picture["y"]["label"] == f"time to the answer, {unit}"
-    assert picture["dots"][0]["y"][-1] == value
+    (panel,) = delays(study, now=now[0])["picture"]["scene"]["panels"]
+    assert panel["y"]["label"] == f"time to the answer, {unit}"
+    assert panel["marks"][0]["y"][-1] == value
 
 
 def test_settings_list_the_arms_and_only_arms_can_be_retired():

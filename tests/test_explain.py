@@ -265,7 +265,7 @@ def test_propensities_are_keyed_by_seed_and_trial():
     assert study.explain(trial, draws=0).propensity is None
     again, other = secretive(0)
     assert again.explain(other).propensity == first.propensity
-    assert "(1000 draws)" in str(first)
+    assert "(1,000 draws)" in str(first)
 
 
 def test_continuous_domains_have_none():

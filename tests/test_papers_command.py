@@ -81,7 +81,7 @@ def test_the_picture_says_how_large_it_is(tmp_path, monkeypatch):
     result = Result((curves(a=[1.0]),), (Statement("", "", True),))
     for job in (figure.job(seed=4), figure.job(trials=3)):
         report.write(figure, job, result, tmp_path)
-    assert said == ["30 trials of 1000 rounds, seed 4", "3 trials of 1000 rounds, seed 0; full size is 30 of 1000"]
+    assert said == ["30 trials of 1,000 rounds, seed 4", "3 trials of 1,000 rounds, seed 0; full size is 30 of 1,000"]
 
 
 def test_the_folder_is_tried_before_the_first_trial(tmp_path, monkeypatch):
@@ -149,7 +149,7 @@ def test_a_true_sentence_comes_out_in_a_quick_run(tmp_path):
     job = figure.job(quick=True, trials=8)
     result = call("srinivas-5a", "--quick", "--trials", 8, "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    assert f"8 trials of {job.rounds} rounds, seed 0; full size is 30 of 1000" in result.output
+    assert f"8 trials of {job.rounds} rounds, seed 0; full size is 30 of 1,000" in result.output
     assert "    holds\n" in result.output.partition("scaling beta_t down by a factor 5")[2]
     assert "\n4 statements: " in result.output
 

@@ -64,7 +64,7 @@ def size(figure: Figure, job: Job) -> str:
     else:
         made, full = (
             f"{many(job.trials, 'trial')} of {many(job.rounds, 'round')}, seed {job.seed}",
-            f"{figure.trials} of {figure.rounds}",
+            f"{figure.trials:,} of {figure.rounds:,}",
         )
     return made if figure.is_full(job) else f"{made}; full size is {full}"
 

@@ -364,8 +364,8 @@ def gp_ucb_cpd_regret_bound(
     if delay * math.sqrt(2.0 * max(lengths)) > min(lengths):
         raise InvalidInput(
             f"The shortest of the periods has {many(min(lengths), 'round')}, and (A.6) asks for "
-            f"{delay * math.sqrt(2.0 * max(lengths)):.0f}: a change needs about {needed:.3g} uniform pairs to be seen. "
-            "Periods that are longer, changes that are larger, or a larger `exploration` make the theorem hold."
+            f"{delay * math.sqrt(2.0 * max(lengths)):,.0f}: a change needs about {needed:.3g} uniform pairs to be "
+            "seen. Periods that are longer, changes that are larger, or a larger `exploration` make the theorem hold."
         )
     ridge = ucb_regularization(noise=noise, horizon=T)  # sigma^2
     learning = math.sqrt(8.0 * D * math.log(T) ** 3 / math.log1p(1.0 / ridge)) * sum(
