@@ -9,7 +9,7 @@ import pytest
 from nilregret.serve.wire.decision_ids import SECRET, Ids
 from nilregret.serve.wire.problems import Problem
 from nilregret.storage import MemoryStorage
-from nilregret.storage.notes import owner
+from nilregret.storage.rows import owner
 
 from .service import Client, Clock
 

@@ -24,7 +24,7 @@ import pytest
 import sqlalchemy
 
 import nilregret as nr
-from nilregret._utils import forks
+from nilregret._utils import executors as forks
 from nilregret.storage import MemoryStorage, SqlStorage, tables
 from nilregret.storage import postgresql as server
 from nilregret.storage import sqlite as files

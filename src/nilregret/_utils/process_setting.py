@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, final
 
-from .forks import survives_forks
+from .executors import survives_forks
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController

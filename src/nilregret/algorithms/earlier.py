@@ -106,7 +106,7 @@ def _of_trials(policy: Any, trials: Iterable[Any], goal: str, name: str) -> Sour
 
 def _of_storage(path: str) -> list[Source]:
     """Returns the studies of a storage, or the one named after a "#"."""
-    from ..storage.opening import opened  # slow to import, and most policies have no earlier studies
+    from ..storage.sql import opened  # slow to import, and most policies have no earlier studies
 
     url, _, name = path.partition("#")
     storage = opened(url_of(url), make=False)

@@ -18,7 +18,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from .._utils.checks import LARGEST_SEED, integer, many, one_of, shown
-from .._utils.forks import survives_forks
+from .._utils.executors import survives_forks
 from ..algorithms.auto import auto
 from ..domains.domain import Arms, Space
 from ..domains.search.designs import from_cube

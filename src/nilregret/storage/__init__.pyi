@@ -8,5 +8,5 @@ from .base import StoredStudy as StoredStudy
 from .base import Summary as Summary
 from .base import Writer as Writer
 from .memory import MemoryStorage as MemoryStorage
-from .opening import opened as opened
 from .sql import SqlStorage as SqlStorage
+from .sql import opened as opened

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from .._utils.checks import new_study_name, shown
-from .._utils.forks import WRITER, survives_forks
+from .._utils.executors import WRITER, survives_forks
 from ..errors import InvalidInput, StorageError
 from .arms import ArmChange
 from .base import Change, KeepsArms, KeepsNotes, ListedStudy, News, Notes, Renames, Storage, StoredStudy, Writer, taken

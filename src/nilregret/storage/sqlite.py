@@ -26,7 +26,7 @@ import sqlalchemy as sql
 from sqlalchemy import exc
 
 from .._utils.checks import shown, storable
-from .._utils.forks import POOL, READER, WRITER, survives_forks
+from .._utils.executors import POOL, READER, WRITER, survives_forks
 from ..errors import InvalidInput, StorageError
 from .database import LOCK_SECONDS, Database, newer, older
 from .tables import FORMAT, Tables, tables

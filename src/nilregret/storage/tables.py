@@ -115,7 +115,7 @@ def _trials(metadata: sql.MetaData, prefix: str, studies: sql.Table) -> sql.Tabl
 
 
 def _notes(metadata: sql.MetaData, prefix: str) -> sql.Table:
-    """Returns the table of notes (`nilregret.storage.notes`)."""
+    """Returns the table of notes (`nilregret.storage.rows`)."""
     return sql.Table(
         f"{prefix}notes",
         metadata,

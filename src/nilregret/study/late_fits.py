@@ -10,7 +10,7 @@ from typing import Literal, Protocol, final
 import numpy as np
 
 from .._utils.checks import Array, IndexArray, shown
-from .._utils.forks import POOL, survives_forks
+from .._utils.executors import POOL, survives_forks
 from ..errors import InvalidInput
 from ..policy.fits import FitJob, LateFits
 from ..storage.record import Trial

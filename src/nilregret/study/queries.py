@@ -30,8 +30,8 @@ from .best import Certainty, best_trial, certainty
 from .direction import AnyPolicy, AnyState, Goal, has_channels, negated, told_envelope
 from .explain import DRAWS, MOST_DRAWS, explanation
 from .explanation import Explanation, PosteriorBand, band_of
+from .formatting import study_html
 from .inputs import Inputs
-from .notebook import study_html
 from .replica import Replica
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, final
 
 from .._utils.checks import number
-from .._utils.forks import survives_forks
+from .._utils.executors import survives_forks
 from .._utils.numerals import exact
 from .._utils.process_setting import no_collection
 from ..errors import InvalidInput, NoRegretError

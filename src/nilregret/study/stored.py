@@ -77,7 +77,7 @@ def found_or_made(
     """
     if given is None:
         return policy, None
-    from ..storage.opening import opened
+    from ..storage.sql import opened
 
     storage, where = opened(given), words_of(given)
     new_study_name("name", name)
@@ -132,7 +132,7 @@ def _of_record(cls: Any, policy: Any, given: dict[str, Any], record: Record) -> 
 
 def reopened(cls: Any, url: str, name: str, given: dict[str, Any], known: Identity) -> Any:
     """Returns the stored study that a pickle names (see `find_again`)."""
-    from ..storage.opening import find_again
+    from ..storage.sql import find_again
 
     storage, name = find_again(url, name, known)
     return cls.open(storage=storage, name=name, **given)

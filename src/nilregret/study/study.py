@@ -171,7 +171,7 @@ class Study(Queries[D]):
         >>> nr.Study.open(storage="sqlite:///oven.db", name="oven").trials[0].reward
         0.5
         """
-        from ..storage.opening import opened
+        from ..storage.sql import opened
 
         database = opened(storage, make=False)
         if name is None:

@@ -284,7 +284,7 @@ def _check_closing(storage: Any) -> None:
 
 def _check_moving(storage: Any) -> None:
     """Checks renamed and deleted studies."""
-    from ..storage.opening import opened
+    from ..storage.sql import opened
 
     place = opened(storage)
     one, other = Study(_arms(), storage=storage, name="one"), Study(_arms(), storage=storage, name="other", seed=1)

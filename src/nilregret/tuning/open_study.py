@@ -86,7 +86,7 @@ def check_constraint_count(policy: AnyPolicy, reader: ConstraintReader) -> None:
 
 
 def _stored(domain: Domain, storage: str | Storage | None, name: str) -> AnyPolicy | None:
-    from ..storage.opening import opened
+    from ..storage.sql import opened
 
     stored = None if storage is None else opened(storage).find(name)
     if stored is None:

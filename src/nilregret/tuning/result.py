@@ -17,8 +17,8 @@ from ..storage.record import Trial
 from ..storage.trial import metric_names
 from ..study.best import Certainty, closest_of, is_noisy, told_best
 from ..study.direction import best_label
+from ..study.formatting import trials_html
 from ..study.function import answers_for_units
-from ..study.notebook import trials_html
 from ..study.stored import portable
 from ..study.study import Study
 

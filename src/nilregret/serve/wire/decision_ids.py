@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, final
 import msgspec
 
 from ...storage import StoredStudy
-from ...storage.notes import owner
+from ...storage.rows import owner
 from ...study.transaction import Transaction
 from .problems import Problem
 
