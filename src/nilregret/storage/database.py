@@ -99,8 +99,9 @@ def older(url: str) -> StorageError:
     """Returns the error about a database that a version before 1.0 wrote."""
     return StorageError(
         f"{url} was written by a version of nilregret before 1.0, whose tables this one does not read; nothing in it "
-        "has been touched. Write each study to a file with that version (`nilregret export NAME trials.jsonl`), and "
-        "read the file into a new study (`nilregret import`)."
+        "has been touched. With that version write each study to a file (`nilregret export STORAGE STUDY "
+        "trials.jsonl`). Then make the study anew in another storage, and read the file (`nilregret import STORAGE "
+        "STUDY trials.jsonl`)."
     )
 
 
