@@ -17,7 +17,6 @@ from nilregret.testing.driver import Driver
 from .composition.fillings import FILLINGS, base, play
 from .conformance.test_policies import POLICIES
 from .dashboard import KERNEL, PARTS, Clock, Pages
-from .service import stored_before
 from .test_dashboard_pages import Checker
 
 UNREADABLE = re.compile(r"\b(?:nan|NaN|inf|Infinity|None(?! of)|True|False|null|undefined|np\.\w+|array)\b")
@@ -228,14 +227,6 @@ def test_a_study_of_any_name_can_be_reached(made, name):
 @pytest.mark.parametrize("made", [mixed_up, all_waiting, one_failed, added_alone])
 def test_a_study_in_any_state_can_be_looked_at(made):
     looked_at(made)
-
-
-def test_a_name_that_no_address_holds_is_said_to_be_one():
-    pages = Pages()
-    stored_before(pages.storage, "x" * 9000)
-    text = words(pages.get("/studies").text)
-    assert "cannot be opened here: its name has 9,000 characters" in text
-    assert not [each for each in LINKS.findall(pages.get("/studies").text) if each.startswith("/studies/")]
 
 
 @pytest.mark.parametrize(("trials", "said"), [(1, "1 trial |"), (2, "2 trials |")])

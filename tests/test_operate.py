@@ -543,7 +543,7 @@ def test_files_that_describe_no_study(folder, name, text, words):
 def test_what_a_terminal_would_obey_is_shown_and_not_sent(folder):
     policy = nr.gp_ucb(nr.Space(x=nr.Choice("\x1b[31mred", "b")).grid(2), nr.Matern(2.5, 0.5), noise=0.1)
     stored_before(SqlStorage("sqlite:///studies.db"), "a\x1b]0;title\x07b", policy)
-    study = stored(policy, name="a\x1b]0;title\x07b")
+    study = nr.Study.open(storage="sqlite:///studies.db", name="a\x1b]0;title\x07b")
     study.fail(study.ask(), "line one\x1b[2J\nline two\x9b")
     for _ in range(3):
         study.tell(study.ask(), 0.1)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
 from .._utils.checks import new_study_name
-from ..errors import NoRegretError
+from ..errors import InvalidInput, NoRegretError
 from ..storage.base import KeepsArms, KeepsNotes, News, Writer
 from ..storage.record import Record
 from .audit import Auditor
@@ -80,7 +80,11 @@ def found_or_made(
     from ..storage.sql import opened
 
     storage, where = opened(given), words_of(given)
-    new_study_name("name", name)
+    try:
+        new_study_name("name", name)
+    except InvalidInput:
+        if storage.find(name) is None:  # A study of such a name, which another program has made, goes on.
+            raise
     about = json.dumps(facts, sort_keys=True)
     stored = storage.find_or_make(name, policy=policy.to_json(), goal=goal, seed=seed, about=about)
     policy = policy_in_force(stored, policy, goal, seed, about, where)
