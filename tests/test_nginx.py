@@ -23,6 +23,7 @@ LACKING = (
     "No nginx was found, so the page's recipe for several processes was not tested: install one (on Debian and Ubuntu "
     "`apt-get install nginx-light`)."
 )
+COUNTS = r'nilregret_process_(?:decisions|answers)_total\{study="(\w+)".*\} (\S+)'
 STUDIES = ["shop", *(f"s{number}" for number in range(7))]
 
 
@@ -61,16 +62,18 @@ class Site:
         for server in self.servers:
             server.kill()
 
-    def decided(self):
-        """By study, the processes that have decided for it."""
+    def busy(self):
+        """By study, the processes that have decided for it or taken its rewards."""
         found = {}
         for server in self.servers:
             address, key = f"http://127.0.0.1:{server.port}/metrics", {"Authorization": f"Bearer {self.token}"}
             with urlopen(Request(address, headers=key)) as answer:
                 text = answer.read().decode()
-            for study, count in re.findall(r'nilregret_process_decisions_total\{study="(\w+)".*\} (\S+)', text):
+            for study, count in re.findall(
+                r'nilregret_process_(?:decisions|answers)_total\{study="(\w+)".*\} (\S+)', text
+            ):
                 if float(count):
-                    found.setdefault(study, []).append(server)
+                    found.setdefault(study, set()).add(server)
         return found
 
     def crowd(self, studies, stop):
@@ -94,9 +97,9 @@ def test_each_study_has_one_process_and_kills_lose_nothing(nginx, postgres, tmp_
             for worker in crowd:
                 worker.start()
             until(lambda: told(crowd) > 5 or any(worker.error for worker in crowd))
-            decided = site.decided()
-            assert {study: len(by) for study, by in decided.items()} == dict.fromkeys(studies, 1)
-            for server in (*decided["shop"], *rng.choices(site.servers, k=2)):
+            busy = site.busy()
+            assert {study: len(servers) for study, servers in busy.items()} == dict.fromkeys(studies, 1)
+            for server in (*busy["shop"], *rng.choices(site.servers, k=2)):
                 before = told(crowd)
                 server.kill()
                 until(lambda before=before: told(crowd) > before + 3 or any(worker.error for worker in crowd))
