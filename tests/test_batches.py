@@ -9,7 +9,6 @@ import pytest
 
 import nilregret as nr
 from nilregret import algorithms, environments
-from nilregret._utils import randomness
 from nilregret.simulation import runner
 from nilregret.simulation import runner as batches
 from nilregret.simulation.results import Run
@@ -308,14 +307,3 @@ def test_warnings_come_in_the_order_of_a_study():
         assert played(lambda: policy, lambda seed: env(seed, noise=5.0), 17, [3, 0, 3])[1] == said
         patch.setattr("nilregret.policy.policy.Policy.direct", False)
         assert played(lambda: policy, lambda seed: env(seed, noise=5.0), 17, [3, 0, 3])[1] == said
-
-
-@pytest.mark.parametrize("largest", [5, 2**32, 2**62])
-def test_generators_of_many_worlds_are_those_of_numpy(largest):
-    """The hash of `SeedSequence` for all worlds at once, and for the trials of one study."""
-    keys = [*np.random.default_rng(0).integers(0, largest, (40, 2)).tolist(), [0, 0], [largest - 1, 3]]
-    words = randomness.seed_words(*zip(*keys, strict=True))
-    for key, own in zip(keys, words, strict=True):
-        wanted = np.random.default_rng(key).bit_generator.state
-        for each in (randomness.Randomness(*key), randomness.Randomness(*key, lambda own=own: own)):
-            assert each.generator.bit_generator.state == wanted

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret._utils.randomness import Draws
 
 from .test_evaluation import cautioned
 
@@ -148,7 +149,7 @@ def test_a_policy_learns_from_the_rows_that_it_would_have_made():
     policy = nr.gp_ucb(ARMS, nr.SquaredExponential(0.3), noise=0.5)
     log = uniform_log() | {"propensity": np.tile([0.25, 0.5], 120)}  # a fourth is the least: half of the others count
     result, _ = cautioned(log, policy)
-    by_hand, made, drawn = [], nr.Study(policy, seed=0), np.random.default_rng([0, 7]).random(240)
+    by_hand, made, drawn = [], nr.Study(policy, seed=0), Draws("replay 0").random(240)
     for action, p, reward, draw in zip(*(log[name] for name in ("action", "propensity", "reward")), drawn, strict=True):
         chances = made.probabilities()
         by_hand.append(chances[action] / p)

@@ -12,6 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import nilregret as nr
+from nilregret._utils.randomness import Draws
 from nilregret.gp import distinct_arms
 from nilregret.gp.arms import Prior
 from nilregret.gp.binomial_counts import RatePosterior, RatePrior
@@ -102,16 +103,16 @@ SAMPLED = {
 
 
 @pytest.mark.parametrize("name", SAMPLED)
-def test_a_draw_takes_as_many_numbers_whatever_the_rank(name, monkeypatch):
+def test_later_numbers_are_the_same_whatever_the_rank_of_a_draw(name, monkeypatch):
     """The rank is where rounding begins. One feature more must not be another draw of all that comes later."""
     if name == "many arms":
         monkeypatch.setattr(distinct_arms, "MOST_JOINT", 10)
     after = []
     for lengthscale in (0.1, 10.0):
-        posterior, rng = SAMPLED[name](nr.SquaredExponential(lengthscale)), np.random.default_rng(0)
+        posterior, rng = SAMPLED[name](nr.SquaredExponential(lengthscale)), Draws("trial 0 0")
         posterior.append(3, 1.0)
         posterior.sample(rng, size=3)
-        after.append(rng.bit_generator.state)
+        after.append(rng.random())
     assert after[0] == after[1]
 
 

@@ -11,7 +11,7 @@ from scipy.stats import expon, kstest
 
 import nilregret as nr
 from nilregret import testing
-from nilregret._utils.randomness import Randomness
+from nilregret._utils.randomness import Draws, Randomness
 from nilregret.environments import gp_sample
 from nilregret.slots.envelope import CompactBayes, ConstantWidth, FiniteBayes
 from nilregret.slots.scores import ExpectedImprovement, RandomisedBound, UpperConfidenceBound
@@ -39,17 +39,16 @@ def test_zeta_is_a_shifted_exponential_of_mean_two():
     assert (zetas(RandomisedBound(shift=-2 * math.log(2))) >= 0).all()  # of a single arm
 
 
-def test_the_uniform_number_of_a_trial_stands_apart_from_its_generator():
+def test_the_uniform_number_of_a_trial_stands_apart_from_its_draws():
     one, same = Randomness(5, 8), Randomness(5, 8)
-    same.generator.random()
+    same.draws.random()
     assert one.uniform == one.uniform == same.uniform != Randomness(5, 9).uniform
     assert one.used
     assert not Randomness(5, 8).used
     uniform = [Randomness(0, number).uniform for number in range(4000)]
-    first = [Randomness(0, number).generator.random() for number in range(4000)]
+    first = [Randomness(0, number).draws.random() for number in range(4000)]
     assert abs(np.corrcoef(uniform, first)[0, 1]) < 4 / math.sqrt(4000)
-    other = Randomness.again(5, 8, np.random.default_rng(1))
-    assert other.uniform == 1.0 - np.random.default_rng(1).random()
+    assert Randomness(5, 8, Draws("other")).uniform == 1.0 - Draws("other").random()
 
 
 def test_shifts_as_printed():

@@ -236,6 +236,7 @@ def test_the_same_answer_again_is_the_same_trial():
     assert study.replica.record.order == events
 
 
+@pytest.mark.filterwarnings("ignore:Repeats of a point differ more")
 @pytest.mark.parametrize("name", POLICIES)
 def test_after_a_correction_it_is_as_if_the_right_answer_had_come_first(name):
     policy = POLICIES[name]

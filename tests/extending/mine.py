@@ -126,7 +126,7 @@ class EpsilonGreedy(Explore):
     epsilon: float
 
     def due(self, uniform, history, randomness):
-        return randomness.generator.random() < self.epsilon
+        return randomness.draws.random() < self.epsilon
 
 
 # -- pending ---------------------------------------------------------------------------------------------------------

@@ -1,146 +1,210 @@
-"""Sources of all random numbers, with a separate stream for each purpose and without global state."""
+"""Random numbers by definition, which no version of a library and no machine changes (docs/recording.md).
+
+| symbol | name | meaning |
+|---|---|---|
+| w | `bits` | words of 64 bits: SHAKE-128 of the ASCII text "purpose ... call", read as little-endian numbers |
+| u | `random` | floor(w / 2^11) / 2^53, so 0 is possible and 1 is not |
+| z | `standard_normal` | the standard normal quantile of (floor(w / 2^12) + 1/2) / 2^52, which is never 0 or 1 |
+| | `integers` | floor(u high) |
+| | `permutation` | the order of n words, equal ones by index |
+
+A call takes the words that it needs, in the order of its result. The next call of the stream has the next number.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
-from hashlib import blake2b
-from typing import Any, Literal, cast, final
+import math
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from hashlib import shake_128
+from typing import Any, Literal, TypeAlias, cast, final
 
 import numpy as np
 import numpy.typing as npt
-from numpy.random.bit_generator import ISeedSequence
 
 from ..errors import InvalidInput
-from .checks import LARGEST_SEED, integer
+from .checks import LARGEST_SEED, Array, IndexArray, integer
 
 # Spawn keys of the noise of a simulated environment, which no trial of a policy shares.
 _SIMULATION = {"rewards": (1,), "delays": (1, 1), "constraints": (1, 2), "constraint delays": (1, 3)}
-_PROPENSITY = 5  # spawn key of the draws for the estimate of a propensity
-_SKETCH = 6  # spawn key of the draws of inducing points
 _WORLD = {"arms": 2, "function": 3, "changes": 4}  # spawn keys of the parts of a simulated problem
+_DIGITS = 30  # binary digits of the Sobol sequence that are not random
 
 Words = npt.NDArray[np.uint64]
+Size: TypeAlias = int | tuple[int, ...] | None
 
 
+@final
+class Draws:
+    """A stream of random numbers, given by its text. Streams of different texts are independent.
+
+    Methods with names of `numpy.random.Generator` return numbers of the same law, and not the same numbers.
+
+    >>> Draws("trial 7 3").random()
+    0.766122035258536
+
+    Args:
+        text: a purpose, then whole numbers of any size, such as a seed and the number of a trial.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text, self._calls = text, 0
+
+    def digest(self, count: int) -> bytes:
+        """Returns the bytes of w of the next call, eight for each of `count`."""
+        text, self._calls = f"{self._text} {self._calls}".encode(), self._calls + 1
+        return shake_128(text).digest(8 * count)
+
+    def bits(self, count: int) -> Words:
+        """Returns w of the next call, `(count,)`."""
+        return np.frombuffer(self.digest(count), dtype="<u8")
+
+    def random(self, size: Size = None) -> Any:
+        """Returns u, uniform on [0, 1): a float, or an array of this shape."""
+        if size is None:  # a third of the time of an array
+            return (int.from_bytes(self.digest(1), "little") >> 11) * 2.0**-53
+        return ((self.bits(_count(size)) >> 11) * 2.0**-53).reshape(size)
+
+    def standard_normal(self, size: Size = None) -> Any:
+        """Returns z: a float, or an array of this shape."""
+        drawn = normals_of(self.bits(_count(size)))
+        return float(drawn[0]) if size is None else drawn.reshape(size)
+
+    def integers(self, high: int, size: Size = None) -> Any:
+        """Returns whole numbers from 0 to high - 1: an int, or an array of this shape.
+
+        Their probabilities are 1 / high to a relative error of high / 2^53.
+        """
+        return int(self.random() * high) if size is None else (self.random(size) * high).astype(np.intp)
+
+    def permutation(self, n: int) -> IndexArray:
+        """Returns the numbers from 0 to n - 1 in random order. The first k are a sample without replacement."""
+        return np.argsort(self.bits(n), kind="stable")
+
+    def numpy(self) -> np.random.Generator:
+        """Returns a generator of NumPy that this stream seeds. Its numbers may change with NumPy's version."""
+        return np.random.Generator(np.random.PCG64(self.bits(4).tolist()))
+
+
+Rng: TypeAlias = Draws | np.random.Generator  # what functions accept whose callers may have a generator of NumPy
+
+
+def _count(size: Size) -> int:
+    return 1 if size is None else size if isinstance(size, int) else math.prod(size)
+
+
+def normals_of(bits: Words) -> Array:
+    """Returns z of words, of their shape."""
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(((bits >> 12) + 0.5) * 2.0**-52))
+
+
+def normals_of_each(streams: Sequence[Draws], count: int) -> Array:
+    """Returns z of the next call of each stream, `(streams, count)`."""
+    together = b"".join([stream.digest(count) for stream in streams])
+    return normals_of(np.frombuffer(together, dtype="<u8").reshape(len(streams), count))
+
+
+def drawn_places(shares: Array, rng: Rng, size: int) -> IndexArray:
+    """Returns indices that are drawn by their shares, `(size,)`: the first whose cumulated share is above u."""
+    return np.minimum(np.searchsorted(np.cumsum(shares), rng.random(size), side="right"), len(shares) - 1)
+
+
+def gammas(rng: Rng, shape: npt.ArrayLike, size: tuple[int, ...]) -> Array:
+    """Returns numbers of the gamma distributions with scale 1, of shape `size` (Marsaglia & Tsang 2000, section 3).
+
+    Every attempt draws normal and then uniform numbers of this shape, until each place has been accepted once.
+
+    Args:
+        rng: source of randomness.
+        shape: their shapes a > 0, which broadcast to `size`. If a < 1, a number for a + 1 is multiplied by u^(1 / a).
+        size: shape of the result.
+    """
+    shapes = np.broadcast_to(np.asarray(shape, dtype=np.float64), size)
+    d = np.where(shapes < 1.0, shapes + 1.0, shapes) - 1.0 / 3.0
+    left, found = np.ones(size, dtype=bool), np.empty(size)
+    while left.any():
+        x, u = rng.standard_normal(size), 1.0 - rng.random(size)
+        v = np.maximum(1.0 + x / np.sqrt(9.0 * d), 0.0) ** 3
+        with np.errstate(divide="ignore"):
+            taken = left & (np.log(u) < 0.5 * x**2 + d * (1.0 - v + np.log(v)))
+        found[taken], left = (d * v)[taken], left & ~taken
+    small = shapes < 1.0
+    if small.any():
+        found = np.where(small, found * (1.0 - rng.random(size)) ** (1.0 / shapes), found)
+    return found
+
+
+def sobol_points(dimension: int, count: int, rng: Rng) -> Array:
+    """Returns the first points of a scrambled Sobol sequence in [0, 1), `(count, dimension)`.
+
+    The scramble is a random linear one with a random shift (Matousek 1998), of 53 binary digits. Each of the first 30
+    digits adds a column, which is 1 at this digit and random below it.
+
+    Args:
+        dimension: number of columns.
+        count: number of points, best a power of two.
+        rng: source of randomness, which gives 31 uniform numbers for each column.
+    """
+    words = (rng.random((dimension, _DIGITS + 1)) * 2.0**53).astype(np.int64)
+    unit = 1 << np.arange(52, 52 - _DIGITS, -1)
+    columns = unit | words[:, :_DIGITS] & (unit - 1)
+    digits = _directions(dimension, max(count - 1, 1).bit_length())
+    points = words[None, :, _DIGITS]
+    for direction in np.bitwise_xor.reduce(columns * digits, axis=-1):
+        points = np.concatenate([points, points ^ direction])
+    return np.asarray(points[:count] * 2.0**-53)
+
+
+@lru_cache(maxsize=64)
+def _directions(dimension: int, power: int) -> IndexArray:
+    """Returns the digits of the direction numbers of Joe & Kuo 2008, `(power, dimension, 30)`."""
+    from scipy.stats import qmc  # slow to import, and most decisions need none of it
+
+    plain = qmc.Sobol(dimension, scramble=False, bits=_DIGITS).random_base2(power)
+    # Point n is the sum of the directions at the digits of n's Gray code, which has one digit at these n.
+    directions = (plain[2 ** np.arange(1, power + 1) - 1] * 2.0**_DIGITS).astype(np.int64)
+    digits: IndexArray = directions[..., None] >> np.arange(_DIGITS - 1, -1, -1) & 1
+    digits.flags.writeable = False
+    return digits
+
+
+@final
 class Randomness:
-    """The generator of one trial, `default_rng([seed, number])`, made on first use.
-
-    Most decisions need no random number, and making a generator costs as much as half a round.
+    """The random numbers of one trial, made on first use, since most decisions need none.
 
     Args:
         seed: of the study.
         number: of the trial.
-        words: returns the words of its generator (see `seed_words`), `(4,)`. None if nobody has made them.
+        again: the stream of all its numbers if the trial is decided once more with other numbers.
     """
 
-    _replaced = False  # whether `again` has replaced the generator
+    def __init__(self, seed: int, number: int, again: Draws | None = None) -> None:
+        self.seed, self.number, self._again = seed, number, again
 
-    def __init__(self, seed: int, number: int, words: Callable[[], Words] | None = None) -> None:
-        self._key, self._words = [seed, number], words
+    def _stream(self, purpose: str) -> Draws:
+        return Draws(f"{purpose} {self.seed} {self.number}") if self._again is None else self._again
 
-    @property
-    def number(self) -> int:
-        """Number of the trial."""
-        return self._key[1]
+    @cached_property
+    def draws(self) -> Draws:
+        """Stream of the trial, which depends only on the seed and the trial number."""
+        return self._stream("trial")
 
     @cached_property
     def generator(self) -> np.random.Generator:
-        """Generator of the trial, which depends only on the seed and the trial number."""
-        if self._words is None:
-            return np.random.default_rng(self._key)
-        return np.random.Generator(
-            np.random.PCG64(cast(Any, _Known(self._words())))
-        )  # Type stubs know one kind of sequence.
+        """A generator of NumPy for the trial, independent of `draws`, for laws that `Draws` lacks."""
+        return self._stream("numpy").numpy()
 
     @cached_property
     def uniform(self) -> float:
-        """A number of the trial, uniform on (0, 1] and independent of the generator: a hash of (seed, number).
-
-        It is for uses in every round, at a tenth of the cost of making the generator.
-        """
-        if self._replaced:
-            return 1.0 - self.generator.random()
-        digest = blake2b(b"%d,%d" % tuple(self._key), digest_size=8).digest()
-        return ((int.from_bytes(digest, "little") >> 11) + 1) * 2.0**-53
+        """A number of the trial, uniform on (0, 1] and independent of `draws`, however many of these are taken."""
+        return float(1.0 - self._stream("uniform").random())
 
     @property
     def used(self) -> bool:
         """True if a random number has been used."""
-        return "generator" in self.__dict__ or "uniform" in self.__dict__
-
-    @classmethod
-    def again(cls, seed: int, number: int, generator: np.random.Generator) -> Randomness:
-        """Returns the randomness of a trial that is decided once more, with other random numbers."""
-        other = cls(seed, number)
-        other.__dict__["generator"], other._replaced = generator, True
-        return other
-
-
-@final
-class _Known(ISeedSequence):
-    """A seed sequence whose words are known. Its generator cannot spawn others, so searches do not use it.
-
-    Args:
-        words: `(4,)`.
-    """
-
-    def __init__(self, words: Words) -> None:
-        self._words = words
-
-    def generate_state(self, n_words: int, dtype: Any = np.uint64) -> Words:  # noqa: ARG002
-        """Returns the words. A generator asks for four of 64 bits."""
-        return self._words
-
-
-def seed_words(seeds: Sequence[int], numbers: Sequence[int]) -> Words:
-    """Returns the words from which `default_rng([seed, number])` starts, `(k, 4)`.
-
-    It is the hash of `numpy.random.SeedSequence`, which NumPy keeps as it is, for many keys at a tenth of the cost.
-
-    Args:
-        seeds: k seeds.
-        numbers: k numbers.
-    """
-    if max(*seeds, *numbers) > _MASK:  # Such keys have more than two numbers of 32 bits.
-        keys = zip(seeds, numbers, strict=True)
-        return np.array([np.random.SeedSequence(key).generate_state(4, np.uint64) for key in keys])
-    pool = np.zeros((4, len(seeds)), dtype=np.uint32)
-    pool[0], pool[1] = seeds, numbers
-    pool = _hashed(pool, _POOL[:5])
-    for source in range(4):
-        others = [place for place in range(4) if place != source]
-        first = 4 + 3 * source
-        mixed = _MIX_LEFT * pool[others] - _MIX_RIGHT * _hashed(pool[source], _POOL[first : first + 4])
-        pool[others] = mixed ^ mixed >> _HALF
-    return np.ascontiguousarray(_hashed(pool[[0, 1, 2, 3] * 2], _STATE).T).view(np.uint64)
-
-
-def _hashed(values: npt.NDArray[np.uint32], constants: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """Returns the hash of rows, each with its constant and the next one, `(n, k)`."""
-    mixed = (values ^ constants[:-1]) * constants[1:]
-    return np.asarray(mixed ^ mixed >> _HALF)
-
-
-def _powers(first: int, factor: int, count: int) -> npt.NDArray[np.uint32]:
-    """Returns the constants of a hash as a column, `(count, 1)`."""
-    return np.array([[first * pow(factor, i, _MASK + 1) & _MASK] for i in range(count)], dtype=np.uint32)
-
-
-# The constants of `numpy.random.SeedSequence`.
-_MASK = 0xFFFFFFFF
-_POOL, _STATE = _powers(0x43B0D7E5, 0x931E8875, 17), _powers(0x8B51F9DD, 0x58F38DED, 9)
-_MIX_LEFT, _MIX_RIGHT, _HALF = np.uint32(0xCA01F9DD), np.uint32(0x4973F715), np.uint32(16)
-
-
-def propensity_generator(seed: int, number: int) -> np.random.Generator:
-    """Returns the generator for the propensity of a trial, independent of the generator of its decision."""
-    return np.random.default_rng(np.random.SeedSequence([seed, number], spawn_key=(_PROPENSITY,)))
-
-
-def sketch_generator(seed: int, number: int) -> np.random.Generator:
-    """Returns the generator of the inducing points after `number` observations, independent of all trials."""
-    return np.random.default_rng(np.random.SeedSequence([seed, number], spawn_key=(_SKETCH,)))
+        return not self.__dict__.keys().isdisjoint(("draws", "generator", "uniform"))
 
 
 def simulation_generator(
@@ -151,11 +215,7 @@ def simulation_generator(
 
 
 def world_generator(seed: int | Sequence[int], purpose: Literal["arms", "function", "changes"]) -> np.random.Generator:
-    """Returns the generator of a simulated problem. Arms and function under one seed are independent.
-
-    They are also independent of a run under this seed. Without spawn keys they would not be: `default_rng(7)` and a
-    policy's `default_rng([7, 0])` are one stream.
-    """
+    """Returns the generator of a simulated problem. Arms and function under one seed are independent."""
     why = "It is a whole number, or a sequence of them."
     several = isinstance(seed, Sequence) and not isinstance(seed, str | bytes)
     parts = list(cast("Sequence[int]", seed)) if several else [seed]

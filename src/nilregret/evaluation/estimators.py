@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import Array, IndexArray
+from .._utils.randomness import Draws
 
 Estimator = Literal["snips", "dr", "ips", "switch"]
 ESTIMATORS: tuple[Estimator, ...] = ("snips", "dr", "ips", "switch")
@@ -80,7 +81,7 @@ class RewardModel:
         scaled = (features - features.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
         self._x = np.column_stack([np.ones(n), scaled[:, spread > 0.0]])
         # Folds at random, because a log may have a rhythm of its own.
-        self._folds = np.random.default_rng(0).permutation(n) % min(FOLDS, n)
+        self._folds = Draws("folds").permutation(n) % min(FOLDS, n)
         self._fits = [self._fitted(self._folds != fold, actions, rewards, count) for fold in range(min(FOLDS, n))]
 
     def _fitted(self, rows: Array, actions: IndexArray, rewards: Array, count: int) -> tuple[Array, Array]:

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, many, number, shown
+from .._utils.randomness import Draws
 from ..domains.domain import Arms
 from ..errors import InvalidInput, NoRegretError
 from ..policy.policy import Policy
@@ -30,7 +31,6 @@ from .log import Log
 from .studies import means
 
 QUANTILE = 0.05  # of the propensities: the factor c
-STREAM = 7  # of the random numbers that decide which rows are learned from
 
 
 def replayed(policy: Policy, log: Log, *, seed: int) -> tuple[Array, int]:
@@ -56,7 +56,7 @@ def replayed(policy: Policy, log: Log, *, seed: int) -> tuple[Array, int]:
     study.quiet = True
     table, learned = np.zeros((len(log), len(domain))), 0
     factor = float(np.quantile(log.propensities, QUANTILE))
-    drawn = np.random.default_rng([seed, STREAM]).random(len(log))
+    drawn = Draws(f"replay {seed}").random(len(log))
     for row, (arm, propensity, reward) in enumerate(zip(log.taken, log.propensities, log.rewards, strict=True)):
         context = log.context(row) if policy.context is not None else None
         probabilities = study.probabilities(context=context)

@@ -53,6 +53,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.blas import daxpy
 
 from .._utils.checks import Array, IndexArray, finite_array, integer, number, shown
+from .._utils.randomness import Rng
 from ..errors import InvalidInput
 from ..kernels import ALL, Kernel
 from ..kernels.factorization import MANY, covariance_root, factor_of_sample, features_of_pivots, normals
@@ -168,7 +169,7 @@ class Span(NamedTuple):
 
     def deviations(
         self,
-        rng: np.random.Generator,
+        rng: Rng,
         arms: IndexArray,
         root: Array,
         noise: Array,
@@ -186,7 +187,7 @@ class Span(NamedTuple):
             size: number of draws.
         """
         seen, some = self.rows(arms), slice(None) if points is None else points
-        weights = normals(rng, size, seen.shape[1], most=PIVOTS + len(arms))
+        weights = normals(rng, size, seen.shape[1])
         gap = weights @ seen.T + rng.standard_normal((size, len(arms))) * noise
         weights = weights - (gap @ root.T @ root) @ seen  # Matheron's rule
         drawn = rng.standard_normal((size, len(self.left_out[some]))) * np.sqrt(self.left_out[some])

@@ -22,6 +22,7 @@ import numpy as np
 from .._utils.checks import Array, IndexArray
 from .._utils.copying import independent
 from .._utils.process_setting import with_one_thread
+from .._utils.randomness import Rng
 from ..domains.domain import Arms
 from .arms import ArmIndices, ArmPosterior
 from .binomial_counts import RatePosterior
@@ -206,7 +207,7 @@ class Belief(ABC, Generic[P]):
         ]
 
     @abstractmethod
-    def draw_at(self, rng: np.random.Generator, cells: Any) -> Array:
+    def draw_at(self, rng: Rng, cells: Any) -> Array:
         """Returns one function drawn from the posterior, at cells of which some may coincide, `(n,)`."""
 
     @abstractmethod
@@ -265,7 +266,7 @@ class TableBelief(Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePos
         at = np.arange(len(known.prior.points)) if cells is None else cells
         return known.cross_covariance(at, np.asarray(others, dtype=np.intp)) / known.regularization
 
-    def draw(self, rng: np.random.Generator, cells: ArmIndices | None, *, width: float) -> Array:
+    def draw(self, rng: Rng, cells: ArmIndices | None, *, width: float) -> Array:
         """Returns a draw from GP(mu, width^2 cov), jointly at these cells or at all, `(n,)`."""
         mean, _ = self.observed.predict(cells)
         spread = self.spread
@@ -274,7 +275,7 @@ class TableBelief(Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePos
             deviation -= mean
         return np.asarray(mean + width * deviation)
 
-    def draw_at(self, rng: np.random.Generator, cells: ArmIndices) -> Array:
+    def draw_at(self, rng: Rng, cells: ArmIndices) -> Array:
         """Returns one function drawn from the posterior, `(n,)`."""
         each, places = np.unique(np.asarray(cells), return_inverse=True)
         return self.draw(rng, each, width=1.0)[places]
@@ -403,11 +404,11 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
         mean, slope = self.observed.mean_gradient(rows)
         return at._replace(mean=mean, mean_gradient=slope)
 
-    def draw_at(self, rng: np.random.Generator, cells: Array) -> Array:
+    def draw_at(self, rng: Rng, cells: Array) -> Array:
         """Returns one function drawn from the posterior, `(n,)`."""
         return self.path(rng, width=1.0)(cells)
 
-    def path(self, rng: np.random.Generator, *, width: float) -> SampledFunction:
+    def path(self, rng: Rng, *, width: float) -> SampledFunction:
         """Returns a function drawn from GP(mu, width^2 cov)."""
         spread = self.spread
         return SampledFunction(path_of(spread, rng, width), None if spread is self.observed else self.observed)

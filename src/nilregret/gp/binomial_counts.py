@@ -46,6 +46,7 @@ from scipy.linalg.blas import daxpy
 from scipy.linalg.lapack import dpotrf
 
 from .._utils.checks import Array, IndexArray, number
+from .._utils.randomness import Rng, gammas
 from ..kernels import Kernel
 from ..kernels.factorization import normals, pivoted_cholesky
 from .arms import ArmIndices, Prior, revise_sums
@@ -370,12 +371,12 @@ class RatePosterior(RevisablePosterior):
         rows = (1.0 - self._taken[arms])[:, None] * self._features[arms]
         return np.asarray(rows @ self._covariance @ rows.T + (arms[:, None] == arms) * self._left[arms])
 
-    def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
+    def sample(self, rng: Rng, points: ArmIndices | None = None, *, size: int = 1) -> Array:
         """Returns joint samples, `(size, n)`."""
         rank, arms = len(self._data), len(self.plays)
         root = dpotrf(self._covariance, lower=1, clean=1)[0]
         own = rng.standard_normal((size, arms)) * np.sqrt(self._left)
-        normal = normals(rng, size, rank, most=min(arms, MOST_FEATURES))
+        normal = normals(rng, size, rank)
         weights = self._covariance.dot(self._data) + normal.dot(root.T)
         drawn = self._offset + (1.0 - self._taken) * weights.dot(self._features.T) + own
         return np.asarray(drawn if points is None else drawn[:, np.asarray(points, dtype=np.intp)])
@@ -479,7 +480,7 @@ class OwnRates:
         ends = self._told(low), self._told(high)
         return ends if self._sign > 0.0 else (ends[1], ends[0])
 
-    def draws(self, rng: np.random.Generator, cells: IndexArray, size: int) -> Array:
+    def draws(self, rng: Rng, cells: IndexArray, size: int) -> Array:
         """Returns draws that say how sure the best arm is, in units of the posterior, `(size, n)`.
 
         An arm is given up after bad luck, so its average is too low in expectation (Nie, Tian, Taylor & Zou 2018,
@@ -488,7 +489,8 @@ class OwnRates:
         """
         first, second, means = self._first[cells], self._second[cells], self._means[cells]
         shape = (size, len(cells))
-        drawn = rng.gamma(first, 1.0 / second, shape) if self._counts else rng.beta(first, second, shape)
+        drawn = gammas(rng, first, shape)
+        drawn = drawn / second if self._counts else drawn / (drawn + gammas(rng, second, shape))
         lucky = self._sign * (means - self._shares[cells])
         more = np.maximum(UNLUCKY * math.sqrt(self._variance) / np.maximum(self._plays[cells], 1.0) - lucky, 0.0)
         wide = means + TWO_SIDED * (drawn - means) + self._sign * np.where(self._plays[cells] > 0, more, 0.0)

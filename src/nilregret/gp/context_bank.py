@@ -31,6 +31,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import Array, IndexArray
+from .._utils.randomness import Rng
 from ..domains.domain import Arms
 from ..kernels import Kernel
 from ..kernels.factorization import covariance_root, draws_of_root
@@ -383,7 +384,7 @@ class ContextPosterior(Posterior):
         apart = np.array(means) - weights @ np.array(means)
         return np.asarray(found + (weights[:, None] * apart).T @ apart) * unit**2
 
-    def sample(self, rng: np.random.Generator, points: Any = None, *, size: int = 1) -> Array:
+    def sample(self, rng: Rng, points: Any = None, *, size: int = 1) -> Array:
         """Returns joint samples of a normal distribution with this mean and covariance, `(size, n)`."""
         root = covariance_root(self.covariance(points))
         return self.mean(points) + draws_of_root(root, rng, size)

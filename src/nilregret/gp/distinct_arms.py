@@ -22,6 +22,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from .._utils.checks import Array
+from .._utils.randomness import Rng
 from ..kernels.factorization import MANY, covariance_root, draws_of_root
 from .arms import MOST_JOINT, ArmIndices, ArmPosterior, Column, Prior, Span
 from .spectrum import Spectrum, spectrum_of_points
@@ -252,7 +253,7 @@ class DistinctArmsPosterior(ArmPosterior):
         half = self._root.T @ (self._root @ self._kernel_columns[apart].T)
         return self.prior.kernel.between_arms(self.prior.points, arms, apart) - self._kernel_columns[arms] @ half
 
-    def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
+    def sample(self, rng: Rng, points: ArmIndices | None = None, *, size: int = 1) -> Array:
         """Returns joint samples of f, `(size, n)`: prior samples corrected by Matheron's rule.
 
         The first call factors the kernel matrix of all N arms in O(N^3) time and O(N^2) memory. Later calls are O(N^2).

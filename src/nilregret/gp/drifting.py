@@ -67,6 +67,7 @@ from scipy.linalg.blas import dger
 
 from .._utils.checks import Array, number
 from .._utils.copying import independent
+from .._utils.randomness import Rng
 from ..domains.domain import Arms
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -75,10 +76,10 @@ from .arms import ArmIndices, Prior
 from .protocol import Posterior
 
 
-def draws_of_weights(mean: Array, covariance: Array, rng: np.random.Generator, size: int, *, most: int) -> Array:
-    """Returns draws from N(mean, covariance), `(size, r)`, by `most` normal numbers each."""
+def draws_of_weights(mean: Array, covariance: Array, rng: Rng, size: int) -> Array:
+    """Returns draws from N(mean, covariance), `(size, r)`."""
     root = covariance_root(0.5 * (covariance + covariance.T))
-    return np.asarray(mean + draws_of_root(root, rng, size, most=most))
+    return np.asarray(mean + draws_of_root(root, rng, size))
 
 
 @final
@@ -146,10 +147,10 @@ class DriftingPosterior(Posterior):
         rows = self._features[np.asarray(points)]
         return np.asarray(rows @ self._covariance @ rows.T)
 
-    def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
+    def sample(self, rng: Rng, points: ArmIndices | None = None, *, size: int = 1) -> Array:
         """Returns joint samples of the present f, `(size, n)`."""
         rows = self._features if points is None else self._features[np.asarray(points)]
-        return draws_of_weights(self._weights, self._covariance, rng, size, most=len(self._features)) @ rows.T
+        return draws_of_weights(self._weights, self._covariance, rng, size) @ rows.T
 
     @property
     def mean_norm(self) -> float:
@@ -288,10 +289,10 @@ class BankPosterior(Posterior):
         rows = self._features[np.asarray(points)]
         return np.asarray(rows @ self._mixed()[1] @ rows.T)
 
-    def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
+    def sample(self, rng: Rng, points: ArmIndices | None = None, *, size: int = 1) -> Array:
         """Returns joint normal samples of the present f with mean and covariance of the mixture, `(size, n)`."""
         rows = self._features if points is None else self._features[np.asarray(points)]
-        return draws_of_weights(*self._mixed(), rng, size, most=len(self._features)) @ rows.T
+        return draws_of_weights(*self._mixed(), rng, size) @ rows.T
 
     def deviations_from(self, believed: BankPosterior) -> BankPosterior:
         """Returns the posterior of f less the mean of another posterior.
@@ -488,7 +489,7 @@ class OutOfSequencePosterior(Posterior):
         """Returns the joint posterior covariance, `(n, n)`."""
         return self.chain.covariance(points)
 
-    def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
+    def sample(self, rng: Rng, points: ArmIndices | None = None, *, size: int = 1) -> Array:
         """Returns joint samples of the present f, `(size, n)`."""
         return self.chain.sample(rng, points, size=size)
 

@@ -63,6 +63,7 @@ import numpy.typing as npt
 from scipy.linalg.blas import dtrsm
 
 from .._utils.checks import Array, IndexArray
+from .._utils.randomness import Draws
 from ..kernels import Kernel
 from ..kernels.factorization import ROUNDING, pivoted_root
 from .arm_blocks import ArmBlocks, root_of_gram
@@ -227,7 +228,7 @@ def draw_sketch(
     regularization: float,
     before: tuple[NystromFeatures, ArmBlocks],
     terms: Terms,
-    rng: np.random.Generator,
+    rng: Draws,
 ) -> Sketch:
     """Returns inducing points for the observations, drawn by the variances of the sketch before."""
     n, plays = seen.size, seen.plays
@@ -286,8 +287,8 @@ def _capped(places: IndexArray, sizes: Array, most: int) -> IndexArray:
     return np.sort(places[np.argsort(-sizes[places], kind="stable")[: 4 * most]])
 
 
-def _by_share(sizes: Array, count: int, rng: np.random.Generator) -> IndexArray:
+def _by_share(sizes: Array, count: int, rng: Draws) -> IndexArray:
     """Returns places without repeats, each drawn in proportion to its size, as the first exponential clocks."""
     positive = np.flatnonzero(sizes > 0.0)
-    clocks = rng.standard_exponential(len(sizes))[positive] / sizes[positive]
+    clocks = -np.log1p(-rng.random(len(sizes))[positive]) / sizes[positive]
     return positive[np.argsort(clocks, kind="stable")[:count]]

@@ -31,6 +31,7 @@ from .._utils.checks import (
     settle,
     shown,
 )
+from .._utils.randomness import Draws
 from ..errors import InvalidInput, warn
 from ..kernels import Kernel, check_kernel
 from ..kernels.factorization import first_largest
@@ -187,7 +188,7 @@ def fit(
     fit_noise, fit_mean = flag("fit_noise", fit_noise), flag("fit_mean", fit_mean)
     starts = 1 + integer("restarts", restarts, low=0, high=MOST_RESTARTS)
     fewest = integer("fewest", fewest, low=1, why="It counts distinct points.")
-    rng = np.random.default_rng(integer("seed", seed, low=0, high=LARGEST_SEED))
+    rng = Draws(f"fit {integer('seed', seed, low=0, high=LARGEST_SEED)}")
     if not isinstance(bounds, Mapping | None):
         raise InvalidInput(f"`bounds` is {shown(bounds)}: it must be a dict such as {{'noise': (0.01, 1.0)}}.")
     believed = prior_of(kernel, points, Standardization.of(rewards).std ** 2, prior, bounds or {})
@@ -249,11 +250,11 @@ class _Problem:
             )
         return result
 
-    def of_part(self, size: int, rng: np.random.Generator, *, spread: int = 0) -> _Problem:
+    def of_part(self, size: int, rng: Draws, *, spread: int = 0) -> _Problem:
         """Returns the problem on `size` of the points: `spread` spread-out points, and the others drawn at random."""
         apart = _spread(self.data.points, spread, rng)
         rest = np.setdiff1d(np.arange(len(self.data.means)), apart)
-        drawn = rng.choice(rest, size - spread, replace=False)
+        drawn = rest[rng.permutation(len(rest))[: size - spread]]
         return replace(self, data=self.data.part(np.sort(np.concatenate([apart, drawn]))))
 
     def loss(self, theta: Array) -> tuple[float, Array]:
@@ -314,7 +315,7 @@ def _given(problem: _Problem, noise: float | None, fit_noise: bool) -> Array:
     return np.append(problem.kernel.log_parameters, 2.0 * math.log(std))
 
 
-def _maximize(problem: _Problem, theta: Array, starts: int, rng: np.random.Generator) -> Fit:
+def _maximize(problem: _Problem, theta: Array, starts: int, rng: Draws) -> Fit:
     _keep_memory()
     prior, distinct = problem.prior, len(problem.data.means)
     draws = prior.draw(max(starts - 2, 0), rng)
@@ -348,7 +349,7 @@ def _hopeful(problem: _Problem, rough: _Problem, climbs: list[_Climb]) -> list[A
     return found
 
 
-def _spread(points: Array, count: int, rng: np.random.Generator) -> IndexArray:
+def _spread(points: Array, count: int, rng: Draws) -> IndexArray:
     """Returns a random point of `(u, d)` and then, repeatedly, the point farthest from those chosen, `(count,)`."""
     chosen = np.zeros(count, dtype=np.intp)
     spans = np.ptp(points, axis=0)

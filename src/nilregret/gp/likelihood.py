@@ -40,6 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, finite_array, many, number, one_of, points_array, shown
+from .._utils.randomness import Draws
 from ..errors import InvalidInput
 from ..kernels import Hyperparameter, Kernel, check_kernel
 from ..kernels.stationary import varying
@@ -309,7 +310,7 @@ class Prior(NamedTuple):
             gradient[self.related] += excess * average / count
         return value, gradient
 
-    def draw(self, count: int, rng: np.random.Generator) -> Array:
+    def draw(self, count: int, rng: Draws) -> Array:
         """Returns random parameters `(count, p + 1)` for starts, which may be out of bounds.
 
         The average of related ones varies by a little more than `shared`.
@@ -317,7 +318,7 @@ class Prior(NamedTuple):
         drawn = self.location + self.spread * rng.standard_normal((count, len(self.location)))
         if len(self.related):
             drawn[:, self.related] += self.shared * rng.standard_normal((count, 1))
-        return drawn
+        return np.asarray(drawn)
 
 
 def prior_of(

@@ -38,6 +38,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.blas import daxpy, dger, dscal
 
 from .._utils.checks import Array, IndexArray
+from .._utils.randomness import Draws, Rng, normals_of_each
 from ..kernels.factorization import PivotedCholesky, normals
 from .arm_blocks import largest_first, root_of_rows, triangle_of
 from .arms import LITTLE_SLACK, ArmIndices, ArmPosterior, Column, Prior
@@ -68,11 +69,6 @@ class LowRankPosterior(ArmPosterior):
     def rank(self) -> int:
         """Number of features r."""
         return int(self._features.shape[1])
-
-    @property
-    def normals(self) -> int:
-        """Number of normal numbers that a draw takes."""
-        return max(min(len(self._features), MAX_RANK), self.rank)
 
     grows = False
 
@@ -201,13 +197,13 @@ class LowRankPosterior(ArmPosterior):
         half = self._root @ (self._features[self._indices(others)] @ self._root).T
         return np.asarray(self._features[self._indices(points)] @ half)
 
-    def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
+    def sample(self, rng: Rng, points: ArmIndices | None = None, *, size: int = 1) -> Array:
         """Returns joint samples mu + Phi W xi of f at all arms, or those listed, `(size, n)`. O(N r) each."""
         features, mean = self._features, self._mean
         if points is not None:
             arms = self._indices(points)
             features, mean = features[arms], mean[arms]
-        normal = normals(rng, size, self.rank, most=self.normals)
+        normal = normals(rng, size, self.rank)
         return mean + (normal @ self._root.T) @ features.T
 
 
@@ -404,11 +400,6 @@ class ArmBatch:
         """Number of features r."""
         return self._empty.rank
 
-    @property
-    def normals(self) -> int:
-        """Number of normal numbers that a draw takes."""
-        return self._empty.normals
-
     def deviations(self, normal: Array, cells: IndexArray | None = None) -> Array:
         """Returns joint samples of f - mu at some arms of each world, `(S, n)`, or at all (see `predict`).
 
@@ -447,11 +438,10 @@ class ArmBeliefs:
         mean, std = self.observed.predict(cells)
         return mean, std if self.with_pending is self.observed else self.with_pending.predict(cells)[1]
 
-    def draw(self, generators: Sequence[np.random.Generator], cells: IndexArray | None, *, width: float) -> Array:
+    def draw(self, streams: Sequence[Draws], cells: IndexArray | None, *, width: float) -> Array:
         """Returns a draw from GP(mu, width^2 cov) of each world, `(S, n)`."""
         observed, spread = self.observed, self.with_pending
-        taken, rank = observed.normals, observed.rank
-        normal = np.array([generator.standard_normal(taken)[:rank] for generator in generators])
+        normal = normals_of_each(streams, observed.rank)
         drawn = spread.deviations(normal, cells)
         if spread is not observed:  # Without pending trials a world draws from the observed ones, as it does alone.
             same = spread.count == observed.count

@@ -65,6 +65,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, finite_array, frozen, number, points_array, settle, shown
+from .._utils.randomness import Draws, Rng, drawn_places
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..serialize import described
@@ -174,7 +175,8 @@ def rank_shares(own: AtPoints, earlier: Sequence[AtPoints]) -> Array:
     rewards = own.average
     rows = np.sort(np.argsort(-rewards, kind="stable")[:JUDGED])
     points, rewards = own.points[rows], rewards[rows]
-    draws = np.random.default_rng(n).multinomial(len(rows), np.full(len(rows), 1.0 / len(rows)), size=SAMPLES)
+    drawn = Draws(f"resamples {n}").integers(len(rows), (SAMPLES, len(rows))) + len(rows) * np.arange(SAMPLES)[:, None]
+    draws = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
     means = [study.mean(points) for study in earlier]
     losses = np.array([_losses(draws, left_out(own, rows), rewards, own=True)])
     losses = np.vstack([losses, *(_losses(draws, mean, rewards, own=False) for mean in means)])
@@ -406,10 +408,10 @@ class Averaged(Posterior, Generic[P]):
         return np.asarray(within + (shares[:, None] * apart).T @ beyond)
 
     @final
-    def sample(self, rng: np.random.Generator, points: Any = None, *, size: int = 1) -> Array:
+    def sample(self, rng: Rng, points: Any = None, *, size: int = 1) -> Array:
         """Returns joint samples of f, `(size, n)`, each under a kernel that is drawn by its share."""
         which, shares = self._believed()
-        places = rng.choice(len(which), size=size, p=shares) if len(which) > 1 else np.zeros(size, dtype=np.intp)
+        places = drawn_places(shares, rng, size) if len(which) > 1 else np.zeros(size, dtype=np.intp)
         found: list[Array] = [np.zeros(0)] * size
         for place in np.unique(places):
             rows = np.flatnonzero(places == place)
@@ -536,13 +538,13 @@ class AveragedPoints(Averaged[AtPoints]):
             mean, slope = np.zeros_like(mean), np.zeros_like(slope)
         return Gradients(mean, std, slope, std_slope)
 
-    def path(self, rng: np.random.Generator, width: float) -> AnyPath:
+    def path(self, rng: Rng, width: float) -> AnyPath:
         """Returns a function drawn under a kernel that is drawn by its share.
 
         Deviations from the mean are multiplied with `width`.
         """
         which, shares = self._believed()
-        j = int(which[rng.choice(len(which), p=shares)]) if len(which) > 1 else int(which[0])
+        j = int(which[drawn_places(shares, rng, 1)[0]]) if len(which) > 1 else int(which[0])
         path = drawn_path(self.each[j], rng)
         if len(which) == 1 and self._followed is None:
             return path.widened(width)
@@ -590,7 +592,7 @@ def _nearest(bank: Bank | Ensemble) -> int:
     return int(np.abs(np.log(bank.factors)).argmin())
 
 
-def path_of(posterior: AtPoints | AveragedPoints, rng: np.random.Generator, width: float) -> AnyPath:
+def path_of(posterior: AtPoints | AveragedPoints, rng: Rng, width: float) -> AnyPath:
     """Returns a function drawn from the posterior, with deviations from its mean multiplied with `width`."""
     if isinstance(posterior, AveragedPoints):
         return posterior.path(rng, width)

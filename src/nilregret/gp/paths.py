@@ -44,6 +44,7 @@ import numpy as np
 
 from .._utils.checks import Array, integer, shown
 from .._utils.copying import independent
+from .._utils.randomness import Rng, sobol_points
 from ..errors import InvalidInput
 from ..kernels import Active, Kernel, Linear, Mixture, PointKernel, Product, Spectral, Sum, Tied
 from ..kernels.factorization import first_largest
@@ -129,10 +130,9 @@ class Waves(PriorPath):
 class Joint(PriorPath):
     """A function sampled jointly at the points asked for, which depends on these points and their order."""
 
-    def __init__(self, kernel: Kernel, dimension: int, rng: np.random.Generator, *, factor: float = 1.0) -> None:
+    def __init__(self, kernel: Kernel, dimension: int, rng: Rng, *, factor: float = 1.0) -> None:
         self._kernel, self._factor = kernel, factor
-        # A generator of its own, so that evaluations draw nothing from the generator of the caller.
-        self._normals = np.random.default_rng(rng.integers(2**63, size=4)).standard_normal(MOST)
+        self._normals = rng.standard_normal(MOST)
         self._pivots = np.zeros((0, dimension))
         self._root = np.zeros((0, 0), order="F")
         self._largest = 0.0  # prior variance seen so far
@@ -264,7 +264,7 @@ def prior_path(
     columns: Columns,  # noqa: ARG001 - kernels without coordinates have no path
     dimension: int,  # noqa: ARG001
     waves: int,  # noqa: ARG001
-    rng: np.random.Generator,  # noqa: ARG001
+    rng: Rng,  # noqa: ARG001
 ) -> PriorPath:
     """Returns a function drawn from GP(0, k), for a kernel that sees some columns of points.
 
@@ -285,9 +285,7 @@ def prior_path(
 
 @prior_path.register(PointKernel)
 @prior_path.register(Product)
-def _by_spectrum_or_jointly(
-    kernel: Kernel, columns: Columns, dimension: int, waves: int, rng: np.random.Generator
-) -> PriorPath:
+def _by_spectrum_or_jointly(kernel: Kernel, columns: Columns, dimension: int, waves: int, rng: Rng) -> PriorPath:
     spectral = factors(kernel, columns)
     if spectral is None:
         return Joint(kernel if columns == tuple(range(dimension)) else kernel.on(*columns), dimension, rng)
@@ -302,22 +300,19 @@ def _linear(
     columns: Columns,
     dimension: int,
     waves: int,  # noqa: ARG001 - has none
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> PriorPath:
     slopes = np.zeros(dimension)
     slopes[list(columns)] = np.sqrt(kernel.scale) * rng.standard_normal(len(columns))
     return Slopes(slopes)
 
 
-def _frequencies(spectral: list[Factor], d: int, count: int, rng: np.random.Generator) -> Array:
+def _frequencies(spectral: list[Factor], d: int, count: int, rng: Rng) -> Array:
     """Returns frequencies `(count, d)` of a product, the sums of its factors' frequencies."""
-    from scipy.stats import qmc
-
     # All factors share one sequence. Two scrambled sequences share their first digits, so the frequencies of two
     # factors would have equal signs.
     wanted = [len(factor.columns) + 1 for factor in spectral]
-    unit = qmc.Sobol(sum(wanted), scramble=True, rng=rng).random_base2((count - 1).bit_length())[:count]
-    unit = np.clip(unit, 1e-12, 1.0 - 1e-12)
+    unit = np.clip(sobol_points(sum(wanted), count, rng), 1e-12, 1.0 - 1e-12)
     frequencies = np.zeros((count, d))
     for factor, part in zip(spectral, np.split(unit, np.cumsum(wanted)[:-1], axis=1), strict=True):
         drawn = factor.kernel.frequencies(part)
@@ -409,7 +404,7 @@ class _Covariances(NamedTuple):
         return self.kernel.input_gradient(points, self.points, every)
 
 
-def _path_at_points(posterior: PointPosterior, parts: list[PriorPath], rng: np.random.Generator) -> Path:
+def _path_at_points(posterior: PointPosterior, parts: list[PriorPath], rng: Rng) -> Path:
     """Returns f(x) = g(x) + k(x, U) M^{-1} (ybar - g(U) - eps)."""
     kernel, points = posterior.kernel, posterior.points.copy()
     noise = rng.standard_normal(posterior.rank) * np.sqrt(posterior.regularization / posterior.plays)
@@ -418,7 +413,7 @@ def _path_at_points(posterior: PointPosterior, parts: list[PriorPath], rng: np.r
     return Path(known.values, known.slopes, parts, weights, posterior.weights)
 
 
-def _path_in_span(posterior: WeightSpacePosterior, parts: list[PriorPath], rng: np.random.Generator) -> Path:
+def _path_in_span(posterior: WeightSpacePosterior, parts: list[PriorPath], rng: Rng) -> Path:
     """Returns f(x) = z(x)^T (w + W xi), and for a sketch g(x) - z(x)^T L^{-1} g(S) in addition.
 
     That term is what is left of a prior path g when g is known in the span. It is independent of the first term.
@@ -430,7 +425,7 @@ def _path_in_span(posterior: WeightSpacePosterior, parts: list[PriorPath], rng: 
     return Path(span.values, span.slopes, parts, weights, known.mean.copy())
 
 
-def drawn_path(posterior: AtPoints, rng: np.random.Generator) -> Path:
+def drawn_path(posterior: AtPoints, rng: Rng) -> Path:
     """Returns a function drawn from the posterior of f.
 
     Raises:
@@ -446,7 +441,7 @@ def drawn_path(posterior: AtPoints, rng: np.random.Generator) -> Path:
     return _path_in_span(posterior, [] if posterior.span.exact else _prior_parts(posterior, WAVES, rng), rng)
 
 
-def sample_path(posterior: PointPosterior, rng: np.random.Generator, *, waves: int = WAVES) -> Path:
+def sample_path(posterior: PointPosterior, rng: Rng, *, waves: int = WAVES) -> Path:
     """Returns a function drawn from the posterior of f.
 
     Args:
@@ -459,7 +454,7 @@ def sample_path(posterior: PointPosterior, rng: np.random.Generator, *, waves: i
     return _path_at_points(posterior, _prior_parts(posterior, waves, rng), rng)
 
 
-def _prior_parts(posterior: AtPoints, waves: int, rng: np.random.Generator) -> list[PriorPath]:
+def _prior_parts(posterior: AtPoints, waves: int, rng: Rng) -> list[PriorPath]:
     d = posterior.dimension
     terms = summands(posterior.kernel, tuple(range(d)))
     parts = [prior_path(kernel, columns, d, waves, rng) for kernel, columns in terms]

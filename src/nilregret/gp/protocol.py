@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, points_array
 from .._utils.copying import Copyable
+from .._utils.randomness import Rng
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..kernels.factorization import LEAST_REGULARIZATION, covariance_root, draws_of_root
@@ -88,7 +89,7 @@ class Posterior(Copyable, ABC):
         return self.covariance(np.concatenate([points, others]))[: len(points), len(points) :]
 
     @abstractmethod
-    def sample(self, rng: np.random.Generator, points: Any = None, *, size: int = 1) -> Array:
+    def sample(self, rng: Rng, points: Any = None, *, size: int = 1) -> Array:
         """Returns joint samples of f, `(size, n)`."""
 
     @property
@@ -285,7 +286,7 @@ class AtPoints(WeighingPosterior):
     def gradients(self, points: npt.ArrayLike) -> Gradients:
         """Returns mean and std at `(m, d)` points with their gradients."""
 
-    def sample(self, rng: np.random.Generator, points: npt.ArrayLike | None = None, *, size: int = 1) -> Array:
+    def sample(self, rng: Rng, points: npt.ArrayLike | None = None, *, size: int = 1) -> Array:
         """Returns exact joint samples of f at `(m, d)` points, `(size, m)`, in O(m^3) after their covariance."""
         if points is None:
             raise InvalidInput("A posterior on a continuous domain samples at points: give them, `(n, d)`.")

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, number, points_array
-from .._utils.randomness import sketch_generator
+from .._utils.randomness import Draws
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..kernels.factorization import ROUNDING
@@ -167,7 +167,7 @@ class WeightSpacePosterior(AtPoints):
         return self._span.features(seen.points[own]), seen.plays[own], seen.average[own]
 
     def _draw_anew(self, terms: Terms) -> None:
-        rng = sketch_generator(terms.seed, self._changes)
+        rng = Draws(f"sketch {terms.seed} {self._changes}")
         before = (self._span, self._weights)
         found = draw_sketch(self.kernel, self._seen, self.regularization, before, terms, rng)  # type: ignore[arg-type]  # of a sketch
         self._span, self._weights, self._outside = found

@@ -16,6 +16,7 @@ from optuna.distributions import BaseDistribution, FloatDistribution, IntDistrib
 from optuna.trial import FrozenTrial, TrialState
 
 from .._utils.checks import LARGEST_REWARD, Array, frozen, number
+from .._utils.randomness import Draws
 from ..domains.domain import Arms
 from ..domains.search.designs import design
 from ..policy.availability import Available
@@ -29,7 +30,6 @@ from .distributions import Translation
 
 APART, SAVED = 32, 3  # finished trials between saved states, and the number of saved states
 CANDIDATES = 1024  # points to choose from if some parameters are fixed
-FIXED_STREAM = 9  # key of the random stream of these points
 STD = "nilregret:std"  # user attribute of a trial with the standard deviation of the noise of its value
 
 
@@ -242,7 +242,7 @@ class OptunaState:
             same = [np.isclose(domain.points[:, ends[name]], fixed[name]).all(axis=1) for name in fixed]
             arms = np.flatnonzero(np.logical_and.reduce(same))
             return Available(frozen(domain.points[arms]), arms) if len(arms) else None
-        points = design(space, CANDIDATES, np.random.default_rng([self._seed, FIXED_STREAM, number]))
+        points = design(space, CANDIDATES, Draws(f"fixed {self._seed} {number}"))
         for name, columns in fixed.items():
             points[:, ends[name]] = columns
         return Available(frozen(np.unique(space.snap(points), axis=0)), None)

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast, final
 
-import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.samplers import BaseSampler
 from optuna.study import Study, StudyDirection
@@ -19,6 +18,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from .._utils.checks import LARGEST_SEED, integer, many, one_of, shown
 from .._utils.executors import survives_forks
+from .._utils.randomness import Draws
 from ..algorithms.auto import auto
 from ..domains.domain import Arms, Space
 from ..domains.search.designs import from_cube
@@ -207,7 +207,7 @@ class NoRegretSampler(BaseSampler):
                 else cast("Any", param_distribution).low
             )
         translation = Translation({param_name: param_distribution})
-        rng = np.random.default_rng([self._seed, trial.number, _number_of(param_name)])
+        rng = Draws(f"parameter {self._seed} {trial.number} {_number_of(param_name)}")
         return translation.values(from_cube(translation.space, rng.random((1, 1)))[0])[param_name]
 
     def after_trial(

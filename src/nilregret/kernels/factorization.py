@@ -31,6 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.checks import Array, IndexArray
+from .._utils.randomness import Draws, Rng
 from . import ALL, Kernel
 
 RELATIVE_TOLERANCE = 1e-12  # epsilon / lambda asked for
@@ -109,7 +110,7 @@ def factor_of_sample(kernel: Kernel, points: Array, *, tol: float, max_rank: int
 
     The rows of its features are those of the pivots alone, `(r, r)`, a Cholesky factor of their kernel matrix.
     """
-    some = np.sort(np.random.default_rng(0).choice(len(points), min(SAMPLE, len(points)), replace=False))
+    some = np.sort(Draws("sample").permutation(len(points))[:SAMPLE])
     features = np.zeros((len(some), min(max_rank, len(some))), order="F")
     found = _continued(kernel, points, some, features, NONE, tol=tol)
     return found._replace(features=np.tril(found.features[np.searchsorted(some, found.pivots)]))
@@ -190,14 +191,14 @@ def covariance_root(matrix: Array, *, tol: float = -1.0) -> Array:
     return root
 
 
-def normals(rng: np.random.Generator, size: int, rank: int, *, most: int) -> Array:
-    """Returns standard normal numbers, `(size, rank)`.
+def normals(rng: Rng, size: int, rank: int) -> Array:
+    """Returns standard normal numbers, `(size, rank)`. Those of other columns do not depend on the number of columns.
 
-    `most` times `size` are taken whatever the rank, since a rank depends on rounding and later numbers must not.
+    The rank of a root depends on rounding, and numbers drawn by `Draws` must not.
     """
-    return rng.standard_normal((size, most))[:, :rank]
+    return np.asarray(rng.standard_normal((rank, size)).T)
 
 
-def draws_of_root(root: Array, rng: np.random.Generator, size: int, *, most: int = 0) -> Array:
-    """Returns draws from N(0, R R^T), `(size, n)`, by `most` normal numbers each, or n."""
-    return np.asarray(normals(rng, size, root.shape[1], most=most or len(root)) @ root.T)
+def draws_of_root(root: Array, rng: Rng, size: int) -> Array:
+    """Returns draws from N(0, R R^T), `(size, n)`."""
+    return np.asarray(normals(rng, size, root.shape[1]) @ root.T)

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, frozen, integer, points_array, shown
+from .._utils.randomness import Draws, sobol_points
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import Derivatives, Hyperparameter, PointKernel, Pullback, check_kernel, points_pair, weights_array
@@ -87,10 +88,8 @@ class RandomFeatures(PointKernel):
             lower: lower ends of the box, `(d,)`.
             upper: upper ends of the box, `(d,)`.
         """
-        from scipy.stats import qmc
-
         side = np.atleast_1d(finite_array("upper", upper) - finite_array("lower", lower))
-        drawn = qmc.Sobol(2 * len(side), scramble=True, rng=np.random.default_rng(self.seed)).random(DIFFERENCES)
+        drawn = sobol_points(2 * len(side), DIFFERENCES, Draws(f"differences {self.seed}"))
         unit, signs = np.hsplit(drawn, 2)
         # Half of the differences are of all sizes down to a thousandth of the box, the others uniform.
         unit[::2] *= 10.0 ** (-3.0 * (np.arange(0, DIFFERENCES, 2) / DIFFERENCES))[:, None]
@@ -191,11 +190,11 @@ def write_waves(points: Array, frequencies: Array, out: Array) -> None:
 def _frequencies(kernel: Stationary, count: int, seed: int, dimension: int) -> Array:
     from scipy.special import ndtr
 
-    rng = np.random.default_rng([seed, dimension])
+    rng = Draws(f"frequencies {seed} {dimension}")
     groups = []
     for _ in range(-(-count // dimension)):
         turn, upper = np.linalg.qr(rng.standard_normal((dimension, dimension)))
-        lengths = np.sqrt(rng.chisquare(dimension, dimension))
+        lengths = np.linalg.norm(rng.standard_normal((dimension, dimension)), axis=1)
         groups.append(lengths[:, None] * (turn * np.sign(upper.diagonal())).T)
     strata = (rng.permutation(count) + rng.random(count)) / count
     unit = np.column_stack([ndtr(np.concatenate(groups)[:count]), strata])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._utils.checks import Array
-from .._utils.randomness import Randomness, propensity_generator
+from .._utils.randomness import Draws, Randomness
 from ..domains.domain import Arms, Box, Domain, alike
 from ..gp import Belief
 from ..storage.record import Trial
@@ -141,9 +141,9 @@ class Inquiry(NamedTuple):
         seed, number = self.state.rounds.seed, self.trial.number
         if not self.draws or not self._is_finite():
             return None
-        generator, hits = propensity_generator(seed, number), 0
+        draws, hits = Draws(f"propensity {seed} {number}"), 0
         for _ in range(self.draws):
-            randomness = Randomness.again(seed, number, generator)
+            randomness = Randomness(seed, number, draws)
             _, question, left = self._posed(randomness)
             if question is None:
                 decision = self._engine.draw_uniform(randomness, left)

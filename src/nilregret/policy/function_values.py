@@ -12,7 +12,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from .._utils.checks import Array
-from .._utils.randomness import Randomness
+from .._utils.randomness import Randomness, Rng
 from ..domains.search.boxes import AcquisitionFunction
 from ..slots.acquisition import PointView, TableView
 from ..slots.envelope import Envelope, Symmetric
@@ -57,7 +57,7 @@ def quantiles(state: State, points: Array, contexts: Array | None, levels: Seque
     return posterior.units.back(mean + ndtri(np.asarray(levels, dtype=np.float64))[:, None] * std)
 
 
-def draws(state: State, points: Array, contexts: Array | None, rng: np.random.Generator, size: int) -> Array:
+def draws(state: State, points: Array, contexts: Array | None, rng: Rng, size: int) -> Array:
     """Returns functions drawn from the posterior of f, jointly at n points, `(size, n)`.
 
     Args:

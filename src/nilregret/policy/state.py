@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, final
 
-import numpy as np
-
 from .._utils.checks import Array
 from .._utils.copying import independent
-from .._utils.randomness import Randomness
+from .._utils.randomness import Randomness, Rng
 from ..kernels import Kernel
 from ..slots.envelope import Bounds, Envelope
 from ..slots.feasibility import Mask
@@ -279,7 +277,7 @@ class State:
         """Returns posterior means of f at answered trials, `(n,)`, without the charges for violations."""
         return self.reward.posterior.reward_means(trials) + self.reward.charges.put_back(trials)
 
-    def draw_answered(self, trials: list[Trial], rng: np.random.Generator, size: int) -> Array:
+    def draw_answered(self, trials: list[Trial], rng: Rng, size: int) -> Array:
         """Returns joint draws of f at answered trials, `(size, n)`, without the charges for violations."""
         return self.reward.posterior.draw(trials, rng, size) + self.reward.charges.put_back(trials)
 

@@ -28,6 +28,7 @@ import numpy as np
 
 from .._utils.checks import Array, IndexArray
 from .._utils.copying import independent
+from .._utils.randomness import Rng
 from ..domains.domain import Arms
 from ..errors import InvalidInput
 from ..gp import Bank, Belief, RepeatedPlays
@@ -404,7 +405,7 @@ class TrainedPosterior:
         stds = engine.deviations(self.belief, [trials[i] for i in one])
         return units.warp.moments(*units.rewards(means[one], stds))[0][each.reshape(-1)]
 
-    def draw(self, trials: list[Trial], rng: np.random.Generator, size: int) -> Array:
+    def draw(self, trials: list[Trial], rng: Rng, size: int) -> Array:
         """Returns joint draws of f at the points of trials, `(size, n)`, in reward units.
 
         Only what was observed counts, and no imputed value of a failed or pending trial. Where silence is an

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray
-from .._utils.randomness import Randomness, Words, seed_words, simulation_generator
+from .._utils.randomness import Randomness, simulation_generator
 from ..domains.domain import Arms
 from ..domains.search.arms import best_arms
 from ..environments import Environment
@@ -258,7 +258,6 @@ class ManyTables(TableView):
         self.round, self._number = t + 1, t
         self._cells = self._truths.cells_now(t)
         self._drawn: dict[int, Randomness] = {}
-        self._words: Words | None = None
         self.width = cast(Width, self._policy.confidence).width(t + 1, self._progress(t))
 
     def _progress(self, t: int) -> Progress:
@@ -279,14 +278,8 @@ class ManyTables(TableView):
         """Returns the random numbers of a world's trial."""
         known = self._drawn.get(world)
         if known is None:
-            known = self._drawn[world] = Randomness(self._seeds[world], self._number, partial(self._words_of, world))
+            known = self._drawn[world] = Randomness(self._seeds[world], self._number)
         return known
-
-    def _words_of(self, world: int) -> Words:
-        """Returns the words of a world's trial, which are made for all worlds at once."""
-        if self._words is None:
-            self._words = seed_words(self._seeds, [self._number] * len(self._seeds))
-        return np.asarray(self._words[world])
 
     def limits(self) -> list[Envelope]:
         """Returns an empty list, since worlds whose constraints have posteriors are simulated one by one."""
@@ -316,9 +309,9 @@ class ManyTables(TableView):
 
     def draw(self) -> Array:
         """Returns a draw from GP(mu, width^2 cov) of each world, `(S, N)`."""
-        generators = [self.randomness_of(world).generator for world in range(len(self._seeds))]
+        streams = [self.randomness_of(world).draws for world in range(len(self._seeds))]
         own = self._policy.score.own_width
-        return self._beliefs.draw(generators, self._cells, width=cast(float, self.width) if own is None else own)
+        return self._beliefs.draw(streams, self._cells, width=cast(float, self.width) if own is None else own)
 
 
 class NotTogether(NoRegretError):

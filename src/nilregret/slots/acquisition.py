@@ -34,7 +34,7 @@ class AcquisitionContext(ABC):
         round: t, counted from 1 since the last restart.
         width: multiplier of the standard deviation in draws: that of the score (`Score.own_width`), else of the bounds.
             None if the bounds have another form.
-        randomness: random numbers of the trial. `randomness.generator` is made at its first use.
+        randomness: random numbers of the trial. `randomness.draws` is made at its first use.
         norm_growth: ratio of the current guess of the norm to the first guess, where the norm is guessed.
         points: the points that may be played, `(n, d)`. On a continuous domain these are the candidates with which the
             search begins. Acquisition values at these candidates are cheap.

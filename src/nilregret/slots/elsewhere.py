@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, integer, number, settle, shown
 from .._utils.process_setting import with_one_thread
+from .._utils.randomness import Draws
 from ..domains.domain import Box, Space
 from ..domains.search.boxes import AcquisitionFunction
 from ..domains.search.designs import mutated
@@ -49,7 +50,6 @@ EVERY = 3  # The number of answers between two fits to the trials outside, and b
 AROUND = 256  # The number of points around the best one at which an improvement is looked for.
 RESOLUTION = 0.003  # Nats of log expected improvement that are not worth another step.
 MOST_KEPT = 128  # The largest number of results that a run keeps.
-MUTATIONS = (2**31 + 3,)  # The key of a random stream apart from those of trials.
 
 PRIOR = "moderate"  # The prior of these fits, with which `LITTLE` and `hope` were chosen.
 
@@ -226,7 +226,7 @@ class Elsewhere(Explore):
         posterior = _posterior(fitted, points, values)
         means = posterior.mean(points)
         top = points[int(means.argmax())]
-        around = mutated(models.policy.domain, top[None], AROUND, np.random.default_rng([models.seed, *MUTATIONS]))
+        around = mutated(models.policy.domain, top[None], AROUND, Draws(f"mutations {models.seed}"))
         promised = IMPROVEMENT(Envelope(*posterior.predict(around), 0.0), float(means.max())).max()
         if np.exp(promised) * unit > self.hope * scale:
             return None
@@ -283,11 +283,11 @@ def _best_outside(models: _Models, phase: _Away, points: Array, rewards: Array, 
     found = search.maximize(
         surface, domain, candidates=candidates, scores=scores,
         incumbents=points[outside][np.argsort(-means, kind="stable")[: search.incumbents]],
-        rng=lambda: situation.randomness.generator,
+        rng=lambda: situation.randomness.draws,
     )  # fmt: skip
     placed: Array = search.moved_apart(
         found.point.copy(), surface, domain, candidates=candidates, scores=scores, tried=tried,
-        rng=lambda: situation.randomness.generator,
+        rng=lambda: situation.randomness.draws,
     )  # fmt: skip
     again = (tried == placed).all(axis=1).any()  # Nothing else is left outside.
     return None if again or not np.isfinite(surface.values(placed[None]))[0] else placed

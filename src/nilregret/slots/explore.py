@@ -23,7 +23,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, points_array, settle, shown
 from .._utils.copying import take_back
-from .._utils.randomness import Randomness
+from .._utils.randomness import Draws, Randomness
 from ..domains.domain import Arms, Domain
 from ..domains.search.designs import coordinates, design, one_changed
 from ..errors import InvalidInput
@@ -37,8 +37,6 @@ Chances = Sequence[tuple["Explore | None", float]]
 
 MOST_ROUNDS = 10_000  # largest number of rounds in a setting
 COUNTED = "It counts rounds."
-# Keys of random streams apart from those of trials, whose keys are their numbers.
-DESIGN, TURNS = (2**31 + 1,), (2**31 + 2,)
 
 
 class Answered(NamedTuple):
@@ -122,7 +120,7 @@ class Explore(Part):
         Args:
             uniform: number of forced uniform rounds among those that count.
             history: number of rounds that count, since the last restart or in the window.
-            randomness: random numbers of the trial. `randomness.generator` is made at its first use.
+            randomness: random numbers of the trial. `randomness.draws` is made at its first use.
         """
 
     @property
@@ -246,7 +244,7 @@ class Uniform(Explore):
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
         """Returns True with probability `rate`."""
-        return float(randomness.generator.random()) < self.rate
+        return bool(randomness.draws.random() < self.rate)
 
     @property
     def floor(self) -> float:
@@ -343,7 +341,7 @@ class InitialDesign(Explore):
 @lru_cache(maxsize=16)
 def _design_of(domain: Domain, rounds: int, seed: int, middle: bool) -> Array:
     """Returns the points of a run's initial design, read-only. Each of its rounds asks for them."""
-    return frozen(design(domain, rounds, np.random.default_rng([seed, *DESIGN]), middle=middle))
+    return frozen(design(domain, rounds, Draws(f"design {seed}"), middle=middle))
 
 
 @final
@@ -433,8 +431,8 @@ class CoordinateSearch(Explore):
         if best is None or isinstance(domain, Arms):
             return np.zeros((0, domain.dimension))
         cycle, turn = divmod(situation.randomness.number // self.every, coordinates(domain))
-        order = np.random.default_rng([situation.seed, *TURNS, cycle]).permutation(coordinates(domain))
-        points = one_changed(domain, best, int(order[turn]), self.steps, situation.randomness.generator)
+        order = Draws(f"turns {situation.seed} {cycle}").permutation(coordinates(domain))
+        points = one_changed(domain, best, int(order[turn]), self.steps, situation.randomness.draws)
         tried = {point.tobytes() for point in situation.tried()}
         return np.array([point for point in points if point.tobytes() not in tried]).reshape(-1, domain.dimension)
 

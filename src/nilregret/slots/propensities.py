@@ -25,6 +25,7 @@ import numpy as np
 
 from .._utils.checks import Array, IndexArray, frozen
 from .._utils.process_setting import with_one_thread
+from .._utils.randomness import Draws, sobol_points
 from ..domains.search.arms import TIE, least_tied
 from ..kernels.factorization import covariance_root
 
@@ -332,7 +333,5 @@ class JointNormals(ScoreLaw):
 def _directions(rank: int, count: int) -> Array:
     """Returns normal numbers of low discrepancy, read-only, `(rank, count)`."""
     from scipy.special import ndtri
-    from scipy.stats import qmc
 
-    uniform = qmc.Sobol(rank, seed=0).random(count)
-    return frozen(np.ascontiguousarray(ndtri(uniform).T))
+    return frozen(np.ascontiguousarray(ndtri(sobol_points(rank, count, Draws("directions"))).T))

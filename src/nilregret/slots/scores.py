@@ -280,11 +280,11 @@ class GaussianDraws(Score):
     def on_table(self, view: TableView) -> Array:
         """Returns the draws of all arms."""
         envelope = view.envelope()
-        return self._at(envelope, view.randomness.generator.standard_normal(len(envelope.mean)))
+        return self._at(envelope, view.randomness.draws.standard_normal(len(envelope.mean)))
 
     def on_points(self, view: PointView) -> AcquisitionFunction:
         """Returns the draws at the arms that may be played."""
-        normal = view.randomness.generator.standard_normal(len(view.points))  # One for each arm.
+        normal = view.randomness.draws.standard_normal(len(view.points))  # One for each arm.
         return view.without_slopes(lambda points: self._at(view.envelope(points), normal))
 
     def _at(self, envelope: Envelope, normal: Array) -> Array:

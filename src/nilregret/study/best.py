@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.randomness import Draws
 from ..errors import TrialError
 from ..policy.state import State
 from ..slots.objective import satisfying
@@ -16,7 +17,6 @@ from .direction import AnyPolicy, AnyState, Goal, has_channels, on_average, rewa
 
 DRAWS = 8192  # joint draws behind a probability, whose standard error is then at most 0.006
 MOST_COMPARED = 512  # points that are drawn together, those of the best posterior means
-STREAM = 2**31 + 3  # key of the random stream of these draws, apart from those of trials
 
 
 class Certainty(NamedTuple):
@@ -71,7 +71,7 @@ def certainty(
     exact = context is None and state.reward.tells_exactly and not any(trial.std for trial in answered)
     if len(each) == 1 or (exact and _leads(best, answered, goal)):
         return Certainty(1.0, 0.0)
-    drawn = state.draw_answered(each[:MOST_COMPARED], np.random.default_rng([seed, STREAM]), DRAWS)
+    drawn = state.draw_answered(each[:MOST_COMPARED], Draws(f"best {seed}"), DRAWS)
     shortfall = drawn.max(axis=1) - drawn[:, 0]
     return Certainty(float(np.mean(shortfall <= 0.0)), float(np.mean(shortfall)))
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array
+from .._utils.randomness import Draws
 from ..domains.domain import Arms, Domain, Space, sides
 from ..domains.parameters import Choice, Float, Parameter
 from ..errors import InvalidInput
@@ -19,7 +20,6 @@ from ..policy.state import State
 from ..storage.record import Trial
 from .direction import AnyState, Goal, on_average
 
-STREAM = 2**31 + 5  # Key of the random stream of draws, apart from those of trials and of certainty.
 FAR = 0.3  # Distance, as a share of the sides, at which arms off the table are hardly close.
 MOST_ROWS = 4096  # Points that are predicted at once, against memory.
 
@@ -63,7 +63,7 @@ class Function:
 
     def draws(self, points: Array, contexts: Array | None = None, *, size: int) -> Array:
         """Returns functions drawn from the posterior at points, `(size, n)`. They are the same each time."""
-        rng = np.random.default_rng([self._seed, STREAM])
+        rng = Draws(f"function {self._seed}")
         return self._sign * function_values.draws(self._state, points, contexts, rng, size)
 
     def closeness(self, left: function_values.Cells, right: function_values.Cells) -> Array:

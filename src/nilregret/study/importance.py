@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array
+from .._utils.randomness import Draws, sobol_points
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Choice, Int
 from ..errors import InvalidInput, needs, printable
@@ -316,10 +317,7 @@ def _shares(count: int, points: int, *, both: bool) -> Array:
     Returns:
         `(2 + p or 2 + 2 p, points, p)`.
     """
-    from scipy.stats import qmc
-
-    sequence = qmc.Sobol(2 * count, scramble=True, rng=np.random.default_rng(0))
-    a, b = np.split(sequence.random(points), 2, axis=1)
+    a, b = np.split(sobol_points(2 * count, points, Draws("importance")), 2, axis=1)
     found = [a, b]
     for one, other in ((a, b), (b, a))[: 1 + both]:
         for i in range(count):
@@ -338,7 +336,7 @@ def _indices(values: Array, known: Array, drawn: Array) -> Indices:
         drawn: of functions drawn from the posterior, `(size, blocks, m)`.
     """
     count = drawn.shape[1] - 2
-    shuffled = np.random.default_rng(0).permuted(np.arange(values.shape[-1])).reshape(PARTS, -1)
+    shuffled = Draws("parts").permutation(values.shape[-1]).reshape(PARTS, -1)
     parts = values[0][:, shuffled].swapaxes(0, 1)
     found, intervals = [], []
     for (index,), at_draws, draws, each in zip(

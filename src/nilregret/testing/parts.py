@@ -100,7 +100,7 @@ def _check_due(explore: Explore, number: int) -> None:
         promise(
             due[0] == due[1],
             f"`{name}.due` answers otherwise when it is asked again about trial {number}: random numbers come from "
-            "`randomness.generator`, never from one of its own.",
+            "`randomness.draws`, never from one of its own.",
         )
         promise(
             isinstance(due[0], bool | np.bool_),
@@ -122,7 +122,7 @@ def _check_forcing(explore: Explore, forcing: list[Explore | None], uniform: int
     promise(
         forcing[0] == forcing[1],
         f"`{name}.forcing` answers otherwise when it is asked again about trial {number}: random numbers come from "
-        "`randomness.generator`, never from one of its own.",
+        "`randomness.draws`, never from one of its own.",
     )
     due = bool(explore.due(uniform, number, Randomness(7, number)))
     promise(
@@ -143,7 +143,7 @@ def _check_places(part: Explore, places: list[Array | None], domain: Domain) -> 
     promise(
         same(places[0], places[1]),
         f"`{name}.places` answers otherwise when it is asked again about a trial: random numbers come from "
-        "`situation.randomness.generator`, never from one of its own.",
+        "`situation.randomness.draws`, never from one of its own.",
     )
     if places[0] is not None and len(places[0]):
         try:

@@ -23,6 +23,7 @@ from typing import final
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, frozen, integer, number, settle, shown
+from ..._utils.randomness import Draws
 from ...domains.domain import Box, Space
 from ...domains.search.boxes import MOST_LOOKS
 from ...domains.search.designs import uniform
@@ -167,12 +168,12 @@ class _Alternation(Script):
 
     def play(self, first: Answers) -> Play:
         policy = self._policy
-        rng = first.randomness.generator
+        rng = first.randomness.draws
         trials, randomness = yield uniform(policy.domain, policy.start, rng)
         for trial in trials:  # Both steps share these.
             self._learn(trial, [self._objective], [0])
             self._learn(trial, self._constraints, range(1, 1 + policy.constraints))
-        rng = randomness.generator
+        rng = randomness.draws
         for iteration in range(policy.steps):
             budget = policy.first if iteration == 0 else policy.more
             rng = yield from self._optimality(budget[0], rng)
@@ -189,7 +190,7 @@ class _Alternation(Script):
         while True:
             yield best[None]
 
-    def _optimality(self, budget: int, rng: np.random.Generator) -> Generator[Array, Answers, np.random.Generator]:
+    def _optimality(self, budget: int, rng: Draws) -> Generator[Array, Answers, Draws]:
         """Minimises u(x) = phi(x) + (N rho / 2) |x - zbar + ybar / rho|^2 by expected improvement."""
         from scipy.special import ndtr
 
@@ -205,12 +206,10 @@ class _Alternation(Script):
                 choice = at[int((gain * ndtr(score) + std * np.exp(-0.5 * score**2) / math.sqrt(2 * math.pi)).argmax())]
             trials, randomness = yield choice[None]
             self._learn(trials[0], [surrogate], [0])
-            rng = randomness.generator
+            rng = randomness.draws
         return rng
 
-    def _feasibility(
-        self, i: int, x: Array, budget: int, rng: np.random.Generator
-    ) -> Generator[Array, Answers, np.random.Generator]:
+    def _feasibility(self, i: int, x: Array, budget: int, rng: Draws) -> Generator[Array, Answers, Draws]:
         """Minimises h(z) = 1[c_i(z) > 0] + (rho / 2M) |x - z + y_i / rho|^2 by expected improvement."""
         from scipy.special import ndtr
 
@@ -226,7 +225,7 @@ class _Alternation(Script):
                 choice = at[int(np.where(q < 0.0, 0.0, np.where(q < 1.0, q * p, q - (1.0 - p))).argmax())]
             trials, randomness = yield choice[None]
             self._learn(trials[0], [surrogate], [1 + i])
-            rng = randomness.generator
+            rng = randomness.draws
         return rng
 
     def _valid(self, point: Array) -> Array:

@@ -24,6 +24,7 @@ import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, finite_array, integer, number, settle
 from ...domains.domain import Box
+from ...domains.search.designs import uniform
 from ...errors import InvalidInput
 from ...policy.scripted import Answers, Play, Script, ScriptedPolicy
 from ...serialize import described
@@ -116,10 +117,10 @@ class _Descent(Script):
         self.multipliers = np.zeros(policy.constraints)
 
     def play(self, first: Answers) -> Play:
-        policy, box, rng = self._policy, self._policy.domain, first.randomness.generator
+        policy, box, rng = self._policy, self._policy.domain, first.randomness.draws
         middle, half = (box.lower + box.upper) / 2.0, (box.upper - box.lower) / 2.0
         shrunk = (1.0 - policy.spread / float(half.min())) * half  # x lies in (1 - xi) X, and both probes in X.
-        start = rng.uniform(box.lower, box.upper) if policy.start is None else np.array(policy.start)
+        start = uniform(box, 1, rng)[0] if policy.start is None else np.array(policy.start)
         x = np.clip(start, middle - shrunk, middle + shrunk)
         while True:
             u = rng.standard_normal(len(x))
@@ -127,7 +128,7 @@ class _Descent(Script):
             trials, randomness = yield np.clip(
                 np.stack([x, x + policy.spread * u, x - policy.spread * u]), box.lower, box.upper
             )
-            rng = randomness.generator
+            rng = randomness.draws
             values = [_values(trial) for trial in trials]
             if any(value is None for value in values):
                 continue  # Without all three values the step is tried in another direction.

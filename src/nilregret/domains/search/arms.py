@@ -47,7 +47,7 @@ def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
         return best
     scores[best] = top
     ties = np.flatnonzero(scores >= least)
-    return int(ties[randomness.generator.integers(len(ties))])  # equals `choice`, in half its time
+    return int(ties[randomness.draws.integers(len(ties))])
 
 
 def best_arms(scores: Array, size: float, randomness: Callable[[int], Randomness]) -> IndexArray:

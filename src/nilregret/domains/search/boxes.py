@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray, integer, number, settle
+from ..._utils.randomness import Draws
 from ...serialize import described
 from ..domain import Box, Space
 from ..parameters import Float
@@ -127,7 +128,7 @@ class PointSearch:
 
     def candidate_points(self, domain: Box | Space, seed: int) -> Array:
         """Returns the candidates `(candidates, d)`, the same for the same seed, or all points if there are no more."""
-        rng = np.random.default_rng([seed, domain.dimension])
+        rng = Draws(f"candidates {seed} {domain.dimension}")
         if isinstance(domain, Space) and len(points := every(domain, self.candidates)):
             return points[rng.permutation(len(points))]
         points = sobol(domain, self.candidates, rng)
@@ -146,7 +147,7 @@ class PointSearch:
 
     def moved_apart(
         self, point: Array, surface: AcquisitionFunction, domain: Box | Space, *, candidates: Array, scores: Array,
-        tried: Array, rng: Callable[[], np.random.Generator],
+        tried: Array, rng: Callable[[], Draws],
     ) -> Array:  # fmt: skip
         """Returns the point `(d,)`, or the best untried point around it if it is too close to a tried one.
 
@@ -191,7 +192,7 @@ class PointSearch:
 
     def maximize(
         self, surface: AcquisitionFunction, domain: Box | Space, *, candidates: Array, scores: Array, incumbents: Array,
-        rng: Callable[[], np.random.Generator],
+        rng: Callable[[], Draws],
     ) -> Found:  # fmt: skip
         """Returns the best point found.
 
@@ -206,7 +207,7 @@ class PointSearch:
         possible = np.flatnonzero(np.isfinite(scores))
         if float(np.ptp(scores[possible])) <= FLAT * float(np.abs(scores[possible]).max()):
             # All points are equally good, as before the first observation.
-            pick = int(rng().choice(possible))
+            pick = int(possible[rng().integers(len(possible))])
             return Found(candidates[pick], float(scores[pick]), 0)
         if self.dense(domain):
             return self._refine_together(surface, domain, candidates, scores, incumbents)
@@ -448,7 +449,7 @@ def _nearest(points: Array, centre: Array, domain: Box | Space) -> IndexArray:
     return np.concatenate([order[:NEAREST], order[NEAREST::FARTHER]])
 
 
-def _perturbed(centres: Array, domain: Box | Space, count: int, spacing: float, rng: np.random.Generator) -> Array:
+def _perturbed(centres: Array, domain: Box | Space, count: int, spacing: float, rng: Draws) -> Array:
     """Returns points around the centres, at two distances, within the domain."""
     if count == 0:
         return np.zeros((0, domain.dimension))

@@ -8,12 +8,12 @@ columns would be random.)
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray
+from ..._utils.randomness import Draws, Rng, sobol_points
 from ..domain import Arms, Box, Domain, Space, count_of_points
 from ..parameters import CHOSEN, Choice, Float, Int, Parameter
 
@@ -42,7 +42,7 @@ def from_cube(domain: Box | Space, cube: Array) -> Array:
     return domain.snap(points)
 
 
-def uniform(domain: Box | Space, count: int, rng: np.random.Generator) -> Array:
+def uniform(domain: Box | Space, count: int, rng: Rng) -> Array:
     """Returns points drawn independently and uniformly, `(count, d)`. All values of a choice or `Int` are as likely.
 
     The logarithm of a whole number with `log=True` is uniform.
@@ -50,15 +50,12 @@ def uniform(domain: Box | Space, count: int, rng: np.random.Generator) -> Array:
     return from_cube(domain, rng.random((count, coordinates(domain))))
 
 
-def sobol(domain: Box | Space, count: int, rng: np.random.Generator) -> Array:
+def sobol(domain: Box | Space, count: int, rng: Draws) -> Array:
     """Returns at least `count` scrambled Sobol points (a power of two), `(m, d)`."""
-    from scipy.stats import qmc  # slow to import, and arms need none of it
-
-    power = max(count - 1, 1).bit_length()
-    return from_cube(domain, qmc.Sobol(coordinates(domain), scramble=True, rng=rng).random_base2(power))
+    return from_cube(domain, sobol_points(coordinates(domain), 2 ** max(count - 1, 1).bit_length(), rng))
 
 
-def design(domain: Domain, count: int, rng: np.random.Generator, *, middle: bool = False) -> Array:
+def design(domain: Domain, count: int, rng: Draws, *, middle: bool = False) -> Array:
     """Returns up to `count` distinct points of the domain, spread evenly, `(m, d)`, or all if there are no more.
 
     With `middle` the first point has every number in the middle of its range. It has no effect on arms.
@@ -135,7 +132,7 @@ def _values(parameter: Parameter) -> list[list[float]]:
     return [parameter.encode(value) for value in values]
 
 
-def _spread_arms(arms: Arms, count: int, rng: np.random.Generator) -> IndexArray:
+def _spread_arms(arms: Arms, count: int, rng: Draws) -> IndexArray:
     """Returns the arms nearest to Sobol points of the box around them, completed by random arms."""
     if len(arms) <= count:
         return rng.permutation(len(arms))
@@ -155,12 +152,12 @@ def _spread_arms(arms: Arms, count: int, rng: np.random.Generator) -> IndexArray
     return np.array(chosen)
 
 
-def mutated(domain: Box | Space, centres: Array, count: int, rng: np.random.Generator) -> Array:
+def mutated(domain: Box | Space, centres: Array, count: int, rng: Draws) -> Array:
     """Returns `count` points that differ from a centre of `(m, d)` in a few parameters, by steps of all sizes."""
     low, span = domain.lower, domain.upper - domain.lower
     unit = ((centres - low) / span)[np.arange(count) % len(centres)]
     known = domain.columns()
-    changed = rng.uniform(size=(count, len(known))) < max(0.2, min(1.0, MEAN_CHANGES / len(known)))
+    changed = rng.random((count, len(known))) < max(0.2, min(1.0, MEAN_CHANGES / len(known)))
     changed[np.arange(count), rng.integers(len(known), size=count)] = True
     steps = _steps(count, rng)
     for (parameter, columns), change in zip(known, changed.T, strict=True):
@@ -174,7 +171,7 @@ def mutated(domain: Box | Space, centres: Array, count: int, rng: np.random.Gene
     return clipped(domain, low + unit * span)
 
 
-def one_changed(domain: Box | Space, centre: Array, which: int, count: int, rng: np.random.Generator) -> Array:
+def one_changed(domain: Box | Space, centre: Array, which: int, count: int, rng: Draws) -> Array:
     """Returns points that differ from the centre `(d,)` in one parameter.
 
     The points have every option of a choice, or `count` steps of all sizes.
@@ -199,9 +196,9 @@ def one_changed(domain: Box | Space, centre: Array, which: int, count: int, rng:
     return clipped(domain, points)
 
 
-def _steps(count: int, rng: np.random.Generator) -> Array:
+def _steps(count: int, rng: Draws) -> Array:
     """Returns sizes of steps, log-uniform."""
-    return np.asarray(np.exp(rng.uniform(math.log(SMALLEST), math.log(LARGEST), size=count)))
+    return np.asarray(SMALLEST * (LARGEST / SMALLEST) ** rng.random(count))
 
 
 def clipped(domain: Box | Space, points: Array) -> Array:

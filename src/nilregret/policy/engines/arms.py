@@ -247,7 +247,7 @@ class ArmEngine(Engine[TableBelief]):
             return self.draw_uniform_among(randomness, available)
         left = [arm for arm in range(len(self.domain)) if arm not in self._failed]
         none_left(not left)
-        arm = left[int(randomness.generator.integers(len(left)))]
+        arm = left[randomness.draws.integers(len(left))]
         return Decision(self._point(arm), arm, explored=True)
 
     def _point(self, arm: int) -> Array:
@@ -315,6 +315,6 @@ class _Table(TableView):
     def draw(self) -> Array:
         # The draw is made at all arms, so its value at an arm does not depend on which others are available.
         cells = self._engine.cells(self._question.context)
-        drawn = self._belief.draw(self.randomness.generator, cells, width=multiple(self.width))
+        drawn = self._belief.draw(self.randomness.draws, cells, width=multiple(self.width))
         drawn = drawn if self.arms is None else drawn[self.arms]
         return self._question.units.rewards(drawn, drawn[:0])[0]

@@ -393,7 +393,7 @@ class Engine(Copyable, ABC, Generic[B]):
     def draw_uniform_among(self, randomness: Randomness, available: Available) -> Decision:
         """Returns a uniformly drawn available point."""
         left = np.flatnonzero(~self._failed_of(available))
-        return _decision(available, int(left[randomness.generator.integers(len(left))]), explored=True)
+        return _decision(available, int(left[randomness.draws.integers(len(left))]), explored=True)
 
     def _failed_of(self, available: Available) -> npt.NDArray[np.bool_]:
         """Returns True for available points that are excluded because their trials failed.

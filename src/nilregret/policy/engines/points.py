@@ -194,7 +194,7 @@ class PointEngine(Engine[PointBelief]):
             candidates=points,
             scores=scores,
             incumbents=self._incumbents(belief, question),
-            rng=lambda: question.randomness.generator,
+            rng=lambda: question.randomness.draws,
         )
         placed = score.placed(self.found.point, surface, view)
         if limits is not None:
@@ -202,7 +202,7 @@ class PointEngine(Engine[PointBelief]):
         if self.search.apart and self.context is None and (limits is None or limits.rule.movable):
             placed = self.search.moved_apart(
                 placed, surface, domain, candidates=points, scores=scores,
-                tried=question.tried(), rng=lambda: question.randomness.generator,
+                tried=question.tried(), rng=lambda: question.randomness.draws,
             )  # fmt: skip
         none_left(bool(self._failed) and bool(np.isneginf(surface.values(placed[None]))[0]))
         return Decision(frozen(placed), None, explored=False)
@@ -259,10 +259,10 @@ class PointEngine(Engine[PointBelief]):
         """Returns a uniformly drawn point or arm that is not set aside."""
         if available is not None:
             return self.draw_uniform_among(randomness, available)
-        domain, rng = self.domain, randomness.generator
+        domain, rng = self.domain, randomness.draws
         for _ in range(MOST_DRAWS):
             if isinstance(domain, Arms):
-                arm = int(rng.integers(len(domain)))
+                arm = rng.integers(len(domain))
                 decision = Decision(domain.points[arm], arm, explored=True)
             else:
                 point = uniform(domain, 1, rng)[0]

@@ -246,7 +246,7 @@ class PointRound(PointView):
     def path(self) -> AcquisitionFunction:
         """Returns a function drawn from GP(mu, width^2 cov), with its gradients."""
         context, engine, unit = self._question.context, self._engine, self._question.units.unit
-        drawn = self._belief.path(self.randomness.generator, width=multiple(self.width))
+        drawn = self._belief.path(self.randomness.draws, width=multiple(self.width))
 
         def values(points: Array) -> Array:
             return engine.without_failed(points, unit * drawn(engine.rows(context, points)))

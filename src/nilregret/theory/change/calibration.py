@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import LARGEST_REWARD, LARGEST_SEED, Array, finite_array, frozen, integer, many, number
+from ..._utils.randomness import Draws, Rng
 from ...domains.domain import Arms, Domain, check_domain
 from ...domains.search.designs import uniform
 from ...errors import InvalidInput
@@ -95,7 +96,7 @@ def calibrate_threshold(
         exploration: xi of Algorithm 2.
         rate: false-alarm probability of a run.
         runs: R, at least 1 / rate - 1.
-        seed: seed of the simulation. Run i uses `default_rng([seed, i])`.
+        seed: seed of the simulation. Run i has a stream of its own.
         exponent: -e. The default is Theorem 3.1's, with -1 (that of infinite alpha) for kernels that state no
             smoothness.
         ridge: ridge of the detector, as in `detect_change`.
@@ -124,7 +125,7 @@ def calibrate_threshold(
     )
     exponent = number("exponent", exponent, low=-STEEPEST, high=STEEPEST, why="It is the power of n, minus e.")
     growth = np.arange(1.0, m // 2 + 1) ** -exponent
-    maxima = np.sort(np.array([_largest(detector, domain, m, noise, growth, [seed, run]) for run in range(runs)]))
+    maxima = np.sort(np.array([_largest(detector, domain, m, noise, growth, seed, run) for run in range(runs)]))
     lower, upper = _interval(maxima, level)
     threshold, error = PowerLaw(float(maxima[k - 1]), exponent), _beta_deviation(runs + 1 - k, k)
     return Calibration(threshold, level, error, lower, upper, m, frozen(maxima))
@@ -151,10 +152,10 @@ def _rank(rate: float, runs: int) -> int:
 
 
 def _largest(
-    detector: ChangeDetector, domain: Domain, count: int, noise: float, growth: Array, key: list[int]
+    detector: ChangeDetector, domain: Domain, count: int, noise: float, growth: Array, seed: int, run: int
 ) -> float:
     """Returns S of one run."""
-    rng = np.random.default_rng(key)
+    rng = Draws(f"calibration {seed} {run}")
     points = uniform_points(domain, count, rng)
     rewards = _prior_sample(detector, points, rng) + noise * rng.standard_normal(count)
     detector.reset()
@@ -165,13 +166,13 @@ def _largest(
     return largest
 
 
-def _prior_sample(detector: ChangeDetector, points: Array, rng: np.random.Generator) -> Array:
+def _prior_sample(detector: ChangeDetector, points: Array, rng: Rng) -> Array:
     """Returns a sample of the Gaussian process at the points, `(n,)`."""
     root = covariance_root(detector.covariances(points))
     return np.asarray(draws_of_root(root, rng, 1)[0])
 
 
-def uniform_points(domain: Domain, count: int, rng: np.random.Generator) -> Array:
+def uniform_points(domain: Domain, count: int, rng: Rng) -> Array:
     """Returns points `(count, d)` drawn uniformly, as forced rounds draw them.
 
     In a space all values of a choice or a whole number are as likely.

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray, finite_array, many, one_of
+from ..._utils.randomness import Draws, sobol_points
 from ...domains.domain import Arms, Box, Domain, Space, check_domain, enclosing_box
 from ...domains.parameters import Float
 from ...errors import InvalidInput
@@ -170,7 +171,6 @@ def _convolution(p: Array) -> Array:
 
 SCRAMBLES = 8  # number of independent sets of nodes, whose spread gives the error
 NODES = 512  # number of nodes in each set, a power of two
-SEED = 20210  # seed of the scrambles, which keeps the nodes the same
 
 Places = Array | IndexArray
 
@@ -355,13 +355,8 @@ class SampledGeometry(_PointGeometry):
 
 def _nodes(domain: Box | Space) -> Array:
     """Returns scrambled Sobol points of the domain, one set after the other, `(SCRAMBLES * NODES, d)`."""
-    from scipy.stats import qmc  # slow to import, and not needed on arms
-
     unit = np.concatenate(
-        [
-            qmc.Sobol(domain.dimension, scramble=True, rng=np.random.default_rng([SEED, scramble])).random(NODES)
-            for scramble in range(SCRAMBLES)
-        ]
+        [sobol_points(domain.dimension, NODES, Draws(f"nodes {scramble}")) for scramble in range(SCRAMBLES)]
     )
     points = domain.lower + unit * (domain.upper - domain.lower)
     return domain.snap(points) if isinstance(domain, Space) else points
