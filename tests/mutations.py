@@ -37,7 +37,7 @@ class Defect(NamedTuple):
 
 DEFECTS = (
     Defect(
-        "evaluation/intervals",
+        "evaluation/estimators",
         "ratio - self._weights[part]",
         "ratio - 1.0",
         "test_evaluation.py",
