@@ -324,14 +324,6 @@ def test_an_outlier_is_not_learned_and_several_that_agree_are():
     assert alone.learn(4, np.array([0.3])) > 2.0
 
 
-def test_a_detector_that_was_stored_before_goes_on_as_it_was():
-    text = ucb(memory="adaptive").to_json()
-    assert '"outliers": 0.05' in text
-    before = nr.Policy.from_json(text.replace(', "outliers": 0.05', ""))
-    assert before.memory == nr.slots.EDetector(outliers=0.0)
-    assert nr.Policy.from_json(before.to_json()) == before
-
-
 # -- another stretch, another model ------------------------------------------------------------------------------------
 
 

@@ -233,19 +233,6 @@ def test_a_study_goes_on_exactly_whatever_was_told_by_itself(part, tmp_path):
         np.testing.assert_array_equal(study.multipliers, whole.multipliers)
 
 
-def test_a_file_from_before_values_were_told_by_themselves_goes_on(tmp_path):
-    url, file = f"sqlite:///{tmp_path}/a.db", tmp_path / "a.db"
-    play(nr.Study(policy(constraints=EVERY), seed=1, storage=url), 5)
-    with sqlite3.connect(file) as connection:
-        connection.execute("ALTER TABLE trials DROP COLUMN constraints_order")
-        connection.execute("UPDATE studies SET format = 3")
-    study = nr.Study.open(storage=url)
-    assert len(study.trials) == 5  # read as it is
-    play(study, 5, early=True)
-    whole = play(nr.Study(policy(constraints=EVERY), seed=1), 10)
-    assert [trial.arm for trial in nr.Study.open(storage=url).trials] == [trial.arm for trial in whole.trials]
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import sqlite3
 import subprocess
 import sys
 import warnings
@@ -282,28 +281,6 @@ def test_replay_is_exact_through_sqlite(kind, tmp_path):
     np.testing.assert_array_equal(again.multipliers, straight.multipliers)
     np.testing.assert_array_equal(again.predict(), straight.predict())
     assert again.ask().arm == straight.ask().arm
-
-
-@pytest.mark.filterwarnings("ignore:Constraint values are told")  # to a plain policy, on purpose
-def test_a_database_of_format_1_gains_the_column(tmp_path):
-    path = tmp_path / "old.db"
-    url = f"sqlite:///{path}"
-    policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1)
-    old = nr.Study(policy, storage=url, name="old")
-    for _ in range(4):
-        old.tell(old.ask(), 0.5)
-    pending = old.ask()
-    with sqlite3.connect(path) as file:
-        file.execute("ALTER TABLE trials DROP COLUMN constraints")
-        file.execute("UPDATE studies SET format = 1")
-    resumed = nr.Study.open(storage=url, name="old")
-    assert [trial.reward for trial in resumed.trials] == [0.5] * 4 + [None]
-    assert all(trial.constraints is None for trial in resumed.trials)
-    resumed.tell(pending, 0.2, constraints=[0.1, -0.1])
-    new = nr.Study(make("noiseless"), storage=url, name="new")
-    new.tell(new.ask(), 0.1, constraints=[0.25])
-    np.testing.assert_array_equal(nr.Study.open(storage=url, name="old").trials[4].constraints, [0.1, -0.1])
-    np.testing.assert_array_equal(nr.Study.open(storage=url, name="new").trials[0].constraints, [0.25])
 
 
 # -- the best trial ----------------------------------------------------------------------------------------------------

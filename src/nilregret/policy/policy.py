@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import serialize
 from .._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, number, shown
-from .._utils.numerals import exact
+from .._utils.numerals import exact, numeral
 from ..domains.domain import Arms, D, Domain, check_domain, enclosing_box, sides
 from ..domains.search.boxes import PointSearch
 from ..errors import InvalidInput
@@ -355,7 +355,7 @@ def check_model(domain: Domain, context: Domain | None, kernel: Kernel) -> None:
         )
     if not float(variances.max()) <= LARGEST_PRIOR:
         raise InvalidInput(
-            f"The prior variance reaches {exact(float(variances.max()))} on this domain, beyond "
+            f"The prior variance reaches {numeral(float(variances.max()))} on this domain, beyond "
             f"{exact(LARGEST_PRIOR)}, where its square may overflow: change the unit of the rewards, or (of a linear "
             "kernel) of the points."
         )
