@@ -10,7 +10,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.serve.watch.metrics import regret_bound
-from nilregret.serve.wire.decision_ids import IdempotentRequest, key_of
+from nilregret.serve.wire.decision_ids import IdempotentRequest
 from nilregret.serve.wire.limits import Limits
 from nilregret.serve.wire.problems import Problem
 from nilregret.serve.wire.settings import Settings
@@ -560,15 +560,6 @@ def test_who_comes_back_with_other_arms_is_not_told_the_propensity_among_those(c
         status, said = client.post(f"{AT}/decisions", {"client": "w", "propensity": True} | body, key=key)
         assert (status, said["decisions"]) == (201, [decision | {"propensity": None}])
     assert client.post(f"{AT}/decisions", first)[1]["decisions"] == [decision]
-
-
-def test_what_an_earlier_service_noted_of_a_client_is_known(client):
-    decision = asked(client, client="w")
-    storage = client.service.storage
-    stored = storage.find(client.service.workers.open[0].stored.name)
-    with storage.writing(stored) as writer:
-        writer.write_notes({key_of("client", "w"): "[0]"})
-    assert asked(client, client="w") == decision
 
 
 LAZY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1, switching=nr.slots.Lazy(factor=2.0))

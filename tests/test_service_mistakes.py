@@ -1,7 +1,5 @@
 """What programmers get wrong who have read no more than the page: the sentence says what they should have written."""
 
-import base64
-import hmac
 import sys
 
 import pytest
@@ -9,7 +7,6 @@ import pytest
 from nilregret.serve.wire.decision_ids import SECRET, Ids
 from nilregret.serve.wire.problems import Problem
 from nilregret.storage import MemoryStorage
-from nilregret.storage.rows import owner
 
 from .service import Client, Clock
 
@@ -129,25 +126,11 @@ def test_what_was_given_up_by_hand_has_missed_no_deadline(client):
     assert "given up" in said["sentence"]
 
 
-def earlier_id(secret, study, number):
-    """As services gave them before keyed BLAKE2b."""
-    signing, hiding = (hmac.digest(bytes.fromhex(secret), part, "sha256") for part in (b"sign", b"hide"))
-    mac = hmac.digest(signing, f"default\0{owner(study)}\0{number}".encode(), "sha256")[:16]
-    hidden = bytes(a ^ b for a, b in zip(number.to_bytes(8, "big"), hmac.digest(hiding, mac, "sha256"), strict=False))
-    return base64.urlsafe_b64encode(mac + hidden).decode()
-
-
-def test_ids_of_earlier_servers_are_good_for_their_decision():
+def test_ids_are_good_for_their_tenant_alone():
     storage = MemoryStorage()
     with Client(storage, clock=Clock()) as client:
         client.put(AT, ARMS)
-        asked(client)
-        one = asked(client)
-        secret = storage.note_once(SECRET, "00" * 32)
-        study = storage.find("shop")
-        was = earlier_id(secret, study, 1)
-        assert was != one["id"]
-        assert client.put(f"{AT}/decisions/{was}/reward", {"reward": 2.0})[1]["id"] == one["id"]
-        assert client.get(f"{AT}/decisions/{one['id']}")[1]["reward"] == 2.0
+        decision, ids, study = asked(client), Ids(storage.note_once(SECRET, "00" * 32)), storage.find("shop")
+        assert ids.number("default", study, decision["id"]) == 0
         with pytest.raises(Problem, match="no decision of this id"):
-            Ids(secret).number("other", study, was)
+            ids.number("other", study, decision["id"])

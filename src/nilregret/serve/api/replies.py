@@ -77,11 +77,12 @@ def _known(study: Study, name: str) -> float | None:
 
 def decision(worker: StudyWorker, ids: Ids, trial: Trial, propensity: float | None = None) -> messages.Decision:
     """Returns a trial as it was when it was decided, so that a retry gets the same reply."""
+    parameters = None if trial.settings is None else trial.parameters
+    context = None if trial.context is None else context_json(trial)
     return messages.Decision(
-        ids.of(worker.tenant, worker.stored, trial.number), trial.number, trial.parameters, trial.point.tolist(),
-        trial.arm, None if trial.context is None else context_json(trial), trial.explored, trial.repeats,
-        trial.propensity if propensity is None else propensity, trial.asked_at,
-        worker.deadlines.expires_at(trial),
+        ids.of(worker.tenant, worker.stored, trial.number), trial.number, parameters, trial.point.tolist(),
+        trial.arm, context, trial.explored, trial.repeats, trial.propensity if propensity is None else propensity,
+        trial.asked_at, worker.deadlines.expires_at(trial),
     )  # fmt: skip
 
 

@@ -58,24 +58,12 @@ class Ids:
             number = int.from_bytes(self._hidden(mac, raw[MAC:]), "big")
             if hmac.compare_digest(mac, self._mac(tenant, study, number)):
                 return number
-            number = int.from_bytes(self._hidden_earlier(mac, raw[MAC:]), "big")
-            if hmac.compare_digest(mac, self._mac_earlier(tenant, study, number)):
-                return number
         raise Problem(404, "no_decision", "There is no decision of this id in this study. Ids are those that "
                       "`POST .../decisions` gave, for the study that was asked.", field="id")  # fmt: skip
 
     def _mac(self, tenant: str, study: StoredStudy, number: int) -> bytes:
         said = "\0".join((tenant, owner(study), str(number)))
         return hashlib.blake2b(said.encode(), digest_size=MAC, key=self._signing).digest()
-
-    def _mac_earlier(self, tenant: str, study: StoredStudy, number: int) -> bytes:
-        """Returns the code of the first services, to whose decisions rewards may still come."""
-        said = "\0".join((tenant, owner(study), str(number)))
-        return hmac.digest(self._signing, said.encode(), "sha256")[:MAC]
-
-    def _hidden_earlier(self, mac: bytes, number: bytes) -> bytes:
-        mask = hmac.digest(self._hiding, mac, "sha256")[:NUMBER]
-        return (int.from_bytes(number) ^ int.from_bytes(mask)).to_bytes(NUMBER)
 
     def _hidden(self, mac: bytes, number: bytes) -> bytes:
         mask = hashlib.blake2b(mac, digest_size=NUMBER, key=self._hiding).digest()

@@ -137,8 +137,7 @@ class Decide(NamedTuple):
         note = None if body.client is None else transaction.read_note(key_of("client", body.client))
         if note is None:
             return ()
-        known = json.loads(note)  # notes of the first services hold the numbers alone
-        numbers, offered = known if known and isinstance(known[0], list) else (known, None)
+        numbers, offered = json.loads(note)
         left = [trial for trial in (_trial(transaction, each) for each in numbers) if trial.state == "pending"]
         if not left:
             return ()
