@@ -267,8 +267,6 @@ def test_what_ties_is_sorted_stably():
     """NumPy's other sorts order ties by the instructions of the processor."""
     calls = [(name, call) for name, path in FILES.items() for call in re.findall(r"argsort\(.*", text_of(path))]
     assert [call for call in calls if "stable" not in call[1]] == []
-<<<<<<< ours
-=======
 
 
 # The size of the house. Whoever adds more changes the number in the same commit, and says why in a line.
@@ -287,23 +285,3 @@ def test_the_house_stays_small():
     assert len(FILES) <= MODULES
     assert 100 * imports <= IMPORTS * sum(lines.values())
     assert len(small) <= SMALL, small
-
-
-def test_every_described_class_is_found_by_name_in_a_new_process():
-    script = """
-import importlib, pkgutil
-import nilregret
-from nilregret import serialize
-try:
-    serialize.from_plain({"type": "?"})
-except nilregret.errors.InvalidInput:
-    found = set(serialize._DECODERS)
-for room in ("algorithms", "domains", "gp", "kernels", "policy", "slots", "theory"):
-    package = importlib.import_module(f"nilregret.{room}")
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        importlib.import_module(module.name)
-print(*sorted(set(serialize._DECODERS) - found))
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
->>>>>>> theirs
