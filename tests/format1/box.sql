@@ -1,0 +1,106 @@
+PRAGMA application_id = 1852402802;
+PRAGMA user_version = 1;
+BEGIN TRANSACTION;
+CREATE TABLE arms (
+	study INTEGER NOT NULL, 
+	event INTEGER NOT NULL, 
+	at DOUBLE NOT NULL, 
+	kind TEXT NOT NULL, 
+	arms TEXT NOT NULL, 
+	PRIMARY KEY (study, event)
+);
+CREATE TABLE notes (
+	study TEXT NOT NULL, 
+	"key" TEXT NOT NULL, 
+	value TEXT NOT NULL, 
+	PRIMARY KEY (study, "key")
+);
+CREATE TABLE sessions (
+	hash TEXT NOT NULL, 
+	token TEXT NOT NULL, 
+	expires_at DOUBLE NOT NULL, 
+	PRIMARY KEY (hash)
+);
+CREATE TABLE studies (
+	id INTEGER NOT NULL, 
+	name TEXT NOT NULL, 
+	policy TEXT NOT NULL, 
+	goal TEXT NOT NULL, 
+	seed TEXT NOT NULL, 
+	about TEXT NOT NULL, 
+	format INTEGER NOT NULL, 
+	created_at DOUBLE NOT NULL, 
+	events INTEGER NOT NULL, 
+	stamp TEXT NOT NULL, 
+	trials INTEGER NOT NULL, 
+	observed INTEGER NOT NULL, 
+	failed INTEGER NOT NULL, 
+	abandoned INTEGER NOT NULL, 
+	best DOUBLE, 
+	last_at DOUBLE, 
+	arms INTEGER, 
+	PRIMARY KEY (id), 
+	UNIQUE (name)
+);
+INSERT INTO "studies" VALUES(1,'box','{"type": "Policy", "algorithm": "auto", "domain": {"type": "Box", "lower": [0.0, -1.0], "upper": [1.0, 1.0]}, "context": null, "kernel": {"type": "Matern", "nu": 2.5, "lengthscale": [0.5, 1.0], "scale": 1.0}, "noise": 0.1, "regularization": 0.010000000000000002, "prior_mean": 0.0, "memory": {"type": "Forever"}, "explore": {"type": "InTurn", "parts": [{"type": "InitialDesign", "rounds": 10, "middle": false}, {"type": "Elsewhere", "after": 30, "hope": 0.0005, "stall": 10, "rest": 10, "until": 300, "otherwise": {"type": "CoordinateSearch", "every": 5, "after": 15, "steps": 100}}]}, "pending": {"type": "Hallucinated", "failed": "weighed"}, "objective": {"type": "RewardAlone"}, "confidence": {"type": "ConstantWidth", "value": 2.0, "delta": 0.1}, "score": {"type": "ExpectedImprovement", "incumbent": "pending", "margin": 0.0}, "search": {"type": "PointSearch", "candidates": 1024, "around": 48, "starts": 3, "evaluations": 20, "mutations": 256, "incumbents": 5, "apart": 1e-05}, "refit": {"type": "Refit", "every": 3, "prior": "related", "restarts": 2, "outputs": "answered", "standardize": true, "growth": 0.1, "warp": "half-rank", "noise": "unknown"}, "constraints": null, "sketch": null, "switching": null}','maximize','3','{}',1,1.79587754276091098783e+09,24,'36450cd4536308a1',12,12,0,0,9.98132872123895897864e-01,1700000660.0,NULL);
+CREATE TABLE tokens (
+	id TEXT NOT NULL, 
+	hash TEXT NOT NULL, 
+	role TEXT NOT NULL, 
+	tenant TEXT NOT NULL, 
+	about TEXT NOT NULL, 
+	created_at DOUBLE NOT NULL, 
+	expires_at DOUBLE, 
+	revoked_at DOUBLE, 
+	PRIMARY KEY (id), 
+	UNIQUE (hash)
+);
+CREATE TABLE trials (
+	study INTEGER NOT NULL, 
+	number INTEGER NOT NULL, 
+	state TEXT NOT NULL, 
+	arm INTEGER, 
+	point TEXT NOT NULL, 
+	parameters TEXT, 
+	context TEXT, 
+	explored BOOLEAN NOT NULL, 
+	reward DOUBLE, 
+	reason TEXT, 
+	asked_order INTEGER NOT NULL, 
+	asked_at DOUBLE NOT NULL, 
+	told_order INTEGER, 
+	told_at DOUBLE, 
+	constraints TEXT, 
+	constraints_order INTEGER, 
+	last_order INTEGER NOT NULL, 
+	lease_until DOUBLE, 
+	abandoned_order INTEGER, 
+	abandoned_at DOUBLE, 
+	abandoned_reason TEXT, 
+	corrected TEXT, 
+	repeats INTEGER, 
+	plays INTEGER, 
+	scatter DOUBLE, 
+	fits TEXT, 
+	propensity DOUBLE, 
+	std DOUBLE, 
+	metrics TEXT, 
+	PRIMARY KEY (study, number), 
+	UNIQUE (study, asked_order), 
+	UNIQUE (study, told_order), 
+	FOREIGN KEY(study) REFERENCES studies (id)
+);
+INSERT INTO "trials" VALUES(1,0,'observed',NULL,'[0.5584434589523467, 0.6875270789739314]',NULL,NULL,0,1.56945195375293444772e-01,NULL,1,1700000000.0,2,1700000000.0,NULL,NULL,2,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,1,'observed',NULL,'[0.1750087683534468, -0.42458075799972783]',NULL,NULL,0,7.41997649931324554373e-01,NULL,3,1700000060.0,4,1700000060.0,NULL,NULL,4,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,2,'observed',NULL,'[0.8489429140583504, -0.9892102711527315]',NULL,NULL,0,-1.39555455271127248906e+00,NULL,5,1700000120.0,6,1700000120.0,NULL,NULL,6,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,3,'observed',NULL,'[0.48216508428584004, 0.1310495869619872]',NULL,NULL,0,5.65157548604149240212e-01,NULL,7,1700000180.0,8,1700000180.0,NULL,NULL,8,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[{"channel": 0, "number": 1, "values": {"kernel": {"type": "Matern", "nu": 2.5, "lengthscale": [0.232251187861984, 0.4794775384114515], "scale": 1.0}, "regularization": 0.0001234140062689242, "mean": 0.21385848008067557, "std": 0.40458703537054863, "warp": {"type": "Warp", "knots": [-1.3955545527112725, 0.15694519537529344], "heights": [-0.24327184178031613, 0.15694519537529344]}}}]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,4,'observed',NULL,'[0.6486846612706122, -0.022125161332272825]',NULL,NULL,0,-2.7616944254396491587e-01,NULL,9,1700000240.0,10,1700000240.0,NULL,NULL,10,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,5,'observed',NULL,'[0.016285646204933557, 0.8480441432978489]',NULL,NULL,0,-1.79679562529991315722e-01,NULL,11,1700000300.0,12,1700000300.0,NULL,NULL,12,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,6,'observed',NULL,'[0.9441265168736876, 0.28352133567212157]',NULL,NULL,0,-1.3114930557321233806e+00,NULL,13,1700000360.0,14,1700000360.0,NULL,NULL,14,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[{"channel": 0, "number": 2, "values": {"kernel": {"type": "Matern", "nu": 2.5, "lengthscale": [0.2095589644546295, 0.7027284994812707], "scale": 1.0}, "regularization": 0.00012366402106377253, "mean": -0.06131595025179555, "std": 0.5268186647801978, "warp": {"type": "Warp", "knots": [-1.3955545527112725, -0.2761694425439649, -0.17967956252999132, -0.011367183577348935], "heights": [-0.7806685270241573, -0.3865574036940172, -0.12841963031019266, -0.011367183577348935]}}}]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,7,'observed',NULL,'[0.32631301158888326, -0.5786790794791381]',NULL,NULL,0,8.80778878417504240694e-01,NULL,15,1700000420.0,16,1700000420.0,NULL,NULL,16,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,8,'observed',NULL,'[0.6012283936411557, -0.6387362293626961]',NULL,NULL,0,-5.31399781497165490939e-02,NULL,17,1700000480.0,18,1700000480.0,NULL,NULL,18,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,9,'observed',NULL,'[0.2336637825568303, 0.4968969204219591]',NULL,NULL,0,0.878936653229125,NULL,19,1700000540.0,20,1700000540.0,NULL,NULL,20,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[{"channel": 0, "number": 3, "values": {"kernel": {"type": "Matern", "nu": 2.5, "lengthscale": [0.2890245533462734, 1.5501769097962903], "scale": 1.0}, "regularization": 0.00012220420047275035, "mean": -0.14983439704049645, "std": 0.6162124679182748, "warp": {"type": "Warp", "knots": [-1.3955545527112725, -1.3114930557321234, -0.2761694425439649, -0.17967956252999132, -0.05313997814971655], "heights": [-1.043213862466429, -0.6543247098933325, -0.4194454628754772, -0.22851754322629944, -0.05313997814971655]}}}]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,10,'observed',NULL,'[0.3120234397840449, 0.11928227856434859]',NULL,NULL,0,9.98132872123895897864e-01,NULL,21,1700000600.0,22,1700000600.0,NULL,NULL,22,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,11,'observed',NULL,'[0.3345244026390617, 0.6811549609248133]',NULL,NULL,0,8.20507894016516137192e-01,NULL,23,1700000660.0,24,1700000660.0,NULL,NULL,24,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+CREATE UNIQUE INDEX trials_by_last_order ON trials (study, last_order);
+COMMIT;

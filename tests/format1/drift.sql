@@ -1,0 +1,106 @@
+PRAGMA application_id = 1852402802;
+PRAGMA user_version = 1;
+BEGIN TRANSACTION;
+CREATE TABLE arms (
+	study INTEGER NOT NULL, 
+	event INTEGER NOT NULL, 
+	at DOUBLE NOT NULL, 
+	kind TEXT NOT NULL, 
+	arms TEXT NOT NULL, 
+	PRIMARY KEY (study, event)
+);
+CREATE TABLE notes (
+	study TEXT NOT NULL, 
+	"key" TEXT NOT NULL, 
+	value TEXT NOT NULL, 
+	PRIMARY KEY (study, "key")
+);
+CREATE TABLE sessions (
+	hash TEXT NOT NULL, 
+	token TEXT NOT NULL, 
+	expires_at DOUBLE NOT NULL, 
+	PRIMARY KEY (hash)
+);
+CREATE TABLE studies (
+	id INTEGER NOT NULL, 
+	name TEXT NOT NULL, 
+	policy TEXT NOT NULL, 
+	goal TEXT NOT NULL, 
+	seed TEXT NOT NULL, 
+	about TEXT NOT NULL, 
+	format INTEGER NOT NULL, 
+	created_at DOUBLE NOT NULL, 
+	events INTEGER NOT NULL, 
+	stamp TEXT NOT NULL, 
+	trials INTEGER NOT NULL, 
+	observed INTEGER NOT NULL, 
+	failed INTEGER NOT NULL, 
+	abandoned INTEGER NOT NULL, 
+	best DOUBLE, 
+	last_at DOUBLE, 
+	arms INTEGER, 
+	PRIMARY KEY (id), 
+	UNIQUE (name)
+);
+INSERT INTO "studies" VALUES(1,'drift','{"type": "Policy", "algorithm": "auto", "domain": {"type": "Arms", "points": [[0.0], [0.125], [0.25], [0.375], [0.5], [0.625], [0.75], [0.875], [1.0]], "space": null}, "context": null, "kernel": {"type": "Matern", "nu": 2.5, "lengthscale": [0.5], "scale": 1.0}, "noise": 0.1, "regularization": 0.010000000000000002, "prior_mean": 0.0, "memory": {"type": "EDetector", "delta": 0.05, "clip": 8.0, "weight": 10.0, "misfit": 0.05, "outliers": 0.05}, "explore": {"type": "InitialDesign", "rounds": 10, "middle": false}, "pending": {"type": "Ignored", "failed": "weighed"}, "objective": {"type": "RewardAlone"}, "confidence": {"type": "ConstantWidth", "value": 2.0, "delta": 0.1}, "score": {"type": "RandomisedBound", "shift": 1.5040773967762742, "growth": 0.0}, "search": {"type": "PointSearch", "candidates": 1024, "around": 48, "starts": 3, "evaluations": 20, "mutations": 256, "incumbents": 5, "apart": 1e-05}, "refit": {"type": "Refit", "every": 3, "prior": "hvarfner", "restarts": 2, "outputs": "answered", "standardize": true, "growth": 0.1, "warp": "half-rank", "noise": "unknown"}, "constraints": null, "sketch": null, "switching": null}','maximize','3','{}',1,1.7958775463782935143e+09,24,'22f269708c1c0498',12,12,0,0,9.7952944843471367875e-01,1700000660.0,NULL);
+CREATE TABLE tokens (
+	id TEXT NOT NULL, 
+	hash TEXT NOT NULL, 
+	role TEXT NOT NULL, 
+	tenant TEXT NOT NULL, 
+	about TEXT NOT NULL, 
+	created_at DOUBLE NOT NULL, 
+	expires_at DOUBLE, 
+	revoked_at DOUBLE, 
+	PRIMARY KEY (id), 
+	UNIQUE (hash)
+);
+CREATE TABLE trials (
+	study INTEGER NOT NULL, 
+	number INTEGER NOT NULL, 
+	state TEXT NOT NULL, 
+	arm INTEGER, 
+	point TEXT NOT NULL, 
+	parameters TEXT, 
+	context TEXT, 
+	explored BOOLEAN NOT NULL, 
+	reward DOUBLE, 
+	reason TEXT, 
+	asked_order INTEGER NOT NULL, 
+	asked_at DOUBLE NOT NULL, 
+	told_order INTEGER, 
+	told_at DOUBLE, 
+	constraints TEXT, 
+	constraints_order INTEGER, 
+	last_order INTEGER NOT NULL, 
+	lease_until DOUBLE, 
+	abandoned_order INTEGER, 
+	abandoned_at DOUBLE, 
+	abandoned_reason TEXT, 
+	corrected TEXT, 
+	repeats INTEGER, 
+	plays INTEGER, 
+	scatter DOUBLE, 
+	fits TEXT, 
+	propensity DOUBLE, 
+	std DOUBLE, 
+	metrics TEXT, 
+	PRIMARY KEY (study, number), 
+	UNIQUE (study, asked_order), 
+	UNIQUE (study, told_order), 
+	FOREIGN KEY(study) REFERENCES studies (id)
+);
+INSERT INTO "trials" VALUES(1,0,'observed',0,'[0.0]',NULL,NULL,0,0.05,NULL,1,1700000000.0,2,1700000000.0,NULL,NULL,2,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,1,'observed',7,'[0.875]',NULL,NULL,0,-1.13561457958379730115e+00,NULL,3,1700000060.0,4,1700000060.0,NULL,NULL,4,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,2,'observed',4,'[0.5]',NULL,NULL,0,5.30309005014348300299e-01,NULL,5,1700000120.0,6,1700000120.0,NULL,NULL,6,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,3,'observed',5,'[0.625]',NULL,NULL,0,-1.27982070781865520103e-01,NULL,7,1700000180.0,8,1700000180.0,NULL,NULL,8,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[{"channel": 0, "number": 1, "values": {"kernel": {"type": "Matern", "nu": 2.5, "lengthscale": [0.119229754454881], "scale": 1.0}, "regularization": 0.006740447641133391, "mean": 0.09978404424102817, "std": 0.33215277516953357, "warp": {"type": "Warp", "knots": [-1.1356145795837973, 0.05], "heights": [-0.2785651490033898, 0.05]}}}]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,4,'observed',3,'[0.375]',NULL,NULL,0,8.637679882940154652e-01,NULL,9,1700000240.0,10,1700000240.0,NULL,NULL,10,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,5,'observed',1,'[0.125]',NULL,NULL,0,5.35225162685886934887e-01,NULL,11,1700000300.0,12,1700000300.0,NULL,NULL,12,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,6,'observed',2,'[0.25]',NULL,NULL,0,9.10235353606168584583e-01,NULL,13,1700000360.0,14,1700000360.0,NULL,NULL,14,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[{"channel": 0, "number": 2, "values": {"kernel": {"type": "Matern", "nu": 2.5, "lengthscale": [0.2584260046982389], "scale": 1.0}, "regularization": 0.006301486607447562, "mean": 0.17974674704984925, "std": 0.3652234718027078, "warp": {"type": "Warp", "knots": [-1.1356145795837973, -0.12798207078186552, 0.05, 0.2901545025071742], "heights": [-0.2435487934123099, 0.02986604886187294, 0.208949293197569, 0.2901545025071742]}}}]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,7,'observed',6,'[0.75]',NULL,NULL,0,-7.25281691555161867057e-01,NULL,15,1700000420.0,16,1700000420.0,NULL,NULL,16,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,8,'observed',8,'[1.0]',NULL,NULL,0,-1.21626326927700922908e+00,NULL,17,1700000480.0,18,1700000480.0,NULL,NULL,18,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,9,'observed',2,'[0.25]',NULL,NULL,0,9.7952944843471367875e-01,NULL,19,1700000540.0,20,1700000540.0,NULL,NULL,20,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[{"channel": 0, "number": 3, "values": {"kernel": {"type": "Matern", "nu": 2.5, "lengthscale": [0.313776932224368], "scale": 1.0}, "regularization": 0.00632210246394504, "mean": -0.21905668096541026, "std": 0.6049448114175572, "warp": {"type": "Warp", "knots": [-1.2162632692770092, -1.1356145795837973, -0.7252816915551619, -0.12798207078186552, 0.05], "heights": [-0.923915103435733, -0.5413729262782693, -0.31032709244923923, -0.12251526591850741, 0.05]}}}]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,10,'observed',2,'[0.25]',NULL,NULL,0,9.61900579509901154651e-01,NULL,21,1700000600.0,22,1700000600.0,NULL,NULL,22,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+INSERT INTO "trials" VALUES(1,11,'observed',2,'[0.25]',NULL,NULL,0,9.28685867769025286122e-01,NULL,23,1700000660.0,24,1700000660.0,NULL,NULL,24,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'[]',NULL,NULL,NULL);
+CREATE UNIQUE INDEX trials_by_last_order ON trials (study, last_order);
+COMMIT;
