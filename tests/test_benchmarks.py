@@ -1,5 +1,7 @@
 """Every benchmark loads, and one of them runs; nightly, each runs on a small budget. What it prints is for people."""
 
+import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +64,20 @@ PRINTED = {  # by a command with a small budget
 def test_table_is_complete():
     named = {command.split()[0] for command in PRINTED}
     assert {path.name for path in BENCHMARKS.glob("*.py")} == named | NEEDS_PEER | {RUNNER}
+
+
+def test_pages_name_each_script_and_options_that_it_has():
+    sys.path.insert(0, str(BENCHMARKS))
+    from bench import parser
+
+    pages = "\n".join(page.read_text() for page in (BENCHMARKS.parent / "docs").rglob("*.md")).replace("\\\n", " ")
+    found = re.findall(r"(?:python )?\bbenchmarks/(\w+\.py)([^`\n]*)", pages)
+    named = {name for name, _ in found}
+    assert {path.name for path in BENCHMARKS.glob("*.py")} - named <= {RUNNER}
+    for name, options in found:
+        doc = ast.get_docstring(ast.parse((BENCHMARKS / name).read_text()), clean=False)
+        if "@bench.command" in (BENCHMARKS / name).read_text():
+            parser(doc).parse_args(options.split())
 
 
 def test_every_benchmark_finds_what_it_imports():
