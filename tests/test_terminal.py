@@ -223,7 +223,7 @@ def test_a_comparison_is_printed_in_a_terminal_of_ascii(monkeypatch):
     arms = nr.Arms.grid(0, 1, 4)
     world = nr.Environment(lambda x: x[:, 0], domain=arms, noise=0.1)
     policy = nr.gp_ucb(arms, nr.SquaredExponential(0.2), noise=0.1)
-    result = nr.compare({"é": policy, "b": policy}, world, rounds=3, seeds=range(2))
+    result = nr.compare({"é": policy, "b": policy}, world, rounds=9, seeds=range(4))
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
     print(result)
     sys.stdout.seek(0)
