@@ -105,9 +105,7 @@ def test_after_an_answer_the_connection_goes_on():
 
 def test_requests_that_come_at_once_are_answered_in_order():
     three = b"".join(GET % b"%d" % i for i in range(3))
-    transport = talk(three)
-    assert bodies(transport) == [b"GET /0 ", b"GET /1 ", b"GET /2 "]
-    assert not transport.paused
+    assert bodies(talk(three)) == [b"GET /0 ", b"GET /1 ", b"GET /2 "]
     assert bodies(talk(three + CHUNKED + b"no length\r\n")) == [b"GET /0 ", b"GET /1 ", b"GET /2 "]
     transport = talk(three + b"no request\r\n\r\n")
     assert bodies(transport) == [b"GET /0 ", b"GET /1 ", b"GET /2 "]
@@ -115,6 +113,16 @@ def test_requests_that_come_at_once_are_answered_in_order():
     transport = talk(GET % b"x" * 2 * MOST_PIPELINED)
     assert len(bodies(transport)) <= MOST_PIPELINED + 1
     assert transport.ended == "closed"
+
+
+def test_after_requests_that_waited_more_is_read():
+    async def say(scope, receive, send):  # and read nothing
+        await send({"type": "http.response.start", "status": 204, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body"})
+
+    transport = talk(GET % b"x" * 3, app=say)
+    assert bodies(transport) == [204] * 3
+    assert not transport.paused
 
 
 @pytest.mark.parametrize(
