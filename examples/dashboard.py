@@ -24,7 +24,7 @@ from nilregret.testing.serving import in_a_process
 MINUTES = 60.0
 SHOTS = {  # picture: address, part of the page (or nothing for what is on the screen), width, height, light or dark
     "dashboard-studies": ("/studies", "", 900, 420, "light"),
-    "dashboard-explore": ("/studies/oven/explore", "", 1000, 1000, "light"),
+    "dashboard-explore": ("/studies/oven/explore", "", 1000, 1300, "light"),
     "dashboard-trials": ("/studies/oven/trials", "", 1000, 640, "light"),
     "dashboard-worth": ("/studies/shop/worth", "#worth", 1000, 800, "light"),
     "dashboard-beliefs": ("/studies/oven/explore", "#beliefs", 1000, 800, "light"),

@@ -21,6 +21,7 @@ from nilregret.study import importance as shares
 KERNEL = nr.SquaredExponential(0.4)
 PLANE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0.001, 1000.0, log=True))
 MIXED = nr.Space(kind=nr.Choice("a", "b", "c"), n=nr.Int(1, 4), z=nr.when("kind", "b", nr.Float(1, 9, log=True)))
+TWELVE = nr.Space(**{f"x{i}": nr.Float(0, 1) for i in range(12)})
 DEVICES = nr.Space(device=nr.Choice("phone", "desktop"), hour=nr.Float(0, 24))
 STILL = static.static_figure
 
@@ -83,7 +84,7 @@ MAKE = {
     "budgets": lambda: limited(nr.OnAverage()),
     "constraints": lambda: limited(nr.EveryRound()),
     "conditional": lambda: told(nr.auto(MIXED), waves(12)),
-    "twelve parameters": lambda: told(nr.auto(nr.Space(**{f"x{i}": nr.Float(0, 1) for i in range(12)})), waves(14)),
+    "twelve parameters": lambda: told(nr.gp_ucb(TWELVE, nr.SquaredExponential(1.0), noise=0.1), waves(14)),
     "failures": lambda: told(nr.gp_ucb(PLANE.grid(6), KERNEL, noise=0.1), [None, 1.0, None, 2.0, -1e6, 1.5, 1.2, 1.1]),
     "one trial": lambda: told(nr.gp_ucb(PLANE.grid(6), KERNEL, noise=0.1), [1.0]),
     "empty": lambda: told(nr.gp_ucb(PLANE.grid(6), KERNEL, noise=0.1), []),

@@ -329,12 +329,19 @@ def _told(found: History, chosen: IndexArray, label: str, shape: str, *, at: flo
 
 def _dense(found: History, limits: tuple[float, float], shown: IndexArray) -> list[Mark]:
     """Returns the quantiles of as many values as share a column, and the lowest and the highest value of each."""
-    parts = np.array_split(shown, COLUMNS)
-    low, quarter, half, three, high = np.array([np.quantile(found.values[part], LEVELS) for part in parts]).T
-    x = found.places[[part[len(part) // 2] for part in parts]]
-    each = many(len(parts[0]), "value")
-    ends = [part[pick(found.values[part])] for part in parts for pick in (np.argmin, np.argmax)]
-    outer = np.unique(ends)
+    size, larger = divmod(len(shown), COLUMNS)  # The first columns have one value more.
+    cut = larger * (size + 1)
+    parts = [part for part in (shown[:cut].reshape(larger, size + 1), shown[cut:].reshape(-1, size)) if len(part)]
+    values = [found.values[part] for part in parts]
+    low, quarter, half, three, high = np.hstack([np.quantile(part, LEVELS, axis=1) for part in values])
+    x = found.places[np.concatenate([part[:, part.shape[1] // 2] for part in parts])]
+    each = many(parts[0].shape[1], "value")
+    ends = [
+        part[np.arange(len(part)), pick(told, axis=1)]
+        for part, told in zip(parts, values, strict=True)
+        for pick in (np.argmin, np.argmax)
+    ]
+    outer = np.unique(np.concatenate(ends))
     within = outer[(found.values[outer] >= limits[0]) & (found.values[outer] <= limits[1])]
     return [
         Band(x, low, high, "observed", f"9 in 10 of {each}", 0.25),

@@ -135,11 +135,12 @@ def _drawn(count: int, best: Sequence[int]) -> tuple[list[int], list[int]]:
 def best_tenth(study: Study, trials: Sequence[Trial]) -> list[int]:
     """Returns the places of the best tenth of answered trials with ties, at least one, the best first."""
     sign = -1.0 if study.goal == "maximize" else 1.0
-    feasible = {trial.number for trial in without_violation(study.policy, trials)}
-    losses = {i: sign * (trial.reward or 0.0) for i, trial in enumerate(trials) if trial.number in feasible}
-    ranked = sorted(losses, key=lambda i: losses[i])
-    least = ranked[: _tenth(trials)]
-    return [i for i in ranked if losses[i] <= losses[least[-1]]]
+    place = {trial.number: i for i, trial in enumerate(trials)}
+    feasible = without_violation(study.policy, trials)
+    losses = sign * np.array([trial.reward for trial in feasible], dtype=np.float64)
+    ranked = np.argsort(losses, kind="stable")
+    count = np.searchsorted(losses[ranked], losses[ranked[: _tenth(trials)]][-1:], side="right").sum()
+    return [place[feasible[i].number] for i in ranked[:count].tolist()]
 
 
 def _tenth(trials: Sequence[Trial]) -> int:

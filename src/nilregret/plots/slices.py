@@ -184,7 +184,8 @@ def _slice(
 
 def told_of(study: Study, channel: int) -> list[Trial]:
     """Returns the answered trials that told an output."""
-    return [trial for trial in study.trials if trial.reward is not None and value_told(trial, channel) is not None]
+    answered = [trial for trial in study.trials if trial.reward is not None]
+    return [trial for trial in answered if value_told(trial, channel) is not None] if channel else answered
 
 
 def value_told(trial: Trial, channel: int) -> float | None:
@@ -268,7 +269,6 @@ def slice_panels(
     told = np.array([value_told(trial, channel) for trial in told_of(study, channel)], dtype=np.float64)
     room = padded(limits) if limits else padded(_reach(found, told, study.goal == "maximize", channel), 0.15)
     low, high = limits or (-np.inf, np.inf)
-    feasible = {trial.number for trial in without_violation(study.policy, study.trials)}
     panels = []
     for i, one in enumerate(found):
         x = scale(one.axis, one.values)
@@ -276,7 +276,7 @@ def slice_panels(
             at = places(one.axis, one.values, one.values).tolist()
             x = replace(x, places=[(place, str(value)) for place, value in zip(at, one.values, strict=True)])
         zero: list[Mark] = [Line(x.limits, [0.0, 0.0], "text", "the limit", 1.0, dashed=True)] if channel else []
-        marks = zero + _model(one, low, high) + _counts(one, room) + _trials(one, room, feasible, channel)
+        marks = zero + _model(one, low, high) + _counts(one, room) + _trials(one, study, room, channel)
         marks += _centre(one, study, through, room, channel)
         note = f"best {len(one.values)} of {len(one.values) + one.left_out}" if one.left_out else ""
         y = Axis(label="" if i % in_a_row else label, limits=room)
@@ -365,13 +365,14 @@ def _counts(one: Slice, room: tuple[float, float]) -> list[Mark]:
     ]
 
 
-def _trials(one: Slice, room: tuple[float, float], feasible: set[int], channel: int) -> list[Mark]:
+def _trials(one: Slice, study: Study, room: tuple[float, float], channel: int) -> list[Mark]:
     """Returns the trials, faded by their distance from the slice. Outliers are at the edge."""
     seen = one.seen
     x, told = places(one.axis, seen.values[0], one.values), [value_told(trial, channel) or 0.0 for trial in seen.trials]
     y, opacity = np.array(told, dtype=np.float64), faded(seen.close)
     hover = [f"trial {trial.number}: {numeral(value)}" for trial, value in zip(seen.trials, y, strict=True)]
     marks: list[Mark] = []
+    feasible = {trial.number for trial in without_violation(study.policy, seen.trials)}
     drawn, violates = np.isfinite(x), np.array([trial.number not in feasible for trial in seen.trials], dtype=bool)
     within = drawn & (y >= room[0]) & (y <= room[1])
     forgotten = np.array([trial.number < one.since for trial in seen.trials], dtype=bool)

@@ -117,7 +117,11 @@ def told_best(trials: Iterable[Trial], goal: Goal) -> Trial | None:
 
 def without_violation(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Trial]:
     """Returns the trials that violate no constraint. Of constraints that hold on average, no single trial does."""
-    return list(trials) if on_average(policy) else [trial for trial in trials if trial.feasible is not False]
+    return (
+        list(trials)
+        if on_average(policy)
+        else [trial for trial in trials if trial.constraints is None or trial.feasible]
+    )
 
 
 def is_noisy(trials: Iterable[Trial]) -> bool:
