@@ -18,7 +18,6 @@ from ....storage.trial import Answer, Trial
 
 Picture = dict[str, Any]
 
-ROWS = 12  # rows of the table of a picture
 
 SMALLEST = 1e-12  # relative width of a range, below which it does not limit the digits of the estimate
 ROUNDING = 1e-9  # slack before an end of a range is rounded outwards
