@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Self
 
@@ -232,34 +232,6 @@ class KeepsArms(ABC):
         """Writes new changes of arms. A transaction calls it at most once, before `save`."""
 
 
-class Notes(ABC):
-    """A writer of notes: texts under ASCII keys, which belong to a study and are committed with its trials."""
-
-    @abstractmethod
-    def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
-        """Returns the notes on record under these keys."""
-
-    @abstractmethod
-    def write_notes(self, notes: Mapping[str, str]) -> None:
-        """Writes notes in place of those under the same keys."""
-
-
-class Renames(ABC):
-    """A writer that renames its study in the transaction that writes notes."""
-
-    @abstractmethod
-    def rename(self, name: str, new: str) -> None:
-        """Gives the study a new name and a new stamp. The new name may be the one it has.
-
-        Args:
-            name: that the study must still have.
-            new: that no other study may have.
-
-        Raises:
-            InvalidInput: one of these is not so, or no study can have the new name.
-        """
-
-
 def taken(name: str, new: str, *, there: bool = True) -> InvalidInput:
     """Returns the error that a study cannot get a new name. It may not even be there."""
     what = f"there is a study {shown(new)} already, or {shown(name)} has another name by now"
@@ -268,7 +240,10 @@ def taken(name: str, new: str, *, there: bool = True) -> InvalidInput:
 
 
 class KeepsNotes(ABC):
-    """A storage whose writers are `Notes`."""
+    """A storage whose writers have `read_notes`, `write_notes` and `rename`.
+
+    Notes are texts under ASCII keys. They belong to a study and are committed with its trials.
+    """
 
     @abstractmethod
     def read_notes(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from .._utils.checks import new_study_name, shown
 from .._utils.executors import WRITER, survives_forks
 from ..errors import InvalidInput, StorageError
 from .arms import ArmChange
-from .base import Change, KeepsArms, KeepsNotes, ListedStudy, News, Notes, Renames, Storage, StoredStudy, Writer, taken
+from .base import Change, KeepsArms, KeepsNotes, ListedStudy, News, Storage, StoredStudy, Writer, taken
 from .trial import Trial
 
 
@@ -158,7 +158,7 @@ class MemoryStorage(Storage, KeepsNotes):
 
 
 @final
-class _Writer(Writer, Notes, KeepsArms, Renames):
+class _Writer(Writer, KeepsArms):
     def __init__(self, stored: _StoredRecord, studies: dict[str, _StoredRecord]) -> None:
         self._stored, self._studies, self._name = stored, studies, stored.study.name
         self._before: list[tuple[int, list[Trial]]] = []  # Trials before their changes, none if they are new.

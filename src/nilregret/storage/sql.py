@@ -28,9 +28,7 @@ from .base import (
     KeepsNotes,
     ListedStudy,
     News,
-    Notes,
     Outcome,
-    Renames,
     Storage,
     StoredStudy,
     Summary,
@@ -45,7 +43,7 @@ from .trial import Trial
 
 
 @final
-class SqlWriter(Writer, Notes, KeepsArms, Renames):
+class SqlWriter(Writer, KeepsArms):
     """A study inside a transaction.
 
     Args:
@@ -76,7 +74,11 @@ class SqlWriter(Writer, Notes, KeepsArms, Renames):
             self._many(self._notes.write, note_rows(owner(self._study), notes))
 
     def rename(self, name: str, new: str) -> None:
-        """Gives the study a new name and a new stamp."""
+        """Gives the study a new name and a new stamp. The new name may be the one it has.
+
+        Raises:
+            InvalidInput: the study has another name, the new name is taken, or no study can have it.
+        """
         new_study_name("new", new)
         study, self.stamp = self._study.id, new_stamp()
         self._cursor.execute(self._statements.named, (new,))
