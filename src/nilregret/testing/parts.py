@@ -433,7 +433,10 @@ def _check_slopes(name: str, surface: AcquisitionFunction, view: PointView) -> N
     for j, side in enumerate(sides):
         shift = np.zeros(box.dimension)
         shift[j] = STEP * side
-        differences[:, j] = (surface.values(points + shift) - surface.values(points - shift)) / (2.0 * STEP * side)
+        with np.errstate(invalid="ignore"):
+            differences[:, j] = (surface.values(points + shift) - surface.values(points - shift)) / (2.0 * STEP * side)
+    known = np.isfinite(differences).all(axis=1) & np.isfinite(here)  # Points near a failed one have the score -inf.
+    here, gradients, differences = here[known], gradients[known], differences[known]
     size = np.abs(differences * sides).max(axis=1) + 1e-3 * (np.ptp(here) + 1e-9)
     off = (np.abs(gradients - differences) * sides).max(axis=1) > 0.02 * size + 1e-5
     promise(
