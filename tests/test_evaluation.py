@@ -359,7 +359,7 @@ def test_rewards_that_are_all_alike_where_others_are_missing():
     log["reward"] = np.where(log["reward"] > 0.0, 1.0, np.nan)
     log["propensity"] = log["propensity"] * np.random.default_rng(0).uniform(0.99, 1.0, 2000)
     result, said = cautioned(log, 0)
-    assert f"All {result.rows} rewards are 1, and {2000 - result.rows} decisions have none" in said
+    assert f"All {result.rows} rewards are 1, and {2000 - result.rows:,} decisions have none" in said
     assert "`default_reward=`" in said
     assert "changed on the way" not in said
 
