@@ -44,7 +44,7 @@ def constrained(**more):
 
 
 CAUSES = {
-    "rewards far away": (nr.gp_ucb(ARMS, nr.Matern(2.5, 0.1), noise=0.1), near_900, None, "half of the 4 told are 90"),
+    "rewards far away": (nr.gp_ucb(ARMS, nr.Matern(2.5, 0.1), noise=0.1), near_900, None, "half of the 4 told are "),
     "rewards far away, box": (nr.gp_ucb(nr.Box([0.0], [1.0]), SE, noise=0.1), near_900, None, "prior mean of 0,"),
     "beyond the norm bound": (
         nr.igp_ucb(ARMS, SE, noise=0.1, norm_bound=5.0), lambda trial: 40.0, None, "with a norm bound of 5",
