@@ -443,7 +443,7 @@ def test_a_process_that_is_killed_leaves_runs_that_go_on_where_they_were(tmp_pat
     for _ in range(29):
         answer(whole, whole.ask(), rng)
     whole.ask()
-    assert max(trial.times for trial in whole.trials) > 3
+    assert max(trial.times for trial in whole.trials) > 2
     known = [(trial.arm, trial.repeats, trial.reward, trial.plays, trial.state) for trial in whole.trials]
     assert [(trial.arm, trial.repeats, trial.reward, trial.plays, trial.state) for trial in again.trials] == known
     for _ in range(5):

@@ -221,8 +221,8 @@ def test_numbers_that_differ_late_have_more_digits():
 
 def test_a_comparison_is_printed_in_a_terminal_of_ascii(monkeypatch):
     arms = nr.Arms.grid(0, 1, 4)
-    world = nr.Environment(lambda x: x[:, 0], domain=arms, noise=0.1)
-    policy = nr.gp_ucb(arms, nr.SquaredExponential(0.2), noise=0.1)
+    world = nr.Environment(lambda x: x[:, 0], domain=arms, noise=1.0)
+    policy = nr.gp_ucb(arms, nr.SquaredExponential(0.2), noise=1.0)
     result = nr.compare({"é": policy, "b": policy}, world, rounds=9, seeds=range(4))
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
     print(result)

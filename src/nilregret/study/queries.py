@@ -408,7 +408,7 @@ class Queries(Generic[D]):
 
         >>> import nilregret as nr
         >>> space = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
-        >>> result = nr.minimize(lambda x, y: 3 * x + y, space, trials=12, progress=False)
+        >>> result = nr.minimize(lambda x, y: 3 * x + y, space, trials=20, progress=False)
         >>> print(result.study.importance().value.total.round(1))
         [0.9 0.1]
 
