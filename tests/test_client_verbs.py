@@ -132,7 +132,7 @@ def test_parameters_that_count_for_some_only_under_contexts_and_limits(url):
     points, context = [{"way": "post"}, {"way": "bike", "speed": 0.5}], {"day": 2}
     for verb in ("predict", "bounds", "feasible"):
         there, here = (getattr(study, verb)(points, context=context) for study in (remote, local))
-        np.testing.assert_array_equal(there, here)
+        np.testing.assert_allclose(there, here, rtol=1e-12)  # a fit in a thread may end at another last digit
     assert remote.infeasible(context=context) is None
     assert local.infeasible(context=context) is None
     with pytest.raises(nr.errors.InvalidInput, match="has no posterior of the constraints"):

@@ -131,7 +131,7 @@ def clicks():
     found, rng = Pages(), np.random.default_rng(5)
     policy = nr.gp_ts(nr.Arms.grid(0, 1, 4), KERNEL, reward="bernoulli", v=0.6).using(explore=nr.slots.Uniform(0.4))
     study = nr.Study(policy, propensities=True, storage=found.storage, name="shop")
-    play(study, 150, lambda trial: float(rng.random() < (0.1, 0.2, 0.3, 0.8)[trial.arm]))
+    play(study, 600, lambda trial: float(rng.random() < (0.1, 0.2, 0.3, 0.8)[trial.arm]))
     nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 4), KERNEL, noise=0.5), storage=found.storage, name="other")
     return found
 
@@ -146,13 +146,12 @@ def test_the_old_rule_is_evaluated_on_the_log(clicks):
     said = words(answer.text)
     assert answer.status == 200
     assert "The other policy would have been worse: the difference is" in said
-    with pytest.warns(nr.errors.NoRegretWarning, match="few decisions"):
-        expected = nr.evaluate(nr.Study.open(storage=clicks.storage, name="shop"), 0)
+    expected = nr.evaluate(nr.Study.open(storage=clicks.storage, name="shop"), 0)
     assert f"{numeral(expected.value)} a decision" in said
     assert expected.overlap == 1.0  # The study has a floor under all arms, whatever the mean of the weights is.
     assert "as far as the log shows, all of the other policy's choices could have been made here" in said
     assert "The other policy would have been better" in words(evaluated(clicks, policy="best").text)
-    own = [0.1, 0.15, 0.15, 0.6]  # near to what the study did
+    own = [0.1, 0.1, 0.1, 0.7]  # near to what the study did
     assert "Which of the two earns more is not known yet" in words(evaluated(clicks, policy=str(own)).text)
 
 

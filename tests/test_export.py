@@ -81,7 +81,7 @@ def test_a_file_read_again_tells_the_same(name, kind, tmp_path):
         assert (other.reward, other.context_parameters, other.arm) == (
             trial.reward, trial.context_parameters, trial.arm,
         )  # fmt: skip
-        np.testing.assert_allclose(other.point, trial.point, rtol=1e-11)  # parameters have twelve digits
+        np.testing.assert_allclose(other.point, trial.point, rtol=1e-11, atol=1e-11)  # parameters have twelve digits
         assert (other.constraints is None) == (trial.constraints is None)
         assert other.constraints is None or other.constraints.tolist() == trial.constraints.tolist()
 

@@ -830,8 +830,9 @@ def test_pictures_are_reached_through_the_package():
 @pytest.mark.parametrize("name", ["sdt", "stdv", "sd"])
 def test_an_entry_that_is_nearly_std_fails_its_trial(name):
     result = nr.maximize(
-        lambda x: {"reward": x, name if x < 0.5 else "time": 0.1}, nr.Space(x=nr.Float(0, 1)), trials=6, progress=False
-    )
+        lambda x: {"reward": x, name if x >= 0.5 else "time": 0.1},
+        nr.Space(x=nr.Float(0, 1)), trials=6, progress=False,
+    )  # fmt: skip
     reasons = {trial.reason for trial in result.trials if trial.state == "failed"}
     assert reasons == {f"its answer has the entry {name!r}, which nothing reads. Did you mean 'std'?"}
     limited = nr.maximize(

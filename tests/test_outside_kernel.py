@@ -408,14 +408,15 @@ def test_what_is_known_of_a_kernel_can_be_registered():
 def test_a_stored_study_is_replayed(tmp_path, own):
     policy = nr.gp_ts(nr.Box(0.0, 1.0), own, noise=0.1, norm_bound=1.0)
     url = f"sqlite:///{tmp_path}/studies.db"
-    study = nr.Study(policy, seed=0, storage=url, name="own")
-    for _ in range(4):
-        trial = study.ask()
-        study.tell(trial, float(trial.point[0]))
+    study, alone = nr.Study(policy, seed=0, storage=url, name="own"), nr.Study(policy, seed=0)
+    for each in (study, alone):
+        for _ in range(4):
+            trial = each.ask()
+            each.tell(trial, float(trial.point[0]))
     again = nr.Study.open(storage=url, name="own")
     assert again.policy == policy
     np.testing.assert_array_equal([t.point for t in again.trials], [t.point for t in study.trials])
-    np.testing.assert_array_equal(again.ask().point, study.ask().point)
+    np.testing.assert_array_equal(again.ask().point, alone.ask().point)
 
 
 MODULE = """

@@ -378,10 +378,11 @@ def nothing_works(failed: int, last: Trial) -> str:
 
 def malformed(trial: Trial, outcome: Outcome) -> str:
     """Returns the error sentence for an answer of the wrong form."""
+    reason = outcome.reason or ""
     return (
-        f"The run ends at trial {trial.number}: {outcome.reason}. Every evaluation would make this mistake, which says "
-        "nothing of the point, so the trial was not answered. Mend what the objective returns. Where there is a "
-        "storage, the same call then goes on."
+        f"The run ends at trial {trial.number}: {reason}{'' if reason.endswith('?') else '.'} Every evaluation would "
+        "make this mistake, which says nothing of the point, so the trial was not answered. Mend what the objective "
+        "returns. Where there is a storage, the same call then goes on."
     )
 
 
