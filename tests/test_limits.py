@@ -1,8 +1,8 @@
 """Tuning under limits: in one call, from a file, and what is then the best."""
 
 import json
-import re
 import math
+import re
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np

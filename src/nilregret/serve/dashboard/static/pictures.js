@@ -205,7 +205,7 @@
   function across(mark) { return mark.kind === "boxes" ? mark.x0.map(function (start, i) { return Number(((start + mark.x1[i]) / 2).toPrecision(6)); }) : mark.x; }
   function stopsOf(panel) { // the places that have words, else those of points and bands, else of lines
     if (panel.places.length) return panel.places;
-    var of = panel.marks.filter(function (mark) { return mark.read; }), apart = of.filter(function (mark) { return mark.kind !== "line"; });
+    var of = panel.marks.filter(function (mark) { return mark.read || mark.kind === "points" && mark.hover; }), apart = of.filter(function (mark) { return mark.kind !== "line"; });
     var all = [].concat.apply([], (apart.length ? apart : of).map(across)).filter(function (x) { return x !== null; });
     return Array.from(new Set(all)).sort(function (a, b) { return a - b; });
   }
@@ -237,7 +237,8 @@
     panels.forEach(function (panel) { panel.x.name = panel.x.label || last.x.label; });
     var heat = panels[0].marks.find(function (mark) { return mark.kind === "heat"; }), stops = stopsOf(panels[0]);
     var bars = heat || stops.length ? null : panels[0].marks.find(function (mark) { return mark.kind === "boxes" && mark.hover; });
-    var count = bars ? bars.x0.length : stops.length, at = id in read ? read[id] : null;
+    var count = bars ? bars.x0.length : stops.length, at = kept();
+    function kept() { return !(id in read) ? null : heat || bars ? read[id] : Math.max(0, before(stops, read[id])); } // a place keeps, as its number may change
     this.faded = null;
     node.replaceChildren(canvas, selection);
     this.draw = function (wide) {
@@ -332,7 +333,7 @@
       if (part.up) zoom.y[i] = [low[1], high[1]];
       zoomed();
     };
-    canvas.onmouseleave = function () { tell(id in read && document.activeElement === node ? read[id] : null); };
+    canvas.onmouseleave = function () { tell(document.activeElement === node ? kept() : null); };
     canvas.ondblclick = reset.onclick;
     function closer(factor) {
       var axis = panels[0].x, now = span(axis, zoom.x), middle = at !== null && !heat && !bars ? stops[at] : (now[0] + now[1]) / 2, half = (now[1] - now[0]) / 2 * factor;
@@ -351,7 +352,8 @@
       else if (!heat && count && step && (bars || step[0])) next = at === null ? (step[0] < 0 ? count - 1 : 0) : inside(at + (bars && step[1] ? step[1] : step[0]) * (event.shiftKey ? 10 : 1), count);
       else return;
       event.preventDefault();
-      tell(read[id] = next);
+      read[id] = heat || bars ? next : stops[next];
+      tell(next);
     };
     function start() { // the best point, if it is drawn
       var star = panels[0].marks.find(function (mark) { return mark.shape === "*"; });
