@@ -40,7 +40,7 @@ def test_numbers_follow_the_definition():
         assert stream.random((2, 2)).ravel().tolist() == [(w >> 11) / 2**53 for w in words_of(f"{text} 2", 4)]
         wanted = [NormalDist().inv_cdf(((w >> 12) + 0.5) / 2**52) for w in words_of(f"{text} 3", 4)]
         np.testing.assert_allclose(stream.standard_normal((4, 1))[:, 0], wanted, rtol=1e-14)
-        assert stream.integers(10, 9).tolist() == [(w >> 11) * 10 >> 53 for w in words_of(f"{text} 4", 9)]
+        assert stream.integers(10, size=9).tolist() == [(w >> 11) * 10 >> 53 for w in words_of(f"{text} 4", 9)]
         words = words_of(f"{text} 5", 8)
         assert stream.permutation(8).tolist() == sorted(range(8), key=lambda i: words[i])
         assert stream.numpy().random() == np.random.Generator(np.random.PCG64(words_of(f"{text} 6", 4))).random()
@@ -52,6 +52,9 @@ def test_vectors():
     assert Draws("trial 7 3").random() == 0.766122035258536
     assert Draws("trial 7 3").standard_normal() == pytest.approx(0.7261351387952932, rel=1e-14)
     assert Draws("trial 7 3").integers(10) == 7
+    assert Draws("trial 7 3").random(np.int64(2)).shape == (2,)
+    with pytest.raises(ValueError, match="`high` is 0"):
+        Draws("trial 7 3").integers(0)
     assert Draws("trial 7 3").permutation(5).tolist() == [4, 1, 0, 3, 2]
     assert sobol_points(2, 2, Draws("design 7")).tolist() == [
         [0.6588519899345983, 0.34975873503429966],
@@ -129,9 +132,9 @@ def test_numbers_of_streams_are_independent():
 
 
 def test_whole_numbers_and_permutations_are_uniform():
-    counts = np.bincount(Draws("trial 1 1").integers(7, 70_000), minlength=7)
+    counts = np.bincount(Draws("trial 1 1").integers(7, size=70_000), minlength=7)
     assert stats.chisquare(counts).pvalue > RARE
-    assert Draws("trial 1 1").integers(1, 50).max() == 0
+    assert Draws("trial 1 1").integers(1, size=50).max() == 0
     assert max(int(u * n) for n in (3, 2**31 - 1, 2**52 + 1) for u in [1.0 - 2.0**-53]) == 2**52
     stream = Draws("trial 1 2")
     seen = Counter(tuple(stream.permutation(4).tolist()) for _ in range(12_000))

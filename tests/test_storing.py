@@ -68,7 +68,7 @@ def test_what_another_version_wrote_is_left_alone(places, kind, postgres, number
             connection.exec_driver_sql(f"UPDATE {server.MARK} SET format = {number}")
             if old:
                 connection.exec_driver_sql(f"ALTER TABLE {server.MARK} RENAME TO nilregret_format")
-    said = "before 1.0.*nilregret export.*nilregret import" if old else r"newer version .*\(format 99.*Upgrade"
+    said = "earlier version.*nilregret export.*nilregret import" if old else r"newer version .*\(format 99.*Upgrade"
     for attempt in (lambda: nr.Study(POLICY, storage=url), lambda: nr.Study.open(storage=url)):
         with pytest.raises(nr.errors.StorageError, match=said):
             attempt()

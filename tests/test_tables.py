@@ -329,3 +329,12 @@ def test_encodings_of_files_of_tunings_studies_and_policies(encoding, tmp_path, 
     if encoding == "latin-1":
         assert all("not UTF-8 (byte 0x" in each.output and "Save it as UTF-8" in each.output for each in said)
     assert [each.exit_code for each in said] == ([1] * 4 if encoding == "latin-1" else [0] * 3)
+
+
+@pytest.mark.parametrize("dtype", ["datetime64[ns]", "timedelta64[ns]", "datetime64[us]"])
+def test_times_are_no_numbers_whatever_their_unit(dtype):
+    study = nr.Study(nr.gp_ucb(nr.Box(0.0, 2e18), nr.Matern(2.5, 1e17), noise=0.1))
+    for columns in ({"x": [0.5], "reward": np.array([1], dtype)}, {"0": np.array([1], dtype), "reward": [0.5]}):
+        with pytest.raises(nr.errors.InvalidInput):
+            study.add_from(columns)
+    assert not study.trials

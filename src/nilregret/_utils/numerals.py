@@ -26,15 +26,17 @@ def numeral(value: float, digits: int = DIGITS, *, step: float = 0.0) -> str:
     >>> numeral(0.1 + 0.2), numeral(123456.7), numeral(1e-05), numeral(2.5e9), numeral(100.04, step=0.01)
     ('0.3', '123457', '1e-5', '2.5e9', '100.04')
     """
+    value = float(value)
     if not math.isfinite(value):
-        return "unknown" if math.isnan(value) else str(float(value))
+        return "unknown" if math.isnan(value) else str(value)
     if value and step > 0.0:
         digits = max(digits, min(math.floor(math.log10(abs(value))) - math.floor(math.log10(step)) + 1, EXACT))
     mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
     exponent = int(power)
-    if value and (exponent < LEAST or abs(value) >= LARGEST):
+    plain = f"{value:.{max(0, digits - 1 - exponent)}f}"
+    if value and (exponent < LEAST or abs(float(plain)) >= LARGEST):
         return f"{_trimmed(mantissa)}e{exponent}"
-    return _trimmed(f"{value:.{max(0, digits - 1 - exponent)}f}")
+    return _trimmed(plain)
 
 
 def numerals(values: Iterable[float]) -> list[str]:

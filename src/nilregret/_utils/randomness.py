@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from hashlib import shake_128
+from operator import index
 from typing import Any, Literal, TypeAlias, cast, final
 
 import numpy as np
@@ -70,11 +71,16 @@ class Draws:
         drawn = normals_of(self.bits(_count(size)))
         return float(drawn[0]) if size is None else drawn.reshape(size)
 
-    def integers(self, high: int, size: Size = None) -> Any:
+    def integers(self, high: int, *, size: Size = None) -> Any:
         """Returns whole numbers from 0 to high - 1: an int, or an array of this shape.
 
         Their probabilities are 1 / high to a relative error of high / 2^53.
+
+        Raises:
+            ValueError: `high` is below 1.
         """
+        if high < 1:
+            raise ValueError(f"`high` is {high}: there is no whole number from 0 to below it.")
         return int(self.random() * high) if size is None else (self.random(size) * high).astype(np.intp)
 
     def permutation(self, n: int) -> IndexArray:
@@ -90,7 +96,7 @@ Rng: TypeAlias = Draws | np.random.Generator  # what functions accept whose call
 
 
 def _count(size: Size) -> int:
-    return 1 if size is None else size if isinstance(size, int) else math.prod(size)
+    return 1 if size is None else math.prod(size) if isinstance(size, tuple) else index(size)
 
 
 def normals_of(bits: Words) -> Array:

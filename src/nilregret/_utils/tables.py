@@ -225,7 +225,7 @@ def _values(column: Any) -> Any:
             )
         if values.ndim != 1 or values.dtype.kind in "fiub":
             return values
-        values = values.tolist()
+        values = list(values) if values.dtype.kind in "mM" else values.tolist()  # which makes numbers of nanoseconds
     return [None if is_missing(value) and value != "" else value for value in values]
 
 

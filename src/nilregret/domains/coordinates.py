@@ -30,7 +30,7 @@ def check_count(count: int, most: int = MOST_ARMS) -> None:
     """Raises an error for a grid of too many arms before it is made."""
     if count > most:
         raise InvalidInput(
-            f"This grid would have {shown(count)} arms, and the most is {most:,}. Take fewer values of each "
+            f"This grid would have {count:,} arms, and the most is {most:,}. Take fewer values of each "
             "dimension, or give the domain itself, which is then searched without a grid."
         )
 

@@ -1,4 +1,4 @@
-"""Gaussian-process posteriors whose cost a round does not grow with the number of rounds, exact but for sketches.
+"""Gaussian-process posteriors, exact but for sketches. What their cost a round grows with, the table says.
 
 Each interface adds to the one before. `Posterior` appends and predicts. `RevisablePosterior` changes and removes single
 observations. `WeighingPosterior` has a noise variance for each. `CountingPosterior` takes many plays at the cost of

@@ -175,7 +175,8 @@ def rank_shares(own: AtPoints, earlier: Sequence[AtPoints]) -> Array:
     rewards = own.average
     rows = np.sort(np.argsort(-rewards, kind="stable")[:JUDGED])
     points, rewards = own.points[rows], rewards[rows]
-    drawn = Draws(f"resamples {n}").integers(len(rows), (SAMPLES, len(rows))) + len(rows) * np.arange(SAMPLES)[:, None]
+    picked = Draws(f"resamples {n}").integers(len(rows), size=(SAMPLES, len(rows)))
+    drawn = picked + len(rows) * np.arange(SAMPLES)[:, None]
     draws = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
     means = [study.mean(points) for study in earlier]
     losses = np.array([_losses(draws, left_out(own, rows), rewards, own=True)])

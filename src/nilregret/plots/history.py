@@ -120,8 +120,8 @@ class History:
 
     @cached_property
     def gain(self) -> float | None:
-        """Expected further gain, or None if it is unknown."""
-        return None if self.best is None else self.study.replica.query(partial(expected_gain, best=self.best))
+        """Expected further gain over the recommended trial, or None if it is unknown."""
+        return None if self.best is None else self.study.replica.query(partial(expected_gain, best=self.study.best()))
 
     @cached_property
     def spent(self) -> tuple[IndexArray, Array] | None:

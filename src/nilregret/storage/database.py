@@ -96,9 +96,9 @@ def newer(what: str, format: int) -> StorageError:  # noqa: A002 - SQLite's own 
 
 
 def older(url: str) -> StorageError:
-    """Returns the error about a database that a version before 1.0 wrote."""
+    """Returns the error about a database with tables from before format 1."""
     return StorageError(
-        f"{url} was written by a version of nilregret before 1.0, whose tables this one does not read; nothing in it "
+        f"{url} was written by an earlier version of nilregret, whose tables this one does not read; nothing in it "
         "has been touched. With that version write each study to a file (`nilregret export STORAGE STUDY "
         "trials.jsonl`). Then make the study anew in another storage, and read the file (`nilregret import STORAGE "
         "STUDY trials.jsonl`)."

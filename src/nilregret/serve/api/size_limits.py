@@ -44,7 +44,7 @@ def check_arms(count: int, limits: Limits) -> None:
     """Refuses too many arms."""
     if count > limits.arms:
         raise InvalidInput(
-            f"There are {shown(count)} arms, and this service takes {limits.arms:,} of a study. Give the parameters "
+            f"There are {count:,} arms, and this service takes {limits.arms:,} of a study. Give the parameters "
             "without a grid, which are then searched, or say with each decision which points may be played (`among`)."
         )
 

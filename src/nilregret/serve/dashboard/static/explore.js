@@ -33,7 +33,7 @@
     function value(share) {
       if (share > 0.995 || share < 0.005) return ""; // an end of the axis is no limit: trials may lie beyond it
       var low = side.ends[0], high = side.ends[1], found = side.ends[2] ? low * Math.pow(high / low, share) : low + share * (high - low);
-      return String(Number(found.toPrecision(4)));
+      return String(Number(found.toPrecision(Math.max(4, Math.min(17, 1 + Math.floor(Math.log10(Math.abs(found) || 1)))))));
     }
     from.value = range ? value(range[0]) : ""; to.value = range ? value(range[1]) : "";
     if (one) one.value = "";
