@@ -338,3 +338,12 @@ def test_times_are_no_numbers_whatever_their_unit(dtype):
         with pytest.raises(nr.errors.InvalidInput):
             study.add_from(columns)
     assert not study.trials
+
+
+@pytest.mark.parametrize("flag", [True, np.True_])
+def test_true_is_an_answer_and_no_point(flag):
+    study = nr.Study(nr.gp_ucb(nr.Space(x=nr.Float(0, 1)), nr.Matern(2.5, 0.5), noise=0.1))
+    with pytest.raises(nr.errors.InvalidInput, match="column x"):
+        study.add_from([{"x": flag, "reward": 0.5}])
+    study.add_from({"x": np.array([0.5]), "reward": np.array([flag])})
+    assert [trial.reward for trial in study.trials] == [1.0]

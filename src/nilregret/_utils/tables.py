@@ -109,12 +109,13 @@ class Table:
             )
         return column, column.casefold() in LOSSES
 
-    def number(self, column: str, row: int) -> float | None:
-        """Returns the number in a cell, or None if the cell is empty."""
+    def number(self, column: str, row: int, *, boolean: bool = True) -> float | None:
+        """Returns the number in a cell, or None if the cell is empty. True is 1 in answers, and no number in points."""
         value = self.columns[column][row]
         if is_missing(value):
             return None
-        found = float(value) if isinstance(value, bool | np.bool_ | Decimal) else number_in(value)
+        as_float = (bool, np.bool_, Decimal) if boolean else Decimal
+        found = float(value) if isinstance(value, as_float) else number_in(value)
         if found is None:
             raise self.wrong(column, row, "a number")
         return found

@@ -301,7 +301,7 @@ class Reader:
             columns = self._numbered(prefix)
             if not columns:
                 raise InvalidInput(f"{self._table.named}: {prefix}.0, ... are missing.")
-            return [self._table.number(name, i) for name in columns]
+            return [self._table.number(name, i, boolean=False) for name in columns]
         named = {name: self._value(prefix, name, each, space, i) for name, each in space.parameters.items()}
         if space.conditions is None:
             return named
@@ -317,7 +317,7 @@ class Reader:
                 f"{self._table.named}, and no column {prefix}.{name}: the study has a parameter of that name."
             )
         if not isinstance(parameter, Choice):
-            value = self._table.number(column, i)
+            value = self._table.number(column, i, boolean=False)
             return int(value) if isinstance(parameter, Int) and value is not None and value.is_integer() else value
         cell = self._table.columns[column][i]
         if is_missing(cell) and (self._table.texts or cell != ""):
