@@ -20,17 +20,6 @@ from benchmarks.deployment_parts import databases, proxies
 from tests.postgres import Server
 
 
-@bench.command(__doc__)
-def main(given):
-    page = (HOME / "docs" / "deployment.md").read_text(encoding="utf-8")
-    with tempfile.TemporaryDirectory() as folder:
-        wrong = list(tried(given, page, Path(folder)))
-    for each in wrong:
-        print(f"WRONG: {each}")
-    print(f"{len(wrong)} wrong in all")
-    sys.exit(bool(wrong))
-
-
 def tried(given, page, folder):
     """What is wrong; each part says what it has found."""
     more = {"seconds": given.seconds, "clients": given.clients}
@@ -73,3 +62,14 @@ def there(program):
 def said(facts):
     """As a line has it."""
     return ", ".join(f"{count} {what}" for what, count in facts.items())
+
+
+@bench.command(__doc__)
+def main(given):
+    page = (HOME / "docs" / "deployment.md").read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        wrong = list(tried(given, page, Path(folder)))
+    for each in wrong:
+        print(f"WRONG: {each}")
+    print(f"{len(wrong)} wrong in all")
+    sys.exit(bool(wrong))
