@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.plots.parallel import MOST_BEST, MOST_LINES, OFF
+from nilregret.plots.parallel_picture import MOST_BEST, MOST_LINES, OFF
 from nilregret.serve.dashboard.rendering import middle, unbroken
 from nilregret.serve.dashboard.views.columns import columns_of
 from nilregret.serve.dashboard.views.explored import importance_view, parallel_view

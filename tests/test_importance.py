@@ -6,7 +6,7 @@ import pytest
 import nilregret as nr
 from nilregret.cli.overview import overview
 from nilregret.gp.warping import Warp
-from nilregret.plots.history import History
+from nilregret.plots.history_picture import History
 from nilregret.policy.engines import Units
 from nilregret.policy.function_values import gain_over
 from nilregret.study import importance as of

@@ -285,3 +285,17 @@ def test_the_house_stays_small():
     assert len(FILES) <= MODULES
     assert 100 * imports <= IMPORTS * sum(lines.values())
     assert len(small) <= SMALL, small
+
+
+def test_no_module_hides_a_public_name_of_its_package():
+    """Sphinx and `pkgutil.resolve_name` would take the module for the function."""
+    hidden = [
+        f"{name}.{each}"
+        for name, path in FILES.items()
+        if path.name == "__init__.py"
+        for node in nodes(path)
+        if isinstance(node, ast.ImportFrom) and node.level
+        for each in (alias.asname or alias.name for alias in node.names)
+        if f"{name}.{each}" in FILES and node.module
+    ]
+    assert hidden == []

@@ -6,7 +6,7 @@ import pytest
 import nilregret as nr
 from nilregret.errors import InvalidInput
 from nilregret.plots.several import best_so_far
-from nilregret.plots.timeline import lanes_of
+from nilregret.plots.timeline_picture import lanes_of
 
 SPACE = nr.Space(x=nr.Float(0, 1))
 

@@ -11,11 +11,11 @@ import nilregret as nr
 from nilregret._utils.numerals import numeral
 from nilregret.plots.along import edges, seen_along
 from nilregret.plots.base import BEST
-from nilregret.plots.history import History, history_panels, said
-from nilregret.plots.overview import importance_panels
-from nilregret.plots.parallel import OFF, best_tenth
+from nilregret.plots.history_picture import History, history_panels, said
+from nilregret.plots.overview_picture import importance_panels
+from nilregret.plots.parallel_picture import OFF, best_tenth
 from nilregret.plots.scene import Band, Boxes, Line, Picture, Points, Words
-from nilregret.plots.slices import slice_panels, slices_of
+from nilregret.plots.slices_picture import slice_panels, slices_of
 from nilregret.plots.source import centre_of, function_of, introduced, standing
 from nilregret.plots.ticks import fenced, linear_ticks, log_ticks
 from nilregret.study import importance as shares

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.cli.overview import overview, overview_parts
-from nilregret.plots.history import History, numbers_told, said
+from nilregret.plots.history_picture import History, numbers_told, said
 from nilregret.serve.dashboard.views.compared import compared_view, facts_of
 from nilregret.serve.dashboard.views.comparison import compare
 from nilregret.serve.dashboard.views.progress import progress

@@ -113,7 +113,7 @@ def _model(study: Study) -> dict[str, Any]:
 
     Each is None where it is not known. The index is None, too, where it takes long.
     """
-    from ..plots.history import History
+    from ..plots.history_picture import History
 
     answers = sum(trial.reward is not None for trial in study.trials)
     best = told_best(without_violation(study.policy, study.trials), study.goal)

@@ -1,17 +1,17 @@
 """Pictures of studies and of figures. matplotlib is imported when the first one is drawn."""
 
 from .base import style
-from .contour import contour
+from .contour_picture import contour
 from .figures import panels
-from .history import history
-from .overview import importance, overview
-from .parallel import parallel
-from .posterior import posterior
-from .regret import regret
+from .history_picture import history
+from .overview_picture import importance, overview
+from .parallel_picture import parallel
+from .posterior_picture import posterior
+from .regret_picture import regret
 from .restarts import changes, evidence
 from .several import compare, edf
-from .slices import slices
-from .timeline import timeline
+from .slices_picture import slices
+from .timeline_picture import timeline
 
 __all__ = [
     "changes",

@@ -13,7 +13,7 @@ from ..study.curves import running_mean
 from ..study.study import Study
 from .base import reward_label
 from .drawing import draw
-from .history import restart_rules, restarts_of
+from .history_picture import restart_rules, restarts_of
 from .scene import Axis, Line, Mark, Panel, Picture, Points
 from .source import Source, study_of
 from .ticks import padded, thinned

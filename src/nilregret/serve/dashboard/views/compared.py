@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._utils.checks import Array, many
-from ....plots.history import numbers_told
+from ....plots.history_picture import numbers_told
 from ....plots.scene import Axis, Line, Panel
 from ....plots.ticks import spread_evenly
 from ....study.curves import half_interval

@@ -10,7 +10,7 @@ import numpy as np
 from ...._utils.checks import Array, many
 from ...._utils.numerals import numeral
 from ....plots.base import reward_label
-from ....plots.history import restart_rules, restarts_of
+from ....plots.history_picture import restart_rules, restarts_of
 from ....plots.scene import Axis, Line, Mark, Panel
 from ....plots.ticks import padded, spread_evenly, thinned
 from ....policy.policy import Policy

@@ -12,8 +12,8 @@ from ...._utils.numerals import numeral
 from ....domains.parameters import Choice
 from ....errors import NoRegretError
 from ....plots.base import reward_label
-from ....plots.overview import importance_panels
-from ....plots.parallel import axes_of_trials, context_axes, parallel_panel, reward_limits
+from ....plots.overview_picture import importance_panels
+from ....plots.parallel_picture import axes_of_trials, context_axes, parallel_panel, reward_limits
 from ....study.function import Axis, axes, space_of
 from ....study.importance import Importance, Indices
 from ....study.study import Study

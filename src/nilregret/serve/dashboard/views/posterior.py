@@ -11,11 +11,11 @@ from ...._utils.checks import Array, many, whole_in
 from ....domains.domain import Arms
 from ....errors import InvalidInput
 from ....plots.base import BAND_LABELS, reward_label
-from ....plots.contour import COUNT, contour_panels
+from ....plots.contour_picture import COUNT, contour_panels
 from ....plots.page import middles
-from ....plots.posterior import posterior_panel
+from ....plots.posterior_picture import posterior_panel
 from ....plots.scene import Heat, Panel
-from ....plots.slices import Slice, slice_panels, slices_of
+from ....plots.slices_picture import Slice, slice_panels, slices_of
 from ....plots.source import function_of, introduced, value_range
 from ....policy.policy import Policy
 from ....study.definition import constraint_names

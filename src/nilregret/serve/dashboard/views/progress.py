@@ -9,7 +9,7 @@ import numpy as np
 from ...._utils.checks import many
 from ....errors import InvalidInput
 from ....plots.base import reward_label
-from ....plots.history import MOST, History, history_panels
+from ....plots.history_picture import MOST, History, history_panels
 from ....plots.source import value_range
 from ....storage.record import Trial
 from ....study.study import Study

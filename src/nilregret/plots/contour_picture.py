@@ -22,7 +22,7 @@ from .along import Place, contexts_of, edges, faded, places, scale, seen_along, 
 from .base import BAND_LABELS, reward_label
 from .drawing import draw
 from .scene import Axis, Heat, Mark, Panel, Picture, Points
-from .slices import MOST_SEEN, told_of, value_told
+from .slices_picture import MOST_SEEN, told_of, value_told
 from .source import Source, centre_of, chosen_axes, function_of, introduced, study_of, value_range
 from .ticks import fenced
 

@@ -15,9 +15,9 @@ from ..study.study import Study
 from .along import shortened
 from .base import reward_label
 from .drawing import draw
-from .history import History, history_panels
+from .history_picture import History, history_panels
 from .scene import Axis, Boxes, Line, Mark, Panel, Picture
-from .slices import IN_A_ROW, slice_panels, slices_of
+from .slices_picture import IN_A_ROW, slice_panels, slices_of
 from .source import Source, centre_of, introduced, study_of, value_range
 
 THICK = 0.36  # Half the height of a bar.
