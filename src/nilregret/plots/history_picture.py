@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, many
 from .._utils.numerals import numeral
+from ..errors import TrialError
 from ..storage.record import Trial
 from ..study.curves import running_mean
 from ..study.direction import best_label, on_average
@@ -121,7 +122,13 @@ class History:
     @cached_property
     def gain(self) -> float | None:
         """Expected further gain over the recommended trial, or None if it is unknown."""
-        return None if self.best is None else self.study.replica.query(partial(expected_gain, best=self.study.best()))
+        if self.best is None:
+            return None
+        try:
+            recommended = self.study.best()
+        except TrialError:  # Nothing is recommended.
+            return None
+        return self.study.replica.query(partial(expected_gain, best=recommended))
 
     @cached_property
     def spent(self) -> tuple[IndexArray, Array] | None:
