@@ -74,6 +74,11 @@ from ..theory.series import EvenSeries, PowerSeries, Series
 from .auto import auto
 from .schema import Inner, Schema, one_named, within
 
+# Imports of Python objects that a tuning file names, from modules beside the file or installed ones.
+#
+# Only a tuning file, which the user runs on purpose, can make the program import a module. A stored study may come
+# from anybody, so it can only name classes that are already registered.
+
 
 def imported(what: str, reference: str, module: str, name: str, folder: Path) -> Any:
     """Returns the object `name` of `module`.

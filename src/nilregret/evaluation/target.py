@@ -30,6 +30,13 @@ from ..study.study import Study
 from .log import Log
 from .studies import means
 
+# Replay of a policy that learns: it sees the rows of a log that it might have produced itself.
+#
+# A row is learned from with probability min(1, c pi(a given x) / p), where p is its propensity. Then what is learned
+# from has the distribution of the policy's own decisions, wherever c pi <= p (Dudik, Erhan, Langford & Li, 2012). In
+# each row pi is the policy as it stands then. So pi / p is a weight of mean 1, also in rows that are not learned
+# from.
+
 QUANTILE = 0.05  # of the propensities: the factor c
 
 

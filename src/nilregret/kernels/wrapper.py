@@ -123,6 +123,12 @@ class Wrapper(PointKernel):
         return self.kernel.columns(dimension)
 
 
+# A kernel of points rounded to valid parameters: whole numbers, and one option of each choice.
+#
+# Source: Garrido-Merchan & Hernandez-Lobato 2020, "Dealing with categorical and integer-valued variables in Bayesian
+# optimization with Gaussian processes", eqs. 8 and 9.
+
+
 @final
 @described
 @dataclass(frozen=True)

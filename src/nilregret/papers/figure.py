@@ -225,6 +225,11 @@ def _bound(make: Callable[..., Result], arguments: Sequence[Any]) -> Callable[[J
     return lambda job: make(job, *arguments)
 
 
+# Trials of several policies in the same environments, in processes.
+#
+# Trial i of a figure is one environment (a function, a row of a data set). Every policy decides there under the same
+# noise, so that policies are compared in pairs.
+
 World = tuple[Environment, Mapping[str, AnyPolicy]]
 Some = Callable[[Sequence[int]], list[dict[str, Array]]]  # returns the results of some trials, by name
 

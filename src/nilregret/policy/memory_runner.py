@@ -15,6 +15,14 @@ from .outputs import BY_NUMBER, Outputs
 from .policy import Policy
 from .rounds import Rounds
 
+# The order in which a change detector reads outcomes, if silence is an answer too.
+#
+# If only a yes is ever answered, a detector of answers alone sees only yeses, however rare they have become. So the
+# detector reads silence as well: as the least reward, once all answers have come that will come. A yes that was read
+# when it came would be read before every no of the same time. Such an order depends on the values, and no e-process
+# allows that (`nilregret.theory.change.evidence`). Therefore each trial waits for the trials that were asked for
+# before it.
+
 LAST = 2**62  # order of silence, after the order of every event
 
 

@@ -16,6 +16,17 @@ from ..serialize import from_plain, loads, plain_loads
 from ..storage.base import StoredStudy
 from .direction import AnyPolicy, Goal
 
+# A policy whose spaces have another order of parameters or options than those on record.
+#
+# The columns of the policy are put into the order on record. If the policy is then equal to the one on record, the
+# study goes on with that one. So decisions do not depend on the order that a program happened to have, such as that
+# of a set.
+#
+# | symbol | name | meaning | shape |
+# |---|---|---|---|
+# | d, c | | columns of a point and of a context | |
+# | | `orders[n]` | for each column on record the column now, by the number n of columns: d, c, c + d | (n,) |
+
 Orders = Mapping[int, list[int]]
 
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from ..storage import Storage
 
 
+# A lock that allows one run at a time on an SQLite storage.
+#
+# A second run could not distinguish trials under evaluation from trials that a crash left pending.
+
 SCHEME = "sqlite:///"
 
 

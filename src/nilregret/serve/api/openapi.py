@@ -16,6 +16,10 @@ from msgspec import Meta, Struct
 from ..wire.messages import ID_PATTERN, NAME_PATTERN
 from .operations import LONGEST_KEY, REFUSED, Operation, ResponseInfo
 
+# Examples of request bodies, and links between operations, for the OpenAPI document.
+#
+# The tests send every example to a service. `examples.json` holds both.
+
 
 class Example(msgspec.Struct, frozen=True):
     """A body of a request.

@@ -108,6 +108,12 @@ def of_api(path: str) -> bool:
     return path == API or path.startswith((f"{API}/", f"{API}:"))
 
 
+# Names of the studies of tenants in the storage. Only this module knows the rule.
+#
+# The operator's studies have the same name in the storage and outside. The study `shop` of a tenant T is `T/shop` in
+# the storage. A name is a tenant if it ever had a token, so `team/shop` is the operator's if there is no tenant
+# `team`. The tokens are read each time, so that other tenants never see a study of a new tenant.
+
 BETWEEN = "/"
 SHOWN = 128  # characters of a name in a sentence
 

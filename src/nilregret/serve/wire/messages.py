@@ -15,6 +15,12 @@ from msgspec import Meta, Struct
 from ..._utils.checks import LONGEST_NAME
 from ...evaluation.estimators import Estimator
 
+# Names of studies in URLs, written so that browsers and proxies leave any name as it is.
+#
+# In a path `.` and `..` are steps, `/` ends a part, some programs read `\` as a slash, and unprintable characters are
+# refused. A name with any of these is written as `~~` and the hexadecimal digits of its UTF-8. A name that begins
+# with `~~` is written in the same way. For example, `..` is `~~2e2e`.
+
 INSTEAD: Final = "~~"
 NAME_PATTERN: Final = r"^([^/\\\x00-\x1f\x7f-\x9f]{1,200}|~~([0-9a-f]{2}){1,800})$"
 NEW_PATTERN: Final = r"^[^\x00-\x1f\x7f-\x9f]+$"  # of a new name, for programs, as the others

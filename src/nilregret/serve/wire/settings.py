@@ -20,6 +20,11 @@ from ..._utils.checks import integer, is_loopback, many, number, settle, shown
 from ...errors import InvalidInput
 from .limits import Limits
 
+# The receiver of signals: its address, the signature of a message, and one attempt to send it.
+#
+# A message follows the Standard Webhooks specification 1.0.0: headers `webhook-id`, `webhook-timestamp` and
+# `webhook-signature`.
+
 TAKES = 10.0  # seconds that the receiver may take, to connect and then in all
 SHORTEST_SECRET = 16  # bytes of the key, as many as characters of a plain secret
 ENCODED = "whsec_"  # begins a secret as libraries of Standard Webhooks write it

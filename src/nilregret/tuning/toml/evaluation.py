@@ -30,6 +30,12 @@ from ..outcome import ConstraintReader, Evaluation, Outcome, Unusable, attempt, 
 from ..run_options import check_no_context
 from . import config
 
+# A shell command with fields for parameters, in which each value is one word.
+#
+# Every value is quoted. Quotes protect a value only where the shell would read a word. Inside quotes, backquotes,
+# arithmetic, here-documents and comments a quote is an ordinary character, and `$(...)` in a value would run. Fields
+# in such places are therefore refused when the file is loaded.
+
 BRACES = "Write {{ and }} for braces meant for the shell."
 FIELD = "\0"  # It represents a value while a template is checked. No command can contain it.
 
