@@ -21,12 +21,8 @@ from .direction import AnyPolicy, Goal
 # The columns of the policy are put into the order on record. If the policy is then equal to the one on record, the
 # study goes on with that one. So decisions do not depend on the order that a program happened to have, such as that
 # of a set.
-#
-# | symbol | name | meaning | shape |
-# |---|---|---|---|
-# | d, c | | columns of a point and of a context | |
-# | | `orders[n]` | for each column on record the column now, by the number n of columns: d, c, c + d | (n,) |
 
+# The column now of each column on record, by the number of columns: of a point, of a context, of both.
 Orders = Mapping[int, list[int]]
 
 
