@@ -287,9 +287,9 @@ NOT_SERVED = {
     "__main__.py", "gp/fitting.py", "gp/information_gain.py", "_utils/executors.py",
 }  # fmt: skip
 OWN_PARTS = {
-    "theory/change/detector.py", "theory/change/calibration.py", "policy/silence_values.py",
+    "theory/change/detector.py", "theory/change/calibration.py",
     "domains/search/arms.py", "theory/penalties.py",
-    "storage/sql.py", "study/export.py", "tuning/toml/worker_pool.py", "tuning/toml/study_file.py",
+    "storage/sql.py", "study/export.py", "tuning/toml/study_file.py",
     "tuning/toml/run.py", "study/replica.py",
     "serve/api/app.py", "serve/auth/tokens.py", "tuning/toml/evaluation.py",
 }  # fmt: skip

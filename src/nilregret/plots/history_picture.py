@@ -122,13 +122,7 @@ class History:
     @cached_property
     def gain(self) -> float | None:
         """Expected further gain over the recommended trial, or None if it is unknown."""
-        if self.best is None:
-            return None
-        try:
-            recommended = self.study.best()
-        except TrialError:  # Nothing is recommended.
-            return None
-        return self.study.replica.query(partial(expected_gain, best=recommended))
+        return None if self.best is None else further_gain(self.study)
 
     @cached_property
     def spent(self) -> tuple[IndexArray, Array] | None:
@@ -388,6 +382,15 @@ def restart_rules(restarts: Sequence[tuple[int, str]], limits: tuple[float, floa
 def restarts_of(study: Study) -> list[tuple[int, str]]:
     """Returns the number of the first trial and the reason of each restart."""
     return list(zip(study.restarts, study.restart_reasons, strict=True))
+
+
+def further_gain(study: Study) -> float | None:
+    """Returns the gain to expect over the recommended trial, or None if none is recommended or no gain is computed."""
+    try:
+        best = study.best()
+    except TrialError:
+        return None
+    return study.replica.query(partial(expected_gain, best=best))
 
 
 def _of_trials(found: History, limits: tuple[float, float], end: float) -> list[Mark]:

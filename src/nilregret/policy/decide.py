@@ -326,17 +326,17 @@ def _cases(memory: MemoryRunner, context: Array | None, now: float, available: A
     for forcing, chance in parts or ():
         if chance > 0.0:
             randomness = Randomness(seed, number)
-            posed_ = pose(memory, context, randomness, now=now, available=available, forcing=forcing)
-            case = None if randomness.used else _case(memory, posed_, chance)
+            posed = pose(memory, context, randomness, now=now, available=available, forcing=forcing)
+            case = None if randomness.used else _case(memory, posed, chance)
             if case is None:
                 return None
             found.append(case)
     return found or None
 
 
-def _case(memory: MemoryRunner, posed_: Posed, chance: float) -> _Case | None:
+def _case(memory: MemoryRunner, posed: Posed, chance: float) -> _Case | None:
     """Returns one case, or None if its law is not known."""
-    _, question, left = posed_
+    _, question, left = posed
     engine, belief = memory.outputs.engine, memory.outputs.reward.posterior.belief
     if left is not None and len(left.points) == 1:
         return _Case(chance, left.numbers, KnownScores(np.zeros(1)))

@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
 from .._utils.checks import number
 from .._utils.executors import survives_forks
@@ -39,10 +39,6 @@ if TYPE_CHECKING:
     from ..storage.base import Writer
 
 
-class _Replica(Protocol):
-    def invalidate(self) -> None: ...
-
-
 @final
 class ReplicaLock:
     """The lock of record and state. If an interrupt ends its block, the replica is invalidated.
@@ -50,7 +46,7 @@ class ReplicaLock:
     A state learns when it is read, so even a query may leave the state half changed.
     """
 
-    def __init__(self, lock: threading.RLock, replica: _Replica) -> None:
+    def __init__(self, lock: threading.RLock, replica: Replica) -> None:
         self._lock, self._replica = lock, replica
 
     def __enter__(self) -> None:

@@ -107,10 +107,8 @@ def drawn(
     """
     stacked = [panel.at(i, 0, 1, 1) for i, panel in enumerate(panels)]
     scene = page_picture(Scene(panels=stacked, heights=heights or [1.0] * len(panels)))
-    numbers, is_map = (
-        table_of(replace(panels[0], x=panels[-1].x)),
-        any(isinstance(mark, Heat) for mark in panels[0].marks),
-    )
+    numbers = table_of(replace(panels[0], x=panels[-1].x))
+    is_map = any(isinstance(mark, Heat) for mark in panels[0].marks)
     return {
         "kind": "map" if is_map else "lines", "title": title, "summary": summary, "scene": scene, "thinned": thinned,
         "brush": None,

@@ -12,8 +12,9 @@ import numpy as np
 from ...._utils.checks import many
 from ...._utils.numerals import numeral
 from ....domains.domain import Arms
-from ....errors import NoRegretError, TrialError
+from ....errors import NoRegretError
 from ....plots.base import reward_label
+from ....plots.history_picture import further_gain
 from ....study.direction import best_label
 from ....study.formatting import where
 from ....study.function import expected_gain
@@ -78,13 +79,12 @@ def _gain(study: Study) -> tuple[float | None, str]:
     """Returns what further trials are expected to gain, and a sentence with a place for it."""
     try:
         if study.policy.context is None:
-            gain = study.replica.query(partial(expected_gain, best=study.best()))
-            return gain, "Finding out whether another point is better is expected to gain {}."
+            return further_gain(study), "Finding out whether another point is better is expected to gain {}."
         gains = _gains_under_contexts(study)
         under = f"Under {many(len(gains), 'recent context')}, "
         place = under + "finding out whether another arm is better is expected to gain {}."
         return float(np.mean(gains)) if gains else None, place
-    except (TrialError, NoRegretError):
+    except NoRegretError:
         return None, ""
 
 
@@ -135,7 +135,7 @@ def _under_contexts(study: Study) -> list[dict[str, str]]:
             found[under] = {"context": under, "where": where(best, names=study.replica.roster.names)} | believed(
                 study, best
             )
-        except (TrialError, NoRegretError):
+        except NoRegretError:
             continue
     return [found[under] for under in sorted(found)]
 
