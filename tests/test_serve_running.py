@@ -251,7 +251,7 @@ def test_a_process_that_begins_while_the_database_is_away_says_so_in_a_sentence(
     assert "hidden" not in record.getMessage()
 
 
-def test_a_server_error_in_the_log_has_no_control_characters(monkeypatch, capsys):
+def test_a_server_error_in_the_log_has_no_control_characters(folder, monkeypatch, capsys):
     def fail(*_, **__):
         try:
             raise ValueError("\x1b]0;taken\x07")
@@ -260,7 +260,7 @@ def test_a_server_error_in_the_log_has_no_control_characters(monkeypatch, capsys
 
     monkeypatch.setattr(uvicorn.Server, "run", fail)
     with socket.socket() as listener:
-        running.run(running.Service("sqlite:///a.db", "127.0.0.1"), listener)
+        running.run(running.Service(f"sqlite:///{folder}/a.db", "127.0.0.1"), listener)
     said = capsys.readouterr().err
     assert "\x1b" not in said
     assert "\\x1b]0;taken" in said
