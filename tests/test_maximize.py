@@ -447,6 +447,60 @@ def test_parameters_that_make_no_sense_are_refused(make, message):
         make()
 
 
+# -- the trial inside its objective ------------------------------------------------------------------------------------
+
+
+def numbered(x, **others):
+    """Each trial knows its number and its point."""
+    trial = nr.current_trial()
+    assert trial.state == "pending"
+    assert (trial.parameters["x"], trial.point.shape) == (x, (len(trial.point),))
+    return {"reward": x, "number": trial.number}
+
+
+def test_an_objective_knows_its_trial(tmp_path):
+    def known(result):
+        return [trial.metrics["number"] for trial in result.trials] == list(range(len(result.trials)))
+
+    assert known(quiet(numbered))
+    with ThreadPoolExecutor(3) as pool:
+        assert known(quiet(numbered, executor=pool))
+    on_a_box = quiet(lambda point: 1.0 if np.array_equal(nr.current_trial().point, point) else 0.0, nr.Box([0], [1]))
+    assert on_a_box.best_value == min(trial.reward for trial in on_a_box.trials) == 1.0
+    limits = quiet(numbered, constraints=lambda x: nr.current_trial().parameters["x"] - x)  # functions know it, too
+    assert {trial.constraints[0] for trial in limits.trials} == {0.0}
+    again = quiet(numbered, storage=f"sqlite:///{tmp_path}/s.db")
+    again = quiet(numbered, storage=f"sqlite:///{tmp_path}/s.db", trials=8)
+    assert len(again.trials) == 8
+    assert known(again)
+
+
+def test_a_run_inside_an_objective_has_trials_of_its_own():
+    def outer(x):
+        before = nr.current_trial()
+        inner = quiet(numbered, trials=2)
+        assert nr.current_trial() is before
+        return inner.best_value
+
+    assert quiet(outer, trials=2).trials[1].state == "observed"
+
+
+def test_outside_of_an_objective_there_is_no_current_trial():
+    def fails(x):
+        raise ValueError(nr.current_trial().number)
+
+    quiet(lambda x: fails(x) if x > 0.5 else x)
+    with pytest.raises(nr.NoRegretError, match="No trial is evaluated here: `current_trial`"):
+        nr.current_trial()
+
+
+@pytest.mark.nightly
+def test_processes_know_their_trial():
+    with ProcessPoolExecutor(2) as pool:
+        for more in ({"executor": pool}, {"timeout": LONG}, {"executor": pool, "timeout": LONG}):
+            assert [trial.metrics["number"] for trial in quiet(numbered, trials=3, **more).trials] == [0.0, 1.0, 2.0]
+
+
 # -- time limits ------------------------------------------------------------------------------------------------------
 
 

@@ -176,11 +176,14 @@ def test_options_override_the_file(folder, tmp_path):
 
 def test_shell_commands(folder):
     python = sys.executable
-    command = f"echo noise && {python} -c 'import sys; print(float(sys.argv[1]) * 2)' {{x}} {{kind}}"
+    command = (
+        f"echo $NILREGRET_TRIAL >> numbers && {python} -c 'import sys; print(float(sys.argv[1]) * 2)' {{x}} {{kind}}"
+    )
     result = tune(write(folder, ('function = "objective:score"', f"command = {json.dumps(command)}")), "--trials", "5")
     assert result.exit_code == 0, result.output
     for trial in trials(folder):
         assert trial.reward == pytest.approx(2 * trial.parameters["x"])
+    assert (folder / "numbers").read_text().split() == list("01234")
 
 
 def test_shell_arguments_are_quoted_and_json_is_read(folder):

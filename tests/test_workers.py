@@ -304,7 +304,12 @@ def test_what_a_cluster_cannot_be_sent_is_said_before_the_first_trial(cluster):
 
 def test_as_many_are_under_way_as_a_cluster_has_threads(cluster):
     cluster.wait_for_workers(2)
-    result = nr.maximize(lambda x: -((x - 0.3) ** 2), LINE, trials=6, executor=cluster.get_executor(), progress=False)
+
+    def objective(x):
+        return {"reward": -((x - 0.3) ** 2), "number": nr.current_trial().number}
+
+    result = nr.maximize(objective, LINE, trials=6, executor=cluster.get_executor(), progress=False)
+    assert [trial.metrics["number"] for trial in result.trials] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     assert result.trials[1].asked_order == 2
     assert result.trials[2].asked_order > 2
 

@@ -53,5 +53,6 @@ from .tuning import Result as Result
 from .tuning import maximize as maximize
 from .tuning import minimize as minimize
 from .tuning.api import run as run
+from .tuning.outcome import current_trial as current_trial
 
 __version__: str

@@ -23,14 +23,12 @@ from .._utils.executors import HOPELESS
 from ..errors import InvalidInput, NoRegretError, StorageError, TrialError, exception_text, warn
 from ..storage.record import Trial
 from ..study.study import Study
-from .outcome import Outcome
+from .outcome import Outcome, Task, where
 
 LONGEST = 1e8  # Seconds.
 # Seconds after which an idle process ends by itself, since its owner may have been killed. The time is shorter in a
 # worker of a user's executor, because the shutdown of that executor waits for the process.
 IDLE, IDLE_IN_WORKER = 60.0, 2.0
-
-Task = Callable[[Any], Outcome]
 
 _task: list[Task] = []  # The task of this process, if it evaluates.
 
@@ -43,8 +41,8 @@ def _ready() -> None:
     """Returns nothing. A call that succeeds shows that the process has started and holds the task."""
 
 
-def _evaluate(at: Any) -> Outcome:
-    return _task[0](at)._replace(error=None)  # Some exceptions cannot be sent to another process.
+def _evaluate(trial: Trial) -> Outcome:
+    return _task[0](trial)._replace(error=None)  # Some exceptions cannot be sent to another process.
 
 
 @final
@@ -55,7 +53,7 @@ class TimeLimited:
     time limit ends the process. A `TimeLimited` may be sent to other processes, which then have a process each.
 
     Args:
-        task: a function from parameters or a point to an outcome.
+        task: a function from a trial to an outcome.
         seconds: time limit of one call, not counting the start of the process.
     """
 
@@ -68,11 +66,11 @@ class TimeLimited:
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (self._token, self._task, self._seconds)
 
-    def __call__(self, at: Any) -> Outcome:
+    def __call__(self, trial: Trial) -> Outcome:
         """Returns the outcome. It has a reason if there was no answer in time, or if the process died."""
         pool = self._ready_pool()
         try:
-            outcome: Outcome = pool.submit(_evaluate, at).result(timeout=self._seconds)
+            outcome: Outcome = pool.submit(_evaluate, trial).result(timeout=self._seconds)
         except TimeoutError:
             self._end(pool)
             return Outcome(reason=f"no answer within {self._seconds:g} s")
@@ -195,7 +193,7 @@ class Loop:
 
     Args:
         study: the study that has the trials.
-        task: a function from parameters (a dict) or a point `(d,)` to the outcome of an evaluation.
+        task: a function from a trial to the outcome of its evaluation.
         trials: how many there shall be in all. Trials on record and failed ones count, and without a lease abandoned
             ones. Workers that ask at the same moment may make as many more as there are others.
         ended: called after each answer. A returned reason stops the run without an error.
@@ -279,7 +277,7 @@ class Loop:
         self._asked[trial.number] = trial
         try:
             # Dask evaluates equal calls once. The token makes the calls of equal points different.
-            future = self._executor.submit(_evaluated, self._task, where(trial), f"{self._token}-{trial.number}")
+            future = self._executor.submit(_evaluated, self._task, trial, f"{self._token}-{trial.number}")
         except (BrokenExecutor, NoRegretError):
             raise
         except RuntimeError as error:
@@ -357,13 +355,8 @@ def _told(study: Study, trial: Trial, outcome: Outcome) -> Trial:
     return study.tell(trial, outcome.value, constraints=outcome.constraints, std=outcome.std, metrics=outcome.metrics)
 
 
-def _evaluated(task: Task, at: Any, token: str) -> Outcome:  # noqa: ARG001 - Calls are told apart by the token.
-    return task(at)
-
-
-def where(trial: Trial) -> Any:
-    """Returns the argument of an objective: a copy of the trial's parameters, or else of its point `(d,)`."""
-    return trial.point.copy() if trial.settings is None else trial.parameters
+def _evaluated(task: Task, trial: Trial, token: str) -> Outcome:  # noqa: ARG001 - Calls are told apart by the token.
+    return task(trial)
 
 
 def nothing_works(failed: int, last: Trial) -> str:

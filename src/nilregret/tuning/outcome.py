@@ -6,7 +6,9 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import partial
@@ -18,8 +20,8 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, integer, many, only_entry, real, shown
 from .._utils.numerals import exact
 from ..domains.domain import Arms, Domain, Space
-from ..errors import SHOWN, InvalidInput, exception_text, printable
-from ..storage.trial import MOST_METRICS, is_metric_name
+from ..errors import SHOWN, InvalidInput, TrialError, exception_text, printable
+from ..storage.trial import MOST_METRICS, Trial, is_metric_name
 
 ALIKE = 0.7  # The likeness of two names, from 0 to 1, above which one is taken for a slip of the other.
 
@@ -312,6 +314,52 @@ def _name(function: Any) -> str:
 
 
 Objective = Callable[..., Any]
+Task = Callable[[Trial], Outcome]
+
+_CURRENT: ContextVar[Trial] = ContextVar("trial")
+
+
+def current_trial() -> Trial:
+    """Returns the trial that an objective evaluates, if it is called inside the objective.
+
+    The number, the point and the parameters of the trial can name files, for example. `maximize`, `minimize`, `run`
+    and `nilregret tune` set the trial, in this thread, in other threads, in processes and on a cluster. A shell command
+    has the number in the environment variable NILREGRET_TRIAL. A thread that the objective starts does not know the
+    trial, so pass it on.
+
+    >>> import nilregret as nr
+    >>> def loss(x):
+    ...     return {"reward": x**2, "seed": nr.current_trial().number}
+    >>> result = nr.minimize(loss, nr.Space(x=nr.Float(-1, 1)), trials=3, progress=False)
+    >>> [trial.metrics["seed"] for trial in result.trials]
+    [0.0, 1.0, 2.0]
+
+    Raises:
+        TrialError: no trial is evaluated here.
+    """
+    try:
+        return _CURRENT.get()
+    except LookupError:
+        raise TrialError(
+            "No trial is evaluated here: `current_trial` is for an objective that `maximize`, `minimize` or `run` "
+            "calls. A thread that the objective starts does not know its trial, so pass it on. With ask and tell, "
+            "`study.ask()` returns the trial."
+        ) from None
+
+
+@contextmanager
+def evaluating(trial: Trial) -> Iterator[None]:
+    """Makes a trial the current one (`current_trial`) while the block runs."""
+    token = _CURRENT.set(trial)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def where(trial: Trial) -> Any:
+    """Returns the argument of an objective: a copy of the trial's parameters, or else of its point `(d,)`."""
+    return trial.point.copy() if trial.settings is None else trial.parameters
 
 
 @final
@@ -329,9 +377,10 @@ class Evaluation:
     reader: ConstraintReader = UNLIMITED
     home: int = field(default_factory=os.getpid)
 
-    def __call__(self, at: Any) -> Outcome:
-        """Returns the outcome of the objective at parameters or a point."""
-        outcome = attempt(partial(self._value, at))
+    def __call__(self, trial: Trial) -> Outcome:
+        """Returns the outcome of the objective at the parameters or the point of a trial."""
+        with evaluating(trial):
+            outcome = attempt(partial(self._value, where(trial)))
         return outcome if os.getpid() == self.home else outcome._replace(error=None)  # Some errors cannot be sent back.
 
     def _value(self, at: Any) -> Outcome:

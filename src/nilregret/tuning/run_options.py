@@ -18,8 +18,8 @@ from ..errors import InvalidInput, NoRegretError, StorageError, exception_text
 from ..storage.record import Trial
 from ..study.direction import AnyPolicy
 from ..study.study import Study
-from .loop import LONGEST, Loop, Task, TimeLimited, nothing_works
-from .outcome import ConstraintReader, Evaluation, Objective, check_objective, constraint_reader
+from .loop import LONGEST, Loop, TimeLimited, nothing_works
+from .outcome import ConstraintReader, Evaluation, Objective, Task, check_objective, constraint_reader
 from .progress import Bar
 from .result import Result
 

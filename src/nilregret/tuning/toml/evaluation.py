@@ -23,10 +23,21 @@ from ...algorithms.registry import imported
 from ...domains.domain import Space
 from ...domains.parameters import Choice
 from ...errors import SHOWN, InvalidInput, exception_text, one_line
+from ...storage.trial import Trial
 from ...study.study import Study
-from ..loop import LONGEST, Task, TimeLimited
+from ..loop import LONGEST, TimeLimited
 from ..open_study import check_constraint_count
-from ..outcome import ConstraintReader, Evaluation, Outcome, Unusable, attempt, check_objective, constraint_reader
+from ..outcome import (
+    ConstraintReader,
+    Evaluation,
+    Outcome,
+    Task,
+    Unusable,
+    attempt,
+    check_objective,
+    constraint_reader,
+    where,
+)
 from ..run_options import check_no_context
 from . import config
 
@@ -160,7 +171,10 @@ class Ended(NamedTuple):
     errors: str
 
 
-def run(command: str, folder: Path, timeout: float | None) -> Ended:
+TRIAL = "NILREGRET_TRIAL"  # The environment variable of a command with the number of its trial.
+
+
+def run(command: str, folder: Path, timeout: float | None, number: int = 0) -> Ended:
     """Runs a command to its end. An interrupt of the wait, or a `kill -9` of this process, ends the process group.
 
     Output goes to files, because a pipe would stay open for processes that the command leaves running. These processes
@@ -170,6 +184,7 @@ def run(command: str, folder: Path, timeout: float | None) -> Ended:
         command: the command, for a shell.
         folder: the working directory.
         timeout: seconds that the command may take, or None.
+        number: of the trial, which the command has in its environment.
 
     Raises:
         subprocess.TimeoutExpired: the command took longer than the timeout.
@@ -180,7 +195,7 @@ def run(command: str, folder: Path, timeout: float | None) -> Ended:
         with _group() as group:
             process = subprocess.Popen(
                 command, shell=True, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
-                process_group=group,
+                process_group=group, env=os.environ | {TRIAL: str(number)},
             )  # fmt: skip
             try:
                 status = process.wait(timeout)
@@ -294,11 +309,11 @@ class ImportedFunction:
     folder: Path
     reader: ConstraintReader
 
-    def __call__(self, at: Mapping[str, Any]) -> Outcome:
+    def __call__(self, trial: Trial) -> Outcome:
         """Returns the outcome of one evaluation."""
         module, _, name = self.reference.partition(":")
         function = imported("[objective] `function`", self.reference, module, name, self.folder)
-        return Evaluation(function, self.reader)(at)._replace(error=None)
+        return Evaluation(function, self.reader)(trial)._replace(error=None)
 
 
 def _function(reference: str, folder: Path, space: Space, reader: ConstraintReader) -> Task:
@@ -315,18 +330,16 @@ def _command(objective: config.Evaluation, folder: Path, space: Space, reader: C
     texts = [option for options in choices for option in options if isinstance(option, str)]
     command = filled(objective.command or "", space.parameters, options=texts)
 
-    def outcome(at: Mapping[str, Any]) -> Outcome:
-        return reader.read(_printed(command, folder, objective.timeout, at), lambda function: function(**at))
+    def outcome(trial: Trial) -> Outcome:
+        return reader.read(_printed(command, folder, objective.timeout, trial), lambda f: f(**where(trial)))
 
-    return lambda at: attempt(partial(outcome, at))
+    return lambda trial: attempt(partial(outcome, trial))
 
 
-def _printed(
-    command: Callable[[Mapping[str, Any]], str], folder: Path, timeout: float | None, parameters: Mapping[str, Any]
-) -> object:
+def _printed(command: Callable[[Mapping[str, Any]], str], folder: Path, timeout: float | None, trial: Trial) -> object:
     """Returns the answer in the last line of a command's output."""
     try:
-        ended = run(command(parameters), folder, timeout)
+        ended = run(command(where(trial)), folder, timeout, trial.number)
     except subprocess.TimeoutExpired:
         raise Unusable(f"no answer within {timeout:g} s") from None
     except (OSError, ValueError) as error:
