@@ -26,7 +26,7 @@ LEFT_OUT = {
         "the dashboard shows them; `explain` says what counted for a decision",
     ),
     "probabilities": "a decision has its own, and `evaluate` reads the log",
-    "arm_changes": "`events` has them, among those of trials",
+    **dict.fromkeys(["arm_changes", "changes"], "`events` has them, among those of trials"),
     "policy": "`status` has it as it was put, and `arms` what it plays now",
     **dict.fromkeys(["inputs", "offered"], "checks of the program that serves studies"),
     "fit_pending": "the service fits in a thread of its own",

@@ -598,7 +598,7 @@ class Sequence:
         if self.url is not None:
             self.study = nr.Study.open(storage=self.url, clock=self.clock)
             return
-        known = News(list(self.study.trials), "", self.study.arm_changes)
+        known = News(list(self.study.trials), "", self.study.changes)
         self.study = nr.Study(self.made, seed=self.seed, clock=self.clock)
         self.study.replica.apply(known)
 

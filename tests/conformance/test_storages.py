@@ -13,6 +13,7 @@ import pytest
 
 import nilregret as nr
 from nilregret import storage, testing
+from nilregret.storage.changes import StudyChange
 
 POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.nightly)  # what it does like SQLite
 STORAGES = ["memory", "sqlite", POSTGRESQL]
@@ -268,3 +269,62 @@ def test_damaged_files_are_refused_and_left_alone(tmp_path, damage):
     with pytest.raises(nr.errors.StorageError, match="damaged"):
         nr.Study(POLICY, storage=url)
     assert (tmp_path / "a.db").read_bytes() == before
+
+
+def record_change(study, kind, body, then=bool):
+    change = StudyChange(study.replica.record.order + 1, 100.0, kind, (), body)
+    return study.replica.write(lambda: (study.replica.change(change), then()))
+
+
+def test_changes_of_a_study_stay_in_their_place_among_its_events(url):
+    study, other = (nr.Study(POLICY, storage=url) for _ in range(2))
+    study.tell(study.ask(), 0.5)
+    record_change(study, "widened", {"x": [1, None, {"low": 0.5}]})
+    study.retire_arm(3)
+    record_change(study, "taken", {})
+    trial = other.ask()
+    assert [(each.order, each.kind, each.body) for each in other.changes] == [
+        (3, "widened", {"x": [1, None, {"low": 0.5}]}), (4, "retired", None), (5, "taken", {}),
+    ]  # fmt: skip
+    assert [change.kind for change in other.arm_changes] == ["retired"]
+    assert trial.asked_order == 6
+    again = nr.Study(POLICY, storage=url)
+    assert (again.changes, list(again.trials)) == (study.changes, list(study.trials))
+    with pytest.raises(ZeroDivisionError):
+        record_change(study, "taken", {"entry": 1}, then=lambda: 1 / 0)
+    assert study.changes == other.changes == again.changes
+
+
+def test_a_study_with_a_change_that_older_versions_do_not_know_is_kept_from_them(tmp_path, monkeypatch):
+    studies = [nr.Study(POLICY, storage=f"sqlite:///{tmp_path}/a.db", name=name) for name in ("plain", "changed")]
+    for study in studies:
+        study.retire_arm(3)
+    record_change(studies[1], "widened", {})
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        formats = connection.execute("SELECT name, format FROM studies").fetchall()
+        assert dict(formats) == {"plain": 1, "changed": 2}
+    connection.close()
+    monkeypatch.setattr("nilregret.storage.sql.STUDY_FORMAT", 1)
+    nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db", name="plain").ask()
+    with pytest.raises(nr.errors.StorageError, match=r"'changed' .* newer version of nilregret \(format 2"):
+        nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db", name="changed")
+
+
+@pytest.mark.parametrize("stored", ["[]", "3", "{", '{"a": 1'])
+def test_a_damaged_change_is_refused(tmp_path, stored):
+    study = nr.Study(POLICY, storage=f"sqlite:///{tmp_path}/a.db")
+    record_change(study, "widened", {})
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("UPDATE arms SET arms = ?", (stored,))
+    connection.close()
+    with pytest.raises(nr.errors.StorageError, match=r"Event 1 .*a change of the study, has been damaged"):
+        nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db")
+
+
+def test_a_storage_that_keeps_changes_of_arms_alone_refuses_others(monkeypatch):
+    study = nr.Study(POLICY, storage=storage.MemoryStorage())
+    monkeypatch.setattr("nilregret.study.stored.KeepsChanges", int)
+    study.retire_arm(3)
+    with pytest.raises(nr.NoRegretError, match=r"no changes such as points to try first.*KeepsChanges"):
+        record_change(study, "widened", {})
+    assert [change.kind for change in study.changes] == ["retired"]

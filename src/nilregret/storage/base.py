@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 from .._utils.checks import shown
 from ..errors import InvalidInput
-from .arms import ArmChange
+from .changes import StudyChange
 from .trial import Trial, TrialState
 
 Identity = tuple[int, int, float]  # Of a study, under any name.
@@ -56,7 +56,7 @@ class News(NamedTuple):
         trials: every trial with an event not earlier than the last known one, by number. Empty if the known stamp is
             still right.
         stamp: identifies the record. Each change gives a new stamp, and two different records have different ones.
-        arms: every change of arms not earlier than the last known event, in order. Empty likewise.
+        arms: every change of the study, of arms or others, not earlier than the last known event. Empty likewise.
 
     >>> import nilregret as nr
     >>> from nilregret.storage import MemoryStorage
@@ -69,7 +69,7 @@ class News(NamedTuple):
 
     trials: Sequence[Trial]
     stamp: str
-    arms: Sequence[ArmChange] = ()
+    arms: Sequence[StudyChange] = ()
 
 
 class Change(NamedTuple):
@@ -228,8 +228,15 @@ class KeepsArms(ABC):
     """A writer that also keeps changes of arms. A study on a storage without such writers keeps its arms."""
 
     @abstractmethod
-    def save_arms(self, changes: Sequence[ArmChange]) -> None:
-        """Writes new changes of arms. A transaction calls it at most once, before `save`."""
+    def save_arms(self, changes: Sequence[StudyChange]) -> None:
+        """Writes new changes. A transaction calls it at most once, before `save`."""
+
+
+class KeepsChanges(KeepsArms):
+    """A writer whose `save_arms` and news also have changes that are not of arms.
+
+    They are all in one sequence, in order. After the first one that is not of arms, older programs must not write.
+    """
 
 
 def taken(name: str, new: str, *, there: bool = True) -> InvalidInput:

@@ -12,7 +12,7 @@ import sqlalchemy as sql
 from ..errors import StorageError
 from .base import Summary
 from .rows import FIXED, KINDS, OUTCOME
-from .tables import FORMAT, Tables
+from .tables import FORMAT, STUDY_FORMAT, Tables
 
 LOCK_SECONDS = 300.0  # Seconds to wait for other writers, each of which takes milliseconds.
 
@@ -87,10 +87,10 @@ class Database(ABC):
         """Closes all connections."""
 
 
-def newer(what: str, format: int) -> StorageError:  # noqa: A002 - SQLite's own word
+def newer(what: str, format: int, known: int = FORMAT) -> StorageError:  # noqa: A002 - SQLite's own word
     """Returns the error about a database or study that a newer version wrote."""
     return StorageError(
-        f"{what} was written by a newer version of nilregret (format {format}, this one reads {FORMAT}). Upgrade "
+        f"{what} was written by a newer version of nilregret (format {format}, this one reads {known}). Upgrade "
         "nilregret; nothing in it has been touched."
     )
 
@@ -154,6 +154,8 @@ class Statements:
         self.arms = database.text(changes.where(arms.c.event >= since).order_by(arms.c.event))
         self.insert_arms = f"INSERT INTO {arms.name} (study, event, at, kind, arms) VALUES ({', '.join([mark] * 5)})"
         self.last_arms = f"UPDATE {studies.name} SET arms = {mark} WHERE id = {mark}"
+        raised = f"SET format = {STUDY_FORMAT} WHERE id = {mark} AND format < {STUDY_FORMAT}"
+        self.raise_format = f"UPDATE {studies.name} {raised}"
         self.named = f"SELECT id FROM {studies.name} WHERE name = {mark}"
         self.rename = f"UPDATE {studies.name} SET name = {mark}, stamp = {mark} WHERE id = {mark} AND name = {mark}"
         self.count = f"UPDATE {studies.name} SET {events}, {', '.join(counted)} WHERE id = {mark}"

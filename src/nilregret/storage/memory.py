@@ -12,8 +12,8 @@ from typing import final
 from .._utils.checks import new_study_name, shown
 from .._utils.executors import WRITER, survives_forks
 from ..errors import InvalidInput, StorageError
-from .arms import ArmChange
-from .base import Change, KeepsArms, KeepsNotes, ListedStudy, News, Storage, StoredStudy, Writer, taken
+from .base import Change, KeepsChanges, KeepsNotes, ListedStudy, News, Storage, StoredStudy, Writer, taken
+from .changes import StudyChange
 from .trial import Trial
 
 
@@ -21,7 +21,7 @@ from .trial import Trial
 class _StoredRecord:
     study: StoredStudy
     trials: list[Trial] = field(default_factory=list)
-    arms: tuple[ArmChange, ...] = ()
+    changes: tuple[StudyChange, ...] = ()
     order: int = 0
     saved: int = 0  # The number of saves.
     notes: dict[str, str] = field(default_factory=dict)
@@ -158,11 +158,11 @@ class MemoryStorage(Storage, KeepsNotes):
 
 
 @final
-class _Writer(Writer, KeepsArms):
+class _Writer(Writer, KeepsChanges):
     def __init__(self, stored: _StoredRecord, studies: dict[str, _StoredRecord]) -> None:
         self._stored, self._studies, self._name = stored, studies, stored.study.name
         self._before: list[tuple[int, list[Trial]]] = []  # Trials before their changes, none if they are new.
-        self._known = stored.order, stored.saved, stored.notes, stored.arms
+        self._known = stored.order, stored.saved, stored.notes, stored.changes
 
     def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
         return {key: self._stored.notes[key] for key in keys if key in self._stored.notes}
@@ -188,10 +188,10 @@ class _Writer(Writer, KeepsArms):
         if now == stamp:
             return News((), now)
         changed = [trial for trial in stored.trials if trial.last_order >= since]
-        return News(changed, now, [change for change in stored.arms if change.order >= since])
+        return News(changed, now, [change for change in stored.changes if change.order >= since])
 
-    def save_arms(self, changes: Sequence[ArmChange]) -> None:
-        self._stored.arms += tuple(changes)
+    def save_arms(self, changes: Sequence[StudyChange]) -> None:
+        self._stored.changes += tuple(changes)
 
     def save(self, changes: Sequence[Change], *, order: int) -> str:
         stored = self._stored
@@ -208,6 +208,6 @@ class _Writer(Writer, KeepsArms):
         stored = self._stored
         for number, trials in reversed(self._before):
             stored.trials[number : number + 1] = trials
-        stored.order, stored.saved, stored.notes, stored.arms = self._known
+        stored.order, stored.saved, stored.notes, stored.changes = self._known
         if stored.study.name != self._name:
             self._call(self._name)

@@ -13,7 +13,7 @@ from typing import NamedTuple, overload
 
 from .._utils.checks import Array, many, shown
 from ..errors import StorageError, TrialError
-from .arms import ArmChange
+from .changes import StudyChange
 from .trial import EventKind, Measured, Trial
 
 __all__ = ["Event", "Record", "Trial", "describe_answer"]
@@ -39,12 +39,12 @@ class Record(Sequence[Trial]):
     Attributes:
         trials: the trials by number, a list that only the record changes.
         order: the order of the last event.
-        arms: the changes of arms, in order.
+        changes: the changes of the study that are no events of trials, in order.
     """
 
     def __init__(self) -> None:
         self.trials: list[Trial] = []
-        self.arms: tuple[ArmChange, ...] = ()
+        self.changes: tuple[StudyChange, ...] = ()
         self.order = 0  # The order of the last event.
 
     def __len__(self) -> int:
@@ -75,16 +75,16 @@ class Record(Sequence[Trial]):
         self.trials[trial.number : trial.number + 1] = (trial,)
         return Event(self.order, kind, trial)
 
-    def change_arms(self, change: ArmChange) -> None:
-        """Adds a change of arms that has just happened."""
-        self.order, self.arms = change.order, (*self.arms, change)
+    def change(self, change: StudyChange) -> None:
+        """Adds a change that has just happened."""
+        self.order, self.changes = change.order, (*self.changes, change)
 
-    def apply(self, changed: Iterable[Trial], arms: Sequence[ArmChange] = ()) -> list[Event]:
-        """Adds and updates trials, and returns their events in order. Changes of arms are no events of trials.
+    def apply(self, changed: Iterable[Trial], changes: Sequence[StudyChange] = ()) -> list[Event]:
+        """Adds and updates trials, and returns their events in order. Changes are no events of trials.
 
         Args:
             changed: new and changed trials, by number.
-            arms: new changes of arms.
+            changes: new changes of the study.
 
         Raises:
             StorageError: a trial is missing.
@@ -112,9 +112,9 @@ class Record(Sequence[Trial]):
                 events.append(Event(trial.told_order, "told", trial))
         if len(events) > 1:
             events.sort(key=_order)
-        self.order, self.arms = events[-1].order if events else known, (*self.arms, *arms)
-        if arms and arms[-1].order > self.order:
-            self.order = arms[-1].order
+        self.order, self.changes = events[-1].order if events else known, (*self.changes, *changes)
+        if changes and changes[-1].order > self.order:
+            self.order = changes[-1].order
         return events
 
     def roll_back(self, order: int, before: Mapping[int, Trial | None]) -> None:
@@ -130,13 +130,13 @@ class Record(Sequence[Trial]):
                 del self.trials[number:]
             else:
                 self.trials[number] = known
-        self.order, self.arms = order, _until(self.arms, order)
+        self.order, self.changes = order, _until(self.changes, order)
 
     def as_of(self, order: int) -> Record:
         """Returns the record as it was after the event of this order."""
         earlier = Record()
         earlier.trials = [trial.as_of(order) for trial in self.trials if trial.asked_order <= order]
-        earlier.order, earlier.arms = order, _until(self.arms, order)
+        earlier.order, earlier.changes = order, _until(self.changes, order)
         return earlier
 
     # -- finding -------------------------------------------------------------------------------------------------
@@ -238,5 +238,5 @@ def _order(event: Event) -> int:
     return event.order
 
 
-def _until(changes: tuple[ArmChange, ...], order: int) -> tuple[ArmChange, ...]:
+def _until(changes: tuple[StudyChange, ...], order: int) -> tuple[StudyChange, ...]:
     return tuple(change for change in changes if change.order <= order)

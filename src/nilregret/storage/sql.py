@@ -20,11 +20,10 @@ from sqlalchemy import exc
 
 from .._utils.checks import new_study_name, shown, storable
 from ..errors import InvalidInput, StorageError
-from .arms import ArmChange, arm_change, arms_text
 from .base import (
     Change,
     Identity,
-    KeepsArms,
+    KeepsChanges,
     KeepsNotes,
     ListedStudy,
     News,
@@ -35,15 +34,16 @@ from .base import (
     Writer,
     taken,
 )
+from .changes import ARM_KINDS, StudyChange, change_of, change_text
 from .database import HEAD, SUMMARY, Database, Statements, newer
 from .rows import NOBODY, NoteStatements, RowReader, note_rows, outcome, owner, question
 from .sqlite import SCHEME, SqliteDatabase
-from .tables import FORMAT, Tables
+from .tables import FORMAT, STUDY_FORMAT, Tables
 from .trial import Trial
 
 
 @final
-class SqlWriter(Writer, KeepsArms):
+class SqlWriter(Writer, KeepsChanges):
     """A study inside a transaction.
 
     Args:
@@ -53,7 +53,7 @@ class SqlWriter(Writer, KeepsArms):
         study: as the storage knows it.
         stamp: of the record.
         counted: the summary in the study's row.
-        arms: order of the last change of arms, or None without one.
+        arms: order of the last change of the study, or None without one.
     """
 
     def __init__(
@@ -97,18 +97,20 @@ class SqlWriter(Writer, KeepsArms):
             return News(RowReader().trials(self._cursor.fetchall()), self.stamp, self._arms(since))
         return News(self._trials(), self.stamp, self._arms(since))
 
-    def _arms(self, since: int) -> list[ArmChange]:
+    def _arms(self, since: int) -> list[StudyChange]:
         if self.arms is None or self.arms < since:
             return []
         self._cursor.execute(self._statements.arms, {"sought": self._study.id, "since": since})
-        return [arm_change(tuple(row)) for row in self._cursor.fetchall()]
+        return [change_of(tuple(row)) for row in self._cursor.fetchall()]
 
-    def save_arms(self, changes: Sequence[ArmChange]) -> None:
-        """Writes new changes of arms. A transaction calls it at most once, before `save`."""
+    def save_arms(self, changes: Sequence[StudyChange]) -> None:
+        """Writes new changes. A transaction calls it at most once, before `save`."""
         study, self.arms = self._study.id, changes[-1].order
-        rows = [(study, change.order, change.time, change.kind, arms_text(change)) for change in changes]
+        rows = [(study, change.order, change.time, change.kind, change_text(change)) for change in changes]
         self._many(self._statements.insert_arms, rows)
         self._cursor.execute(self._statements.last_arms, (self.arms, study))
+        if any(change.kind not in ARM_KINDS for change in changes):
+            self._cursor.execute(self._statements.raise_format, (study,))
 
     def _trials(self) -> list[Trial]:
         self._cursor.execute(self._statements.all, {"sought": self._study.id})
@@ -160,7 +162,7 @@ class _Written(NamedTuple):
         version: of the database. While it is the same, nobody else has written.
         stamp: of the record.
         counted: the summary in the study's row.
-        arms: order of the last change of arms, or None without one.
+        arms: order of the last change of the study, or None without one.
     """
 
     version: object
@@ -332,8 +334,8 @@ class SqlStorage(Storage, KeepsNotes):
 
     def _stored(self, row: Any) -> StoredStudy:
         name = row.name
-        if isinstance(row.format, int) and row.format > FORMAT:
-            raise newer(f"Study {name!r} in {self.url}", row.format)
+        if isinstance(row.format, int) and row.format > STUDY_FORMAT:
+            raise newer(f"Study {name!r} in {self.url}", row.format, STUDY_FORMAT)
         try:
             for column, kind in STUDY.items():
                 if type(getattr(row, column)) is not kind:
@@ -444,7 +446,7 @@ class SqlStorage(Storage, KeepsNotes):
             raise StorageError(self._database.gone(study.name))
         stamp, arms = heads[0][2:4]
         if not isinstance(stamp, str) or type(arms) not in (int, type(None)):
-            raise self._damaged(study.name, f"its stamp is {shown(stamp)}, its last change of arms {shown(arms)}")
+            raise self._damaged(study.name, f"its stamp is {shown(stamp)}, its last change {shown(arms)}")
         return stamp
 
 

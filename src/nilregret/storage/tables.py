@@ -1,4 +1,4 @@
-"""The tables of a database: studies, trials, changes of arms, notes, tokens and their sessions."""
+"""The tables of a database: studies, trials, changes of studies, notes, tokens and their sessions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 import sqlalchemy as sql
 
 FORMAT = 1  # Of the tables. A database of another format is refused. A change of a table is a new format that reads 1.
+STUDY_FORMAT = 2  # Highest format of a study. A study is of format 1 until it has a change that is not of arms.
 
 _Whole = sql.BigInteger().with_variant(sql.Integer, "sqlite")
 
@@ -58,12 +59,12 @@ def _studies(metadata: sql.MetaData, prefix: str) -> sql.Table:
         sql.Column("abandoned", _Whole, nullable=False),
         sql.Column("best", sql.Double),  # Best reward told.
         sql.Column("last_at", sql.Double),  # Time of the last question or answer.
-        sql.Column("arms", _Whole),  # Order of the last change of arms, NULL without one.
+        sql.Column("arms", _Whole),  # Order of the last change, NULL without one.
     )
 
 
 def _arms(metadata: sql.MetaData, prefix: str) -> sql.Table:
-    """Returns the table of changes of arms (`nilregret.storage.arms`)."""
+    """Returns the table of changes of studies (`nilregret.storage.changes`), which has its name from those of arms."""
     return sql.Table(
         f"{prefix}arms",
         metadata,
@@ -71,7 +72,7 @@ def _arms(metadata: sql.MetaData, prefix: str) -> sql.Table:
         sql.Column("event", _Whole, primary_key=True, autoincrement=False),  # Its order among all events.
         sql.Column("at", sql.Double, nullable=False),
         sql.Column("kind", sql.Text, nullable=False),
-        sql.Column("arms", sql.Text, nullable=False),  # JSON, an object for each arm.
+        sql.Column("arms", sql.Text, nullable=False),  # JSON, an object for each arm, or the body of another change.
     )
 
 

@@ -26,7 +26,7 @@ from ..domains.domain import Arms
 from ..errors import InvalidInput
 from ..policy.availability import Available
 from ..policy.policy import Policy
-from ..storage.arms import ArmChange, ArmChangeKind, ChangedArm
+from ..storage.changes import ARM_KINDS, ArmChangeKind, ChangedArm, ChangeKind, StudyChange
 from ..storage.trial import Trial
 from .definition import check_facts
 from .direction import AnyPolicy
@@ -64,7 +64,7 @@ class Roster:
 
     Args:
         made: the policy with which the study was made.
-        changes: all changes of arms so far, in order.
+        changes: all changes of the study so far, in order. Those that are not of arms have no effect here.
 
     Attributes:
         policy: the policy on all arms, the retired ones included.
@@ -74,8 +74,9 @@ class Roster:
         InvalidInput: the changes do not fit the policy.
     """
 
-    def __init__(self, made: AnyPolicy, changes: Sequence[ArmChange]) -> None:
-        self.policy, self._made, self._changes = made, made, changes
+    def __init__(self, made: AnyPolicy, changes: Sequence[StudyChange]) -> None:
+        self.policy, self._made = made, made
+        self._changes = changes = [change for change in changes if change.kind in ARM_KINDS]
         self.retired: set[int] = set()
         if not changes:
             return
@@ -251,11 +252,11 @@ class ArmTimes:
     """The events between which each arm could be played, to check stored trials.
 
     Args:
-        changes: all changes of arms, in order.
+        changes: all changes of the study, in order.
     """
 
-    def __init__(self, changes: Sequence[ArmChange]) -> None:
-        self._changes: dict[int, list[tuple[int, ArmChangeKind]]] = {}
+    def __init__(self, changes: Sequence[StudyChange]) -> None:
+        self._changes: dict[int, list[tuple[int, ChangeKind]]] = {}
         for change in changes:
             for each in change.arms if change.kind != "described" else ():
                 self._changes.setdefault(each.arm, []).append((change.order, change.kind))

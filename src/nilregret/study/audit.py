@@ -23,8 +23,8 @@ from ..policy.engines import row_of
 from ..policy.policy import Policy
 from ..slots.refit import Refitted
 from ..slots.switching import MOST_REPEATS
-from ..storage.arms import ArmChange
 from ..storage.base import News
+from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Record
 from ..storage.trial import Fit, Measured, Trial
 from .arms import ArmTimes, Roster
@@ -49,7 +49,7 @@ class Auditor:
 
     def __init__(self, policy: AnyPolicy, goal: Goal, where: str) -> None:
         self._made = self._policy = policy
-        self._changes: tuple[ArmChange, ...] = ()  # Of arms, and the times when each could be played.
+        self._changes: tuple[StudyChange, ...] = ()  # Those of arms say when each could be played.
         self._times: ArmTimes | None = None
         self._checked = reward_check(policy, goal)
         self._where = where
@@ -59,17 +59,17 @@ class Auditor:
         self._seen: dict[int | None, Array] = {}  # Points by arm: a storage may share their arrays.
 
     def news(self, found: News, known: Record) -> News:
-        """Returns what the record lacks or has in an older version: trials, with their parameters, and changes of arms.
+        """Returns what the record lacks or has in an older version: trials, with their parameters, and changes.
 
         Args:
-            found: every trial and change of arms with an event not earlier than the last known one, by number.
+            found: every trial and change with an event not earlier than the last known one, by number.
             known: the record so far, checked before.
 
         Raises:
             StorageError: a trial or change cannot be right, or the storage lost known events.
         """
         stored, fresh = found.trials, list[Trial]()
-        changes = self._check_arms(found.arms, known)
+        changes = self._check_changes(found.arms, known)
         reached = known.order == 0  # Whether the last known event is still in the storage.
         reached = reached or len(changes) < len(found.arms)
         count = expected = len(known)
@@ -102,15 +102,15 @@ class Auditor:
         self._check_orders(fresh, changes, known)
         return News(self._decoded(fresh), found.stamp, changes)
 
-    # -- arms ----------------------------------------------------------------------------------------------------
+    # -- changes -------------------------------------------------------------------------------------------------
 
-    def _check_arms(self, stored: Sequence[ArmChange], known: Record) -> list[ArmChange]:
-        """Returns the changes of arms that the record lacks, and reads the arms after them."""
+    def _check_changes(self, stored: Sequence[StudyChange], known: Record) -> list[StudyChange]:
+        """Returns the changes that the record lacks, and reads the arms after them."""
         fresh = [change for change in stored if change.order > known.order]
         again = [change for change in stored if change.order <= known.order]  # At most the last known event.
-        if again and again != list(known.arms[-1:]):
-            self._fail("has other changes of arms than it had")
-        changes = (*known.arms, *fresh)
+        if again and again != list(known.changes[-1:]):
+            self._fail("has other changes than it had")
+        changes = tuple(change for change in (*known.changes, *fresh) if change.kind in ARM_KINDS)
         if changes != self._changes:
             try:
                 self._policy = Roster(self._made, changes).policy
@@ -279,7 +279,7 @@ class Auditor:
 
     # -- together ------------------------------------------------------------------------------------------------
 
-    def _check_orders(self, fresh: list[Trial], changes: list[ArmChange], known: Record) -> None:
+    def _check_orders(self, fresh: list[Trial], changes: list[StudyChange], known: Record) -> None:
         """Refuses events that are not numbered 1, 2, ... without gaps or repeats."""
         if not changes and _are_plain(fresh, known):
             return
@@ -291,7 +291,7 @@ class Auditor:
         for expected, (found, changed) in enumerate(events, start=known.order + 1):
             if found != expected:
                 why = f"in event {found}, where event {expected} is due"
-                self._fail(f"has a change of arms {why}") if changed is None else self._refuse(changed, f"it is {why}")
+                self._fail(f"has a change {why}") if changed is None else self._refuse(changed, f"it is {why}")
 
     def _decoded(self, trials: list[Trial]) -> list[Trial]:
         """Returns the trials with the parameters of their points, which must equal the stored ones."""

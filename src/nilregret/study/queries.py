@@ -22,7 +22,7 @@ from ..slots.envelope import Envelope
 from ..slots.lengthscales import Lengthscales
 from ..slots.memory import Evidence
 from ..slots.refit import Refitted
-from ..storage.arms import ArmChange
+from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.trial import Trial
 from . import export
 from .arms import Arm
@@ -160,11 +160,16 @@ class Queries(Generic[D]):
             return self.replica.roster.listed()
 
     @property
-    def arm_changes(self) -> Sequence[ArmChange]:
-        """The changes of arms on record, in order (see `nilregret.storage.arms.ArmChange`)."""
+    def changes(self) -> Sequence[StudyChange]:
+        """The changes on record that are no events of trials (see `nilregret.storage.changes.StudyChange`)."""
         with self.replica.lock:
             self.replica.sync()
-            return self.replica.record.arms
+            return self.replica.record.changes
+
+    @property
+    def arm_changes(self) -> Sequence[StudyChange]:
+        """The changes of arms on record, in order."""
+        return tuple(change for change in self.changes if change.kind in ARM_KINDS)
 
     def offered(self, among: Some | None, exclude: Some | None) -> Available:
         """Returns the points that a decision may play, for programs that serve studies (see `Study.ask`).

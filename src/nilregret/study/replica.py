@@ -26,14 +26,14 @@ from ..errors import InvalidInput, NoRegretError
 from ..policy.fits import FitJob, LateFits
 from ..policy.policy import Policy
 from ..policy.state import State
-from ..storage.arms import ArmChange
 from ..storage.base import Change, News
+from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Event, Record
 from ..storage.trial import EventKind, Fit, Trial
 from .arms import Roster
 from .direction import AnyPolicy, AnyState, Goal, as_rewards, copy_of_state, policy_of_rewards, state_after
 from .inputs import Inputs
-from .stored import UNKNOWN, StoredStudyHandle, arms_writer
+from .stored import UNKNOWN, StoredStudyHandle, changes_writer
 
 if TYPE_CHECKING:
     from ..storage.base import Writer
@@ -152,7 +152,7 @@ class Replica:
         self._valid = handle is None  # Whether record, state and storage agree.
         self._saved_order = 0  # The order of the last event for which they agreed.
         self._changes: dict[int, Trial | None] = {}  # Trials before this call, None for new ones.
-        self._arms: list[ArmChange] = []  # Changes of arms of this call.
+        self._new: list[StudyChange] = []  # Changes of the study in this call.
         self._leases = Leases()
         self.notes: dict[str, str] = {}
         self._uncommitted = False  # Whether record and state include a call that is not in the storage yet.
@@ -243,7 +243,7 @@ class Replica:
         return result
 
     def _has_changes(self) -> bool:
-        return bool(self._changes or self._arms or self.notes)
+        return bool(self._changes or self._new or self.notes)
 
     def _catch_up(self, handle: StoredStudyHandle, writer: Writer) -> None:
         """Reads what other processes wrote, inside a transaction."""
@@ -263,8 +263,8 @@ class Replica:
             self._roll_back()
             return None
         stamp = handle.stamp
-        if self._arms:
-            arms_writer(writer).save_arms(self._arms)
+        if self._new:
+            changes_writer(writer, self._new).save_arms(self._new)
         if self._has_changes():
             changes = [Change(before, self.record[number]) for number, before in self._changes.items()]
             stamp = writer.save(changes, order=self.record.order)
@@ -278,12 +278,12 @@ class Replica:
             self.handle.stamp = stamp
         self._saved_order, self._valid, self._uncommitted = self.record.order, True, False
         self._changes.clear()
-        self._arms.clear()
+        self._new.clear()
 
     def _roll_back(self) -> None:
         """Restores record and state to before the call that is not in the storage yet."""
         self.record.roll_back(self._saved_order, self._changes)
-        if self._arms:
+        if self._new:
             self._adopt_arms()
         if self._backup is None:
             self._replay()
@@ -302,23 +302,27 @@ class Replica:
         """The policy on the arms of now."""
         return self.roster.policy
 
+    def _adopt(self, changes: Sequence[StudyChange]) -> bool:
+        """Takes over new changes on record. Returns whether the state is of other arms."""
+        return any(change.kind in ARM_KINDS for change in changes) and self._adopt_arms()
+
     def _adopt_arms(self) -> bool:
         """Takes over the arms on record. Returns whether the state is of other arms."""
         before = self.policy
-        self.roster = Roster(self.made, self.record.arms)
+        self.roster = Roster(self.made, self.record.changes)
         if self.roster.policy.domain == before.domain:
             self.roster.policy = before
             return False
         self.inputs = Inputs(self.policy, self._goal)
         return True
 
-    def change_arms(self, change: ArmChange) -> None:
-        """Records a change of arms that has just happened. The state takes over new arms, or is made anew."""
+    def change(self, change: StudyChange) -> None:
+        """Records a change that has just happened. If it is of arms, the state takes them over, or is made anew."""
         self._valid = False  # Until the call is over.
         if self.handle is not None:
-            self._arms.append(change)
-        self.record.change_arms(change)
-        if self._adopt_arms() and not self._extended():
+            self._new.append(change)
+        self.record.change(change)
+        if self._adopt([change]) and not self._extended():
             self._replay()
         self._current = None
 
@@ -447,13 +451,13 @@ class Replica:
         """Rebuilds record and state, from the storage if there is one."""
         record, handle = Record(), self.handle
         self._changes.clear()
-        self._arms.clear()
+        self._new.clear()
         if handle is None:
             earlier = self.record.as_of(self._saved_order)
-            known, stamp, arms = News(earlier, UNKNOWN, earlier.arms)
+            known, stamp, changes = News(earlier, UNKNOWN, earlier.changes)
         else:
-            known, stamp, arms = handle.news(record)
-        record.apply(known, arms)
+            known, stamp, changes = handle.news(record)
+        record.apply(known, changes)
         self.record = record
         self._adopt_arms()
         self._replay()
@@ -464,12 +468,12 @@ class Replica:
         self._valid = True  # This comes last: after an earlier interrupt the next call rebuilds again.
 
     def apply(self, news: News) -> None:
-        """Adds trials and changes of arms that other processes wrote."""
-        changed, stamp, arms = news
-        if changed or arms:
+        """Adds trials and changes that other processes wrote."""
+        changed, stamp, changes = news
+        if changed or changes:
             self._valid = False  # Until record and state agree again.
-            events = self.record.apply(changed, arms)
-            more = bool(arms) and self._adopt_arms()
+            events = self.record.apply(changed, changes)
+            more = bool(changes) and self._adopt(changes)
             if any(event.kind == "corrected" for event in events) or (more and not self._extended()):
                 self._replay()
             else:
@@ -480,7 +484,7 @@ class Replica:
             self._current = None
         if self.handle is not None:
             self.handle.stamp = stamp
-        if changed or arms:
+        if changed or changes:
             self._saved_order, self._valid = self.record.order, True
 
     # -- time ----------------------------------------------------------------------------------------------------

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 from .._utils.checks import new_study_name
 from ..errors import InvalidInput, NoRegretError
-from ..storage.base import KeepsArms, KeepsNotes, News, Writer
+from ..storage.base import KeepsArms, KeepsChanges, KeepsNotes, News, Writer
+from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Record
 from .audit import Auditor
 from .definition import policy_in_force
@@ -42,7 +43,7 @@ class StoredStudyHandle:
         return self.stamp if record.order else UNKNOWN
 
     def news(self, known: Record) -> News:
-        """Returns trials and changes of arms that the record lacks, and the stamp of the stored record."""
+        """Returns trials and changes that the record lacks, and the stamp of the stored record."""
         return self.audited(self.storage.news(self.study, since=known.order, stamp=self.stamp_of(known)), known)
 
     def audited(self, found: News, known: Record) -> News:
@@ -91,14 +92,16 @@ def found_or_made(
     return policy, StoredStudyHandle(storage, stored, Auditor(policy, goal, f"study {name!r} in {where}"))
 
 
-def arms_writer(writer: Writer) -> KeepsArms:
-    """Returns a writer that keeps changes of arms, or raises an error."""
-    if not isinstance(writer, KeepsArms):
+def changes_writer(writer: Writer, changes: Sequence[StudyChange]) -> KeepsArms:
+    """Returns a writer that keeps these changes, or raises an error."""
+    plain = all(change.kind in ARM_KINDS for change in changes)
+    if not isinstance(writer, KeepsArms if plain else KeepsChanges):
+        what, needs = ("of arms", "KeepsArms") if plain else ("such as points to try first", "KeepsChanges")
         raise NoRegretError(
-            "The storage of this study keeps no changes of arms, so its arms stay as they are; nothing was recorded.",
-            advice="SQLite, PostgreSQL and memory keep them. A storage of your own needs `KeepsArms`.",
+            f"The storage of this study keeps no changes {what}, so the study stays as it is; nothing was recorded.",
+            advice=f"SQLite, PostgreSQL and memory keep them. A storage of your own needs `{needs}`.",
         )
-    return writer
+    return cast(KeepsArms, writer)
 
 
 def words_of(storage: str | Storage) -> str:

@@ -19,7 +19,7 @@ from ..errors import TrialError
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.state import State
-from ..storage.arms import ArmChange, ArmChangeKind, ChangedArm
+from ..storage.changes import ArmChangeKind, ChangedArm, StudyChange
 from ..storage.record import answer_of, describe_answer
 from ..storage.trial import Measured, Plays, Trial
 from .arms import Arm, Roster
@@ -246,7 +246,7 @@ class Transaction:
     def _change_arms(self, kind: ArmChangeKind, arms: tuple[ChangedArm, ...]) -> list[Arm]:
         if not arms:
             return []
-        self._replica.change_arms(ArmChange(self.order + 1, self.now, kind, arms))
+        self._replica.change(StudyChange(self.order + 1, self.now, kind, arms))
         listed = self._replica.roster.listed()
         return [listed[each.arm] for each in arms]
 

@@ -82,7 +82,7 @@ Deadline = Annotated[float, Meta(gt=0, le=1e9, description="Seconds for which a 
 OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
 EventKind = Literal[
     "asked", "told", "limited", "abandoned", "corrected", "arms_added", "arms_retired", "arms_restored",
-    "arms_described",
+    "arms_described", "enqueued", "taken", "widened",
 ]  # fmt: skip
 Steps = Annotated[int, Meta(ge=2, le=10_000)]
 Key = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -462,17 +462,18 @@ class Feasibility(Reply, frozen=True):
 
 
 class Event(Reply, frozen=True):
-    """An event of a trial, or a change of arms."""
+    """An event of a trial, or a change of the study."""
 
     order: int
     kind: EventKind
-    number: Annotated[int | None, Meta(description="Of the decision; null for a change of arms.")]
+    number: Annotated[int | None, Meta(description="Of the decision; null for a change of the study.")]
     at: float | None
     reward: float | None
     reason: str | None
     propensity: Annotated[float | None, Meta(description="Of a decision, in a study with `propensities`.")]
     arms: Annotated[list[int] | None, Meta(description="That a change of arms is of.")] = None
     std: Std = None
+    change: Annotated[dict[str, Any] | None, Meta(description="That a change other than of arms says.")] = None
 
 
 class Events(Reply, frozen=True):

@@ -10,13 +10,13 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import final
+from typing import Any, final
 
 import msgspec
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from ...storage.arms import ArmChange
+from ...storage.changes import ARM_KINDS, StudyChange
 from ...storage.record import Trial
 from ...study.study import Study
 from ..wire import messages as m
@@ -32,8 +32,8 @@ def events(study: Study, after: int, most: int) -> m.Events:
     """Returns at most `most` events after the event number `after`, in order."""
     # A snapshot: reading the growing record, one could see a late event and miss an earlier one of a trial read before.
     with study.replica.lock:
-        trials, changes = study.replica.snapshot(), study.replica.record.arms
-    found: list[tuple[int, str, Trial | ArmChange]] = [
+        trials, changes = study.replica.snapshot(), study.replica.record.changes
+    found: list[tuple[int, str, Trial | StudyChange]] = [
         (order, kind, trial)
         for trial in trials
         if trial.last_order > after
@@ -43,15 +43,16 @@ def events(study: Study, after: int, most: int) -> m.Events:
     found += [(change.order, change.kind, change) for change in changes if change.order > after]
     found.sort(key=lambda each: each[0])
     listed = [
-        _change(each) if isinstance(each, ArmChange) else _event(order, kind, each)
+        _change(each) if isinstance(each, StudyChange) else _event(order, kind, each)
         for order, kind, each in found[:most]
     ]
     return m.Events(listed, listed[-1].order if listed else after, more=len(found) > most)
 
 
-def _change(change: ArmChange) -> m.Event:
-    kind: m.EventKind = f"arms_{change.kind}"  # type: ignore[assignment]  # each of these is a word of `EventKind`
-    return m.Event(change.order, kind, None, change.time, None, None, None, [each.arm for each in change.arms])
+def _change(change: StudyChange) -> m.Event:
+    arms = [each.arm for each in change.arms] if change.kind in ARM_KINDS else None
+    kind: Any = change.kind if arms is None else f"arms_{change.kind}"  # Each of these is a word of `EventKind`.
+    return m.Event(change.order, kind, None, change.time, None, None, None, arms, change=change.body)
 
 
 def _event(order: int, kind: str, trial: Trial) -> m.Event:

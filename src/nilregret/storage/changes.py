@@ -1,7 +1,14 @@
-"""Changes of the arms of a running study: arms are added, retired, brought back and described.
+"""Changes of a running study that are no events of trials.
 
-Each change is an event of the study, numbered by the same counter as the events of trials. Arms keep their numbers. A
-new arm gets the next number, and a retired arm keeps its own.
+Each change is an event of the study, numbered by the same counter as the events of trials.
+
+| kind | what changes |
+|---|---|
+| added, retired, restored, described | arms. A new arm gets the next number, and a retired arm keeps its own |
+| enqueued, taken | the points to try first |
+| widened | the domain |
+
+Changes of arms are of format 1. A study with any other change is of format 2, which older programs refuse.
 """
 
 from __future__ import annotations
@@ -16,7 +23,9 @@ from ..errors import StorageError
 from ..serialize import plain_loads
 
 ArmChangeKind = Literal["added", "retired", "restored", "described"]
-KINDS: tuple[str, ...] = get_args(ArmChangeKind)
+ChangeKind = Literal["added", "retired", "restored", "described", "enqueued", "taken", "widened"]
+ARM_KINDS: tuple[str, ...] = get_args(ArmChangeKind)
+KINDS: tuple[str, ...] = get_args(ChangeKind)
 MEMBERS = {"arm": int, "point": (list, type(None)), "name": (str, type(None)), "about": (dict, type(None))}
 
 
@@ -36,29 +45,31 @@ class ChangedArm(NamedTuple):
     about: dict[str, Any] | None = None
 
 
-class ArmChange(NamedTuple):
-    """A change of the arms of a study.
+class StudyChange(NamedTuple):
+    """A change of a study.
 
     Attributes:
         order: position among all events of the study.
         time: Unix seconds.
         kind: of the change.
-        arms: the arms that it changes, each once, at least one.
+        arms: the arms that it changes, each once, at least one. Empty if it is no change of arms.
+        body: what else is changed, plain JSON values, or None for a change of arms.
     """
 
     order: int
     time: float
-    kind: ArmChangeKind
-    arms: tuple[ChangedArm, ...]
+    kind: ChangeKind
+    arms: tuple[ChangedArm, ...] = ()
+    body: dict[str, Any] | None = None
 
 
-def arms_text(change: ArmChange) -> str:
-    """Returns the arms of a change as JSON."""
-    return json.dumps([arm._asdict() for arm in change.arms])
+def change_text(change: StudyChange) -> str:
+    """Returns the arms or the body of a change as JSON."""
+    return json.dumps([arm._asdict() for arm in change.arms] if change.kind in ARM_KINDS else change.body)
 
 
-def arm_change(row: Sequence[Any]) -> ArmChange:
-    """Returns the change of arms in a row (order, time, kind, arms).
+def change_of(row: Sequence[Any]) -> StudyChange:
+    """Returns the change in a row (order, time, kind, arms or body).
 
     Raises:
         StorageError: the row cannot be right.
@@ -69,13 +80,17 @@ def arm_change(row: Sequence[Any]) -> ArmChange:
             raise ValueError(f"its order is {shown(order)}, its time {shown(time)}")
         if kind not in KINDS:
             raise ValueError(f"its kind is {shown(kind)}")
-        listed = plain_loads(text)
-        if not isinstance(listed, list) or not listed:
+        told = plain_loads(text)
+        if kind not in ARM_KINDS:
+            if not isinstance(told, dict):
+                raise ValueError("it is no object")
+            return StudyChange(order, time, kind, (), told)
+        if not isinstance(told, list) or not told:
             raise ValueError("it names no arms")
-        return ArmChange(order, time, kind, tuple(_changed(each) for each in listed))
+        return StudyChange(order, time, kind, tuple(_changed(each) for each in told))
     except ValueError as error:
         raise StorageError(
-            f"Event {shown(order)} in the storage, a change of arms, has been damaged ({error}). Restore a copy."
+            f"Event {shown(order)} in the storage, a change of the study, has been damaged ({error}). Restore a copy."
         ) from error
 
 
