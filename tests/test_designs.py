@@ -32,8 +32,10 @@ from nilregret.slots.explore import (
     InTurn,
     NoExploration,
     Situation,
+    TimedDesign,
     UncertaintySampling,
     UniformExploration,
+    within_time,
 )
 from nilregret.storage.base import News
 from nilregret.testing import check_policy
@@ -332,9 +334,43 @@ def test_points_told_before_are_no_part_of_a_design_and_shorten_it():
     assert tuple(again.ask().point) == whole[3]
 
 
+def timed(each, **more):
+    """The points of a study whose answers take a time each."""
+    now = [0.0]
+    explore = TimedDesign(design=InitialDesign(10), seconds=60.0, **more)
+    study = nr.Study(policy_of(BOX, explore), seed=0, clock=lambda: now[0])
+    for _ in range(12):
+        trial = study.ask()
+        now[0] += each
+        study.tell(trial, float(trial.point.sum()))
+    assert not [n for n in range(12) if not study.explain(n).repeated]  # The times are on record.
+    return rows(study)
+
+
+def test_a_timed_design_ends_after_its_share_of_the_time():
+    plain = rows(play(nr.Study(policy_of(BOX, InitialDesign(10)), seed=0), 10))
+    for each, more, length in (
+        (1.0, {}, 10), (5.0, {}, 4), (20.0, {}, 1), (1000.0, {}, 1), (0.0, {}, 10),
+        (20.0, {"parallel": 3}, 3), (10.0, {"share": 1.0}, 6),
+    ):  # fmt: skip
+        points = timed(each, **more)
+        assert [a == b for a, b in zip(points, plain, strict=False)] == [True] * length + [False] * (10 - length)
+    check_policy(policy_of(BOX, TimedDesign(design=InitialDesign(3), seconds=1)), rounds=10)
+
+
+def test_only_the_design_of_other_parts_is_timed():
+    explore = nr.auto(BOX).explore
+    found = within_time(explore, 9, parallel=2)
+    assert found.parts[0] == TimedDesign(design=explore.parts[0], seconds=9.0, parallel=2)
+    assert found.parts[1:] == explore.parts[1:]
+    assert within_time(InitialDesign(3), 9, parallel=1) == TimedDesign(design=InitialDesign(3), seconds=9.0)
+    assert within_time(CoordinateSearch(), 9, parallel=1) == CoordinateSearch()
+
+
 @pytest.mark.parametrize(
     ("explore", "memory", "words"),
     [
+        (TimedDesign(design=InitialDesign(8), seconds=9), nr.slots.SlidingWindow(8), "would be of the design"),
         (InitialDesign(8), nr.slots.SlidingWindow(8), "every round would be of the design"),
         (InitialDesign(8), nr.slots.RestartEvery(8), "every round would be of the design"),
         (
@@ -452,6 +488,9 @@ def test_parts_take_turns():
 @pytest.mark.parametrize(
     ("make", "name"),
     [
+        (lambda: TimedDesign(design=3, seconds=1), "design"),
+        (lambda: TimedDesign(design=InitialDesign(), seconds=0), "seconds"),
+        (lambda: TimedDesign(design=InitialDesign(), seconds=1, share=2), "share"),
         (lambda: InitialDesign(0), "rounds"), (lambda: InitialDesign(20_000), "rounds"),
         (lambda: InitialDesign(1.5), "rounds"), (lambda: CoordinateSearch(every=1), "every"),
         (lambda: CoordinateSearch(after=-1), "after"), (lambda: CoordinateSearch(steps=0), "steps"),

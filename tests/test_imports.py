@@ -270,7 +270,7 @@ def test_what_ties_is_sorted_stably():
 
 
 # The size of the house. Whoever adds more changes the number in the same commit, and says why in a line.
-LINES = 52_787  # of code. `current_trial`: 32, changes of a study that are not of arms: 24
+LINES = 52_891  # of code, seconds= and its design: 104
 MODULES = 368
 IMPORTS = 10.3  # per cent of the lines of code
 SMALL = 8  # modules under 40 lines of code, but for faces

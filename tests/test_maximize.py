@@ -1,6 +1,7 @@
 """`maximize` and `minimize` as who knows nothing else of the library meets them."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.tuning import loop
+from nilregret.tuning.progress import Bar
 
 from .waiting import LONG
 
@@ -499,6 +502,91 @@ def test_processes_know_their_trial():
     with ProcessPoolExecutor(2) as pool:
         for more in ({"executor": pool}, {"timeout": LONG}, {"executor": pool, "timeout": LONG}):
             assert [trial.metrics["number"] for trial in quiet(numbered, trials=3, **more).trials] == [0.0, 1.0, 2.0]
+
+
+# -- the time of the whole run ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still. An objective moves it."""
+    now = [100.0]
+    monkeypatch.setattr(loop, "monotonic", lambda: now[0])
+    return now
+
+
+def lasting(clock, seconds):
+    def objective(x):
+        clock[0] += seconds
+        return x
+
+    return objective
+
+
+def test_no_trial_begins_after_the_seconds_of_a_run(clock, tmp_path):
+    run = partial(quiet, lasting(clock, 10.0), trials=None, seconds=25, storage=f"sqlite:///{tmp_path}/s.db", name="s")
+    result = run()
+    assert [trial.state for trial in result.trials] == ["observed"] * 3  # The third one ended after 30 s.
+    assert result.stopped == "seconds: no trial began after 25 s after 3 trials; the same call goes on"
+    assert result.wanted is None
+    assert len(run().trials) == 6  # The seconds are those of a call.
+    fewer = run(trials=8)
+    assert (len(fewer.trials), fewer.stopped) == (8, None)
+    more = run(trials=20)
+    assert more.stopped == "seconds: no trial began after 25 s after 11 of 20 trials; the same call goes on"
+    assert pickle.loads(pickle.dumps(result)).stopped == result.stopped
+
+
+def test_what_is_under_way_is_waited_for(clock):
+    last, lock = threading.Barrier(2), threading.Lock()
+
+    def objective(x):
+        last.wait(LONG)  # Both are under way before the time is over.
+        with lock:
+            clock[0] += 10.0
+        return x
+
+    with ThreadPoolExecutor(2) as pool:
+        result = quiet(objective, trials=None, seconds=5, executor=pool)
+    assert [trial.state for trial in result.trials] == ["observed"] * 2
+
+
+def test_the_design_leaves_time_for_the_search(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    explore = quiet(score, SPACE, trials=3, seconds=LONG, storage=storage).study.policy.explore
+    assert explore.parts[0].design.rounds == 1  # a third of the trials
+    assert explore.parts[0].seconds == LONG
+    again = quiet(score, SPACE, trials=4, storage=storage)  # The policy is that on record.
+    assert again.study.policy.explore == explore
+    own = nr.Study(nr.auto(UNIT))
+    assert len(nr.run(own, score, seconds=LONG, trials=2, progress=False).trials) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"trials": None}, "`trials` is missing: .* Or give `seconds`"),
+        ({"seconds": 0}, "`seconds` .*for the whole run, and `timeout` for one evaluation"),
+        ({"seconds": float("nan")}, "`seconds`"),
+        ({"seconds": "1h"}, "`seconds` must be a number"),
+    ],
+)
+def test_a_run_has_a_length(arguments, message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
+        quiet(score, **arguments)
+
+
+def test_the_progress_says_how_much_time_is_left(clock, capsys):
+    nr.maximize(lasting(clock, 60.0), UNIT, seconds=150)
+    assert capsys.readouterr().err.splitlines()[-1].startswith("objective: 3 trials, best ")
+    bar = Bar("s", 10, goal="maximize", show=False)
+    study = nr.Study(nr.auto(UNIT))
+    bar.begun(study, loop.TimeLeft(7200))
+    clock[0] += 5400.0
+    assert bar._line == "s: 0 of 10 trials, 30:00 left, no value yet"
+    assert bar._share == 0.75
+    clock[0] -= 5000.0
+    assert " 1:53:20 left" in bar._line
 
 
 # -- time limits ------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import nilregret as nr
 from nilregret import plots
 from nilregret.__main__ import main
 from nilregret._utils.numerals import numeral
-from nilregret.tuning import open_study
+from nilregret.tuning import loop, open_study
 from nilregret.tuning.toml.config import load
 
 from .waiting import until
@@ -174,6 +174,19 @@ def test_options_override_the_file(folder, tmp_path):
     assert not (folder / "job.db").exists()
 
 
+def test_seconds_end_a_run_as_trials_do(folder, monkeypatch):
+    now = iter(range(10**6))
+    monkeypatch.setattr(loop, "monotonic", lambda: 10.0 * next(now))  # Each look takes ten seconds.
+    result = tune(write(folder, ("trials = 12\n", "")), "--seconds", "60")
+    assert result.exit_code == 0, result.output
+    assert "seconds: no trial began after 60 s" in result.output
+    assert "best value: " in result.output
+    assert 0 < len(trials(folder)) <= 6
+    monkeypatch.undo()
+    result = tune(write(folder, ("trials = 12\n", "seconds = 1000\n")), "--trials", str(len(trials(folder)) + 1))
+    assert (result.exit_code, "stopped" in result.output) == (0, False)
+
+
 def test_shell_commands(folder):
     python = sys.executable
     command = (
@@ -276,10 +289,11 @@ def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason
     ("change", "message"),
     [
         (("trials = 12", "trials = 0"), "Expected `int` >= 1 - at `trials`"),
-        (("trials = 12", "trials = '12'"), "Expected `int`, got `str` - at `trials`"),
+        (("trials = 12", "trials = '12'"), "Expected `int | null`, got `str` - at `trials`"),
+        (("trials = 12", "seconds = 0"), "Expected `float` > 0.0 - at `seconds`"),
         (("trials = 12", ""), "the entry `trials` is missing"),
         (("trials = 12", "trials = 12\ntrails = 3"), "unknown field `trails`. Did you mean `trials`?"),
-        (("trials = 12", "trials = 12\nbudget = 3"), "unknown field `budget`. The fields are: trials, parameters"),
+        (("trials = 12", "trials = 12\nbudget = 3"), "unknown field `budget`. The fields are: parameters"),
         (
             ("low = 0.0", "low = 0.0\nhihg = 3"),
             "[parameters.x] the table contains unknown field `hihg`. Did you mean `high`?",

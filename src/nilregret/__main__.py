@@ -34,6 +34,7 @@ def main() -> None:
 @main.command(short_help="Tune what a TOML file describes.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--trials", type=click.IntRange(min=1), help="How many trials in all, instead of the file's number.")
+@click.option("--seconds", type=click.FloatRange(min=0.0, min_open=True), help="After which no trial begins.")
 @click.option("--storage", help="URL of the database, e.g. sqlite:///studies.db, instead of the file's.")
 @click.option(
     "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Where the PNG goes, instead of beside FILE."
@@ -48,8 +49,9 @@ def main() -> None:
 @click.option("--cluster", metavar="ADDRESS", help="Evaluate on the cluster of Dask whose scheduler is there instead.")
 @handled(interrupt)
 def tune(
-    file: Path, trials: int | None, storage: str | None, plot: Path | None, workers: int, cluster: str | None
-) -> None:
+    file: Path, trials: int | None, seconds: float | None, storage: str | None, plot: Path | None, workers: int,
+    cluster: str | None,
+) -> None:  # fmt: skip
     """Tune what FILE (TOML) describes: try parameters, learn, try better ones.
 
     The objective is maximised. With goal = "minimize" at the top of FILE it is a loss, and is minimised.
@@ -59,17 +61,19 @@ def tune(
 
     With --workers or --cluster what is tried next takes into account what is being evaluated.
     """
-    from .tuning.run_options import INTERRUPTED
+    from .tuning.loop import SECONDS
+    from .tuning.run_options import INTERRUPTED, check_lengths
     from .tuning.toml import config
     from .tuning.toml.run import pool, run
 
     try:
         job = config.load(file)
-        job = replace(job, trials=trials or job.trials, storage=storage or job.storage)
+        job = replace(job, trials=trials or job.trials, seconds=seconds or job.seconds, storage=storage or job.storage)
+        check_lengths(job.trials, job.seconds, what=f"{file}: the entry `trials`")
         job = replace(job, plot=config.check_picture(plot) if plot else job.plot)
         with pool(workers, cluster) as executor:
             result = run(job, executor)
-        if result.stopped is not None:
+        if result.stopped is not None and not result.stopped.startswith(SECONDS):
             raise SystemExit(130 if result.stopped.startswith(INTERRUPTED) else 1)
         echo(repr(result))
         _picture(job, result.study)

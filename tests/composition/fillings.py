@@ -21,7 +21,7 @@ from nilregret.slots.envelope import (
     PointwiseBayes,
     ScheduledWidth,
 )
-from nilregret.slots.explore import UncertaintySampling, UniformExploration
+from nilregret.slots.explore import TimedDesign, UncertaintySampling, UniformExploration
 from nilregret.slots.lengthscales import RegretBalancing
 from nilregret.slots.objective import AdditivePenalty, MultiplicativePenalty
 from nilregret.slots.scores import (
@@ -152,6 +152,7 @@ FILLINGS = [
     _using("explore", "`Uniform`", nr.slots.Uniform(0.2)),
     _using("explore", "`UncertaintySampling`", UncertaintySampling(3)),
     _using("explore", "`InitialDesign`", nr.slots.InitialDesign(3)),
+    _using("explore", "`TimedDesign`", TimedDesign(design=nr.slots.InitialDesign(3), seconds=60.0)),
     Filling("explore", "`GivenPoints`", _given),
     _using("explore", "`CoordinateSearch`", nr.slots.CoordinateSearch(every=3, after=3, steps=8)),
     _using("explore", "`Elsewhere`", nr.slots.Elsewhere(after=15)),
@@ -298,6 +299,7 @@ REASONS = [
             "`Uniform`",
             "`UncertaintySampling`",
             "`InitialDesign`",
+            "`TimedDesign`",
             "`GivenPoints`",
             "`CoordinateSearch`",
             "`Elsewhere`",

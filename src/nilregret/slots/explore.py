@@ -338,6 +338,70 @@ class InitialDesign(Explore):
         _check_outgrown(policy, self.rounds, "of the design")
 
 
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class TimedDesign(Explore):
+    """An initial design in a run of a known length of time, which it may not use up.
+
+    With t the median time from question to answer so far, `seconds` are enough for `parallel * seconds / t` trials. The
+    design ends after its points, or after this share of these trials. Times are on record, so a replay decides alike.
+
+    Attributes:
+        design: the points.
+        seconds: length of the run.
+        parallel: number of trials that are evaluated at a time.
+        share: share of the trials that the design may take.
+    """
+
+    design: InitialDesign
+    seconds: float
+    parallel: int = 1
+    share: float = 1 / 3
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.design, InitialDesign):
+            raise InvalidInput(f"`design` is {shown(self.design)}: it must be an `InitialDesign`.")
+        why = "It is the length of the run."
+        settle(
+            self,
+            seconds=number("seconds", self.seconds, low=0.0, open_low=True, why=why),
+            parallel=integer("parallel", self.parallel, low=1, high=MOST_ROUNDS, why="It counts trials."),
+            share=number("share", self.share, low=0.0, high=1.0, why="It is a share of the trials."),
+        )
+
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:
+        """Returns True in the first rounds."""
+        return self.design.due(uniform, history, randomness)
+
+    @property
+    def uniform(self) -> bool:
+        """False, since design points are spread and not drawn independently."""
+        return False
+
+    def places(self, situation: Situation) -> Array:
+        """Returns the next point of the design, or none if the design has taken its share of the time."""
+        took = [trial.told_at - trial.asked_at for trial in situation.answers() if trial.told_at is not None]
+        each = float(np.median(took)) if took else 0.0
+        most = self.parallel * self.seconds / each if each > 0.0 else math.inf
+        over = situation.history >= max(self.share * most, self.parallel)
+        return self.design.places(situation)[: 0 if over else None]
+
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if the memory never holds more than the rounds of the design."""
+        self.design.check(policy)
+
+
+def within_time(explore: Explore, seconds: float, *, parallel: int) -> Explore:
+    """Returns the forced rounds with an initial design that takes a third at most of a run of so many seconds."""
+    parts = explore.parts if isinstance(explore, InTurn) else (explore,)
+    timed = tuple(
+        TimedDesign(design=part, seconds=seconds, parallel=parallel) if isinstance(part, InitialDesign) else part
+        for part in parts
+    )
+    return InTurn(timed) if isinstance(explore, InTurn) else timed[0]
+
+
 @lru_cache(maxsize=16)
 def _design_of(domain: Domain, rounds: int, seed: int, middle: bool) -> Array:
     """Returns the points of a run's initial design, read-only. Each of its rounds asks for them."""

@@ -54,7 +54,7 @@ def optimize(
     study = open_study(
         space, policy, goal=goal, seed=seed, storage=storage,
         name=_name_of(options.objective, goal, stored=storage is not None) if name is None else name,
-        budget=options.trials,
+        budget=options.trials, seconds=options.seconds,
         parallel=options.parallel, reader=options.reader, about=options.reader.facts, like=like,
     )  # fmt: skip
     return options.result(study, storage)
@@ -93,7 +93,8 @@ def maximize(
     objective: Objective,
     space: D,
     *,
-    trials: int,
+    trials: int | None = None,
+    seconds: float | None = None,
     seed: int = 0,
     storage: str | Storage | None = None,
     name: str | None = None,
@@ -131,7 +132,9 @@ def maximize(
             one number, or a dict with the entry "reward". An entry "std" beside it is the standard deviation of its
             noise (see `Study.tell`), unless a constraint names it.
         space: `Space` of named parameters, `Box` or `Arms`.
-        trials: number of trials in all, with failed ones and those on record.
+        trials: number of trials in all, with failed ones and those on record. None for as many as `seconds` allow.
+        seconds: length of this call from its first trial on, after which no trial begins. Evaluations that have begun are
+            waited for, so `timeout` bounds the rest. The initial design takes a third of the time at most.
         seed: seed of all random choices. The same seed gives the same run.
         storage: URL of a database, such as "sqlite:///studies.db", or a `nilregret.storage.Storage`. Each trial is
             stored at once. The same call resumes the run, also after Ctrl-C, a crash or a power cut, and evaluates
@@ -164,8 +167,8 @@ def maximize(
         progress: whether to show a progress bar (in a terminal or notebook), and reasons of failed trials, on stderr.
     """
     options = RunOptions(
-        objective=objective, trials=trials, constraints=constraints, executor=executor, in_flight=in_flight,
-        timeout=timeout, callbacks=callbacks, progress=progress,
+        objective=objective, trials=trials, seconds=seconds, constraints=constraints, executor=executor,
+        in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
     )  # fmt: skip
     return optimize("maximize", options, space, seed=seed, storage=storage, name=name, policy=policy, like=like)
 
@@ -174,7 +177,8 @@ def minimize(
     objective: Objective,
     space: D,
     *,
-    trials: int,
+    trials: int | None = None,
+    seconds: float | None = None,
     seed: int = 0,
     storage: str | Storage | None = None,
     name: str | None = None,
@@ -195,8 +199,8 @@ def minimize(
     1.0
     """
     options = RunOptions(
-        objective=objective, trials=trials, constraints=constraints, executor=executor, in_flight=in_flight,
-        timeout=timeout, callbacks=callbacks, progress=progress,
+        objective=objective, trials=trials, seconds=seconds, constraints=constraints, executor=executor,
+        in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
     )  # fmt: skip
     return optimize("minimize", options, space, seed=seed, storage=storage, name=name, policy=policy, like=like)
 
@@ -205,7 +209,8 @@ def run(
     study: Study[D],
     objective: Objective,
     *,
-    trials: int,
+    trials: int | None = None,
+    seconds: float | None = None,
     constraints: Constraint = None,
     executor: Executor | None = None,
     in_flight: int | None = None,
@@ -230,7 +235,8 @@ def run(
     Args:
         study: the study, which has the goal, the seed and the storage.
         objective: called with the parameters, or the point, as by `maximize`.
-        trials: number of trials in all, with failed ones and those on record.
+        trials: number of trials in all, with failed ones and those on record. None for as many as `seconds` allow.
+        seconds: length of this call, after which no trial begins (see `maximize`).
         constraints: see `maximize`. If the policy has constraints and none are given, the objective returns
             (value, [g_1, ..., g_m]), or a dict with the entry "constraints".
         executor: see `maximize`.
@@ -252,8 +258,8 @@ def run(
     if constraints is None:
         constraints = policy.constraint_count or None
     options = RunOptions(
-        objective=objective, trials=trials, constraints=constraints, executor=executor, in_flight=in_flight,
-        timeout=timeout, callbacks=callbacks, progress=progress,
+        objective=objective, trials=trials, seconds=seconds, constraints=constraints, executor=executor,
+        in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
     )  # fmt: skip
     options.check(policy.domain)
     check_constraint_count(policy, options.reader)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
+from time import monotonic, sleep
 from typing import Any, final
 from uuid import uuid4
 
@@ -184,7 +184,33 @@ class Lease:
 
     seconds: float
     say: Callable[[str], object]
-    wait: Callable[[float], object] = time.sleep
+    wait: Callable[[float], object] = sleep
+
+
+SECONDS = "seconds"  # The first word of the reason if the time of a run is over.
+
+
+@final
+class TimeLeft:
+    """The time that a run has. It begins with its first trial.
+
+    Args:
+        seconds: the length of the run.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """The seconds left, at least 0."""
+        return max(self._end - monotonic(), 0.0)
+
+    @property
+    def reason(self) -> str:
+        """Says why a run ended whose time is over."""
+        return f"{SECONDS}: no trial began after {self.seconds:g} s"
 
 
 @final
@@ -199,6 +225,7 @@ class Loop:
         ended: called after each answer. A returned reason stops the run without an error.
         executor: where evaluations run.
         in_flight: how many evaluations run at once.
+        time: after which no trial begins. Evaluations that have begun are waited for.
         lease: if other workers share the study. Their pending trials are left to them, and an interrupt abandons
             those of this worker.
     """
@@ -212,10 +239,12 @@ class Loop:
         ended: Callable[[Trial], str | None],
         executor: Executor | None = None,
         in_flight: int = 1,
+        time: TimeLeft | None = None,
         lease: Lease | None = None,
     ) -> None:
         self._study, self._task, self._wanted, self._ended = study, task, trials, ended
         self._executor, self._in_flight, self._lease = executor or ThisThread(), in_flight, lease
+        self._time, self._late = time, False  # Whether a trial was not begun because the time was over.
         known = list(study.trials)
         # A stopped run left trials pending, which are evaluated first. Trials with a lease belong to other workers.
         resumed = [trial for trial in known if trial.state == "pending" and trial.lease_until is None]
@@ -258,16 +287,20 @@ class Loop:
         finally:
             for future in self._under_way:
                 future.cancel()  # It has an effect on evaluations that have not begun.
-        return None
+        return self._time.reason if self._time is not None and self._late else None
 
     def _next(self) -> Trial | None:
-        """Returns the next trial to evaluate, or None if there are enough."""
+        """Returns the next trial to evaluate, or None if there are enough, or the time is over."""
+        trials = self._study.trials
+        count = len(trials) if self._lease is None else sum(trial.state != "abandoned" for trial in trials)
+        if count >= self._wanted and not self._resumed:
+            return None
+        self._late = self._time is not None and not self._time.left
+        if self._late:
+            return None
         if self._resumed:
             return self._resumed.popleft()
-        if self._lease is None:
-            return self._study.ask() if len(self._study.trials) < self._wanted else None
-        count = sum(trial.state != "abandoned" for trial in self._study.trials)
-        return self._study.ask(lease=self._lease.seconds) if count < self._wanted else None
+        return self._study.ask(lease=None if self._lease is None else self._lease.seconds)
 
     def _begin(self) -> None:
         """Submits the next trial to the executor, if there is one."""

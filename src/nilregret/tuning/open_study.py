@@ -13,6 +13,7 @@ from ..domains.domain import Domain, Space
 from ..domains.space import column_order
 from ..errors import InvalidInput
 from ..serialize import loads, to_plain
+from ..slots.explore import within_time
 from ..study.definition import same_values
 from ..study.direction import AnyPolicy, Goal, check_policy
 from ..study.study import Study
@@ -31,6 +32,7 @@ def open_study(
     storage: str | Storage | None,
     name: str,
     budget: int | None = None,
+    seconds: float | None = None,
     parallel: int = 1,
     reader: ConstraintReader = UNLIMITED,
     about: Mapping[str, str] | None = None,
@@ -47,6 +49,7 @@ def open_study(
         storage: see `Study`.
         name: name of the study in the storage.
         budget: number of trials, if known.
+        seconds: length of the run, if known, of which the initial design of `auto` takes a third at most.
         parallel: number of evaluations at once.
         reader: reads the constraint values of answers.
         about: facts to keep with the study.
@@ -56,6 +59,8 @@ def open_study(
     if policy is None:
         made = auto(domain, budget=budget, parallel=parallel, constraints=reader.count)
         policy = with_earlier(made, like, goal=goal)
+        if seconds is not None:
+            policy = policy.using(explore=within_time(policy.explore, seconds, parallel=parallel))
     check_constraint_count(policy, reader)
     return Study(policy, goal=goal, seed=seed, storage=storage, name=name, about=about)
 

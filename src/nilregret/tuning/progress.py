@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table
 
+    from .loop import TimeLeft
+
 LAST = 5  # Trials in the live view.
 OFTEN = 0.1  # Seconds between two drawings.
 REASONS = 3  # Reasons of failures that stay on the screen above the view.
@@ -45,7 +47,7 @@ class Bar:
 
     Args:
         name: name of the study.
-        trials: number of trials wanted in all.
+        trials: number of trials wanted in all, or None for as many as there is time for.
         goal: goal of the study.
         show: whether to show anything.
         file: where to write, stderr unless given.
@@ -53,8 +55,9 @@ class Bar:
     """
 
     def __init__(
-        self, name: str, trials: int, *, goal: str, show: bool = True, file: TextIO | None = None, summary: bool = True
-    ) -> None:
+        self, name: str, trials: int | None, *, goal: str, show: bool = True, file: TextIO | None = None,
+        summary: bool = True,
+    ) -> None:  # fmt: skip
         self._file = sys.stderr if file is None else file
         self._show = show and self._file is not None
         self._summary, self._name, self._trials, self._goal = summary, printable(name), trials, goal
@@ -65,6 +68,7 @@ class Bar:
         self._last: deque[tuple[Trial, str]] = deque(maxlen=LAST)
         self._live: Live | None = None
         self._begun = False
+        self._time: TimeLeft | None = None
         self._drawn = 0.0
         self._written = 0  # Characters of the line of a notebook.
 
@@ -84,14 +88,13 @@ class Bar:
             self._live.stop()
             self._live = None
 
-    def begun(self, study: Study) -> None:
-        """Counts the trials on record before the first evaluation."""
+    def begun(self, study: Study, time: TimeLeft | None = None) -> None:
+        """Counts the trials on record before the first evaluation. `time` is that of the run."""
         for trial in study.trials:
             self._count(trial)
-        done = self._counts.total()
-        self._begun = done < self._trials
+        self._time, self._begun = time, not self._full
         if self._live is not None:
-            self._task = self._progress.add_task("", total=self._trials, completed=done)
+            self._task = self._progress.add_task("", total=1.0, done="", left="")
         self._draw(force=True)
 
     def ended(self, trial: Trial) -> None:
@@ -103,7 +106,7 @@ class Bar:
             self.say(problem)
         elif word == "best" and not self._redraws:
             self.say(f"trial {trial.number}: best so far {_value(trial)}, {where(trial)}")
-        self._draw(force=self._counts.total() >= self._trials)
+        self._draw(force=self._full)
 
     def say(self, text: str) -> None:
         """Writes a line above the view."""
@@ -145,11 +148,23 @@ class Bar:
         return ""
 
     @property
+    def _full(self) -> bool:
+        """True if there are as many trials as wanted."""
+        return self._trials is not None and self._counts.total() >= self._trials
+
+    @property
+    def _share(self) -> float:
+        """The share of the run that is over, by its trials or by its time."""
+        trials = 0.0 if self._trials is None else min(self._counts.total() / self._trials, 1.0)
+        return trials if self._time is None else max(trials, 1.0 - self._time.left / self._time.seconds)
+
+    @property
     def _line(self) -> str:
         """The state of the run in a line."""
         done = self._counts.total()
-        of = many(done, "trial") if done >= self._trials else f"{done} of {many(self._trials, 'trial')}"
-        return f"{self._name}: {of}, {self._outcome}"
+        of = many(done, "trial") if self._full or self._trials is None else f"{done} of {many(self._trials, 'trial')}"
+        left = f", {_minutes(self._time.left)} left" if self._time is not None and self._time.left else ""
+        return f"{self._name}: {of}{left}, {self._outcome}"
 
     @property
     def _outcome(self) -> str:
@@ -164,14 +179,16 @@ class Bar:
 
     def _start(self) -> None:
         from rich.live import Live
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TextColumn
 
         from ..study.terminal import console, is_terminal
 
         screen = console(self._file)
         name = TextColumn(self._name[: max(8, screen.width // 4)], style="bold", markup=False)
-        left = TimeRemainingColumn(compact=True)
-        columns = (name, BarColumn(bar_width=None), MofNCompleteColumn(), left, TextColumn("left", style="cyan"))
+        columns = (
+            name, BarColumn(bar_width=None), TextColumn("{task.fields[done]}", style="progress.download"),
+            TextColumn("{task.fields[left]} left", style="cyan"),
+        )  # fmt: skip
         self._progress: Progress = Progress(*columns, console=screen, auto_refresh=False, expand=True)
         self._live = Live(
             get_renderable=self._view, console=screen, auto_refresh=False, transient=True,
@@ -186,11 +203,19 @@ class Bar:
             return
         self._drawn = now
         if self._live is not None:
-            self._progress.update(self._task, completed=self._counts.total())
+            done = str(self._counts.total()) + ("" if self._trials is None else f"/{self._trials}")
+            self._progress.update(self._task, completed=self._share, done=done, left=self._left)
             self._live.refresh()
         elif self._in_notebook:
             print(f"\r{self._line:{self._written}}", end="", file=self._file, flush=True)
             self._written = len(self._line)
+
+    @property
+    def _left(self) -> str:
+        """The time that is left: that of the run, or until all trials have ended if they are as fast as the last."""
+        expected = self._progress.tasks[self._task].time_remaining
+        known = [each for each in (expected, None if self._time is None else self._time.left) if each is not None]
+        return _minutes(min(known)) if known else "--:--"
 
     def _view(self) -> Group:
         from rich.console import Group
@@ -220,6 +245,12 @@ class Bar:
             value = "" if trial.reward is None else next(told)
             grid.add_row(str(trial.number), value, word, printable(reason or where(trial)), style=STYLES.get(word))
         return grid
+
+
+def _minutes(seconds: float) -> str:
+    """Returns a time as h:mm:ss, or mm:ss if it is less than an hour."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes:02d}:{rest:02d}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
 
 
 def _value(trial: Trial) -> str:

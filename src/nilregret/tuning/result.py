@@ -62,7 +62,7 @@ class Result(Generic[D]):
     Attributes:
         study: the study, for `predict` and `best`, or for further trials with `ask` and `tell`.
         trials: the trials when the run ended, with failed and pending ones.
-        wanted: the number of trials that were wanted.
+        wanted: the number of trials that were wanted, or None.
         stopped: the reason for an early end, or None.
 
     >>> import nilregret as nr
@@ -75,7 +75,7 @@ class Result(Generic[D]):
 
     study: Study[D]
     trials: tuple[Trial[D], ...]
-    wanted: int
+    wanted: int | None
     stopped: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -294,7 +294,7 @@ class Result(Generic[D]):
 
 
 def _restored(
-    study: Callable[[], Study[Any]], trials: tuple[Trial, ...], wanted: int, stopped: str | None
+    study: Callable[[], Study[Any]], trials: tuple[Trial, ...], wanted: int | None, stopped: str | None
 ) -> Result[Any]:
     return Result(study=study(), trials=trials, wanted=wanted, stopped=stopped)
 

@@ -18,7 +18,7 @@ from ..errors import InvalidInput, NoRegretError, StorageError, exception_text
 from ..storage.record import Trial
 from ..study.direction import AnyPolicy
 from ..study.study import Study
-from .loop import LONGEST, Loop, TimeLimited, nothing_works
+from .loop import LONGEST, Loop, TimeLeft, TimeLimited, nothing_works
 from .outcome import ConstraintReader, Evaluation, Objective, Task, check_objective, constraint_reader
 from .progress import Bar
 from .result import Result
@@ -37,6 +37,25 @@ SCHEME = "sqlite:///"
 def finished(study: Study, trials: int) -> bool:
     """Returns whether there is nothing left to evaluate."""
     return len(study.trials) >= trials and all(trial.state != "pending" for trial in study.trials)
+
+
+def check_lengths(trials: int | None, seconds: float | None, *, what: str = "`trials`") -> None:
+    """Raises an error unless the number of trials, or the seconds, or both say how long a run is.
+
+    Args:
+        trials: number of trials in all, or None.
+        seconds: length of the run, or None.
+        what: where the number of trials is said, for errors.
+    """
+    if trials is None and seconds is None:
+        raise InvalidInput(
+            f"{what} is missing: how many there shall be in all. Or give `seconds`, the length of the run, or both."
+        )
+    if trials is not None:
+        integer("trials", trials, low=1, high=MOST_TRIALS)
+    if seconds is not None:
+        why = "It is for the whole run, and `timeout` for one evaluation."
+        number("seconds", seconds, low=0.0, open_low=True, high=LONGEST, why=why)
 
 
 @contextmanager
@@ -152,7 +171,8 @@ class RunOptions:
     """The objective and the way to evaluate it. The attributes are arguments of `maximize`."""
 
     objective: Objective
-    trials: int
+    trials: int | None
+    seconds: float | None = None
     constraints: Constraint = None
     executor: Executor | None = None
     in_flight: int | None = None
@@ -165,7 +185,7 @@ class RunOptions:
         check_objective(self.objective, domain)
         for constraint in self.reader.functions:
             check_objective(constraint, domain, what="A function in `constraints`")
-        integer("trials", self.trials, low=1, high=MOST_TRIALS)
+        check_lengths(self.trials, self.seconds)
         if self.timeout is not None:
             number("timeout", self.timeout, low=0.0, open_low=True, high=LONGEST, why="It is in seconds.")
         check_executor(self.executor)
@@ -189,15 +209,15 @@ class RunOptions:
         task: Any = Evaluation(self.objective, self.reader)
         return evaluated(
             study, task if self.timeout is None else TimeLimited(task, self.timeout), storage, trials=self.trials,
-            bar=Bar(study.name, self.trials, goal=study.goal, show=self.progress), executor=self.executor,
-            in_flight=self.parallel, callbacks=self.callbacks,
+            seconds=self.seconds, bar=Bar(study.name, self.trials, goal=study.goal, show=self.progress),
+            executor=self.executor, in_flight=self.parallel, callbacks=self.callbacks,
             again="the same call goes on" if storage else "with a `storage` the same call would go on",
         )  # fmt: skip
 
 
 def evaluated(
-    study: Study, task: Task, storage: str | Storage | None, *, trials: int, bar: Bar, executor: Executor | None,
-    in_flight: int, again: str, callbacks: Sequence[Callback] = (),
+    study: Study, task: Task, storage: str | Storage | None, *, trials: int | None, seconds: float | None, bar: Bar,
+    executor: Executor | None, in_flight: int, again: str, callbacks: Sequence[Callback] = (),
 ) -> Result:  # fmt: skip
     """Evaluates a study's trials, or goes on with them, and returns the result.
 
@@ -205,24 +225,26 @@ def evaluated(
         study: the study.
         task: the evaluation, which is closed at the end if it has a time limit.
         storage: of the study.
-        trials: number of trials wanted in all.
+        trials: number of trials wanted in all, or None for as many as there is time for.
+        seconds: after which no trial begins, or None.
         bar: shows the progress.
         executor: runs several evaluations at once, or None.
         in_flight: number of evaluations at once.
         again: words that say how a stopped run goes on.
         callbacks: see `maximize`.
     """
-    stopped = None
-    if not finished(study, trials):
+    stopped, most = None, MOST_TRIALS if trials is None else trials
+    if not finished(study, most):
         with ExitStack() as stack:
-            stack.enter_context(run_lock(study, storage, trials=trials))
+            stack.enter_context(run_lock(study, storage, trials=most))
             stack.enter_context(bar)
             if isinstance(task, TimeLimited):
                 stack.enter_context(closing(task))
                 if executor is None:
                     task.start()
             check_sendable(task, executor)
-            bar.begun(study)
+            time = None if seconds is None else TimeLeft(seconds)
+            bar.begun(study, time)
 
             def ended(trial: Trial) -> str | None:
                 bar.ended(trial)
@@ -230,12 +252,15 @@ def evaluated(
                 return "a callback returned True" if any(map(_ends, answers)) else None
 
             try:
-                stopped = Loop(study, task, trials=trials, ended=ended, executor=executor, in_flight=in_flight).run()
+                stopped = Loop(
+                    study, task, trials=most, ended=ended, executor=executor, in_flight=in_flight, time=time
+                ).run()
             except KeyboardInterrupt:
                 stopped = INTERRUPTED
             if stopped is not None:
                 done = sum(trial.state != "pending" for trial in study.trials)
-                stopped = f"{stopped} after {done} of {many(trials, 'trial')}; {again}"
+                of = f"{done} of {many(trials, 'trial')}" if trials else many(done, "trial")
+                stopped = f"{stopped} after {of}; {again}"
                 bar.say(f"Stopped: {stopped}.")
     known = tuple(study.trials)
     if stopped is None and known and all(trial.state == "failed" for trial in known):

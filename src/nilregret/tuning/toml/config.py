@@ -37,9 +37,10 @@ class Evaluation(Table, frozen=True):
 
 
 class _File(Table, frozen=True):
-    trials: Positive
     parameters: dict[str, dict[str, Any]]
     objective: Evaluation
+    trials: Positive | None = None
+    seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
     policy: dict[str, Any] | None = None
     goal: str = "maximize"
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -58,7 +59,8 @@ class TuningFile:
         name: name of the study.
         folder: folder of the file, from which relative paths and the objective start.
         goal: "maximize" or "minimize".
-        trials: number of trials in all, with failed ones.
+        trials: number of trials in all, with failed ones, or None.
+        seconds: length of a run, or None.
         seed: seed of the study.
         storage: URL of the database.
         plot: path of the picture.
@@ -72,7 +74,8 @@ class TuningFile:
     name: str
     folder: Path
     goal: Goal
-    trials: int
+    trials: int | None
+    seconds: float | None
     seed: int
     storage: str
     plot: Path
@@ -149,6 +152,7 @@ def _job(file: _File, path: Path) -> TuningFile:
         folder=folder,
         goal=check_goal(file.goal),
         trials=file.trials,
+        seconds=file.seconds,
         seed=file.seed,
         storage=_absolute(file.storage or f"sqlite:///{name}.db", folder),
         plot=check_picture(folder / (file.plot or f"{name}.png")),
