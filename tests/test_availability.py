@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.domains.space import PointLookup
+from nilregret.domains.coordinates import PointLookup
 
 from .marks import thinned
 

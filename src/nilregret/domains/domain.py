@@ -146,7 +146,7 @@ Domain = Arms | Box | Space
 def count_of_points(domain: Domain) -> int | None:
     """Returns the number of arms, or of combinations of whole numbers and choices, or None if it is infinite.
 
-    With conditional parameters the number is an upper bound.
+    With conditional parameters or limits the number is an upper bound.
     """
     if isinstance(domain, Arms):
         return len(domain)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,91 +16,36 @@ from .._utils.numerals import exact
 from ..errors import InvalidInput, printable
 from ..serialize import described_by, entries, to_plain
 from .conditions import Conditional, Conditions, Mask, as_declared
-from .coordinates import MOST_ARMS, SAME_POINT, as_rows, check_count, check_size, inside_box, named_points, refuse_lists
+from .coordinates import (
+    MOST_ARMS,
+    PointLookup,
+    as_rows,
+    check_count,
+    check_size,
+    inside_box,
+    named_points,
+    refuse_lists,
+)  # fmt: skip
+from .limits import Limit, Limits
 from .parameters import CHOSEN, Choice, Float, Int, Option, Parameter
-
-
-@final
-class PointLookup:
-    """An index of points `(N, d)` by their coordinates.
-
-    Parameters typed by hand and coordinates that went through text differ in the last digits. Therefore a point is
-    found if each coordinate is within `SAME_POINT` of the extent of the points in that coordinate.
-    """
-
-    def __init__(self, points: Array) -> None:
-        self._points = points
-
-    @cached_property
-    def _exact(self) -> dict[bytes, int]:
-        """Row by the bytes of its point, the first row if points coincide."""
-        return {row.tobytes(): index for index, row in reversed(list(enumerate(self._points)))}
-
-    @cached_property
-    def _resolution(self) -> Array:
-        """Largest distance at which a point is found, for each coordinate, `(d,)`."""
-        extent, size = np.ptp(self._points, axis=0), np.abs(self._points).max(axis=0)
-        return SAME_POINT * np.where(extent > 0.0, extent, np.where(size > 0.0, size, 1.0))
-
-    @cached_property
-    def _keys(self) -> tuple[Array, Array, IndexArray]:
-        """Weights of the coordinates `(d,)`, ascending keys of the points `(N,)`, and the row of each key `(N,)`.
-
-        A key is the weighted sum of coordinates, so near points have near keys.
-        """
-        golden = (np.arange(1, self._points.shape[1] + 1) * 0.6180339887498949) % 1.0
-        weights = (0.5 + 0.5 * golden) * SAME_POINT / self._resolution
-        keys = (self._points - self._points[0]) @ weights
-        order = np.argsort(keys, kind="stable")
-        return weights, keys[order], order
-
-    def find(self, row: Array) -> int | None:
-        """Returns the row of a point `(d,)`, or None if there is none within the resolution."""
-        found = self._exact.get(row.tobytes())
-        if found is not None:
-            return found
-        near = self._near(row)
-        gaps = self._gaps(near, row)
-        return int(near[gaps.argmin()]) if (gaps <= 1.0).any() else None
-
-    def nearest(self, row: Array) -> int:
-        """Returns the row nearest to a point `(d,)`, with each coordinate in units of the resolution."""
-        return int(self._gaps(slice(None), row).argmin())
-
-    def coinciding(self, rows: IndexArray) -> IndexArray:
-        """Returns all rows with the same points as some rows, `(n,)`."""
-        first, last = self._range(self._points[rows])
-        alone = last - first == 1
-        found = [rows[alone]]
-        for point in np.unique(self._points[rows[~alone]], axis=0):
-            near = self._near(point)
-            found.append(near[(self._points[near] == point).all(axis=1)])
-        return np.concatenate(found)
-
-    def _gaps(self, rows: IndexArray | slice, row: Array) -> Array:
-        """Returns distances of a point from some rows, in units of the resolution, `(n,)`."""
-        return np.asarray((np.abs(self._points[rows] - row) / self._resolution).max(axis=1))
-
-    def _near(self, row: Array) -> IndexArray:
-        """Returns rows, ascending, that include all rows within the resolution of a point, `(n,)`."""
-        (first,), (last,) = self._range(row[None])
-        return np.sort(self._keys[2][first:last])
-
-    def _range(self, rows: Array) -> tuple[IndexArray, IndexArray]:
-        """Returns, for each point `(n, d)`, where its near rows begin and end in the order of the keys, each `(n,)`."""
-        weights, keys, _ = self._keys
-        sought = (rows - self._points[0]) @ weights
-        rounding = 16.0 * np.finfo(float).eps * (np.abs(self._points[0]) + np.abs(rows))
-        reach = 1.01 * ((self._resolution + rounding) @ weights)
-        return np.searchsorted(keys, sought - reach, side="left"), np.searchsorted(keys, sought + reach, side="right")
-
 
 MOST_SAID = 3  # Names that an error repeats.
 
 
 def _decode_space(data: dict[str, Any]) -> Space:
+    limits = data.pop("where", None)
     (parameters,) = entries(data, parameters=list)
-    return Space(**_named(parameters))
+    space = Space(**_named(parameters))
+    if limits is None:
+        return space
+    if not isinstance(limits, list) or not limits or not all(isinstance(limit, str) for limit in limits):
+        raise InvalidInput(f"the field `where` is {shown(limits)}: it must be a list of texts.")
+    return space.where(*limits)
+
+
+def _encode_space(space: Space) -> dict[str, Any]:
+    plain: dict[str, Any] = {"parameters": to_plain(list(space.declared.items()))}
+    return plain if space.limits is None else {**plain, "where": space.limits.plain()}
 
 
 def _named(pairs: list[Any]) -> dict[str, Any]:
@@ -131,7 +76,7 @@ def _named_arms(given: object) -> str:
     return f"Arms with names are the options of a choice: nr.Space(arm=nr.Choice({options})).grid()."
 
 
-@described_by(encode=lambda space: {"parameters": to_plain(list(space.declared.items()))}, decode=_decode_space)
+@described_by(encode=_encode_space, decode=_decode_space)
 class Space:
     """Named parameters: `Space(C=Float(1e-2, 1e3, log=True), kernel=Choice("rbf", "linear"))`.
 
@@ -140,9 +85,10 @@ class Space:
     Attributes:
         declared: name to parameter or conditional parameter, in the order given.
         parameters: name to `Float`, `Int` or `Choice`, conditional ones included. `Space(**space.parameters)` is the
-            same space, with its conditions.
+            same space, with its conditions and without its limits.
         conditions: of conditional parameters, or None if there are none.
         dimension: number of columns of an encoded point.
+        limits: that every trial keeps, made by `where`, or None if there are none.
 
     >>> import nilregret as nr
     >>> space = nr.Space(rate=nr.Float(1e-4, 1.0, log=True), layers=nr.Int(1, 8), kind=nr.Choice("a", "b"))
@@ -174,15 +120,56 @@ class Space:
         self.parameters: Mapping[str, Parameter] = conditions.parameters
         self.conditions = conditions if conditions.needs else None
         self.dimension = sum(parameter.columns for parameter in self.parameters.values())
+        self.limits: Limits | None = None
+
+    def where(self, *limits: Limit) -> Space:
+        """Returns this space with limits that every trial keeps, besides those that it has.
+
+        Args:
+            limits: texts such as "a + b <= 1", "kind != 'sgd' or momentum > 0" or "a + b + c == 1", or functions that
+                take parameters by name and return True or False. Only texts can be written as JSON, as storages do. A
+                comparison with a parameter that does not count (see `when`) holds.
+
+        Raises:
+            InvalidInput: a text is no limit, names no parameter of the space or contradicts another one, or hardly any
+                point keeps all of them.
+
+        >>> import nilregret as nr
+        >>> space = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1)).where("a + b <= 1")
+        >>> space.limits.holds(space.inside("points", [{"a": 0.5, "b": 0.4}, {"a": 1.0, "b": 1.0}]))
+        array([ True, False])
+        """
+        for limit in limits:
+            if not isinstance(limit, str) and not callable(limit):
+                advice = "Give them one by one: where(*limits)." if isinstance(limit, list | tuple) else ""
+                raise InvalidInput(
+                    f"A limit is a text such as 'a + b <= 1' or a function, not {shown(limit)}.", advice=advice
+                )
+        result = Space(**self.declared)
+        given = (*self._given, *limits)
+        result.limits = Limits(result.conditions or Conditions(result.declared), given) if given else None
+        return result
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Space) and list(self.declared.items()) == list(other.declared.items())
+        return isinstance(other, Space) and self._described == other._described
 
     def __hash__(self) -> int:
-        return hash(tuple(self.declared.items()))
+        return hash(self._described)
+
+    @property
+    def _given(self) -> tuple[Limit, ...]:
+        return () if self.limits is None else self.limits.given
+
+    @property
+    def _described(self) -> tuple[object, ...]:
+        return tuple(self.declared.items()), self._given
 
     def __repr__(self) -> str:
-        return f"Space({', '.join(f'{printable(name)}={parameter!r}' for name, parameter in self.declared.items())})"
+        named = ", ".join(f"{printable(name)}={parameter!r}" for name, parameter in self.declared.items())
+        limits = (
+            "" if self.limits is None else f".where({', '.join(printable(repr(text)) for text in self.limits.texts)})"
+        )
+        return f"Space({named}){limits}"
 
     def encode(self, parameters: Mapping[str, Any]) -> Array:
         """Returns the point `(d,)` in the unit cube of a dict with every parameter (or every active one)."""
@@ -281,6 +268,8 @@ class Space:
     def grid(self, per_dimension: int | Mapping[str, int] | None = None, *, most: int = MOST_ARMS) -> Arms:
         """Returns arms at every combination of `per_dimension` values of each number and all options of each choice.
 
+        Combinations that do not keep the limits are left out.
+
         Args:
             per_dimension: one number for all, or one for each numeric parameter by name. Spaces of choices need
                 none.
@@ -303,7 +292,7 @@ class Space:
         for name, count in counts.items():
             counts[name] = integer(f"per_dimension[{name}]", count, low=1)
         if self.conditions is not None:
-            return Arms(self._settled(counts, self.conditions, most), space=self, counts=tuple(counts.items()))
+            return self._arms(self._settled(counts, self.conditions, most), counts)
         check_count(math.prod(_count_of_values(p, counts.get(name, 0)) for name, p in self.parameters.items()), most)
         columns = [
             np.array([parameter.encode(value) for value in parameter.values(counts.get(name, 0))])
@@ -312,6 +301,17 @@ class Space:
         # The last column varies fastest.
         places = np.indices([len(column) for column in columns]).reshape(len(columns), -1)
         rows = np.concatenate([column[place] for column, place in zip(columns, places, strict=True)], axis=1)
+        return self._arms(rows, counts)
+
+    def _arms(self, rows: Array, counts: Mapping[str, int]) -> Arms:
+        """Returns the arms of a grid, those that keep the limits."""
+        if self.limits is not None:
+            count, rows = len(rows), rows[self.limits.holds(rows)]
+            if not len(rows):
+                raise InvalidInput(
+                    f"None of the {count:,} points of this grid keeps the limits {shown(self.limits.texts)}: take more "
+                    "values of each parameter, or values that meet them."
+                )
         return Arms(rows, space=self, counts=tuple(counts.items()))
 
     def _settled(self, counts: Mapping[str, int], conditions: Conditions, most: int) -> Array:
@@ -400,6 +400,10 @@ class Arms:
         if self.first is not None:
             integer("first", self.first, low=1, high=len(points), why="It is the number of the first arms.")
         object.__setattr__(self, "points", frozen(points + 0.0))  # turns -0.0 into 0.0, for equal bytes
+        limits = None if self.space is None else self.space.limits
+        if self.space is not None and limits is not None and not (kept := limits.holds(self.points)).all():
+            arm = self.space.decode(self.points[kept.argmin()])
+            raise InvalidInput(f"Arm {shown(arm)} does not keep the limits {shown(limits.texts)} of its space.")
 
     @staticmethod
     def grid(lower: float, upper: float, count: int) -> Arms:
@@ -526,8 +530,11 @@ def column_order(then: Space, now: Space) -> list[int] | None:
     """Returns for each column of one space the same column of another one, `(d,)`.
 
     Returns:
-        None if the spaces differ in more than the order of parameters, of options, and of the values of a condition.
+        None if the spaces differ in more than the order of parameters, of options, of the values of a condition, and of
+        limits.
     """
+    if {*then._given} != {*now._given}:
+        return None
     if {name: _unordered(each) for name, each in then.declared.items()} != {
         name: _unordered(each) for name, each in now.declared.items()
     }:

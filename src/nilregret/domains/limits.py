@@ -1,0 +1,308 @@
+"""Known limits of a space: which points keep them, and by how much.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| u | `points` | encoded points | (n, d) |
+| g(u) | `gaps` | left side less right side of each comparison, in the user's units; it holds where g <= 0 | (n, m) |
+| A u = b | `equalities` | in columns of real parameters | (k, d), (k,) |
+| A u <= b | `linear` | comparisons that are linear in the columns | (l, d), (l,) |
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from .._utils.checks import Array, IndexArray, shown
+from ..errors import InvalidInput, printable
+from .conditions import Conditions, Mask
+from .limits_text import Reader, Truth, Values, comparison, signs
+from .parameters import Choice, Float, Parameter
+
+MOST_LIMITS = 100  # of a space
+
+Limit = str | Callable[..., Any]
+
+
+@final
+class Limits:
+    """The limits of a space, all of which every trial keeps.
+
+    Args:
+        conditions: the parameters of the space, and the conditions of those that do not always count.
+        given: texts or functions.
+
+    Attributes:
+        texts: each limit as a text. A function is its name between < and >.
+        functions: of the limits, those that are functions.
+        owner: place in `texts` of each comparison, `(m,)`.
+        real: True for columns of parameters that vary continuously, `(d,)`.
+    """
+
+    def __init__(self, conditions: Conditions, given: tuple[Limit, ...]) -> None:
+        if len(given) > MOST_LIMITS:
+            raise InvalidInput(f"These are {len(given):,} limits, and the most is {MOST_LIMITS}: join some by `and`.")
+        self._conditions, parameters = conditions, conditions.parameters
+        ends = np.cumsum([parameter.columns for parameter in parameters.values()]).tolist()
+        self.columns = {
+            name: slice(end - p.columns, end) for (name, p), end in zip(parameters.items(), ends, strict=True)
+        }
+        self.parameters: Mapping[str, Parameter] = parameters
+        self.dimension: int = ends[-1]
+        self.real = np.concatenate([np.full(p.columns, is_real(p)) for p in parameters.values()])
+        reader = Reader(parameters, self.columns, self.dimension)
+        self.given: tuple[Limit, ...] = ()
+        self._truths: list[Truth] = []
+        owner: list[int] = []
+        for limit in given:
+            kept, truths = reader.read(limit) if isinstance(limit, str) else (limit, [self._of_function(limit)])
+            if kept in self.given:
+                continue
+            for truth in truths:
+                _check_equality(kept, truth, self)
+            owner += [len(self.given)] * len(truths)
+            self.given = (*self.given, kept)
+            self._truths += truths
+        self.owner: IndexArray = np.array(owner, dtype=np.intp)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Limits, (self._conditions, self.given)
+
+    def __repr__(self) -> str:
+        return f"Limits({', '.join(map(repr, self.texts))})"
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Each limit as a text. A function is its name between < and >."""
+        return tuple(limit if isinstance(limit, str) else f"<{_name(limit)}>" for limit in self.given)
+
+    def plain(self) -> list[str]:
+        """Returns the texts, as a description has them.
+
+        Raises:
+            InvalidInput: a limit is a function.
+        """
+        for limit in self.given:
+            if not isinstance(limit, str):
+                raise InvalidInput(
+                    f"The limit <{_name(limit)}> is a function, and a record has no functions. Write it as a text, "
+                    "such as 'a + b <= 1'; a study in memory takes functions, too."
+                )
+        return [str(limit) for limit in self.given]
+
+    def holds(self, points: Array) -> Mask:
+        """Returns which encoded, valid points `(n, d)` keep all limits, `(n,)`.
+
+        Rounding may miss one of real numbers by 1e-10 of the size of its terms.
+        """
+        return np.asarray((self._evaluated(points)[1] <= 0.0).all(axis=1))
+
+    def gaps(self, points: Array) -> Array:
+        """Returns how far each comparison is missed at encoded, valid points `(n, d)`, in the user's units, `(n, m)`.
+
+        A gap is left side less right side, at most 0 where the comparison holds, and infinite where it is not finite.
+        Of `and` it is the largest, of `or` the smallest. Of options and functions it is -1 or 1.
+        """
+        return self._evaluated(points)[0]
+
+    def jacobian(self, points: Array, *, step: float = 1e-6) -> Array:
+        """Returns the slopes of the gaps in the columns of real parameters, and 0 in the others, `(n, m, d)`.
+
+        They are central differences, one-sided at the ends of a range.
+        """
+        result = np.zeros((len(points), len(self._truths), self.dimension))
+        for column in np.flatnonzero(self.real):
+            low, high = points.copy(), points.copy()
+            low[:, column] = np.maximum(points[:, column] - step, 0.0)
+            high[:, column] = np.minimum(points[:, column] + step, 1.0)
+            with np.errstate(invalid="ignore"):
+                rise = self.gaps(high) - self.gaps(low)
+            result[:, :, column] = rise / (high[:, column] - low[:, column])[:, None]
+        return np.where(np.isfinite(result), result, 0.0)
+
+    @property
+    def conditional(self) -> frozenset[str]:
+        """Parameters that do not always count."""
+        return frozenset(self._conditions.needs)
+
+    @cached_property
+    def equalities(self) -> tuple[Array, Array] | None:
+        """A and b of A u = b, with rows that do not follow from others, `(k, d)` and `(k,)`, or None."""
+        rows = [self.line(place)[:2] for place in self.straight if _is_plane(self._truths[place])]
+        if not rows:
+            return None
+        A, b = np.array([row for row, _ in rows]), np.array([bound for _, bound in rows])
+        scale = np.abs(A).max(axis=1)
+        A, b = A / scale[:, None], b / scale
+        kept: list[int] = []
+        for row in range(len(A)):
+            if np.linalg.matrix_rank(A[[*kept, row]], tol=1e-9) > len(kept):
+                kept.append(row)
+        return A[kept], b[kept]
+
+    @cached_property
+    def linear(self) -> tuple[Array, Array] | None:
+        """A and b of A u <= b, of the comparisons that are linear, `(l, d)` and `(l,)`, or None."""
+        lines = [self.line(place)[:2] for place in self.straight if not _is_plane(self._truths[place])]
+        if not lines:
+            return None
+        return np.array([row for row, _ in lines]), np.array([bound for _, bound in lines])
+
+    @cached_property
+    def straight(self) -> IndexArray:
+        """Places of the comparisons that are linear, equalities included, of parameters that always count."""
+        always = [truth.line is not None and not truth.names & self.conditional for truth in self._truths]
+        return np.flatnonzero([flat and bool(np.any(t.line[0])) for flat, t in zip(always, self._truths, strict=True)])  # type: ignore[index]
+
+    @property
+    def curved(self) -> bool:
+        """Whether some comparisons are not linear, so that only `holds` knows them."""
+        return len(self.straight) < len(self._truths)
+
+    def line(self, place: int) -> tuple[Array, float, bool]:
+        """Returns a and b of a linear comparison, and True if it is a u = b rather than a u <= b."""
+        truth = self._truths[place]
+        row, bound = truth.line  # type: ignore[misc]  # of those that are linear
+        return row, bound, truth.equal
+
+    def _evaluated(self, points: Array) -> tuple[Array, Array]:
+        """Returns gaps, and gaps less what rounding may do, each `(n, m)`."""
+        active = self._conditions.active(points) if self._conditions.needs else None
+        starts = {name: self.columns[name].start for name in self._conditions.needs}
+        values = Values(
+            {name: _values(self.parameters[name], points[:, self.columns[name]]) for name in self._named},
+            {} if active is None else {name: active[:, start] for name, start in starts.items()},
+            points,
+        )
+        gaps = np.empty((2, len(points), len(self._truths)))
+        with np.errstate(all="ignore"):
+            for place, truth in enumerate(self._truths):
+                gaps[0, :, place], gaps[1, :, place] = truth.of(values)
+        return gaps[0], gaps[1]
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        return frozenset[str]().union(*(truth.names for truth in self._truths))
+
+    def _of_function(self, function: Any) -> Truth:
+        """Returns the comparison of a function, which is called once for each point."""
+        names = _arguments(function, self.parameters)
+        decode = self._conditions.decode
+
+        def of(v: Values) -> tuple[Array, Array]:
+            given = [{name: value for name, value in decode(row).items() if name in names} for row in v.points]
+            needed = names - (self._conditions.needs.keys() if names == set(self.parameters) else set())
+            return signs([_answer(function, each) if needed <= each.keys() else True for each in given])
+
+        return comparison(of, frozenset())
+
+
+def is_real(parameter: Parameter) -> bool:
+    """Returns True for a parameter that varies continuously."""
+    return isinstance(parameter, Float)
+
+
+def _values(parameter: Parameter, columns: Array) -> npt.NDArray[Any]:
+    """Returns the values of a parameter, or the places of its options, `(n,)`."""
+    if isinstance(parameter, Choice):
+        return np.asarray(columns.argmax(axis=1))
+    at = np.clip(columns[:, 0], 0.0, 1.0)
+    low, high = float(parameter.low), float(parameter.high)
+    if is_real(parameter) or (not isinstance(parameter, Float) and parameter.step == 1):
+        values = low * (high / low) ** at if parameter.log else low + at * (high - low)
+        values = np.clip(values, low, high)
+        return values if is_real(parameter) else np.rint(values)
+    each, which = np.unique(at, return_inverse=True)
+    return np.array([float(parameter.decode(np.array([position]))) for position in each])[which]
+
+
+def _name(function: Any) -> str:
+    return printable(str(getattr(function, "__name__", type(function).__name__))).strip("<>")
+
+
+def _arguments(function: Any, known: Mapping[str, Parameter]) -> frozenset[str]:
+    """Returns the parameters that a function takes by name."""
+    try:
+        arguments = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"The limit {shown(function)} is a function without names of arguments.",
+            advice="Write it with those of the parameters, such as lambda a, b: a + b <= 1.",
+        ) from None
+    if any(each.kind is each.VAR_KEYWORD for each in arguments):
+        return frozenset(known)
+    wrong = [
+        each.name
+        for each in arguments
+        if each.kind is each.POSITIONAL_ONLY
+        or (each.kind is not each.VAR_POSITIONAL and each.default is each.empty and each.name not in known)
+    ]
+    names = frozenset(each.name for each in arguments if each.name in known)
+    if wrong or not names:
+        takes = f"takes {', '.join(wrong)}" if wrong else "takes nothing by the name of a parameter"
+        raise InvalidInput(
+            f"The limit <{_name(function)}> {takes}; the parameters are {shown(', '.join(known))}.",
+            advice="A limit takes parameters by name, such as lambda a, b: a + b <= 1.",
+        )
+    return names
+
+
+def _answer(function: Any, parameters: Mapping[str, Any]) -> bool:
+    """Returns the truth value that a function says of some parameters."""
+    try:
+        answer = function(**parameters)
+    except Exception as error:  # It is the user's, and may raise anything.
+        raise InvalidInput(
+            f"The limit <{_name(function)}> raised {type(error).__name__} ({error}) at {shown(dict(parameters))}: it "
+            "must say True or False of every point of the space."
+        ) from error
+    if not isinstance(answer, bool | np.bool_):
+        raise InvalidInput(
+            f"The limit <{_name(function)}> returned {shown(answer)}, and it must return True or False. Where it is a "
+            "number g that must not be positive, return g <= 0."
+        )
+    return bool(answer)
+
+
+def _is_plane(truth: Truth) -> bool:
+    return truth.equal and truth.line is not None and not truth.cyclic
+
+
+def _check_equality(text: Limit, truth: Truth, limits: Limits) -> None:
+    """Raises an error for an equality that cannot be kept exactly, with what to write instead."""
+    if not truth.equal or truth.cyclic:
+        return
+    named = {name: limits.parameters[name] for name in limits.parameters if name in truth.names}
+    instead = (
+        "Leave one of its parameters out of the space, compute it from the others in the objective, and keep it in its "
+        "range by a limit, such as '0 <= 1 - a <= 1' for 1 - a."
+    )
+    for name, parameter in named.items():
+        if len(named) == 1:
+            value = parameter.options[0] if isinstance(parameter, Choice) else parameter.low
+            why, advice = (
+                f"leaves `{printable(name)}` one value",
+                f"Write {name}=nr.Choice({value!r}), or leave it out.",
+            )
+        elif isinstance(parameter, Choice):
+            why, advice = f"is an equality with `{printable(name)}`, which is a choice", instead
+        elif not is_real(parameter):
+            why, advice = f"is an equality with `{printable(name)}`, which has steps", instead
+        elif parameter.log:
+            why = f"is an equality with `{printable(name)}`, which varies by its logarithm"
+            advice = f"Declare {name} without log=True."
+        elif name in limits.conditional:
+            why, advice = f"is an equality with `{printable(name)}`, which does not always count", instead
+        else:
+            continue
+        raise InvalidInput(f"Limit {text!r} {why}, so no point could be drawn that meets it exactly. {advice}")
+    if truth.line is None:
+        raise InvalidInput(
+            f"Limit {text!r} is an equality that is not linear, so no point could be drawn that meets it exactly. "
+            f"{instead}"
+        )
