@@ -153,7 +153,7 @@ def test_ctrl_c_ends_the_view_and_keeps_what_is_known():
     said, code = on_a_terminal(slow + "print(len(nr.maximize(score, space, trials=500).trials))", interrupt=b"2/500")
     assert code == 0
     left = "\n".join(screen_after(said))
-    assert "Stopped: it was interrupted (Ctrl-C) after" in left.replace("\n", " ")
+    assert "Stopped: interrupted: by Ctrl-C after" in left.replace("\n", " ")
     assert "500 trials" in left
     assert "━" not in left
 

@@ -192,17 +192,17 @@ def test_a_cancelled_evaluation_is_an_abandoned_trial_and_the_run_goes_on():
     assert result.trials[1].abandoned.reason == "its evaluation was cancelled"
     assert [row["reason"] for row in result.history[:3]] == [None] + ["its evaluation was cancelled"] * 2
     assert "12 trials, 2 abandoned" in repr(result)
-    assert result.stopped is None
+    assert result.stopped == "trials"
 
 
 def test_an_executor_that_cancels_everything_ends_the_run_and_what_is_left_goes_on_elsewhere():
     study = nr.Study(policy())
     result = quiet(study, hill, trials=40, executor=Cancelling(lambda call: call > 1), in_flight=2)
-    assert result.stopped.startswith(f"the executor cancelled {loop.HOPELESS} evaluations one after the other after 11")
+    assert result.stopped.startswith(f"executor: it cancelled {loop.HOPELESS} evaluations one after the other after 11")
     assert [trial.state for trial in study.trials] == ["observed"] + ["abandoned"] * loop.HOPELESS + ["pending"]
     result = quiet(study, hill, trials=40)
     assert [trial.state for trial in result.trials].count("observed") == 30
-    assert result.stopped is None
+    assert result.stopped == "trials"
 
 
 def dies_at_first(x, marker):
@@ -228,7 +228,7 @@ def test_a_killed_process_of_a_pool_ends_the_run_and_the_study_goes_on_with_anot
     quiet(study, hill, trials=2)
     with loky.ProcessPoolExecutor(1) as pool:
         result = quiet(study, DiesAtFirst(tmp_path / "died"), executor=pool)
-    assert result.stopped.startswith("the executor broke: TerminatedWorkerError")
+    assert result.stopped.startswith("executor: it broke: TerminatedWorkerError")
     assert [trial.state for trial in study.trials] == ["observed", "observed", "pending"]
     result = quiet(study, hill)
     assert [trial.state for trial in result.trials] == ["observed"] * 12
@@ -243,7 +243,7 @@ def test_a_worker_of_a_cluster_is_killed_in_mid_task_and_no_answer_is_missing(cl
     study = nr.Study(policy(), seed=3)
     result = quiet(study, DiesAtFirst(tmp_path / "died"), executor=cluster.get_executor(), in_flight=2)
     assert (tmp_path / "died").exists()
-    assert result.stopped is None
+    assert result.stopped == "trials"
     assert [trial.reward for trial in result.trials] == [hill(trial.point) for trial in result.trials]
 
 
@@ -276,7 +276,7 @@ def test_a_cluster_that_goes_away_ends_the_run_and_the_study_goes_on_elsewhere(c
                 second.close()
 
         result = quiet(study, hill, executor=second.get_executor(), in_flight=1, callbacks=[leave])
-    assert result.stopped.startswith("the executor broke: BrokenExecutor: ")
+    assert result.stopped.startswith("executor: it broke: BrokenExecutor: ")
     assert [trial.state for trial in study.trials] == ["observed"] * 3 + ["pending"]
     assert points(quiet(study, hill)) == points(quiet(nr.Study(policy(), seed=3), hill))
 

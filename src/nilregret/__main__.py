@@ -61,7 +61,6 @@ def tune(
 
     With --workers or --cluster what is tried next takes into account what is being evaluated.
     """
-    from .tuning.loop import SECONDS
     from .tuning.run_options import INTERRUPTED, check_lengths
     from .tuning.toml import config
     from .tuning.toml.run import pool, run
@@ -73,8 +72,8 @@ def tune(
         job = replace(job, plot=config.check_picture(plot) if plot else job.plot)
         with pool(workers, cluster) as executor:
             result = run(job, executor)
-        if result.stopped is not None and not result.stopped.startswith(SECONDS):
-            raise SystemExit(130 if result.stopped.startswith(INTERRUPTED) else 1)
+        if (why := result.stopped.partition(":")[0]) in (INTERRUPTED, "executor"):
+            raise SystemExit(130 if why == INTERRUPTED else 1)
         echo(repr(result))
         _picture(job, result.study)
         echo(f"next: {shlex.join(['nilregret', 'show', _brief(job.storage), job.name])}")

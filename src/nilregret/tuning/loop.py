@@ -187,9 +187,6 @@ class Lease:
     wait: Callable[[float], object] = sleep
 
 
-SECONDS = "seconds"  # The first word of the reason if the time of a run is over.
-
-
 @final
 class TimeLeft:
     """The time that a run has. It begins with its first trial.
@@ -210,7 +207,7 @@ class TimeLeft:
     @property
     def reason(self) -> str:
         """Says why a run ended whose time is over."""
-        return f"{SECONDS}: no trial began after {self.seconds:g} s"
+        return f"seconds: no trial began after {self.seconds:g} s"
 
 
 @final
@@ -280,7 +277,7 @@ class Loop:
                     "killed, ran out of memory, or cannot load the objective: define it in a module that workers can "
                     "import."
                 ) from error
-            return f"the executor broke: {exception_text(error)}"
+            return f"executor: it broke: {exception_text(error)}"
         except KeyboardInterrupt:
             self._release()
             raise
@@ -372,7 +369,7 @@ class Loop:
         reason = self._ended(self._study.abandon(trial, CANCELLED))
         self._cancelled += 1
         if reason is None and self._cancelled >= HOPELESS:
-            return f"the executor cancelled {self._cancelled} evaluations one after the other"
+            return f"executor: it cancelled {self._cancelled} evaluations one after the other"
         return reason
 
     def _release(self) -> None:

@@ -63,7 +63,13 @@ class Result(Generic[D]):
         study: the study, for `predict` and `best`, or for further trials with `ask` and `tell`.
         trials: the trials when the run ended, with failed and pending ones.
         wanted: the number of trials that were wanted, or None.
-        stopped: the reason for an early end, or None.
+        stopped: the reason why the run ended. The first word says which.
+
+            - "trials": all trials are there. A finished run that is read again says this, too.
+            - "seconds: ...": the time was over.
+            - "callback: ...": a callback returned True.
+            - "interrupted: ...": by Ctrl-C.
+            - "executor: ...": it broke, or cancelled one evaluation after the other.
 
     >>> import nilregret as nr
     >>> result = nr.minimize(lambda x: (x - 2) ** 2, nr.Space(x=nr.Int(0, 4)), trials=5, progress=False)
@@ -76,7 +82,7 @@ class Result(Generic[D]):
     study: Study[D]
     trials: tuple[Trial[D], ...]
     wanted: int | None
-    stopped: str | None = None
+    stopped: str = "trials"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the trials, and the study with its record.
@@ -245,7 +251,7 @@ class Result(Generic[D]):
             lines += [_feasibility(self.trials)]
             probability = self.infeasible
             lines += [] if probability is None else [_infeasibility(probability)]
-        lines += [f"stopped: {self.stopped}"] * (self.stopped is not None)
+        lines += [f"stopped: {self.stopped}"] * (self.stopped != "trials")
         return "\n  ".join(lines)
 
     def _repr_html_(self) -> str:
@@ -294,7 +300,7 @@ class Result(Generic[D]):
 
 
 def _restored(
-    study: Callable[[], Study[Any]], trials: tuple[Trial, ...], wanted: int | None, stopped: str | None
+    study: Callable[[], Study[Any]], trials: tuple[Trial, ...], wanted: int | None, stopped: str
 ) -> Result[Any]:
     return Result(study=study(), trials=trials, wanted=wanted, stopped=stopped)
 

@@ -162,7 +162,8 @@ Callback = Callable[[Study, Trial], object]
 Constraint = int | str | Callable[..., Any] | Sequence[str | Callable[..., Any]] | None
 
 MOST_TRIALS = 1_000_000
-INTERRUPTED = "it was interrupted (Ctrl-C)"
+ALL = "trials"  # The reason of a run that has all its trials. Every other one is such a word and a sentence.
+INTERRUPTED = "interrupted"
 
 
 @final
@@ -233,7 +234,7 @@ def evaluated(
         again: words that say how a stopped run goes on.
         callbacks: see `maximize`.
     """
-    stopped, most = None, MOST_TRIALS if trials is None else trials
+    stopped, most = ALL, MOST_TRIALS if trials is None else trials
     if not finished(study, most):
         with ExitStack() as stack:
             stack.enter_context(run_lock(study, storage, trials=most))
@@ -249,21 +250,21 @@ def evaluated(
             def ended(trial: Trial) -> str | None:
                 bar.ended(trial)
                 answers = [callback(study, trial) for callback in callbacks]  # Every callback is called.
-                return "a callback returned True" if any(map(_ends, answers)) else None
+                return "callback: it returned True" if any(map(_ends, answers)) else None
 
             try:
-                stopped = Loop(
+                reason = Loop(
                     study, task, trials=most, ended=ended, executor=executor, in_flight=in_flight, time=time
                 ).run()
             except KeyboardInterrupt:
-                stopped = INTERRUPTED
-            if stopped is not None:
+                reason = f"{INTERRUPTED}: by Ctrl-C"
+            if reason is not None:
                 done = sum(trial.state != "pending" for trial in study.trials)
                 of = f"{done} of {many(trials, 'trial')}" if trials else many(done, "trial")
-                stopped = f"{stopped} after {of}; {again}"
+                stopped = f"{reason} after {of}; {again}"
                 bar.say(f"Stopped: {stopped}.")
     known = tuple(study.trials)
-    if stopped is None and known and all(trial.state == "failed" for trial in known):
+    if stopped == ALL and known and all(trial.state == "failed" for trial in known):
         raise NoRegretError(nothing_works(len(known), known[-1]))
     return Result(study=study, trials=known, wanted=trials, stopped=stopped)
 
