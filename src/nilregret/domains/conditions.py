@@ -120,7 +120,7 @@ class Conditions:
         if parent is None:
             where = "stands after it, or is itself: it must stand before it" if on in later else "is not in the space"
             raise InvalidInput(f"Parameter `{name}` counts only for some values of {shown(on)}, which {where}.")
-        if isinstance(parent, Float):
+        if parent.real:
             raise InvalidInput(
                 f"Parameter `{name}` counts only for some values of {on!r}, which is a Float: conditions name a "
                 "Choice or an Int. A Choice of ranges, with a Float for each, says the same."

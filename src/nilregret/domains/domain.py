@@ -26,7 +26,7 @@ from ..errors import InvalidInput
 from ..serialize import described
 from .conditions import Mask
 from .coordinates import MOST_ARMS, check_count, check_size, inside_box
-from .parameters import Choice, Float, Parameter
+from .parameters import Float, Parameter
 from .space import Arms, Space
 
 SHARE = Float(0.0, 1.0)  # of a side of the box
@@ -152,11 +152,7 @@ def count_of_points(domain: Domain) -> int | None:
         return len(domain)
     if isinstance(domain, Box):
         return None
-    counts = [
-        len(p.options) if isinstance(p, Choice) else p.count
-        for p in domain.parameters.values()
-        if not isinstance(p, Float)
-    ]
+    counts = [p.count for p in domain.parameters.values() if p.count is not None]
     return math.prod(counts) if len(counts) == len(domain.parameters) else None
 
 

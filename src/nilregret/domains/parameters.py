@@ -73,6 +73,16 @@ class Float:
         object.__setattr__(self, "high", high)
 
     @property
+    def real(self) -> bool:
+        """True if the value varies continuously."""
+        return True
+
+    @property
+    def count(self) -> int | None:
+        """Number of values, or None if they vary continuously."""
+        return None
+
+    @property
     def columns(self) -> int:
         """Number of columns of an encoded point that belong to this parameter."""
         return 1
@@ -144,6 +154,11 @@ class Int:
                 "Int takes a `step` or `log`, not both: list the values, as the options of a Choice.",
                 advice="Such as Choice(16, 32, 64).",
             )
+
+    @property
+    def real(self) -> bool:
+        """Always False."""
+        return False
 
     @property
     def count(self) -> int:
@@ -245,6 +260,16 @@ class Choice:
         if len({(type(option), option) for option in plain}) < len(plain):
             raise InvalidInput(f"Choice options must differ from one another: {shown(options)}.")
         object.__setattr__(self, "options", plain)
+
+    @property
+    def real(self) -> bool:
+        """Always False."""
+        return False
+
+    @property
+    def count(self) -> int:
+        """Number of options."""
+        return len(self.options)
 
     @property
     def columns(self) -> int:

@@ -138,7 +138,7 @@ def _conditional(
     having = [trial for trial in trials if name in trial.params]
     for parent in parents:
         parameter = parameters[parent]
-        if isinstance(parameter, Float) or not all(parent in trial.params for trial in having):
+        if parameter.real or not all(parent in trial.params for trial in having):
             continue
         values = {_key(trial.params[parent]): plain_option(trial.params[parent]) for trial in having}
         others = [trial for trial in trials if name not in trial.params and parent in trial.params]

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from .._utils.checks import LARGEST_REWARD, Array, many, number, points_array, shown
 from ..domains.conditions import Mask
 from ..domains.domain import Space
-from ..domains.parameters import Float
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import (
@@ -173,7 +172,7 @@ class Rounded(Wrapper):
         result = np.ones(points.shape, dtype=bool)
         result[:, first:] = (own >= self.space.lower) & (own <= self.space.upper)
         for parameter, columns in self.space.columns():
-            if not isinstance(parameter, Float):
+            if not parameter.real:
                 result[:, first:][:, columns] = False
         active = self.space.active(self.space.snap(own))
         if active is not None:

@@ -11,7 +11,6 @@ import numpy as np
 from .._utils.checks import Array, IndexArray
 from .._utils.numerals import numeral
 from ..domains.domain import Arms
-from ..domains.parameters import Float
 from ..errors import InvalidInput, TrialError
 from ..policy.policy import Policy
 from ..storage.record import Trial
@@ -153,7 +152,7 @@ def _of_line(seen: _Seen, axis: ParameterAxis) -> tuple[list[Mark], Axis]:
     shown, xs = seen.band(points), places(axis, values, values)
     trials, told = seen.told()
     at = places(axis, [value_at(domain, trial.point, axis) for trial in trials], values)
-    if isinstance(axis.parameter, Float) and len(xs) > FEW_ARMS:
+    if axis.parameter.real and len(xs) > FEW_ARMS:
         marks: list[Mark] = [
             Band(xs, shown.lower, shown.upper, "model", BAND_LABELS[shown.band]),
             Line(xs, shown.mean, "model", "posterior mean"),

@@ -22,7 +22,6 @@ from ..._utils.checks import Array, IndexArray, integer, number, settle
 from ..._utils.randomness import Draws
 from ...serialize import described
 from ..domain import Box, Space
-from ..parameters import Float
 from .designs import clipped, every, leading_options, mutated, neighbours, sobol, within
 from .quasi_newton import ascend, between
 from .trust_region import climb, tops_of_parabolas
@@ -390,7 +389,7 @@ def real_columns(domain: Box | Space) -> npt.NDArray[np.bool_]:
     """Returns which columns of a point vary continuously, `(d,)`."""
     real = np.ones(domain.dimension, dtype=bool)
     for parameter, columns in domain.columns():
-        real[columns] = isinstance(parameter, Float)
+        real[columns] = parameter.real
     return real
 
 

@@ -26,7 +26,6 @@ import numpy.typing as npt
 from ..._utils.checks import Array, IndexArray, finite_array, many, one_of
 from ..._utils.randomness import Draws, sobol_points
 from ...domains.domain import Arms, Box, Domain, Space, check_domain, enclosing_box
-from ...domains.parameters import Float
 from ...errors import InvalidInput
 from ...kernels import ALL, Active, Kernel, Linear, Matern, Product, SquaredExponential, Tied, check_kernel
 
@@ -228,7 +227,7 @@ def make_geometry(
     if weights is not None:
         raise InvalidInput("`weights` are weights of arms; on a box or a space the distance is a plain integral.")
     volume = float(np.prod(domain.upper - domain.lower)) if integral and isinstance(domain, Box) else 1.0
-    if isinstance(domain, Box) or all(isinstance(p, Float) for p in domain.parameters.values()):
+    if isinstance(domain, Box) or all(p.real for p in domain.parameters.values()):
         average = product_average(kernel, domain.lower, domain.upper)
         if average is not None:
             return ClosedGeometry(kernel, domain, average, volume)
