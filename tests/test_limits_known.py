@@ -1,5 +1,6 @@
 """Known limits of a space: their texts, the points that keep them, and what is refused."""
 
+import json
 import pickle
 
 import numpy as np
@@ -42,8 +43,8 @@ def test_a_space_keeps_its_limits_as_texts():
     assert limited.limits.texts == TEXTS
     assert repr(limited).endswith(f".where({', '.join(map(repr, TEXTS))})")
     for again in (loads(dumps(limited)), pickle.loads(pickle.dumps(limited)), space("a+b+c==1").where(*TEXTS)):
-        assert again == limited and hash(again) == hash(limited) and dumps(again) == dumps(limited)
-    assert space().limits is None and space() != limited and "where" not in dumps(space())
+        assert (again, hash(again), dumps(again)) == (limited, hash(limited), dumps(limited))
+    assert (space().limits, space() == limited, "where" in dumps(space())) == (None, False, False)
     assert nr.Space(**limited.parameters) == space()
 
 
@@ -94,14 +95,16 @@ def test_gaps_are_in_the_units_of_the_user():
     assert limited.limits.owner.tolist() == [0, 1, 2, 3, 3]
     assert np.allclose(gaps, [[0.0, -96.0, -0.1, -0.1, -0.9]])
     A, b = limited.limits.equalities
-    assert A.tolist() == [[1, 1, 1] + [0] * (limited.dimension - 3)] and b.tolist() == [1]
+    assert A.tolist() == [[1, 1, 1] + [0] * (limited.dimension - 3)]
+    assert b.tolist() == [1]
     A, b = limited.limits.linear
-    assert A[:, :2].tolist() == [[-1, 1], [1, -1]] and b.tolist() == [0, 1] and limited.limits.curved
+    assert A[:, :2].tolist() == [[-1, 1], [1, -1]]
+    assert (b.tolist(), limited.limits.curved) == ([0, 1], True)
 
 
 def test_a_grid_has_the_points_that_keep_the_limits():
     blends = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1), c=nr.Float(0, 1)).where("a + b + c == 1").grid(11)
-    assert len(blends) == 66 and loads(dumps(blends)) == blends
+    assert (len(blends), loads(dumps(blends))) == (66, blends)
     assert all(abs(sum(blends.parameters(arm).values()) - 1) <= 1e-9 for arm in range(66))
     with pytest.raises(nr.errors.InvalidInput, match="None of the 8 points of this grid keeps the limits"):
         nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1), c=nr.Float(0, 1)).where("a + b + c == 1.5").grid(2)
@@ -121,3 +124,169 @@ def test_functions_are_limits_too():
     assert of.limits.holds(np.array([[0.2, 0.3], [0.7, 0.6]])).tolist() == [True, False]
     with pytest.raises(nr.errors.InvalidInput, match="The limit <lambda> is a function, and a record has no"):
         dumps(of)
+
+
+def cube(count=4, **others):
+    return nr.Space(**{name: nr.Float(0, 1) for name in "abcdefghij"[:count]}, **others)
+
+
+@pytest.mark.parametrize(
+    ("limits", "error"),
+    [
+        (("a + d <= 1",), "names `d`, which is no parameter: the space has 'a, b, c, .*If d is an outcome"),
+        (("moment <= 1",), "names `moment`, .* Did you mean 'momentum'"),
+        (("loss <= 0.3",), "If loss is an outcome, .* that is `constraints=`: nr.minimize.*, constraints='loss <= 50'"),
+        (("a.b <= 1",), "names `a.b`"),
+        (("a = 1",), "has a single =, which assigns. Equality is written =="),
+        (("a ≤ 1",), "has ≤ in it. Write <="),
+        (("a <= 1 && b <= 1",), "has && in it. Write and"),
+        (("",), "is empty. Such as"),
+        (("a <= ",), "cannot be read. It is written as in Python"),
+        (("a + b",), "is no comparison, such as 'a . b <= 1'. Compare it with something"),
+        (("kind",), "is no comparison"),
+        (("1 <= 2",), "names no parameter"),
+        (("a & b <= 1",), "Comparisons are joined by `and`"),
+        (("(a <= 1) | (b <= 1)",), "Comparisons are joined by `or`"),
+        (("a ^ 2 <= 1",), r"A power is written \*\*, not"),
+        (("a <= b, b <= c",), "Give limits one by one"),
+        (("a <= 0.1 if b <= 0.1 else c <= 0.1",), "A condition is written with `or`"),
+        (("x[0] <= 1",), "Parameters are named without brackets"),
+        (("a is None",), "compares with `is`. Write == or !="),
+        (("kind in 'sgd'",), "has `in` without a list of options"),
+        (("kind == 'sdg'",), "compares `kind` with 'sdg', which is not among .*'sgd', 'adam'.*. Did you mean 'sgd'"),
+        (("kind < 'b'",), "takes \"'b'\" for a number or a comparison"),
+        (("a <= True",), "takes 'True' for a number"),
+        (("kind + 1 <= 2",), "takes `kind` for a number, .*Options are compared by == and !=, such as kind == 'sgd'"),
+        (("sqrt(a) <= 1",), r"calls 'sqrt', and it may call min, max, abs, log, exp alone. A root is written \*\* 0.5"),
+        (("np.log(a) <= 1",), r"calls 'np.log', .* Write log\("),
+        (("sin(a) <= 1",), "Anything else is a function: where"),
+        (("min(a) <= 1",), "calls min with 1 number. It takes two numbers or more"),
+        (("log(a, 2) <= 1",), "calls log with 2 numbers. It takes one number"),
+        (("max(a, b, key=abs) <= 1",), "calls max with other things than numbers"),
+        (("max(*a) <= 1",), "calls max with other things than numbers"),
+        (("a % 0.5 <= 0.1",), "has % between numbers that are not whole"),
+        (("f'{a}' == kind",), "and a limit is made of numbers, parameters"),
+        (("9**9**9**9 <= a",), "has a number that is too large for a float"),
+        (("a <= 1e999",), "has a number that is too large"),
+        (("a <= 1 / 0",), "has a number that is too large for a float, or none"),
+        (("a == 0.5",), "leaves `a` one value, .* Leave it out, or declare it as a Choice of one option"),
+        (("kind == 'sgd'",), "leaves `kind` one value, .*Leave it out"),
+        (("a + layers == 1",), "is an equality with `layers`, which has steps, .*Leave one of its parameters out"),
+        (("a + batch == 1",), "is an equality with `batch`, which is a choice"),
+        (("a + rate == 1",), "`rate`, which varies by its logarithm, .*Declare rate without log=True"),
+        (("a * b == 0.2",), "is an equality that is not linear"),
+        (("a + b <= 0.5", "a >= 0.6"), "Limits 'a . b <= 0.5' and 'a >= 0.6' contradict each other: .* keeps both"),
+        (
+            ("a + b <= 1", "b <= 0.9", "a >= .6", "b >= .6"),
+            "'a . b <= 1' and 'a >= 0.6' and 'b >= 0.6' contradict .* all of",
+        ),
+        (("a + b >= 3",), "Limit 'a . b >= 3' holds nowhere in the ranges"),
+        (("0.6 <= a <= 0.5",), "Limit '0.6 <= a <= 0.5' holds nowhere"),
+        (("batch >= 65",), "Limit 'batch >= 65' holds nowhere"),
+        (("a + b >= 2",), "Limit 'a . b >= 2' holds only at an edge of the ranges, .* that keeps it"),
+        (("a <= b", "b <= a"), "Limits 'a <= b' and 'b <= a' together hold only at an edge"),
+        (
+            ("a + b + c == 1", "a * b * c >= 0.04"),
+            "None of [0-9,]+ points .*'a . b . c == 1' 100%, 'a . b . c >= 0.04' 0%",
+        ),
+        ((3,), "A limit is a text such as 'a . b <= 1' or a function, not 3"),
+        ((["a <= b"],), r"not \['a <= b'\]. Give them one by one"),
+        (("a <= 0.5",) * 2 + tuple(f"a <= {i}" for i in range(1, 100)), "These are 101 limits, and the most is 100"),
+    ],
+)
+def test_what_is_no_limit_is_refused_with_a_sentence(limits, error):
+    with pytest.raises(nr.errors.InvalidInput, match=error):
+        space(*limits)
+
+
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        (lambda a, z: True, "The limit <lambda> takes z; the parameters are 'a, b'"),
+        (lambda *a: True, "takes nothing by the name of a parameter"),
+        (max, "is a function without names of arguments"),
+        (lambda a: a, "returned 0.* and it must return True or False. Where it is a number g"),
+        (lambda a: 1 / 0, "The limit <lambda> raised ZeroDivisionError .* at {'a': "),
+        (lambda a: a > 2, "None of 65,536 points drawn from the space keeps its limits"),
+    ],
+)
+def test_what_a_function_must_say(function, error):
+    with pytest.raises(nr.errors.InvalidInput, match=error):
+        cube(2).where(function)
+
+
+def test_functions_may_take_less_than_all_parameters_and_more():
+    assert cube(2).where(lambda a, scale=3: a * scale <= 1).limits.gaps(np.array([[0.2, 0], [0.4, 0]])).tolist() == [
+        [-1],
+        [1],
+    ]
+    assert cube(2).where(lambda **all: sum(all.values()) <= 1).limits.holds(
+        np.array([[0.2, 0], [0.4, 1]])
+    ).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        ["a + b + c + d == 1", "a * b >= 0.2"],  # thin, and linear but for one
+        ["+".join("abcd") + " == 1", "a == b", "a - b == 0", "2 * a == 2 * b"],  # the same twice
+        ["+".join(f"{name} ** 2" for name in "abcd") + " <= 0.01"],  # a share of 3e-5
+        ["n >= 10"],  # a whole number may be at its end
+        ["n * a <= 0.01", "n >= 9"],
+        ["a <= b", "b <= c", "c <= d"],
+    ],
+)
+def test_limits_that_many_points_keep_are_taken(limits):
+    assert len(cube(4, n=nr.Int(1, 10)).where(*limits).limits.texts) == len(set(limits))
+
+
+def test_equalities_have_no_row_twice():
+    A, b = cube(4).where("a + b == 1", "2 * a + 2 * b == 2", "c == d").limits.equalities
+    assert A.tolist() == [[1, 1, 0, 0], [0, 0, 1, -1]]
+    assert b.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("where", [3, [], [3], ["a <="], ["__import__('os').system('true') <= 1"]])
+def test_forged_limits_run_nothing(where):
+    plain = json.loads(dumps(cube(2)))
+    with pytest.raises(nr.errors.InvalidInput):
+        loads(json.dumps({**plain, "where": where}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 3000 + "a",
+        "-" * 3999 + "a",
+        "not " * 900 + "a <= 1",
+        "a" + "**a" * 1000 + " <= 1",
+        "+".join(["a"] * 150) + " <= 1",
+        " and ".join(["a <= 1"] * 400),
+        "9" * 3000 + " <= a",
+        "a" * 5000,
+        "lambda: " * 500 + "a",
+        "[" * 150 + "a" + "]" * 150,
+        "a <= 1\0",
+        "a <= '\ud800'",
+        "\u202ea <= 1",
+        "a <= 1; import os",
+        "a.__class__.__bases__[0] <= 1",
+        "(x := 3) <= a",
+        "[x for x in a] <= 1",
+        "a if a else a",
+        "{**a} <= 1",
+        "yield a",
+        "await a",
+        "0x" + "f" * 900 + " <= a",
+        "1e400j <= a",
+        "a <= ...",
+    ],
+)
+def test_hostile_texts_end_soon_with_a_sentence(text):
+    with pytest.raises(nr.errors.InvalidInput, match="Limit "):
+        cube(2).where(text)
+
+
+def test_names_are_read_as_python_reads_them():
+    of = nr.Space(**{"µ": nr.Float(0, 1), "opt.lr": nr.Float(0, 1)}).where("µ + opt.lr <= 1")
+    assert of.limits.holds(np.array([[0.2, 0.3], [0.8, 0.6]])).tolist() == [True, False]

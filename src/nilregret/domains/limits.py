@@ -38,8 +38,7 @@ class Limits:
         given: texts or functions.
 
     Attributes:
-        texts: each limit as a text. A function is its name between < and >.
-        functions: of the limits, those that are functions.
+        given: the limits, with texts as Python writes them, each once.
         owner: place in `texts` of each comparison, `(m,)`.
         real: True for columns of parameters that vary continuously, `(d,)`.
     """
@@ -54,7 +53,7 @@ class Limits:
         }
         self.parameters: Mapping[str, Parameter] = parameters
         self.dimension: int = ends[-1]
-        self.real = np.concatenate([np.full(p.columns, is_real(p)) for p in parameters.values()])
+        self.real = np.concatenate([np.full(p.columns, p.real) for p in parameters.values()])
         reader = Reader(parameters, self.columns, self.dimension)
         self.given: tuple[Limit, ...] = ()
         self._truths: list[Truth] = []
@@ -77,6 +76,11 @@ class Limits:
         return f"Limits({', '.join(map(repr, self.texts))})"
 
     @property
+    def functions(self) -> list[Limit]:
+        """The limits that are functions."""
+        return [limit for limit in self.given if not isinstance(limit, str)]
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """Each limit as a text. A function is its name between < and >."""
         return tuple(limit if isinstance(limit, str) else f"<{_name(limit)}>" for limit in self.given)
@@ -87,12 +91,11 @@ class Limits:
         Raises:
             InvalidInput: a limit is a function.
         """
-        for limit in self.given:
-            if not isinstance(limit, str):
-                raise InvalidInput(
-                    f"The limit <{_name(limit)}> is a function, and a record has no functions. Write it as a text, "
-                    "such as 'a + b <= 1'; a study in memory takes functions, too."
-                )
+        for limit in self.functions:
+            raise InvalidInput(
+                f"The limit <{_name(limit)}> is a function, and a record has no functions. Write it as a text, such as "
+                "'a + b <= 1'; a study in memory takes functions, too."
+            )
         return [str(limit) for limit in self.given]
 
     def holds(self, points: Array) -> Mask:
@@ -100,7 +103,11 @@ class Limits:
 
         Rounding may miss one of real numbers by 1e-10 of the size of its terms.
         """
-        return np.asarray((self._evaluated(points)[1] <= 0.0).all(axis=1))
+        return np.asarray(~self.missed(points).any(axis=1))
+
+    def missed(self, points: Array) -> Mask:
+        """Returns which comparisons do not hold at encoded, valid points `(n, d)`, `(n, m)`."""
+        return np.asarray(self._evaluated(points)[1] > 0.0)
 
     def gaps(self, points: Array) -> Array:
         """Returns how far each comparison is missed at encoded, valid points `(n, d)`, in the user's units, `(n, m)`.
@@ -161,7 +168,7 @@ class Limits:
 
     @property
     def curved(self) -> bool:
-        """Whether some comparisons are not linear, so that only `holds` knows them."""
+        """True if some comparisons are not linear, so that only `holds` knows them."""
         return len(self.straight) < len(self._truths)
 
     def line(self, place: int) -> tuple[Array, float, bool]:
@@ -202,21 +209,16 @@ class Limits:
         return comparison(of, frozenset())
 
 
-def is_real(parameter: Parameter) -> bool:
-    """Returns True for a parameter that varies continuously."""
-    return isinstance(parameter, Float)
-
-
 def _values(parameter: Parameter, columns: Array) -> npt.NDArray[Any]:
     """Returns the values of a parameter, or the places of its options, `(n,)`."""
     if isinstance(parameter, Choice):
         return np.asarray(columns.argmax(axis=1))
     at = np.clip(columns[:, 0], 0.0, 1.0)
     low, high = float(parameter.low), float(parameter.high)
-    if is_real(parameter) or (not isinstance(parameter, Float) and parameter.step == 1):
+    if parameter.real or (not isinstance(parameter, Float) and parameter.step == 1):
         values = low * (high / low) ** at if parameter.log else low + at * (high - low)
         values = np.clip(values, low, high)
-        return values if is_real(parameter) else np.rint(values)
+        return values if parameter.real else np.rint(values)
     each, which = np.unique(at, return_inverse=True)
     return np.array([float(parameter.decode(np.array([position]))) for position in each])[which]
 
@@ -236,13 +238,10 @@ def _arguments(function: Any, known: Mapping[str, Parameter]) -> frozenset[str]:
         ) from None
     if any(each.kind is each.VAR_KEYWORD for each in arguments):
         return frozenset(known)
-    wrong = [
-        each.name
-        for each in arguments
-        if each.kind is each.POSITIONAL_ONLY
-        or (each.kind is not each.VAR_POSITIONAL and each.default is each.empty and each.name not in known)
-    ]
-    names = frozenset(each.name for each in arguments if each.name in known)
+    needed = [each for each in arguments if each.kind is not each.VAR_POSITIONAL]
+    wrong = [each.name for each in needed if each.name not in known and each.default is each.empty]
+    wrong += [each.name for each in needed if each.name in known and each.kind is each.POSITIONAL_ONLY]
+    names = frozenset(each.name for each in needed if each.name in known)
     if wrong or not names:
         takes = f"takes {', '.join(wrong)}" if wrong else "takes nothing by the name of a parameter"
         raise InvalidInput(
@@ -284,14 +283,13 @@ def _check_equality(text: Limit, truth: Truth, limits: Limits) -> None:
     )
     for name, parameter in named.items():
         if len(named) == 1:
-            value = parameter.options[0] if isinstance(parameter, Choice) else parameter.low
             why, advice = (
                 f"leaves `{printable(name)}` one value",
-                f"Write {name}=nr.Choice({value!r}), or leave it out.",
+                "Leave it out, or declare it as a Choice of one option.",
             )
         elif isinstance(parameter, Choice):
             why, advice = f"is an equality with `{printable(name)}`, which is a choice", instead
-        elif not is_real(parameter):
+        elif not parameter.real:
             why, advice = f"is an equality with `{printable(name)}`, which has steps", instead
         elif parameter.log:
             why = f"is an equality with `{printable(name)}`, which varies by its logarithm"

@@ -189,6 +189,14 @@ class Int:
         value = _from_unit(float(columns[0]), self.low, self.high, self.log)
         return round(value) if self.step == 1 else self.low + self.step * round((value - self.low) / self.step)
 
+    def snap(self, columns: Array) -> Array:
+        """Returns the columns `(n, 1)` of the values nearest to columns `(n, 1)`."""
+        if self.log or self.low == self.high:
+            return np.reshape([self.encode(self.decode(row)) for row in columns], columns.shape)
+        at = self.low + np.clip(columns, 0.0, 1.0) * (self.high - self.low)
+        values = self.low + self.step * np.rint((at - self.low) / self.step) if self.step > 1 else np.rint(at)
+        return np.asarray((values - self.low) / (self.high - self.low))
+
     def spread(self, u: Array) -> Array:
         """Returns the columns `(n,)` of shares `(n,)` in [0, 1) of the range, where every value has a whole cell.
 

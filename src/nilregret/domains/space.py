@@ -147,7 +147,13 @@ class Space:
                 )
         result = Space(**self.declared)
         given = (*self._given, *limits)
-        result.limits = Limits(result.conditions or Conditions(result.declared), given) if given else None
+        if given:
+            from .limits_linear import check_limits
+
+            result.limits = Limits(result.conditions or Conditions(result.declared), given)
+            check_limits(
+                result.limits, lambda count, rng: result.spread(rng.random((count, len(self.parameters)))), result.snap
+            )
         return result
 
     def __eq__(self, other: object) -> bool:
@@ -225,6 +231,20 @@ class Space:
         starts = [0, *ends[:-1]]
         return [(p, slice(i, j)) for p, i, j in zip(self.parameters.values(), starts, ends, strict=True)]
 
+    def spread(self, cube: Array) -> Array:
+        """Returns the valid encoded points `(n, d)` of coordinates in [0, 1), one for each parameter, `(n, p)`.
+
+        All options of a choice and all values of an `Int` have equal shares of their coordinate.
+        """
+        points = np.zeros((len(cube), self.dimension))
+        for (parameter, columns), u in zip(self.columns(), cube.T, strict=True):
+            if isinstance(parameter, Choice):
+                k = len(parameter.options)
+                points[np.arange(len(u)), columns.start + np.minimum((u * k).astype(int), k - 1)] = CHOSEN
+            else:
+                points[:, columns.start] = parameter.spread(u) if isinstance(parameter, Int) else u
+        return self.snap(points)
+
     def snap(self, points: Array) -> Array:
         """Returns the nearest encoded points `(n, d)` that are valid parameters (whole numbers, one option)."""
         result = points.copy()
@@ -233,8 +253,7 @@ class Space:
                 chosen = points[:, columns].argmax(axis=1)[:, None] == np.arange(parameter.columns)
                 result[:, columns] = np.where(chosen, CHOSEN, 0.0)
             elif isinstance(parameter, Int):
-                values = [parameter.encode(parameter.decode(row)) for row in points[:, columns]]
-                result[:, columns] = np.reshape(values, (len(points), 1))
+                result[:, columns] = parameter.snap(points[:, columns])
         result = np.clip(result, self.lower, self.upper)
         return result if self.conditions is None else self.conditions.centre_inactive(result)
 

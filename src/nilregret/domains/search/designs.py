@@ -32,14 +32,7 @@ def from_cube(domain: Box | Space, cube: Array) -> Array:
     """Returns the points `(n, d)` of coordinates `(n, parameters)` in [0, 1)."""
     if isinstance(domain, Box):
         return domain.lower + cube * (domain.upper - domain.lower)
-    points = np.zeros((len(cube), domain.dimension))
-    for (parameter, columns), u in zip(domain.columns(), cube.T, strict=True):
-        if isinstance(parameter, Choice):
-            k = len(parameter.options)
-            points[np.arange(len(u)), columns.start + np.minimum((u * k).astype(int), k - 1)] = CHOSEN
-        else:
-            points[:, columns.start] = parameter.spread(u) if isinstance(parameter, Int) else u
-    return domain.snap(points)
+    return domain.spread(cube)
 
 
 def uniform(domain: Box | Space, count: int, rng: Rng) -> Array:
