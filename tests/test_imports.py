@@ -270,8 +270,8 @@ def test_what_ties_is_sorted_stably():
 
 
 # The size of the house. Whoever adds more changes the number in the same commit, and says why in a line.
-LINES = 53_710  # of code, checks of limits: 150
-MODULES = 371
+LINES = 54_169  # of code, points to try first: 459
+MODULES = 373
 IMPORTS = 10.3  # per cent of the lines of code
 SMALL = 8  # modules under 40 lines of code, but for faces
 

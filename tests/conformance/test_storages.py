@@ -13,7 +13,6 @@ import pytest
 
 import nilregret as nr
 from nilregret import storage, testing
-from nilregret.storage.changes import StudyChange
 
 POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.nightly)  # what it does like SQLite
 STORAGES = ["memory", "sqlite", POSTGRESQL]
@@ -271,27 +270,24 @@ def test_damaged_files_are_refused_and_left_alone(tmp_path, damage):
     assert (tmp_path / "a.db").read_bytes() == before
 
 
-def record_change(study, kind, body, then=bool):
-    change = StudyChange(study.replica.record.order + 1, 100.0, kind, (), body)
-    return study.replica.write(lambda: (study.replica.change(change), then()))
-
-
 def test_changes_of_a_study_stay_in_their_place_among_its_events(url):
     study, other = (nr.Study(POLICY, storage=url) for _ in range(2))
     study.tell(study.ask(), 0.5)
-    record_change(study, "widened", {"x": [1, None, {"low": 0.5}]})
+    study.enqueue(4)
     study.retire_arm(3)
-    record_change(study, "taken", {})
+    study.withdraw(0)
     trial = other.ask()
+    point = POLICY.domain.points[4].tolist()
     assert [(each.order, each.kind, each.body) for each in other.changes] == [
-        (3, "widened", {"x": [1, None, {"low": 0.5}]}), (4, "retired", None), (5, "taken", {}),
+        (3, "enqueued", {"entries": [{"point": point, "arm": 4}]}), (4, "retired", None),
+        (5, "taken", {"entry": 0, "trial": None, "reason": "it was withdrawn"}),
     ]  # fmt: skip
     assert [change.kind for change in other.arm_changes] == ["retired"]
     assert trial.asked_order == 6
     again = nr.Study(POLICY, storage=url)
     assert (again.changes, list(again.trials)) == (study.changes, list(study.trials))
     with pytest.raises(ZeroDivisionError):
-        record_change(study, "taken", {"entry": 1}, then=lambda: 1 / 0)
+        study.replica.write(lambda: (study._calls.enqueue(5), 1 / 0))
     assert study.changes == other.changes == again.changes
 
 
@@ -299,7 +295,7 @@ def test_a_study_with_a_change_that_older_versions_do_not_know_is_kept_from_them
     studies = [nr.Study(POLICY, storage=f"sqlite:///{tmp_path}/a.db", name=name) for name in ("plain", "changed")]
     for study in studies:
         study.retire_arm(3)
-    record_change(studies[1], "widened", {})
+    studies[1].enqueue(4)
     with sqlite3.connect(tmp_path / "a.db") as connection:
         formats = connection.execute("SELECT name, format FROM studies").fetchall()
         assert dict(formats) == {"plain": 1, "changed": 2}
@@ -313,7 +309,7 @@ def test_a_study_with_a_change_that_older_versions_do_not_know_is_kept_from_them
 @pytest.mark.parametrize("stored", ["[]", "3", "{", '{"a": 1'])
 def test_a_damaged_change_is_refused(tmp_path, stored):
     study = nr.Study(POLICY, storage=f"sqlite:///{tmp_path}/a.db")
-    record_change(study, "widened", {})
+    study.enqueue(4)
     with sqlite3.connect(tmp_path / "a.db") as connection:
         connection.execute("UPDATE arms SET arms = ?", (stored,))
     connection.close()
@@ -326,5 +322,5 @@ def test_a_storage_that_keeps_changes_of_arms_alone_refuses_others(monkeypatch):
     monkeypatch.setattr("nilregret.study.stored.KeepsChanges", int)
     study.retire_arm(3)
     with pytest.raises(nr.NoRegretError, match=r"no changes such as points to try first.*KeepsChanges"):
-        record_change(study, "widened", {})
+        study.enqueue(4)
     assert [change.kind for change in study.changes] == ["retired"]

@@ -43,9 +43,9 @@ DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?$")
 PARQUET, ARROW, WORKBOOK, DATABASE = b"PAR1", b"ARROW1", b"PK\x03\x04", b"SQLite format 3\0"
 # Columns of an export that are no answer and no point.
 OF_TRIALS = {
-    "number", "state", "reason", "explored", "late", "asked_at", "told_at", "fits", "lease_until", "abandoned",
-    "corrected", "repeats", "plays", "scatter", "feasible", "parameters", "point", "context", "constraints",
-    "propensity", "std", "metrics", "arm", "arm_name", "id", "defaulted", "late_reward",
+    "number", "state", "reason", "explored", "enqueued", "late", "asked_at", "told_at", "fits", "lease_until",
+    "abandoned", "corrected", "repeats", "plays", "scatter", "feasible", "parameters", "point", "context",
+    "constraints", "propensity", "std", "metrics", "arm", "arm_name", "id", "defaulted", "late_reward",
 }  # fmt: skip
 PREFIXES = ("parameters.", "point.", "context.", "constraints.", "metrics.")
 NESTED = ("parameters", "point", "context", "constraints", "metrics")  # Entries of a trial that hold several values.

@@ -19,9 +19,9 @@ from .log import WAITING, Log, checked
 def log_of_study(study: Study) -> Log:
     """Returns the decisions of a study on arms, with the propensities that it recorded.
 
-    A decision counts once its answer is not waited for any more, with the default reward if it is silent then
-    (`nilregret.study.waiting`). Trials that were added with a propensity are decisions too: they come from another
-    study or from a log.
+    Trials that `Study.enqueue` named are left out: nobody drew them. A decision counts once its answer is not waited
+    for any more, with the default reward if it is silent then (`nilregret.study.waiting`). Trials that were added with
+    a propensity are decisions too: they come from another study or from a log.
 
     Args:
         study: whose policy has `Arms`.
@@ -39,7 +39,12 @@ def log_of_study(study: Study) -> Log:
         )
     trials, waiting = counted_trials(study)
     added = [trial.as_corrected().told_order == trial.asked_order for trial in trials]
-    asked = [trial for trial, new in zip(trials, added, strict=True) if not new or trial.propensity is not None]
+    queued = sum(trial.enqueued for trial in trials)
+    asked = [
+        trial
+        for trial, new in zip(trials, added, strict=True)
+        if trial.propensity is not None or not (new or trial.enqueued)
+    ]
     of_others = any(new and trial.propensity is not None for trial, new in zip(trials, added, strict=True))
     if waiting and not asked:
         raise InvalidInput(
@@ -47,7 +52,10 @@ def log_of_study(study: Study) -> Log:
             "those of young decisions are no fair sample. So a decision counts once its wait is over: its deadline, or "
             "the time in which 99% of the answers come, which needs five of them. Ask again later."
         )
-    left_out = {"added without being asked for": len(trials) - len(asked), WAITING: waiting}
+    left_out = {
+        "added without being asked for": len(trials) - len(asked) - queued, "named by `enqueue`": queued,
+        WAITING: waiting,
+    }  # fmt: skip
     log = Log(
         actions=tuple(range(len(domain))),
         taken=np.array([trial.arm for trial in asked], dtype=np.intp),

@@ -150,13 +150,19 @@ def _forced(
 
     A round is not forced if none of the places may be played.
     """
-    policy = memory.policy
-    places = forcing.places(_situation(memory, context, randomness))
+    places = forced_places(memory, forcing, context, randomness)
     if places is None:
         return forcing, None, available
-    places = checked_places(forcing, places, policy.domain)
-    left = places_left(places, policy.domain, available, memory.outputs.engine.failed_among)
+    left = places_left(places, memory.policy.domain, available, memory.outputs.engine.failed_among)
     return (None, None, available) if left is None else (forcing, places, left)
+
+
+def forced_places(
+    memory: MemoryRunner, forcing: Explore, context: Array | None, randomness: Randomness
+) -> Array | None:
+    """Returns the places that a part names for the next round, `(n, d)`, or None for the whole domain."""
+    places = forcing.places(_situation(memory, context, randomness))
+    return None if places is None else checked_places(forcing, places, memory.policy.domain)
 
 
 def due_forcing(memory: MemoryRunner, randomness: Randomness) -> Explore | None:
@@ -168,7 +174,7 @@ def due_forcing(memory: MemoryRunner, randomness: Randomness) -> Explore | None:
 def _situation(memory: MemoryRunner, context: Array | None, randomness: Randomness) -> Situation:
     return Situation(
         memory.policy.domain, context, memory.rounds.count - memory.first_counted, memory.rounds.seed, randomness,
-        lambda: _best_point(memory, context), memory.outputs.reward.data.points,
+        lambda: best_point(memory, context), memory.outputs.reward.data.points,
         lambda: _answers(memory), lambda: _open_points(memory), memory.policy, memory.kept,
         lambda: _answered(memory, context),
     )  # fmt: skip
@@ -220,7 +226,7 @@ def _comparable(memory: MemoryRunner) -> list[Trial]:
     return trials
 
 
-def _best_point(memory: MemoryRunner, context: Array | None) -> Array | None:
+def best_point(memory: MemoryRunner, context: Array | None) -> Array | None:
     """Returns the answered point with the best posterior mean under a context, or None before the first answer."""
     outputs, engine, posterior = memory.outputs, memory.outputs.engine, memory.outputs.reward.posterior
     trials = _comparable(memory)

@@ -28,6 +28,7 @@ from ..slots.pending import Ignored, Pending
 from ..storage.record import Event, Trial
 from .availability import Available
 from .engines import Decision
+from .pinned import Pinned
 
 
 class Answers(NamedTuple):
@@ -119,7 +120,7 @@ class ScriptedState:
         """Takes in events, in order."""
         for event in events:
             number = event.trial.number
-            if event.kind == "asked":
+            if event.kind == "asked" and not event.trial.enqueued:
                 points = self._due()  # the script may continue here, and ask for other points
                 if len(self._numbers) < len(points):
                     self._numbers.append(number)
@@ -158,6 +159,10 @@ class ScriptedState:
         points = self._due()
         asked = len(self._numbers)
         return Decision(frozen(points[asked if asked < len(points) else 0].copy()), None, explored=False)
+
+    def fill(self, pinned: Pinned, *_: object, **__: object) -> Decision:
+        """Returns the decision for a whole point, which is none of the script's."""
+        return Decision(frozen(pinned.point.copy()), pinned.arm, explored=False)
 
     def settled(self) -> ScriptedState:
         """Returns this state, since reading changes nothing."""

@@ -23,6 +23,7 @@ from .engines import Decision, make_engine
 from .fits import FitJob, FitsOnRecord, LateFits
 from .memory_runner import MemoryRunner
 from .outputs import BY_NUMBER, Outputs
+from .pinned import Pinned, filled
 from .policy import Policy
 from .rounds import Rounds
 
@@ -131,6 +132,8 @@ class State:
 
     def _spread_at(self, trial: Trial) -> float | None:
         """Returns half the width of the bounds of f at a trial, or None if the round is forced."""
+        if trial.enqueued:
+            return None
         randomness = Randomness(self.rounds.seed, self.rounds.count)
         forced = self.policy.explore.ever and due_forcing(self.memory, randomness) is not None
         if forced:
@@ -192,6 +195,17 @@ class State:
             self._update(None if again is None else again.fits)
             randomness = Randomness(self.rounds.seed, self.rounds.count)
             decision = decide(self.memory, context, randomness, now=now, available=available)
+        return decision._replace(fits=self.outputs.unrecorded_fits) if self._fitted else decision
+
+    def fill(
+        self, pinned: Pinned, context: Array | None = None, *, now: float = math.inf,
+        available: Available | None = None, again: Trial | None = None,
+    ) -> Decision:  # fmt: skip
+        """Returns the decision with given columns. The policy chooses the others (see `decide` for the rest)."""
+        with self.outputs.engine.blas:
+            self._update(None if again is None else again.fits)
+            randomness = Randomness(self.rounds.seed, self.rounds.count)
+            decision = filled(self.memory, pinned, context, randomness, now=now, available=available)
         return decision._replace(fits=self.outputs.unrecorded_fits) if self._fitted else decision
 
     def propensity(

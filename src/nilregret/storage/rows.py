@@ -151,7 +151,7 @@ class RowReader:
                 left = Abandoned(left_order, left_at, left_reason)
             return Trial(
                 number, point, arm, None if parameters is None else _settings(parameters), asked_order, asked_at,
-                _values("context", context), bool(explored), state, reward, reason, told_order, told_at,
+                _values("context", context), bool(explored), False, state, reward, reason, told_order, told_at,
                 _values("constraints", constraints), None, constraints_order, lease_until, left,
                 () if corrected is None else _corrected(corrected), 1 if repeats is None else repeats,
                 None if plays is None and scatter is None else _plays(plays, scatter),

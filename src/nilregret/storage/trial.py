@@ -98,6 +98,7 @@ class _Fields(NamedTuple):
     asked_at: float
     context: Array | None = None
     explored: bool = False
+    enqueued: bool = False
     state: TrialState = "pending"
     reward: float | None = None
     reason: str | None = None
@@ -145,6 +146,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         settings: (name, value) of each named parameter, or None without names. See `parameters`.
         context: context of the decision, `(c,)`, read-only, or None.
         explored: True in a forced uniform round.
+        enqueued: True if `Study.enqueue` named the point, or some of its parameters.
         state: "pending", "observed", "failed", or "abandoned" (given up, and no answer has come since).
         reward: the reward told (the loss, if the goal is to minimise), or None. Of several plays, their average.
         constraints: the constraint values told, `(m,)`, read-only, or None.
@@ -245,8 +247,8 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         reason = self.abandoned.reason if self.abandoned is not None and self.state == "abandoned" else self.reason
         facts |= {"reward": self.reward, "std": self.std, "constraints": _listed(self.constraints), "reason": reason}
         facts |= {"metrics": dict(self.measured) or None}
-        words = [str(self.number), self.state] + ["explored"] * self.explored + ["late"] * self.late
-        words += ["corrected"] * bool(self.corrected)
+        words = [str(self.number), self.state] + ["explored"] * self.explored + ["enqueued"] * self.enqueued
+        words += ["late"] * self.late + ["corrected"] * bool(self.corrected)
         words += [many(self.times, "play")] * (self.repeats > 1)
         return words, facts
 

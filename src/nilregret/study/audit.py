@@ -31,6 +31,8 @@ from .arms import ArmTimes, Roster
 from .direction import AnyPolicy, Goal, has_channels, reward_check
 from .function import settings_at, space_of
 from .play_rewards import is_possible
+from .queue import KINDS as OF_QUEUE
+from .queue import Queue
 
 SAME = 1e-9  # Tolerance of a coordinate or parameter, as a share of its extent.
 
@@ -51,6 +53,8 @@ class Auditor:
         self._made = self._policy = policy
         self._changes: tuple[StudyChange, ...] = ()  # Those of arms say when each could be played.
         self._times: ArmTimes | None = None
+        self._queued: tuple[StudyChange, ...] = ()
+        self._queue = Queue()
         self._checked = reward_check(policy, goal)
         self._where = where
         self._explores = isinstance(policy, Policy) and policy.explore.ever
@@ -87,16 +91,13 @@ class Auditor:
                 if trial.number != expected:
                     self._refuse(trial, f"trial {expected} is missing")
                 expected += 1
-                self._check_question(trial, before)
-                if trial.propensity is not None and not 0.0 < trial.propensity <= 1.0:
-                    self._refuse(trial, f"its propensity is {trial.propensity}")
-                if trial.fits:
-                    self._check_fits(trial, trial.fits)
-                elif self._fits and trial.fits is None and trial.as_corrected().told_order != trial.asked_order:
-                    self._refuse(trial, "it does not say which fits came into force with it")
+                self._check_new(trial, before)
                 before = trial
             self._check_outcome(trial)
             fresh.append(trial)
+        unknown = [number for number in self._queue.tried if number >= expected]
+        if unknown:
+            self._fail(f"says that trial {unknown[0]} was taken from the points to try first, and has no such trial")
         if not reached:
             self._fail(f"no longer holds event {known.order} of its record: the file has been replaced by another")
         self._check_orders(fresh, changes, known)
@@ -117,9 +118,26 @@ class Auditor:
             except (InvalidInput, ValueError) as error:
                 raise StorageError(f"The arms of {self._where} have been damaged: {error} Restore a copy.") from error
             self._changes, self._times = changes, ArmTimes(changes)
+        queued = tuple(change for change in (*known.changes, *fresh) if change.kind in OF_QUEUE)
+        if queued != self._queued:
+            try:
+                self._queue, self._queued = Queue(queued), queued
+            except InvalidInput as error:
+                what = f"The points to try first of {self._where} have been damaged"
+                raise StorageError(f"{what}: {error} Restore a copy.") from error
         return fresh
 
     # -- one trial -----------------------------------------------------------------------------------------------
+
+    def _check_new(self, trial: Trial, before: Trial | None) -> None:
+        self._check_question(trial, before)
+        self._check_entry(trial)
+        if trial.propensity is not None and not 0.0 < trial.propensity <= 1.0:
+            self._refuse(trial, f"its propensity is {trial.propensity}")
+        if trial.fits:
+            self._check_fits(trial, trial.fits)
+        elif self._fits and trial.fits is None and trial.as_corrected().told_order != trial.asked_order:
+            self._refuse(trial, "it does not say which fits came into force with it")
 
     def _check_question(self, trial: Trial, before: Trial | None) -> None:
         domain, contexts = self._policy.domain, self._policy.context
@@ -145,6 +163,18 @@ class Auditor:
             self._timed and before is not None and trial.asked_at < before.asked_at
         ):
             self._refuse(trial, f"it was asked at {trial.asked_at}")
+
+    def _check_entry(self, trial: Trial) -> None:
+        """Refuses a trial that is not the one that `enqueue` named."""
+        entry = self._queue.tried.get(trial.number)
+        if entry is None:
+            return
+        named = entry.pinned(self._policy.domain)
+        added = trial.asked_order == trial.as_corrected().told_order
+        right = self._queue.asked[trial.number] == trial.asked_order and not (trial.explored or added)
+        right = right and (not named.whole or named.arm == trial.arm)
+        if not right or not named.matching(trial.point[None])[0]:
+            self._refuse(trial, f"it is not entry {entry.number} of the points to try first, which it was taken for")
 
     def _check_fits(self, trial: Trial, fits: tuple[Fit, ...]) -> None:
         channels = [fit.channel for fit in fits]
@@ -308,9 +338,10 @@ class Auditor:
     def _named(self, trial: Trial, settings: _Settings) -> Trial:
         contexts = self._policy.context
         under = None if contexts is None or trial.context is None else settings_at(contexts, trial.context)
-        if settings is None and under is None:
+        enqueued = trial.number in self._queue.tried
+        if settings is None and under is None and not enqueued:
             return trial
-        return trial._replace(settings=settings, context_settings=under)
+        return trial._replace(settings=settings, context_settings=under, enqueued=enqueued)
 
     def _refuse(self, trial: Trial, why: str) -> NoReturn:
         raise StorageError(f"Trial {trial.number} of {self._where} has been damaged: {why}. Restore a copy.")

@@ -20,14 +20,16 @@ from ..storage.record import Trial
 from .direction import AnyPolicy, AnyState, Goal, has_channels, state_after, told_envelope
 from .explanation import Candidate, ConstraintBounds, Explanation
 from .function import settings_at
+from .queue import Entry
 
 DRAWS = 1000  # Draws that estimate a propensity by default.
 MOST_DRAWS = 10**7
+NO_REASONS = Reasons(None, None, None, np.zeros(0), None)  # of a trial that `enqueue` asked for
 
 
 def explanation(
     policy: AnyPolicy, goal: Goal, trials: Sequence[Trial], number: int, *, seed: int,
-    available: Available | None = None, draws: int = DRAWS,
+    available: Available | None = None, draws: int = DRAWS, entry: Entry | None = None,
 ) -> Explanation:  # fmt: skip
     """Returns why a trial was chosen.
 
@@ -39,6 +41,7 @@ def explanation(
         seed: of the study.
         available: points that could be played then, or None for all.
         draws: number of draws that estimate a propensity that has no closed form.
+        entry: of the queue that became the trial, or None.
 
     Raises:
         TrialError: `add` recorded the trial.
@@ -53,7 +56,7 @@ def explanation(
     with no_collection:
         earlier = [each.as_of(trial.asked_order - 1) for each in trials[:number]]
         state = state_after(policy, goal, earlier, seed=seed)
-    return _Moment(state, goal, trial.as_of(trial.asked_order), earlier, available, draws).explanation()
+    return _Moment(state, goal, trial.as_of(trial.asked_order), earlier, available, draws, entry).explanation()
 
 
 def propensity_of(
@@ -67,6 +70,8 @@ def propensity_of(
         available: points that could be played, or None for all.
         draws: see `explanation`.
     """
+    if trial.enqueued:
+        return None
     decision = before.decide(trial.context, now=trial.asked_at, available=available, again=trial)
     same = _same(decision, trial, before.policy.domain)
     return Inquiry(before, trial, trial.asked_at, available, draws, same).reasons().propensity
@@ -100,15 +105,21 @@ class _Moment:
         earlier: the earlier trials as they were at that moment.
         available: points that could be played, or None for all.
         draws: see `explanation`.
+        entry: of the queue, or None.
     """
 
     def __init__(
         self, state: AnyState, goal: Goal, trial: Trial, earlier: Sequence[Trial], available: Available | None,
-        draws: int,
+        draws: int, entry: Entry | None,
     ) -> None:  # fmt: skip
         self._goal, self._trial, self._draws, self._available = goal, trial, draws, available
-        self._earlier = earlier
-        self._decision: Decision = state.decide(trial.context, now=trial.asked_at, available=available, again=trial)
+        self._earlier, self._entry = earlier, entry
+        again: dict[str, Any] = {"now": trial.asked_at, "available": available, "again": trial}
+        self._decision: Decision = (
+            state.decide(trial.context, **again)
+            if entry is None
+            else state.fill(entry.pinned(state.policy.domain), trial.context, **again)
+        )
         self._state = state  # By now it has learned all that was known then.
         self._domain = state.policy.domain
 
@@ -121,6 +132,7 @@ class _Moment:
             "trial": trial, "goal": self._goal, "algorithm": state.policy.algorithm, "pending": waiting,
             "answered": told, "multipliers": tuple(map(float, state.multipliers)),
             "restarts": tuple(state.restarts), "repeated": _same(self._decision, trial, self._domain),
+            "enqueued": None if self._entry is None else self._entry.said(self._domain),
         }  # fmt: skip
         if not isinstance(state, State):  # The policy is a script.
             return Explanation(**common, round=trial.number + 1, chosen=self._candidate(trial.point, None))
@@ -128,7 +140,8 @@ class _Moment:
 
     def _of(self, state: State, common: dict[str, Any]) -> Explanation:
         trial = self._trial
-        reasons = Inquiry(state, trial, trial.asked_at, self._available, self._draws, common["repeated"]).reasons()
+        inquiry = Inquiry(state, trial, trial.asked_at, self._available, self._draws, common["repeated"])
+        reasons = inquiry.reasons() if self._entry is None else NO_REASONS
         compared = reasons.compared
         other = None if compared is None else runner_up(compared, trial, self._domain)
         finite = None if compared is None or compared.tied is None else compared

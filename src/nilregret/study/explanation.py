@@ -122,6 +122,8 @@ class Explanation:
         turn: the factor that decided the round alone, or None if all decided by their weights.
         propensity: probability of the choice, given everything before. None on continuous domains (except for uniform
             rounds on a box), and for points that were drawn for the whole study.
+        enqueued: what `Study.enqueue` named, which the trial is: parameters, a point or the number of an arm. None if
+            the policy chose. Where some parameters were named, it chose the others.
         repeated: True if the policy decides the same again. It is False if `ask(among=..., exclude=...)` had left only
             some points, which a record does not hold. Pass them to `Study.explain`.
 
@@ -158,6 +160,7 @@ class Explanation:
     lengthscales: tuple[tuple[float, float], ...] = ()
     turn: float | None = None
     propensity: Propensity | None = None
+    enqueued: dict[str, Any] | list[float] | int | None = None
     repeated: bool
 
     @property
@@ -230,7 +233,11 @@ class Explanation:
         by = f'Forced by the rule "{in_words(self.forced_by)}"' if self.forced_by else ""
         by = by or f"Chosen by {printable(self.algorithm)}"
         score = in_words(self.rule or "").lower()
-        if self.rule is None:
+        if self.enqueued is not None:
+            by, what = "Asked for by `enqueue`", "the point as it was named"
+            if isinstance(self.enqueued, dict) and self.enqueued != self.trial.parameters:
+                what = f"{settings(self.enqueued, (), None)}, and the policy chose the rest"
+        elif self.rule is None:
             what = "a uniform draw" if self.forced_by else "the next point that its script names"
         elif self.compared is None:
             what = f"the highest {score} that the search found"

@@ -33,7 +33,7 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
     """Yields a row for each trial, all with the same columns. An empty cell is None.
 
     The column `propensity` is there if some decision is recorded with its probability, and `std` if the noise of some
-    reward is known. Metrics are in columns such as `metrics.accuracy`.
+    reward is known. So is `enqueued` if `Study.enqueue` named some. Metrics are in columns such as `metrics.accuracy`.
 
     Args:
         policy: of the study.
@@ -41,6 +41,7 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
         extra: further columns of a trial, the same for all.
     """
     trials, more = list(trials), extra or _nothing
+    queued = any(trial.enqueued for trial in trials)
     limits = (len(trial.constraints) for trial in trials if trial.constraints is not None)
     widest = max([policy.constraint_count, *limits])
     known = [name for name in ("propensity", "std") if any(getattr(trial, name) is not None for trial in trials)]
@@ -48,6 +49,7 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
     for trial in trials:
         record, measured = trial_json(trial), trial.metrics
         row = _row(record, policy, widest) | {name: record.get(name) for name in known}
+        row |= {"enqueued": trial.enqueued} if queued else {}
         yield row | {f"metrics.{name}": measured.get(name) for name in metrics} | more(trial)
 
 

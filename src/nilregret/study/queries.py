@@ -32,6 +32,7 @@ from .explain import DRAWS, MOST_DRAWS, explanation
 from .explanation import Explanation, PosteriorBand, band_of
 from .formatting import study_html
 from .inputs import Inputs
+from .queue import Enqueued
 from .replica import Replica
 
 if TYPE_CHECKING:
@@ -170,6 +171,13 @@ class Queries(Generic[D]):
     def arm_changes(self) -> Sequence[StudyChange]:
         """The changes of arms on record, in order."""
         return tuple(change for change in self.changes if change.kind in ARM_KINDS)
+
+    @property
+    def enqueued(self) -> list[Enqueued]:
+        """The points that wait to be tried first, in order (see `Study.enqueue`)."""
+        with self.replica.lock:
+            self.replica.sync()
+            return self.replica.queue.listed(self.policy.domain)
 
     def offered(self, among: Some | None, exclude: Some | None) -> Available:
         """Returns the points that a decision may play, for programs that serve studies (see `Study.ask`).
@@ -602,10 +610,17 @@ class Queries(Generic[D]):
         with replica.lock:
             replica.sync()
             number, trials = replica.record.require(trial).number, replica.record[:]
-            roster = replica.roster.as_of(trials[number].asked_order - 1)
+            roster, entry = replica.roster.as_of(trials[number].asked_order - 1), replica.queue.tried.get(number)
         offered = None if among is None and exclude is None else available(roster.policy.domain, among, exclude)
         return explanation(
-            roster.policy, self.goal, trials, number, seed=self.seed, available=roster.playable(offered), draws=draws
+            roster.policy,
+            self.goal,
+            trials,
+            number,
+            seed=self.seed,
+            available=roster.playable(offered),
+            draws=draws,
+            entry=entry,
         )
 
     # -- helpers -------------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from ..storage.trial import EventKind, Fit, Trial
 from .arms import Roster
 from .direction import AnyPolicy, AnyState, Goal, as_rewards, copy_of_state, policy_of_rewards, state_after
 from .inputs import Inputs
+from .queue import Queue
 from .stored import UNKNOWN, StoredStudyHandle, changes_writer
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ class Replica:
     Attributes:
         roster: the arms of the study as they are now.
         inputs: checks of what users pass, for these arms.
+        queue: the points to try first.
         record: all trials known here.
         state: the policy's state after them.
         lock: of record and state.
@@ -143,7 +145,7 @@ class Replica:
         late: LateFits | None = None,
     ) -> None:  # fmt: skip
         self.made, self._goal, self._seed, self.clock, self._late = policy, goal, seed, clock, late
-        self.roster, self.inputs = Roster(policy, ()), Inputs(policy, goal)
+        self.roster, self.inputs, self.queue = Roster(policy, ()), Inputs(policy, goal), Queue()
         self.handle = handle
         self._make_locks()
         self._timed = policy.pending.in_time
@@ -284,7 +286,7 @@ class Replica:
         """Restores record and state to before the call that is not in the storage yet."""
         self.record.roll_back(self._saved_order, self._changes)
         if self._new:
-            self._adopt_arms()
+            self._adopt_all()
         if self._backup is None:
             self._replay()
         else:
@@ -304,7 +306,14 @@ class Replica:
 
     def _adopt(self, changes: Sequence[StudyChange]) -> bool:
         """Takes over new changes on record. Returns whether the state is of other arms."""
+        for change in changes:
+            self.queue.add(change)
         return any(change.kind in ARM_KINDS for change in changes) and self._adopt_arms()
+
+    def _adopt_all(self) -> None:
+        """Takes over all changes on record."""
+        self.queue = Queue(self.record.changes)
+        self._adopt_arms()
 
     def _adopt_arms(self) -> bool:
         """Takes over the arms on record. Returns whether the state is of other arms."""
@@ -391,7 +400,7 @@ class Replica:
         """Takes over a record of the same policy, goal and seed. The next call makes the state of it."""
         with self.lock:
             self.record, self._saved_order = record, record.order
-            self._adopt_arms()
+            self._adopt_all()
             self.invalidate()
 
     # -- reading -------------------------------------------------------------------------------------------------
@@ -459,7 +468,7 @@ class Replica:
             known, stamp, changes = handle.news(record)
         record.apply(known, changes)
         self.record = record
-        self._adopt_arms()
+        self._adopt_all()
         self._replay()
         self._current, self._saved_order = None, record.order
         self._leases = Leases(record)

@@ -28,6 +28,7 @@ from .direction import Goal, check_goal, check_policy, has_channels
 from .late_fits import FitMode, FitRunner, check_fits
 from .play_rewards import Rewards, answer_entries, listed_answers, reason_of
 from .queries import Queries
+from .queue import PASSED, WITHDRAWN, Enqueued
 from .replica import Replica, lease_seconds
 from .stored import found_or_made, reopened, words_of
 from .transaction import Failed, NotYet, Transaction, group_commit
@@ -290,13 +291,56 @@ class Study(Queries[D]):
             trial = replica.write(self._calls.ask, seen, offered, seconds)
             if self._fits is not None:
                 self._begin_fits(self._fits)
-            if self._remarks or self._on_change is not None:
+            if self._remarks or self._on_change is not None or replica.queue.passed:
                 self._after_ask()
             return trial
         wanted = integer("count", count, low=1, high=MOST_AT_ONCE)
         trials = self._write(lambda: [self._calls.ask(seen, offered, seconds) for _ in range(wanted)])
         self._after_ask()
         return trials
+
+    def enqueue(self, points: Any) -> list[Enqueued]:
+        """Records points to try first, and returns them as they wait.
+
+        Each is tried once, in order: the next `ask`, of any process, takes the first one that may be played then. Such
+        a trial is marked (`trial.enqueued`) and counts as any other. So an initial design is as much shorter. It has no
+        propensity, since nobody drew it.
+
+        Args:
+            points: one, or a list of several. A dict of parameters, of all or of some: the policy chooses the others as
+                the best ones for the given values. Or coordinates `(d,)`, or the number of an arm.
+
+        Raises:
+            InvalidInput: a point is outside of the domain or its limits, is retired, or waits already. Then none is
+                recorded.
+
+        >>> import nilregret as nr
+        >>> study = nr.Study(nr.auto(nr.Space(rate=nr.Float(1e-4, 1.0, log=True), depth=nr.Int(1, 8))))
+        >>> _ = study.enqueue([{"rate": 0.01, "depth": 3}, {"depth": 2}])
+        >>> study.ask().parameters
+        {'rate': 0.01, 'depth': 3}
+        >>> study.ask().parameters["depth"], study.enqueued
+        (2, [])
+        """
+        return self.replica.write(self._calls.enqueue, points)
+
+    def withdraw(self, entry: int) -> None:
+        """Takes a point that waits out of the queue.
+
+        Args:
+            entry: its number in `enqueued`.
+
+        Raises:
+            InvalidInput: no such entry waits.
+
+        >>> import nilregret as nr
+        >>> study = nr.Study(nr.auto(nr.Box(0, 1)))
+        >>> (entry,) = study.enqueue([0.3])
+        >>> study.withdraw(entry.number)
+        >>> study.enqueued
+        []
+        """
+        self.replica.write(self._calls.withdraw, entry)
 
     def tell(
         self,
@@ -610,6 +654,10 @@ class Study(Queries[D]):
         if state.saturated:
             self._warn({"saturated": SATURATED}, stacklevel=4)
         self._warn(state.remarks, stacklevel=4)
+        for entry, reason, _ in self.replica.queue.passed:
+            if reason != WITHDRAWN:
+                said = PASSED.format(entry.number, reason)
+                self._warn({f"entry {entry.number}": said}, stacklevel=4)
         if self._on_change is not None:
             self._announce(self._on_change)
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, final
 import numpy as np
 
 from .._utils.checks import Array
-from ..errors import TrialError
+from ..errors import InvalidInput, TrialError
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.state import State
@@ -26,6 +26,7 @@ from .arms import Arm, Roster
 from .direction import copy_of_state, has_channels
 from .function import settings_at
 from .play_rewards import Told, check_plays
+from .queue import WITHDRAWN, Enqueued, impossible
 from .replica import Replica
 
 R = TypeVar("R")
@@ -135,9 +136,12 @@ class Transaction:
         self._deciding = True
         now = replica.now()
         try:
-            decision = replica.state.decide(context, now=now, available=offered)
-            trial = self._trial(decision, context, order=replica.record.order + 1, now=now)
-            if self._propensities and isinstance(replica.state, State):
+            decision = self._of_queue(context, offered, now) if replica.queue.waiting else None
+            enqueued = decision is not None
+            if decision is None:
+                decision = replica.state.decide(context, now=now, available=offered)
+            trial = self._trial(decision, context, order=replica.record.order + 1, now=now, enqueued=enqueued)
+            if self._propensities and not enqueued and isinstance(replica.state, State):
                 found = replica.state.propensity(decision, context, now=now, available=offered)
                 trial = trial if found is None else trial._replace(propensity=found)
             trial = replica.put(trial if lease is None else trial._replace(lease_until=now + lease), "asked")
@@ -146,6 +150,41 @@ class Transaction:
             raise
         self._deciding = False
         return trial
+
+    def _of_queue(self, context: Array | None, offered: Available | None, now: float) -> Decision | None:
+        """Returns the first decision of the queue that is possible, and records that it was taken."""
+        replica = self._replica
+        for entry in list(replica.queue.waiting.values()):
+            why = impossible(entry, replica.roster)
+            if why is None:
+                pinned = entry.pinned(replica.policy.domain)
+                some = pinned.among(replica.policy.domain, offered)
+                if some is not None and not len(some.points):
+                    continue  # It is not among what is offered this time.
+                try:
+                    decision = replica.state.fill(pinned, context, now=now, available=offered)
+                except InvalidInput as error:
+                    why = error.what
+                else:
+                    self._take(entry.number, len(replica.record), None, now)
+                    return decision
+            self._take(entry.number, None, why, now)
+        return None
+
+    def _take(self, entry: int, trial: int | None, reason: str | None, now: float) -> None:
+        body = {"entry": entry, "trial": trial, "reason": reason}
+        self._replica.change(StudyChange(self.order + 1, now, "taken", (), body))
+
+    def enqueue(self, points: Any) -> list[Enqueued]:
+        """Records points to try first, and returns them (see `Study.enqueue`)."""
+        replica, count = self._replica, self._replica.queue.count
+        entries = replica.queue.entering(points, replica.roster, replica.inputs)
+        replica.change(StudyChange(self.order + 1, self.now, "enqueued", (), {"entries": entries}))
+        return [each for each in replica.queue.listed(replica.policy.domain) if each.number >= count]
+
+    def withdraw(self, entry: Any) -> None:
+        """Records that an entry of the queue will not be tried (see `Study.withdraw`)."""
+        self._take(self._replica.queue.require(entry), None, WITHDRAWN, self.now)
 
     def add(
         self, decision: Decision, context: Array | None, told: Told, reward: float, propensity: float | None = None
@@ -250,14 +289,16 @@ class Transaction:
         listed = self._replica.roster.listed()
         return [listed[each.arm] for each in arms]
 
-    def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
+    def _trial(
+        self, decision: Decision, context: Array | None, *, order: int, now: float, enqueued: bool = False
+    ) -> Trial:
         policy = self._replica.roster.policy
         point, arm, explored, repeats, fits = decision
         settings = settings_at(policy.domain, point) if self._replica.inputs.named else None
         named = None if context is None or policy.context is None else settings_at(policy.context, context)
         # In the order of the fields: a call of `Trial` takes half a microsecond more in every round.
         return tuple.__new__(Trial, (
-            len(self._replica.record.trials), point, arm, settings, order, now, context, explored, "pending",
+            len(self._replica.record.trials), point, arm, settings, order, now, context, explored, enqueued, "pending",
             None, None, None, None, None, named, None, None, None, (), repeats, None, fits, None,
             None, (),
         ))  # fmt: skip

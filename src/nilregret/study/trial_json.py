@@ -33,6 +33,7 @@ def trial_json(trial: Trial) -> Json:
     }
     record |= {name: value for name in ("propensity", "std") if (value := getattr(trial, name)) is not None}
     record |= {"metrics": trial.metrics} if trial.measured else {}
+    record |= {"enqueued": True} if trial.enqueued else {}
     if trial.repeats > 1:
         told = trial.reward is not None
         record |= {

@@ -1,0 +1,329 @@
+"""The points to try first: what `enqueue` named, in order, and what became of it.
+
+| event | effect |
+|---|---|
+| enqueued | more entries at the end of the queue |
+| taken | an entry has become a trial, the next event. Or it never will, and the event says why |
+
+The queue is a function of the changes on record, as the arms are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Number
+from typing import Any, NamedTuple, cast, final
+
+import numpy as np
+
+from .._utils.checks import frozen, integer, many, shown
+from .._utils.public import nearest
+from .._utils.randomness import Draws
+from ..domains.domain import Arms, Domain, Space
+from ..domains.parameters import Parameter
+from ..domains.search.designs import sobol
+from ..errors import InvalidInput
+from ..policy.pinned import Pinned, has_some
+from ..policy.policy import Policy
+from ..storage.changes import StudyChange
+from .arms import Roster
+from .function import settings_at, space_of
+from .inputs import Inputs
+
+KINDS = ("enqueued", "taken")
+MOST_WAITING = 10_000
+LOOKED_AT = 1024  # points of a space among which one with the given values is looked for
+WITHDRAWN = "it was withdrawn"
+PASSED = "Entry {} of the points to try first is not tried: {}. The record says so, and the next entry takes its turn."
+
+
+@final
+class Entry(NamedTuple):
+    """A point to try first, or some parameters of one.
+
+    Attributes:
+        number: 0, 1, 2, ... in the order of `enqueue`.
+        point: its coordinates, `(d,)`, or None if only some parameters are given.
+        arm: its arm, or None.
+        fixed: the columns of each given parameter by name, or None for a point.
+        order: of the event that enqueued it.
+        time: of that event, Unix seconds.
+    """
+
+    number: int
+    point: tuple[float, ...] | None
+    arm: int | None
+    fixed: dict[str, list[float]] | None
+    order: int
+    time: float
+
+    def pinned(self, domain: Domain) -> Pinned:
+        """Returns the columns that are given.
+
+        Raises:
+            InvalidInput: they do not fit the domain.
+        """
+        if self.point is not None:
+            point = np.array(self.point)
+            if point.shape != (domain.dimension,):
+                raise InvalidInput("its coordinates are those of another space")
+            return Pinned(frozen(point), np.ones(len(point), dtype=bool), self.arm)
+        space = space_of(domain)
+        known = {} if space is None else dict(zip(space.parameters, space.columns(), strict=True))
+        point, columns = np.zeros(domain.dimension), np.zeros(domain.dimension, dtype=bool)
+        for name, values in (self.fixed or {}).items():
+            if name not in known or len(values) != known[name][0].columns:
+                raise InvalidInput(f"its parameter {shown(name)} is of another space")
+            point[known[name][1]], columns[known[name][1]] = values, True
+        return Pinned(frozen(point), columns)
+
+    def said(self, domain: Domain) -> dict[str, Any] | list[float] | int:
+        """Returns what was named: parameters, a point, or the number of an arm."""
+        if self.point is not None:
+            settings = settings_at(domain, np.array(self.point))
+            return dict(settings) if settings is not None else list(self.point) if self.arm is None else self.arm
+        space = cast(Space, space_of(domain))
+        return {name: space.parameters[name].decode(np.array(at)) for name, at in (self.fixed or {}).items()}
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Value that is the same for two entries that name the same."""
+        fixed = None if self.fixed is None else tuple(sorted((name, *at) for name, at in self.fixed.items()))
+        return self.point, self.arm, fixed
+
+    def plain(self) -> dict[str, Any]:
+        """Returns the entry as it is recorded."""
+        return {"fixed": self.fixed} if self.point is None else {"point": list(self.point), "arm": self.arm}
+
+
+class Enqueued(NamedTuple):
+    """A point that waits to be tried, as a study lists it.
+
+    Attributes:
+        number: for `Study.withdraw`.
+        named: what was named: parameters, the coordinates of a point, or the number of an arm.
+        whole: False if the policy chooses the parameters that are not named.
+        enqueued_at: Unix seconds.
+    """
+
+    number: int
+    named: dict[str, Any] | list[float] | int
+    whole: bool
+    enqueued_at: float
+
+
+class Passed(NamedTuple):
+    """An entry that never became a trial.
+
+    Attributes:
+        entry: the entry.
+        reason: in words.
+        order: of the event.
+    """
+
+    entry: Entry
+    reason: str
+    order: int
+
+
+@final
+class Queue:
+    """The queue after some changes.
+
+    Args:
+        changes: all changes of the study so far, in order. Those of other kinds have no effect here.
+
+    Attributes:
+        waiting: entries that wait, by number.
+        count: number of all entries.
+        tried: the entry of each trial that was taken from the queue, by the number of the trial.
+        passed: entries that never became a trial, in order.
+
+    Raises:
+        InvalidInput: the changes cannot be right.
+    """
+
+    def __init__(self, changes: Sequence[StudyChange] = ()) -> None:
+        self.waiting: dict[int, Entry] = {}
+        self.tried: dict[int, Entry] = {}
+        self.passed: list[Passed] = []
+        self.asked: dict[int, int] = {}  # order of the question of each trial of `tried`
+        self.count = 0
+        for change in changes:
+            self.add(change)
+
+    def add(self, change: StudyChange) -> None:
+        """Takes in a change."""
+        body = change.body or {}
+        if change.kind == "enqueued":
+            entries = body.get("entries")
+            if not isinstance(entries, list) or not entries:
+                raise InvalidInput(f"{shown(entries)} was enqueued.")
+            for each in entries:
+                self.waiting[self.count] = _entry(self.count, each, change.order, change.time)
+                self.count += 1
+        elif change.kind == "taken":
+            number, trial, reason = (body.get(name) for name in ("entry", "trial", "reason"))
+            if type(number) is not int or number not in self.waiting:
+                raise InvalidInput(f"Entry {shown(number)} of the queue was taken, and did not wait.")
+            entry = self.waiting.pop(number)
+            if type(trial) is int and reason is None:
+                self.tried[trial], self.asked[trial] = entry, change.order + 1
+            elif trial is None and isinstance(reason, str):
+                self.passed.append(Passed(entry, reason, change.order))
+            else:
+                raise InvalidInput(f"Entry {number} of the queue became trial {shown(trial)}, for {shown(reason)}.")
+
+    def listed(self, domain: Domain) -> list[Enqueued]:
+        """Returns what waits, in order."""
+        return [
+            Enqueued(each.number, each.said(domain), each.point is not None, each.time)
+            for each in self.waiting.values()
+        ]
+
+    # -- changes -------------------------------------------------------------------------------------------------
+
+    def entering(self, points: Any, roster: Roster, inputs: Inputs) -> list[dict[str, Any]]:
+        """Returns new entries as they are recorded, checked (see `Study.enqueue`).
+
+        Raises:
+            InvalidInput: one of them cannot be tried.
+        """
+        several = _listed(points, roster.policy.domain)
+        if len(self.waiting) + len(several) > MOST_WAITING:
+            raise InvalidInput(
+                f"{many(len(self.waiting), 'point')} waiting and {len(several)} more are too many: {MOST_WAITING} may "
+                "wait to be tried; nothing was recorded."
+            )
+        known = {each.key: f"entry {each.number} that waits" for each in self.waiting.values()}
+        found: list[dict[str, Any]] = []
+        for place, each in enumerate(several):
+            try:
+                entry = _entry(self.count + place, _checked(each, roster, inputs))
+                if entry.key in known:
+                    raise InvalidInput(f"it is the same as {known[entry.key]}, and each is tried once.")
+            except InvalidInput as error:
+                which = "" if len(several) == 1 else f" (number {place + 1} of {len(several)})"
+                raise error.after(f"{shown(each)}{which} cannot be enqueued, and nothing was: ") from None
+            known[entry.key] = f"number {place + 1}"
+            found.append(entry.plain())
+        return found
+
+    def require(self, number: object) -> int:
+        """Returns the checked number of an entry that waits."""
+        known = integer("entry", number, low=0)
+        if known not in self.waiting:
+            became = "there is none" if known >= self.count else "it has been tried, withdrawn or passed over"
+            raise InvalidInput(
+                f"Entry {known} of the queue does not wait: {became}.", advice="`study.enqueued` lists what waits."
+            )
+        return known
+
+
+def impossible(entry: Entry, roster: Roster) -> str | None:
+    """Returns why an entry can never be tried any more, or None."""
+    domain = roster.policy.domain
+    try:
+        pinned = entry.pinned(domain)
+    except InvalidInput as error:
+        return error.what
+    if not isinstance(domain, Arms):
+        there = not pinned.whole or len(pinned.onto(domain, pinned.point[None]))
+        return None if there else "it is outside of the domain by now"
+    some = pinned.among(domain, None)
+    arms = set() if some is None or some.arms is None else {*some.arms.tolist()}
+    if arms - roster.retired:
+        return None
+    return f"{roster.called(arms.pop())} is retired" if len(arms) == 1 else "all arms with these values are retired"
+
+
+def _listed(points: Any, domain: Domain) -> list[Any]:
+    """Returns several points, or one, as a list."""
+    if isinstance(points, Mapping | str) or not hasattr(points, "__iter__"):
+        return [points]
+    listed = list(points)
+    if not listed:
+        raise InvalidInput("Nothing was given to enqueue.", advice="Such as `study.enqueue({'rate': 0.01})`.")
+    if not all(isinstance(each, Number) for each in listed):
+        return listed
+    of_arms = isinstance(domain, Arms) and all(isinstance(each, int | np.integer) for each in listed)
+    return listed if of_arms or (domain.dimension == 1 and len(listed) > 1) else [points]
+
+
+def _checked(given: Any, roster: Roster, inputs: Inputs) -> dict[str, Any]:
+    """Returns what was given as it is recorded."""
+    arm: int | None
+    domain, space = roster.policy.domain, space_of(roster.policy.domain)
+    if isinstance(given, Mapping) and space is not None and not _is_whole(space, given):
+        return {"fixed": _partial(space, given, roster)}
+    if isinstance(domain, Arms) and isinstance(given, int | np.integer):
+        given = domain.points[arm := roster.number(cast(int, given))]
+    else:
+        given, arm, *_ = inputs.point(given)
+    if arm is not None and arm in roster.retired:
+        raise InvalidInput(f"{roster.called(arm)} is retired.", advice="`study.restore_arm` brings it back.")
+    limits = domain.limits if isinstance(domain, Space) else None
+    if limits is not None and (missed := np.flatnonzero(limits.missed(given[None])[0])).size:
+        raise InvalidInput(f"it is outside of the limit {shown(limits.texts[limits.owner[missed[0]]])}.")
+    return {"point": given.tolist(), "arm": arm}
+
+
+def _is_whole(space: Space, given: Mapping[str, Any]) -> bool:
+    """Returns whether all parameters are given that count."""
+    if not given.keys() <= space.parameters.keys():
+        return not space.parameters.keys() - given.keys()  # The check of whole points names the unknown ones.
+    values: dict[str, Any] = {}
+    for name, parameter in space.parameters.items():
+        if space.conditions is None or space.conditions.is_active(name, values):
+            if name not in given:
+                return False
+            values[name] = parameter.decode(np.array(_encoded(name, parameter, given[name])))
+    return True
+
+
+def _encoded(name: str, parameter: Parameter, value: Any) -> list[float]:
+    try:
+        return parameter.encode(value)
+    except InvalidInput as error:
+        raise error.after(f"Parameter `{name}`: ") from None
+
+
+def _partial(space: Space, given: Mapping[str, Any], roster: Roster) -> dict[str, list[float]]:
+    """Returns the columns of some parameters, after a look whether the others can be chosen."""
+    if not isinstance(roster.policy, Policy):
+        raise InvalidInput(f"{roster.policy.algorithm} plays what its script names: give all parameters.")
+    names = ", ".join(space.parameters)
+    unknown = [name for name in given if name not in space.parameters]
+    if unknown or not given:
+        hint = nearest(str(unknown[0]), space.parameters) if unknown else ""
+        what = f"there is no parameter {shown(unknown[0])}" if unknown else "it names no parameter"
+        raise InvalidInput(f"{what}, and the space has {names}.{hint}")
+    fixed = {name: _encoded(name, space.parameters[name], value) for name, value in given.items()}
+    pinned, domain = Entry(0, None, None, fixed, 0, 0.0).pinned(space), roster.policy.domain
+    if isinstance(domain, Arms):
+        arms = np.flatnonzero(pinned.matching(domain.points)).tolist()
+        if set(arms) <= roster.retired:
+            raise InvalidInput("all arms with these values are retired." if arms else "no arm has these values.")
+    elif not has_some(pinned, space, sobol(space, LOOKED_AT, Draws("enqueued"))):
+        needs = {} if space.conditions is None else space.conditions.needs
+        said = [f"`{name}` counts only where {' and '.join(map(str, needs[name]))}" for name in fixed if name in needs]
+        raise InvalidInput(f"{'; '.join(said) or 'no point inside of the limits of the space was found with it'}.")
+    return fixed
+
+
+def _entry(number: int, plain: Any, order: int = 0, time: float = 0.0) -> Entry:
+    """Returns an entry on record."""
+    if isinstance(plain, dict) and plain.keys() == {"point", "arm"}:
+        point, arm = plain["point"], plain["arm"]
+        if _is_numbers(point) and (arm is None or type(arm) is int):
+            return Entry(number, tuple(map(float, point)), arm, None, order, time)
+    elif isinstance(plain, dict) and plain.keys() == {"fixed"}:
+        fixed = plain["fixed"]
+        if isinstance(fixed, dict) and fixed and all(map(_is_numbers, fixed.values())):
+            return Entry(number, None, None, fixed, order, time)
+    raise InvalidInput(f"Entry {number} of the queue is {shown(plain)}.")
+
+
+def _is_numbers(values: Any) -> bool:
+    return isinstance(values, list) and all(type(x) in (int, float) and math.isfinite(x) for x in values)
