@@ -398,3 +398,79 @@ def test_limits_of_the_space_are_kept_by_what_the_policy_chooses():
     ]:
         with pytest.raises(nr.errors.InvalidInput, match=message):
             study.enqueue(given)
+
+
+# -- runs --------------------------------------------------------------------------------------------------------------
+
+LINE = nr.Space(x=nr.Float(-5, 5), kind=nr.Choice("a", "b"))
+FIRST = [{"x": 2.0, "kind": "b"}, {"x": -1.0}]
+
+
+def hill(x, kind):
+    return -((x - 2) ** 2) - (kind == "a")
+
+
+def test_a_run_tries_the_points_first_and_a_resumed_one_does_not_again(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    result = nr.maximize(hill, LINE, trials=4, enqueue=FIRST, storage=url, progress=False)
+    assert [trial.enqueued for trial in result.trials] == [True, True, False, False]
+    assert result.trials[0].parameters == FIRST[0]
+    assert result.trials[1].parameters["x"] == -1.0
+    more = nr.maximize(hill, LINE, trials=6, enqueue=FIRST, storage=url, progress=False)
+    assert [trial.enqueued for trial in more.trials] == [True, True, False, False, False, False]
+    whole = nr.maximize(hill, LINE, trials=6, enqueue=FIRST, progress=False)
+    assert [trial.point.tolist() for trial in whole.trials] == [trial.point.tolist() for trial in more.trials]
+    with pytest.warns(nr.errors.NoRegretWarning, match=r"`enqueue` is for a new run, and study 'hill' has begun"):
+        nr.maximize(hill, LINE, trials=7, enqueue=[{"x": 0.0}], storage=url, progress=False)
+    assert not more.study.trials[6].enqueued
+    nr.maximize(hill, LINE, trials=7, enqueue=[{"x": 0.0}], storage=url, progress=False)  # Finished: it is read.
+
+
+def test_a_run_that_was_stopped_before_its_first_trial_still_has_its_points(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    nr.maximize(hill, LINE, trials=3, enqueue=FIRST, storage=url, progress=False, callbacks=[lambda *_: True])
+    result = nr.maximize(hill, LINE, trials=3, enqueue=FIRST, storage=url, progress=False)
+    assert [trial.enqueued for trial in result.trials] == [True, True, False]
+
+
+def test_a_study_of_your_own_with_known_trials_is_new_as_well():
+    study = nr.Study(nr.auto(LINE), goal="minimize")
+    study.add({"x": 1.0, "kind": "a"}, 2.0)
+    result = nr.run(study, hill, trials=3, enqueue=FIRST[:1], progress=False)
+    assert [trial.enqueued for trial in result.trials] == [False, True, False]
+    assert nr.minimize(hill, LINE, trials=1, enqueue=FIRST[0], progress=False).trials[0].enqueued
+
+
+def test_more_points_than_trials_and_points_outside_are_refused_before_the_first_trial(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    with pytest.raises(nr.errors.InvalidInput, match=r"`enqueue` has 2 points, and `trials` is 1: each is a trial"):
+        nr.maximize(hill, LINE, trials=1, enqueue=FIRST, storage=url, progress=False)
+    with pytest.raises(nr.errors.InvalidInput, match=r"\{'x': 9\} cannot be enqueued"):
+        nr.maximize(hill, LINE, trials=4, enqueue=[{"x": 9}], storage=url, progress=False)
+    assert not nr.Study.open(storage=url).trials
+
+
+TUNING = """
+trials = 3
+goal = "maximize"
+enqueue = [{ x = 2.0, kind = "b" }, { x = -1.0 }]
+[parameters]
+x = { type = "float", low = -5, high = 5 }
+kind = { type = "choice", options = ["a", "b"] }
+[objective]
+function = "tests.test_enqueue:hill"
+"""
+
+
+def test_a_tuning_file_names_points_to_try_first(tmp_path):
+    from nilregret.tuning.toml.config import load
+    from nilregret.tuning.toml.run import run
+
+    (tmp_path / "job.toml").write_text(TUNING)
+    trials = run(load(tmp_path / "job.toml")).trials
+    assert [trial.enqueued for trial in trials] == [True, True, False]
+    assert trials[0].parameters == FIRST[0]
+    tables = TUNING.replace('enqueue = [{ x = 2.0, kind = "b" }, { x = -1.0 }]', "") + '[[enqueue]]\nx = "far"\n'
+    (tmp_path / "wrong.toml").write_text(tables)
+    with pytest.raises(nr.errors.InvalidInput, match=r"\{'x': 'far'\} cannot be enqueued.*Parameter `x`"):
+        run(load(tmp_path / "wrong.toml"))

@@ -182,6 +182,14 @@ class Transaction:
         replica.change(StudyChange(self.order + 1, self.now, "enqueued", (), {"entries": entries}))
         return [each for each in replica.queue.listed(replica.policy.domain) if each.number >= count]
 
+    def enqueue_first(self, entries: list[dict[str, Any]]) -> bool:
+        """Records entries, checked, in a study that has asked for nothing yet. Returns False for any other study."""
+        added = all(trial.as_corrected().told_order == trial.asked_order for trial in self.trials)
+        if added and not self._replica.queue.count:
+            self._replica.change(StudyChange(self.order + 1, self.now, "enqueued", (), {"entries": entries}))
+            return True
+        return False
+
     def withdraw(self, entry: Any) -> None:
         """Records that an entry of the queue will not be tried (see `Study.withdraw`)."""
         self._take(self._replica.queue.require(entry), None, WITHDRAWN, self.now)

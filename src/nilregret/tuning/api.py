@@ -94,6 +94,7 @@ def maximize(
     space: D,
     *,
     trials: int | None = None,
+    enqueue: Any = None,
     seconds: float | None = None,
     seed: int = 0,
     storage: str | Storage | None = None,
@@ -133,8 +134,10 @@ def maximize(
             noise (see `Study.tell`), unless a constraint names it.
         space: `Space` of named parameters, `Box` or `Arms`.
         trials: number of trials in all, with failed ones and those on record. None for as many as `seconds` allow.
-        seconds: length of this call from its first trial on, after which no trial begins. Evaluations that have begun are
-            waited for, so `timeout` bounds the rest. The initial design takes a third of the time at most.
+        enqueue: points to try first, of all parameters or of some, such as `[{"x": 2.0, "kind": "plain"}, {"x": 1.0}]`
+            (see `Study.enqueue`). They are among the `trials`. A run that is resumed does not enqueue them again.
+        seconds: length of this call from its first trial on, after which no trial begins. Evaluations that have begun
+            are waited for, so `timeout` bounds the rest. The initial design takes a third of the time at most.
         seed: seed of all random choices. The same seed gives the same run.
         storage: URL of a database, such as "sqlite:///studies.db", or a `nilregret.storage.Storage`. Each trial is
             stored at once. The same call resumes the run, also after Ctrl-C, a crash or a power cut, and evaluates
@@ -167,8 +170,8 @@ def maximize(
         progress: whether to show a progress bar (in a terminal or notebook), and reasons of failed trials, on stderr.
     """
     options = RunOptions(
-        objective=objective, trials=trials, seconds=seconds, constraints=constraints, executor=executor,
-        in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
+        objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, constraints=constraints,
+        executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
     )  # fmt: skip
     return optimize("maximize", options, space, seed=seed, storage=storage, name=name, policy=policy, like=like)
 
@@ -178,6 +181,7 @@ def minimize(
     space: D,
     *,
     trials: int | None = None,
+    enqueue: Any = None,
     seconds: float | None = None,
     seed: int = 0,
     storage: str | Storage | None = None,
@@ -199,8 +203,8 @@ def minimize(
     1.0
     """
     options = RunOptions(
-        objective=objective, trials=trials, seconds=seconds, constraints=constraints, executor=executor,
-        in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
+        objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, constraints=constraints,
+        executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
     )  # fmt: skip
     return optimize("minimize", options, space, seed=seed, storage=storage, name=name, policy=policy, like=like)
 
@@ -210,6 +214,7 @@ def run(
     objective: Objective,
     *,
     trials: int | None = None,
+    enqueue: Any = None,
     seconds: float | None = None,
     constraints: Constraint = None,
     executor: Executor | None = None,
@@ -236,6 +241,7 @@ def run(
         study: the study, which has the goal, the seed and the storage.
         objective: called with the parameters, or the point, as by `maximize`.
         trials: number of trials in all, with failed ones and those on record. None for as many as `seconds` allow.
+        enqueue: points to try first, if the study has not asked for any trial yet (see `maximize`).
         seconds: length of this call, after which no trial begins (see `maximize`).
         constraints: see `maximize`. If the policy has constraints and none are given, the objective returns
             (value, [g_1, ..., g_m]), or a dict with the entry "constraints".
@@ -258,8 +264,8 @@ def run(
     if constraints is None:
         constraints = policy.constraint_count or None
     options = RunOptions(
-        objective=objective, trials=trials, seconds=seconds, constraints=constraints, executor=executor,
-        in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
+        objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, constraints=constraints,
+        executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
     )  # fmt: skip
     options.check(policy.domain)
     check_constraint_count(policy, options.reader)

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, final
 from .._utils.checks import flag, integer, listed, many, number, shown
 from .._utils.executors import check_executor
 from ..domains.domain import Domain
-from ..errors import InvalidInput, NoRegretError, StorageError, exception_text
+from ..errors import InvalidInput, NoRegretError, StorageError, exception_text, warn
 from ..storage.record import Trial
 from ..study.direction import AnyPolicy
+from ..study.queue import Queue
 from ..study.study import Study
+from ..study.transaction import Transaction
 from .loop import LONGEST, Loop, TimeLeft, TimeLimited, nothing_works
 from .outcome import ConstraintReader, Evaluation, Objective, Task, check_objective, constraint_reader
 from .progress import Bar
@@ -173,6 +175,7 @@ class RunOptions:
 
     objective: Objective
     trials: int | None
+    enqueue: Any = None
     seconds: float | None = None
     constraints: Constraint = None
     executor: Executor | None = None
@@ -211,14 +214,14 @@ class RunOptions:
         return evaluated(
             study, task if self.timeout is None else TimeLimited(task, self.timeout), storage, trials=self.trials,
             seconds=self.seconds, bar=Bar(study.name, self.trials, goal=study.goal, show=self.progress),
-            executor=self.executor, in_flight=self.parallel, callbacks=self.callbacks,
+            executor=self.executor, in_flight=self.parallel, callbacks=self.callbacks, enqueue=self.enqueue,
             again="the same call goes on" if storage else "with a `storage` the same call would go on",
         )  # fmt: skip
 
 
 def evaluated(
     study: Study, task: Task, storage: str | Storage | None, *, trials: int | None, seconds: float | None, bar: Bar,
-    executor: Executor | None, in_flight: int, again: str, callbacks: Sequence[Callback] = (),
+    executor: Executor | None, in_flight: int, again: str, callbacks: Sequence[Callback] = (), enqueue: Any = None,
 ) -> Result:  # fmt: skip
     """Evaluates a study's trials, or goes on with them, and returns the result.
 
@@ -233,7 +236,9 @@ def evaluated(
         in_flight: number of evaluations at once.
         again: words that say how a stopped run goes on.
         callbacks: see `maximize`.
+        enqueue: points to try first, or None.
     """
+    entries = None if enqueue is None else _entries(study, enqueue, trials)
     stopped, most = ALL, MOST_TRIALS if trials is None else trials
     if not finished(study, most):
         with ExitStack() as stack:
@@ -244,6 +249,8 @@ def evaluated(
                 if executor is None:
                     task.start()
             check_sendable(task, executor)
+            if entries is not None:
+                _enqueue_first(study, entries)
             time = None if seconds is None else TimeLeft(seconds)
             bar.begun(study, time)
 
@@ -267,6 +274,29 @@ def evaluated(
     if stopped == ALL and known and all(trial.state == "failed" for trial in known):
         raise NoRegretError(nothing_works(len(known), known[-1]))
     return Result(study=study, trials=known, wanted=trials, stopped=stopped)
+
+
+def _entries(study: Study, points: Any, trials: int | None) -> list[dict[str, Any]]:
+    """Returns the points to try first as they are recorded, checked."""
+    entries = Queue().entering(points, study.replica.roster, study.inputs)
+    if trials is not None and len(entries) > trials:
+        raise InvalidInput(
+            f"`enqueue` has {many(len(entries), 'point')}, and `trials` is {trials}: each is a trial, so some would "
+            "never be tried. Take more `trials`, or leave some points out."
+        )
+    return entries
+
+
+def _enqueue_first(study: Study, entries: list[dict[str, Any]]) -> None:
+    """Enqueues points in a study that has asked for no trial. A resumed run has them on record."""
+    first = next((change.body for change in study.changes if change.kind == "enqueued"), None)
+    if (first or {}).get("entries") != entries and not study.replica.write(
+        Transaction(study.replica).enqueue_first, entries
+    ):
+        warn(
+            f"`enqueue` is for a new run, and study {shown(study.name)} has begun without these points: they were not "
+            "enqueued. `study.enqueue` takes them at any time."
+        )
 
 
 def _ends(answer: object) -> bool:

@@ -40,6 +40,7 @@ class _File(Table, frozen=True):
     parameters: dict[str, dict[str, Any]]
     objective: Evaluation
     trials: Positive | None = None
+    enqueue: list[dict[str, Any]] | None = None  # Parameters of each point to try first, of all or some of them.
     seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
     policy: dict[str, Any] | None = None
     goal: str = "maximize"
@@ -60,6 +61,7 @@ class TuningFile:
         folder: folder of the file, from which relative paths and the objective start.
         goal: "maximize" or "minimize".
         trials: number of trials in all, with failed ones, or None.
+        enqueue: points to try first, or None.
         seconds: length of a run, or None.
         seed: seed of the study.
         storage: URL of the database.
@@ -75,6 +77,7 @@ class TuningFile:
     folder: Path
     goal: Goal
     trials: int | None
+    enqueue: list[dict[str, Any]] | None
     seconds: float | None
     seed: int
     storage: str
@@ -152,6 +155,7 @@ def _job(file: _File, path: Path) -> TuningFile:
         folder=folder,
         goal=check_goal(file.goal),
         trials=file.trials,
+        enqueue=file.enqueue,
         seconds=file.seconds,
         seed=file.seed,
         storage=_absolute(file.storage or f"sqlite:///{name}.db", folder),
