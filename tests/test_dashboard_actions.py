@@ -492,6 +492,8 @@ def test_a_study_is_made_by_the_form_as_by_the_api():
     [
         ({"p-name-0": "a b", "p-type-0": "int", "p-low-0": "0", "p-high-0": "64", "p-step-0": "16", "seed": "3"},
          lambda: nr.auto(nr.Space(**{"a b": nr.Int(0, 64, step=16)}))),
+        ({"p-name-0": "a", "p-type-0": "float", "p-low-0": "0", "p-high-0": "1", "where": " a <= 0.5\n\na**2 <= 0.1 "},
+         lambda: nr.auto(nr.Space(a=nr.Float(0, 1)).where("a <= 0.5", "a ** 2 <= 0.1"))),
         ({"arms": "0\n1", "reward": "bernoulli", "propensities": "1", "c-name-0": "os", "c-type-0": "choice",
           "c-options-0": "a, b"},
          lambda: nr.auto(nr.Arms([[0.0], [1.0]]), reward="bernoulli", context=nr.Space(os=nr.Choice("a", "b")))),

@@ -9,6 +9,7 @@ import pytest
 import nilregret as nr
 from nilregret.domains.space import column_order
 from nilregret.serialize import dumps, loads
+from nilregret.serve.dashboard.views.settings import domain_text
 
 TEXTS = ("a + b + c == 1", "layers * width <= 4096", "kind != 'sgd' or momentum > 0", "0 <= a - b <= 1")
 
@@ -100,6 +101,21 @@ def test_gaps_are_in_the_units_of_the_user():
     A, b = limited.limits.linear
     assert A[:, :2].tolist() == [[-1, 1], [1, -1]]
     assert (b.tolist(), limited.limits.curved) == ([0, 1], True)
+
+
+def test_contexts_have_no_limits():
+    with pytest.raises(nr.errors.InvalidInput, match="`context` has the limits 'a <= b', but a context is given"):
+        nr.auto(cube(1), context=cube(2).where("a <= b"))
+
+
+def test_settings_and_errors_say_the_limits(tmp_path):
+    assert domain_text(cube(2).where("a <= b", "a >= 0.1")).endswith(", where a <= b and a >= 0.1")
+    place = {"storage": f"sqlite:///{tmp_path}/runs.db", "name": "n", "progress": False, "trials": 2}
+    nr.minimize(lambda a, b: a + b, cube(2).where("a <= b"), **place)
+    with pytest.raises(nr.errors.InvalidInput, match=r"their limits were .'a <= b',. then and are .'a <= 2 . b',. now"):
+        nr.minimize(lambda a, b: a + b, cube(2).where("a <= 2 * b"), **place)
+    with pytest.raises(nr.errors.InvalidInput, match="The limit <lambda> is a function, and a record has no functions"):
+        nr.minimize(lambda a, b: a + b, cube(2).where(lambda a, b: a <= b), **place)
 
 
 def test_a_grid_has_the_points_that_keep_the_limits():

@@ -38,6 +38,26 @@ def client():
         yield made
 
 
+def test_limits_of_a_recipe_are_limits_of_its_space(client):
+    body = {"space": SPACE, "where": ["heat <= 0.5 or way == 'b'"]}
+    assert client.put("/v1/studies/new", body)[0] == 201
+    limited = nr.Space(heat=nr.Float(0.0, 1.0), way=nr.Choice("a", "b")).where("heat <= 0.5 or way == 'b'")
+    assert client.get("/v1/studies/new")[1]["policy"] == plain(nr.auto(limited))
+    for other, status in ((["heat <= 0.5  or  way=='b'"], 200), (["heat <= 0.6 or way == 'b'"], 409), ([], 409)):
+        assert client.put("/v1/studies/new", body | {"where": other})[0] == status
+    for wrong, words in (
+        ("heta <= 1", "Did you mean 'heat'"),
+        ("heat >= 2", "holds nowhere"),
+        ("heat", "no comparison"),
+    ):
+        status, said = client.put("/v1/studies/other", body | {"where": [wrong]})
+        assert (status, words in str(said), "where" in str(said)) == (422, True, True), said
+    status, said = client.put("/v1/studies/other", {"arms": [[0.0], [1.0]], "where": ["x <= 1"]})
+    assert (status, "`where` is of the parameters of a `space`" in str(said)) == (422, True)
+    status, said = client.put("/v1/studies/other", {"policy": plain(nr.auto(limited)), "where": ["heat <= 1"]})
+    assert (status, "`where` is part of a recipe" in str(said)) == (422, True)
+
+
 @pytest.mark.parametrize("algorithm", registry.ALGORITHMS_LIVE)
 def test_every_algorithm_decides(client, algorithm):
     policy = {"algorithm": algorithm, "kernel": KERNEL, "noise": 0.1} if algorithm != "auto" else {}

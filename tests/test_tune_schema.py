@@ -53,6 +53,17 @@ def folder(tmp_path, monkeypatch):
     sys.modules.pop("mine", None)
 
 
+def test_a_file_has_limits(folder):
+    limited = MIXED.where("x + y <= 5", "kind != 'a' or x > 0.5")
+    lines = """where = ["x + y <= 5", "kind != 'a' or x > 0.5"]"""
+    assert policy_of(folder, job=f"{lines}\n{JOB}").domain == limited
+    path = folder / "study.toml"
+    path.write_text(f'where = "x + y <= 5"\ngrid = 3\n{JOB.replace("trials = 5", "")}')
+    assert study_file.load(path).policy.domain == MIXED.where("x + y <= 5").grid(3)
+    with pytest.raises(nr.errors.InvalidInput, match=r"\[where\] Limit 'x . z <= 5' names `z`"):
+        policy_of(folder, job=f'where = ["x + z <= 5"]\n{JOB}')
+
+
 def policy_of(folder, *lines, policy=POLICY, job=JOB):
     path = folder / "job.toml"
     path.write_text("\n".join([job, policy, *lines, OBJECTIVE]))

@@ -233,6 +233,7 @@ def _domain(study: Study) -> str:
     if space is None:
         return cell(whole, most=LONGEST)
     lines = [f"{name} {parameter!r}" for name, parameter in space.declared.items()]
+    lines += [f"where {text}" for text in (() if space.limits is None else space.limits.texts)]
     return "\n".join([f"{many(len(domain), 'arm')} of", *lines] if isinstance(domain, Arms) else lines)
 
 

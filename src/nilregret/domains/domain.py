@@ -163,6 +163,9 @@ def check_domain(name: str, value: object) -> None:
         if isinstance(value, list):
             advice = "Ranges of coordinates are nr.Box(lows, highs); points that may be played are nr.Arms(points)."
         raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {shown(value)}.", advice=advice)
+    if name == "context" and isinstance(value, Space) and value.limits is not None:
+        said = shown(", ".join(value.limits.texts))
+        raise InvalidInput(f"`context` has the limits {said}, but a context is given and not chosen: leave them out.")
 
 
 def enclosing_box(domain: Domain, context: Domain | None = None) -> Box:

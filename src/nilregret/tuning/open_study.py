@@ -115,9 +115,11 @@ def _differences(then: Domain, now: Domain) -> str:
     if isinstance(then, Space) and isinstance(now, Space):
         names = list(dict.fromkeys([*then.declared, *now.declared]))
         differing = [name for name in names if then.declared.get(name) != now.declared.get(name)]
-        return "; ".join(
-            f"`{name}` was {_declared(then, name)} then and is {_declared(now, name)} now" for name in differing
-        )
+        said = [f"`{name}` was {_declared(then, name)} then and is {_declared(now, name)} now" for name in differing]
+        limits = [() if space.limits is None else space.limits.texts for space in (then, now)]
+        if {*limits[0]} != {*limits[1]}:
+            said.append(f"their limits were {shown(limits[0])} then and are {shown(limits[1])} now")
+        return "; ".join(said)
     return f"{shown(then)} then, {shown(now)} now"
 
 

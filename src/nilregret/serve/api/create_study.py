@@ -26,7 +26,7 @@ from . import size_limits as sizes
 from .memory_limits import check_posterior
 from .replies import study_said
 
-RECIPE = ("space", "arms", "grid", "context")
+RECIPE = ("space", "where", "arms", "grid", "context")
 
 
 def put(
@@ -112,8 +112,9 @@ def _policy(body: messages.StudyRequest, limits: Limits) -> AnyPolicy:
         raise InvalidInput(
             "`space` or `arms` is missing: say what there is to choose from by one of them, or give a whole `policy`."
         )
-    if body.arms is not None and body.grid is not None:
-        raise InvalidInput("`grid` is of the parameters of a `space`, and here are `arms`: leave it out.")
+    for entry in ("grid", "where"):
+        if body.arms is not None and getattr(body, entry) is not None:
+            raise InvalidInput(f"`{entry}` is of the parameters of a `space`, and here are `arms`: leave it out.")
     return _of_recipe(body, limits)
 
 
@@ -141,6 +142,8 @@ def _of_recipe(body: messages.StudyRequest, limits: Limits) -> Policy:
     from ...algorithms.registry import PolicyContext, policy
 
     space = None if body.space is None else _space("space", body.space, limits)
+    if space is not None and body.where:
+        space = about("where", space.where, *body.where)
     context = None if body.context is None else _space("context", body.context, limits)
     domain = _domain(body, space, limits)
     sizes.check_made(domain, context, limits)

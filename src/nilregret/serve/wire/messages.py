@@ -111,12 +111,16 @@ class StudyRequest(Request, frozen=True):
             description='How to decide, in the words of `[policy]` in a file: {"algorithm": "gp_ucb", "kernel": '
             '{"type": "matern"}, "noise": 0.1}. Left out: {"algorithm": "auto"}, which takes `noise`, `budget`, '
             "`parallel`, `world`, `answers`, `reward`, `explore` and `constraints`. Or a whole policy as Python's "
-            "`policy.to_json()` writes it, which says all of it and has a `type`; then nothing of the next five."
+            "`policy.to_json()` writes it, which says all of it and has a `type`; then nothing of the next six."
         ),
     ] = None
     space: Annotated[
         dict[str, dict[str, Any]] | None,
         Meta(description='Parameters by name, such as {"price": {"type": "float", "low": 1, "high": 9}}.'),
+    ] = None
+    where: Annotated[
+        list[str] | None,
+        Meta(description='Limits of the parameters of `space` that every decision keeps, such as "a + b <= 1".'),
     ] = None
     grid: Annotated[
         Steps | dict[str, Steps] | None, Meta(description="Steps of each parameter: a grid instead of a continuum.")

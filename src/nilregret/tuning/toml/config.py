@@ -42,6 +42,7 @@ class _File(Table, frozen=True):
     trials: Positive | None = None
     enqueue: list[dict[str, Any]] | None = None  # Parameters of each point to try first, of all or some of them.
     seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    where: list[str] | str | None = None  # Limits of the parameters, such as "a + b <= 1".
     policy: dict[str, Any] | None = None
     goal: str = "maximize"
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -143,7 +144,7 @@ def _job(file: _File, path: Path) -> TuningFile:
     folder = path.resolve().parent
     if not file.parameters:
         raise InvalidInput("[parameters] is empty: there is nothing to tune.")
-    space, domain = space_and_domain(file.parameters, file.grid)
+    space, domain = space_and_domain(file.parameters, file.where, file.grid)
     place = PolicyContext(space, folder, reader.count)
     check_alone(file.like, file.policy)
     name = path.stem if file.name is None else file.name
@@ -174,10 +175,11 @@ def named_space(entry: str, tables: dict[str, dict[str, Any]]) -> Space:
 
 
 def space_and_domain(
-    parameters: dict[str, dict[str, Any]], grid: int | dict[str, int] | None
+    parameters: dict[str, dict[str, Any]], where: list[str] | str | None, grid: int | dict[str, int] | None
 ) -> tuple[Space, Arms | Space]:
-    """Returns the space of the parameters, and the domain, which is a grid if the file has one."""
-    space = named_space("parameters", parameters)
+    """Returns the space of the parameters with its limits, and the domain, which is a grid if the file has one."""
+    limits = [where] if isinstance(where, str) else where or []
+    space = within("where", named_space("parameters", parameters).where, *limits)
     return space, space if grid is None else within("grid", space.grid, grid)
 
 

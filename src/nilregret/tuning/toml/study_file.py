@@ -16,12 +16,15 @@ from ...serialize import loads
 from ...study.direction import AnyPolicy, Goal, check_goal, check_policy
 from .config import Positive, named_space, read_toml, space_and_domain
 
-WANTED = "A file of a study has [parameters.NAME], and may have [policy], [context.NAME], `goal`, `seed`, `grid`."
+WANTED = (
+    "A file of a study has [parameters.NAME], and may have [policy], [context.NAME], `where`, `goal`, `seed`, `grid`."
+)
 FOR_TUNING = {"trials", "objective", "storage", "name", "plot"}
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     parameters: dict[str, dict[str, Any]]
+    where: list[str] | str | None = None  # Limits of the parameters, such as "a + b <= 1".
     context: dict[str, dict[str, Any]] | None = None  # The parameters that are known before each decision.
     policy: dict[str, Any] | None = None
     goal: str = "maximize"
@@ -71,7 +74,7 @@ def _from_json(path: Path) -> Described:
 def _described(file: _File, folder: Path) -> Described:
     if not file.parameters:
         raise InvalidInput("[parameters] is empty: there is nothing to decide.")
-    space, domain = space_and_domain(file.parameters, file.grid)
+    space, domain = space_and_domain(file.parameters, file.where, file.grid)
     context = named_space("context", file.context) if file.context else None
     if file.policy is None:
         made = auto(domain, context=context, constraints=file.constraints)

@@ -46,6 +46,8 @@ def request_of(given: Mapping[str, str]) -> dict[str, Any]:
     arms = _arms(given.get("arms", ""))
     if space:
         body["space"] = space
+        limits = [line.strip() for line in given.get("where", "")[:LONGEST].splitlines() if line.strip()]
+        body |= {"where": limits} if limits else {}
         if given.get("grid", "").strip():
             body["grid"] = _whole("The steps of the grid", given["grid"])
     if arms:
@@ -182,6 +184,7 @@ def _python(name: str, body: Mapping[str, Any], base: str) -> str:
         made = f"nr.Policy.from_json({json.dumps(policy)!r})"
     elif policy.get("algorithm", "auto") == "auto" and set(policy) <= {"algorithm", *OF_FORM}:
         domain = f"nr.Arms({body['arms']!r})" if "arms" in body else _space_code(body.get("space", {}))
+        domain += f".where({', '.join(map(repr, body['where']))})" if "where" in body else ""
         steps = f".grid({body['grid']})" if "grid" in body else ""
         lines.append(f"domain = {domain}{steps}")
         made = f"nr.auto(domain{_arguments(body, policy)})"

@@ -46,7 +46,8 @@ def _space(space: Space) -> str:
         + "".join(f", where {need.on} is {_any(need.values)}" for need in needs.get(name, ()))
         for name, parameter in space.parameters.items()
     ]
-    return _listed(said, "; ")
+    limits = "" if space.limits is None else f", where {_listed(list(space.limits.texts), ' and ')}"
+    return _listed(said, "; ") + limits
 
 
 def _parameter(parameter: Parameter) -> str:
