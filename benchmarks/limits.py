@@ -1,10 +1,12 @@
-"""Tuning under limits: `nr.auto(space, constraints=m)` against BoTorch's constrained qLogNEI and Optuna's GPSampler.
+"""Tuning under limits, which are learned (against BoTorch's constrained qLogNEI and Optuna's GPSampler) or known.
 
-    python benchmarks/limits.py [--cache FOLDER] --half measured|development [--problems NAME ...]
+    python benchmarks/limits.py [--cache FOLDER] --half measured|development|known [--problems NAME ...]
         --methods auto random gpsampler botorch ... --trials 50 --seeds 10 --first-seed 1000
         [--policy NAME=MODULE:FUNCTION ...] [--report] [--quiet]
     python benchmarks/limits.py --cache /tmp/limits --half development --methods auto random --seeds 5
     python benchmarks/limits.py --cache /tmp/limits --policy mine=my_module:make_policy --methods mine auto --report
+    python benchmarks/limits.py --cache /tmp/limits --half known --trials 40 --seeds 5
+        --methods auto random gpsampler tpe nevergrad baybe ax
 
 Six problems, 50 trials each, and five others on which things may be tried (`limits_parts/problems.py`); figures are of
 seeds from 1000 on, smaller ones are for development. Values and limits have no noise; a method is told both and how
@@ -23,27 +25,39 @@ import sys
 from functools import partial
 
 import bench
+from limits_parts import known_methods
+from limits_parts.known import KNOWN
 from limits_parts.methods import METHODS, Policy, run
-from limits_parts.problems import DEVELOPMENT, MEASURED, PROBLEMS
+from limits_parts.problems import DEVELOPMENT, MEASURED
 from limits_parts.report import best_feasible, text
 from tuning_parts.methods import named
 from tuning_parts.runs import Cache
 
+HALVES = {
+    "measured": (MEASURED, METHODS),
+    "development": (DEVELOPMENT, METHODS),
+    "known": (KNOWN, known_methods.METHODS),
+}
+
 
 @bench.command(__doc__)
 def main(options):
+    half, methods = HALVES[options.half]
     for given in options.policy or ():
         name, _, dotted = given.partition("=")
-        METHODS[name] = partial(Policy, make=named(dotted))
-    if unknown := set(options.methods) - set(METHODS):
-        sys.exit(f"unknown methods: {', '.join(sorted(unknown))}; there are {', '.join(METHODS)}")
-    half = MEASURED if options.half == "measured" else DEVELOPMENT
-    problems = [PROBLEMS[name] for name in options.problems] if options.problems else half
-    cache, seeds = Cache(options.cache, "limits.jsonl"), range(options.first_seed, options.first_seed + options.seeds)
+        methods[name] = partial(Policy, make=named(dotted))
+    if unknown := set(options.methods) - set(methods):
+        sys.exit(f"unknown methods: {', '.join(sorted(unknown))}; there are {', '.join(methods)}")
+    problems = [p for p in half if not options.problems or p.name in options.problems]
+    cache, seeds = (
+        Cache(options.cache, "known.jsonl" if half is KNOWN else "limits.jsonl"),
+        range(options.first_seed, options.first_seed + options.seeds),
+    )
     for seed, problem, method in ((s, p, m) for s in seeds for p in problems for m in options.methods):
-        if options.report or cache.has(problem.name, method, seed, options.trials):
+        takes = getattr(methods[method], "takes", None)
+        if options.report or cache.has(problem.name, method, seed, options.trials) or (takes and not takes(problem)):
             continue
-        done = run(problem, method, seed, options.trials)
+        done = run(problem, methods[method], seed, options.trials, method)
         cache.add(done)
         if not options.quiet:
             said = f"{best_feasible(done, options.trials):.5g}, {done['cpu']:.1f} s CPU"

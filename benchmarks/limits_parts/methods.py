@@ -37,18 +37,22 @@ class Random(RandomSearch, Feasible):
 
 
 class Policy:
-    """A policy of this library, in a study: what `make(space, constraints=m)` gives."""
+    """A policy of this library, in a study: what `make(space, constraints=m)`, or `make(space)` with the limits in it, gives."""
 
     def __init__(self, problem, seed, make=nr.auto):
         warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
-        self.study = nr.Study(make(problem.space, constraints=problem.count), seed=seed)
+        self.known = problem.limits
+        policy = (
+            make(problem.space.where(*self.known)) if self.known else make(problem.space, constraints=problem.count)
+        )
+        self.study = nr.Study(policy, seed=seed)
 
     def suggest(self):
         self.trial = self.study.ask()
         return dict(self.trial.parameters)
 
     def tell(self, parameters, value, limits):  # noqa: ARG002 - the trial knows
-        self.study.tell(self.trial, value, constraints=limits)
+        self.study.tell(self.trial, value, **({} if self.known else {"constraints": limits}))
 
     def best(self):
         try:
@@ -120,7 +124,7 @@ class BoTorch(Encoded, Feasible):
 METHODS = {"auto": Policy, "random": Random, "gpsampler": GPSampler, "botorch": BoTorch}
 
 
-def run(problem, name, seed, trials):
+def run(problem, method, seed, trials, name):
     """One run, as the cache keeps it.
 
     A line has `problem`, `method`, `seed`, for every trial the value (`values`) and the largest of its limits
@@ -130,7 +134,7 @@ def run(problem, name, seed, trials):
     values, worst, asked = [], [], []
     clock = Clock()
     with clock:
-        method = METHODS[name](problem, seed)
+        method = method(problem, seed)
     for _ in range(trials):
         with clock:
             parameters = method.suggest()
@@ -140,7 +144,7 @@ def run(problem, name, seed, trials):
         worst.append(float(max(limits)))
         with clock:
             method.tell(parameters, float(value), [float(limit) for limit in limits])
-    advised = method.best()
+    advised = None if problem.limits else method.best()
     advice = None if advised is None else asked.index(advised)
     return {
         "problem": problem.name, "method": name, "seed": seed, "values": values, "worst": worst, "advice": advice,

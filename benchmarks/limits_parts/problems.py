@@ -34,6 +34,7 @@ class Problem:
         space: its parameters.
         told: of a dict of parameters the value and the limits' values, each satisfied when <= 0.
         count: how many limits.
+        limits: texts of those that are known beforehand; `told` then tells them and the ranges of the parameters.
         best: the highest feasible value that is known; the report takes what runs have found where that is higher.
         typical: the median value of uniform feasible points.
     """
@@ -42,6 +43,7 @@ class Problem:
     space: Space
     told: Callable[[dict[str, Any]], tuple[float, list[float]]]
     count: int = 1
+    limits: tuple[str, ...] = ()
     best: float
     typical: float
 
@@ -175,4 +177,3 @@ DEVELOPMENT = [
         h=Float(0.125, 5.0), l=Float(0.1, 10.0), t=Float(0.1, 10.0), b=Float(0.1, 5.0),
     ),
 ]  # fmt: skip
-PROBLEMS = {problem.name: problem for problem in [*MEASURED, *DEVELOPMENT]}
