@@ -14,6 +14,9 @@ many limits there are. Runs are kept as JSON lines in the folder of `--cache` an
 packages only while they run. Runs go seed by seed, so that what is there after an interruption is balanced. `--report`
 runs nothing. `--policy` adds a method: what a function, called with a space and `constraints=m`, gives.
 
+Twelve problems have known limits, 40 trials each (`limits_parts/known.py`), which peers take as far as each can be told
+(`known_methods.py`). Of these the logarithms of regrets are printed, and trials that are outside by more than 1e-9.
+
 Printed: the normalised regret of the best feasible value (0 the optimum, 1 the median uniform feasible point, 2 where
 none was found, and at most), by trial; the mean rank over the problems; paired differences of the first method to the
 others in both, of the seeds that both have, with 95% bootstrap intervals over seeds (ranks: problems and seeds); runs

@@ -1,7 +1,7 @@
 """Peers that are told limits beforehand, each as far as it takes them: linear ones, functions, or none.
 
-A total is eliminated where a peer has no equalities: the last ingredient is what the others leave. What a peer cannot be
-told it learns (Optuna, Ax), or it is not run (BayBE).
+A total is eliminated where a peer has no equalities: the last ingredient is what the others leave. What a peer cannot
+be told it learns (Optuna, Ax), or it is not run (BayBE).
 """
 
 from functools import partial

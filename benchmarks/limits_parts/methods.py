@@ -37,7 +37,7 @@ class Random(RandomSearch, Feasible):
 
 
 class Policy:
-    """A policy of this library, in a study: what `make(space, constraints=m)`, or `make(space)` with the limits in it, gives."""
+    """A policy of this library, in a study: `make(space, constraints=m)`, or `make(space)` with known limits in it."""
 
     def __init__(self, problem, seed, make=nr.auto):
         warnings.simplefilter("ignore", nr.errors.NoRegretWarning)

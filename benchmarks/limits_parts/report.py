@@ -1,9 +1,11 @@
 """What runs under limits say."""
 
 import numpy as np
+from limits_parts.known import OUTSIDE
 from tuning_parts.report import finite, mean, present
 
 DRAWS = 2000
+FLOOR = 1e-6  # smaller regrets are not told apart by their logarithms
 NONE = 2.0  # the regret of a run without a feasible trial, and the largest of any
 AT = (0.3, 0.6, 1.0)  # shares of the trials after which regrets are shown
 
@@ -14,16 +16,27 @@ def text(cache, problems, methods, seeds, trials):
     after = [max(round(share * trials), 1) for share in AT]
     regret = {count: regrets(cache, problems, methods, seeds, trials, count) for count in after}
     last = regret[after[-1]]
-    lines = [f"normalised regret of the best feasible value after {' / '.join(map(str, after))} trials"]
+    known = bool(problems[0].limits)
+    told = "log10 of the regret, medians over seeds, and trials outside" if known else "regret"
+    lines = [f"normalised {told}, of the best feasible value after {' / '.join(map(str, after))} trials"]
     lines.append(f"{'':18}" + "".join(f"{name:>24}" for name in methods))
     for i, problem in enumerate(problems):
-        cells = [" / ".join(f"{mean(regret[count][i, j]):.3f}" for count in after) for j in range(len(methods))]
+        cells = [
+            " / ".join(f"{_middle(regret[n][i, j]):.2f}" if known else f"{mean(regret[n][i, j]):.3f}" for n in after)
+            for j in range(len(methods))
+        ]
+        if known:
+            outside = [f" {_outside(cache, [problem], method, seeds, trials)[0]:>3}" for method in methods]
+            cells = [cell + count for cell, count in zip(cells, outside, strict=True)]
         lines.append(f"{problem.name:18}" + "".join(f"{cell:>24}" for cell in cells))
     lines.append("")
     for j, method in enumerate(methods):
         said = f"{method:12} regret {mean([mean(row) for row in last[:, j]]):.4f}"
         said += f", median of logarithms {mean([_middle(row) for row in last[:, j]]):.2f}"
         said += f", rank {mean(ranks(last)[:, j]):.2f}, runs {int(np.isfinite(last[:, j]).sum())}"
+        if known:
+            outside, every = _outside(cache, problems, method, seeds, trials)
+            said += f", {outside} of {every} trials outside"
         lines.append(said + advice_text(cache, problems, method, seeds, trials))
     for j, method in enumerate(methods[1:], start=1):
         lines.append(f"{methods[0]} less {method}: {_against(last, j)}")
@@ -48,7 +61,7 @@ def regrets(cache, problems, methods, seeds, trials, count):
 def best_feasible(run, count):
     """The best feasible value; -inf without one."""
     return max(
-        (value for value, worst in zip(run["values"][:count], run["worst"], strict=False) if worst <= 0.0),
+        (value for value, worst in zip(run["values"][:count], run["worst"], strict=False) if worst <= OUTSIDE),
         default=-np.inf,
     )
 
@@ -72,7 +85,7 @@ def _against(regret, j):
     pairs = [pair for pair in pairs if pair.shape[1]]
     for label, measure in (
         ("regret", lambda a, b: a - b),
-        ("log10 regret", lambda a, b: np.log10(a + 1e-4) - np.log10(b + 1e-4)),
+        ("log10 regret", lambda a, b: np.log10(a + FLOOR) - np.log10(b + FLOOR)),
         ("rank", lambda a, b: np.sign(np.round(a - b, 6)) / 2),
     ):
         apart = [measure(*pair) for pair in pairs]
@@ -85,19 +98,27 @@ def _against(regret, j):
 def advice_text(cache, problems, method, seeds, trials):
     """What the runs have found, and what the method called its best."""
     without = wrong = 0
-    seconds = []
+    seconds, known = [], bool(problems[0].limits)
     for problem in problems:
         for seed in seeds:
             if cache.has(problem.name, method, seed, trials):
                 run = cache.runs[problem.name, method, seed]
-                feasible = min(run["worst"]) <= 0.0
+                feasible = min(run["worst"]) <= OUTSIDE
                 without += not feasible
                 wrong += run["advice"] is None if feasible else run["advice"] is not None
                 wrong += feasible and run["advice"] is not None and run["worst"][run["advice"]] > 0.0
                 seconds.append(run["cpu"])
-    return f", {without} without a feasible trial, {wrong} with a wrong best, {mean(seconds):.1f} s CPU a run"
+    advice = "" if known else f", {wrong} with a wrong best"
+    return f", {without} without a feasible trial{advice}, {mean(seconds):.1f} s CPU a run"
+
+
+def _outside(cache, problems, method, seeds, trials):
+    """How many trials broke a known limit, and of how many."""
+    keys = [(problem.name, method, seed) for problem in problems for seed in seeds]
+    runs = [cache.runs[key]["worst"][:trials] for key in keys if cache.has(*key, trials)]
+    return sum(worst > OUTSIDE for run in runs for worst in run), sum(map(len, runs))
 
 
 def _middle(values):
     values = finite(values)
-    return float(np.median(np.log10(values + 1e-4))) if len(values) else float("nan")
+    return float(np.median(np.log10(values + FLOOR))) if len(values) else float("nan")

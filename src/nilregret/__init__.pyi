@@ -29,6 +29,7 @@ from .domains.conditions import when as when
 from .domains.domain import Arms as Arms
 from .domains.domain import Box as Box
 from .domains.domain import Space as Space
+from .domains.mixture import Mixture as Mixture
 from .domains.parameters import Choice as Choice
 from .domains.parameters import Float as Float
 from .domains.parameters import Int as Int

@@ -27,6 +27,7 @@ from .coordinates import (
     refuse_lists,
 )  # fmt: skip
 from .limits import Limit, Limits
+from .mixture import Mixture, expanded
 from .parameters import CHOSEN, Choice, Float, Int, Option, Parameter
 
 MOST_SAID = 3  # Names that an error repeats.
@@ -100,14 +101,15 @@ class Space:
 
     if TYPE_CHECKING:
 
-        def __init__(self, /, **parameters: Parameter | Conditional) -> None: ...
+        def __init__(self, /, **parameters: Parameter | Conditional | Mixture) -> None: ...
 
-    def __init__(self, /, *given: object, **parameters: Parameter | Conditional) -> None:  # type: ignore[no-redef]
+    def __init__(self, /, *given: object, **parameters: Any) -> None:  # type: ignore[no-redef]
         if given:
             advice = "Write nr.Space(**parameters)." if isinstance(given[0], dict) else "Such as nr.Space(x=...)."
             raise InvalidInput(f"A space takes its parameters by name, and {shown(given[0])} has none.", advice=advice)
         if not parameters:
             raise InvalidInput("A space needs at least one named parameter.", advice="Such as Space(x=Float(0, 1)).")
+        parameters, totals = expanded(parameters)
         for name, parameter in parameters.items():
             if not isinstance(parameter, Float | Int | Choice | Conditional):
                 raise InvalidInput(
@@ -120,7 +122,7 @@ class Space:
         self.parameters: Mapping[str, Parameter] = conditions.parameters
         self.conditions = conditions if conditions.needs else None
         self.dimension = sum(parameter.columns for parameter in self.parameters.values())
-        self.limits: Limits | None = None
+        self.limits = Limits(conditions, tuple(totals)) if totals else None
 
     def where(self, *limits: Limit) -> Space:
         """Returns this space with limits that every trial keeps, besides those that it has.

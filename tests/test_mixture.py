@@ -1,0 +1,56 @@
+"""Mixtures: ingredients that add up to a total, as one entry of a space."""
+
+import pytest
+
+import nilregret as nr
+from nilregret.serialize import dumps, loads
+
+
+def test_a_mixture_is_parameters_and_a_limit():
+    space = nr.Space(recipe=nr.Mixture("water", "oil", salt=(0, 0.1), total=2), oven=nr.Int(150, 220))
+    assert list(space.parameters) == ["water", "oil", "salt", "oven"]
+    assert space.limits.texts == ("water + oil + salt == 2.0",)
+    assert space == nr.Space(
+        water=nr.Float(0, 2), oil=nr.Float(0, 2), salt=nr.Float(0, 0.1), oven=nr.Int(150, 220)
+    ).where("water + oil + salt == 2.0")
+    assert loads(dumps(space)) == space == eval(repr(space), vars(nr) | {name: getattr(nr, name) for name in dir(nr)})
+
+
+def test_ranges_are_drawn_in_to_what_a_recipe_can_have():
+    mixture = nr.Mixture("filler", iron=(0.4, 2), nickel=(0.1, 0.3), total=1.0)
+    assert repr(mixture) == "Mixture(filler=(0.0, 0.5), iron=(0.4, 0.9), nickel=(0.1, 0.3), total=1.0)"
+    assert mixture == eval(repr(mixture), vars(nr) | {"Mixture": nr.Mixture})
+    assert dict(nr.Mixture(a=(0, 0.3), b=(0, 0.9)).ingredients) == {"a": nr.Float(0.1, 0.3), "b": nr.Float(0.7, 0.9)}
+
+
+def test_two_mixtures_and_further_limits():
+    space = nr.Space(one=nr.Mixture("a", "b"), two=nr.Mixture("c", "d", total=5)).where("a <= c")
+    assert space.limits.texts == ("a + b == 1.0", "c + d == 5.0", "a <= c")
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: nr.Mixture("a"), "two ingredients or more, and here are 1"),
+        (lambda: nr.Mixture(), "two ingredients or more, and here are 0"),
+        (lambda: nr.Mixture("a", "a"), "'a' is named twice"),
+        (lambda: nr.Mixture("a", "b", a=(0, 1)), "'a' is named twice"),
+        (lambda: nr.Mixture(["a", "b"]), "is a name, not .*one by one"),
+        (lambda: nr.Mixture("corn starch", "b"), "no name that a limit.*corn_starch"),
+        (lambda: nr.Mixture("lambda", "b"), "no name that a limit could use"),
+        (lambda: nr.Mixture("a", "b", total=0), "`total` is 0:.*what all amounts add up to"),
+        (lambda: nr.Mixture("a", "b", total=-1), "`total` is -1:"),
+        (lambda: nr.Mixture("a", "b", total=float("inf")), "`total` is inf"),
+        (lambda: nr.Mixture("a", b=0.3), "`b` is 0.3: it must be its least and largest amount"),
+        (lambda: nr.Mixture("a", b=(-1, 1)), r"`b\[0\]` is -1:"),
+        (lambda: nr.Mixture("a", b=(0.3, 0.1)), "`b` goes from 0.3 to 0.1.*swapped"),
+        (lambda: nr.Mixture(a=(0.7, 0.9), b=(0.5, 1)), "least amounts .* add up to 1.2.*`total` is 1:"),
+        (lambda: nr.Mixture(a=(0, 0.4), b=(0, 0.6)), "largest amounts .* add up to 1, and.*in the units"),
+        (lambda: nr.Space(a=nr.Float(0, 1), recipe=nr.Mixture("a", "b")), "`a` is there twice.*Rename"),
+        (lambda: nr.Space(one=nr.Mixture("a", "b"), two=nr.Mixture("b", "c")), "`b` is there twice"),
+        (lambda: nr.when("kind", "x", nr.Mixture("a", "b")), "it must be a Float, Int or Choice"),
+    ],
+)  # fmt: skip
+def test_bad_mixtures(make, said):
+    with pytest.raises(nr.errors.InvalidInput, match=f"(?s){said}"):
+        make()
