@@ -270,8 +270,8 @@ def test_what_ties_is_sorted_stably():
 
 
 # The size of the house. Whoever adds more changes the number in the same commit, and says why in a line.
-LINES = 54_226  # of code, limits in files and over HTTP: 22
-MODULES = 373
+LINES = 54_310  # of code, mixtures: 84
+MODULES = 374  # domains.mixture
 IMPORTS = 10.3  # per cent of the lines of code
 SMALL = 8  # modules under 40 lines of code, but for faces
 

@@ -74,16 +74,19 @@ class Mixture:
 def expanded(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Returns the parameters of a space, with ingredients in place of mixtures, and the limits of these."""
     result: dict[str, Any] = {}
-    mixtures = [each for each in given.values() if isinstance(each, Mixture)]
+    limits = []
     for name, each in given.items():
-        for part, parameter in each.ingredients if isinstance(each, Mixture) else [(name, each)]:
+        parts = getattr(each, "ingredients", None)
+        if parts is not None:
+            limits.append(each.limit)
+        for part, parameter in [(name, each)] if parts is None else parts:
             if part in result:
                 raise InvalidInput(
-                    f"`{printable(part)}` is there twice: ingredients of a mixture are parameters of the space by their "
-                    "own names. Rename one of the two."
+                    f"`{printable(part)}` is there twice: the ingredients of a mixture are parameters of the space, by "
+                    "their own names. Rename one of the two."
                 )
             result[part] = parameter
-    return result, [mixture.limit for mixture in mixtures]
+    return result, limits
 
 
 def _check_names(names: list[Any]) -> None:
