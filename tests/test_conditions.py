@@ -131,7 +131,7 @@ def test_the_parameters_of_a_space_make_it_again():
         (lambda: nr.Space(a=nr.when("b", 1, nr.Float(0, 1)), b=nr.Int(0, 3)), "must stand before it"),
         (lambda: nr.Space(b=nr.Int(0, 3), a=nr.when("b", 4, nr.Float(0, 1))), "some values of 'b': `value` is 4"),
         (lambda: nr.Space(b=nr.Choice("x"), a=nr.when("b", "y", nr.Float(0, 1))), "'y' is not among the options"),
-        (lambda: nr.Space(b=nr.Float(0, 1), a=nr.when("b", 1, nr.Float(0, 1))), "which is a Float"),
+        (lambda: nr.Space(b=nr.Float(0, 1), a=nr.when("b", 1, nr.Float(0, 1))), "which varies continuously"),
     ],
 )
 def test_conditions_that_cannot_be_are_refused(make, message):

@@ -494,6 +494,8 @@ def test_a_study_is_made_by_the_form_as_by_the_api():
          lambda: nr.auto(nr.Space(**{"a b": nr.Int(0, 64, step=16)}))),
         ({"p-name-0": "a", "p-type-0": "float", "p-low-0": "0", "p-high-0": "1", "where": " a <= 0.5\n\na**2 <= 0.1 "},
          lambda: nr.auto(nr.Space(a=nr.Float(0, 1)).where("a <= 0.5", "a ** 2 <= 0.1"))),
+        ({"p-name-0": "a", "p-type-0": "float", "p-low-0": "0", "p-high-0": "1", "p-step-0": "0.1", "seed": "3"},
+         lambda: nr.auto(nr.Space(a=nr.Float(0, 1, step=0.1)))),
         ({"arms": "0\n1", "reward": "bernoulli", "propensities": "1", "c-name-0": "os", "c-type-0": "choice",
           "c-options-0": "a, b"},
          lambda: nr.auto(nr.Arms([[0.0], [1.0]]), reward="bernoulli", context=nr.Space(os=nr.Choice("a", "b")))),
@@ -557,7 +559,8 @@ def test_a_form_that_is_refused_at_the_end_keeps_what_was_typed():
         ({"name": "x", "arms": "1", "seed": "-"}, "whole number"), ({"name": " ", "arms": "1"}, "needs a name"),
         ({"name": "x", **FLOAT, "p-when-0": "b = 1"}, "a row above"),
         ({"name": "x", **FLOAT, "p-when-0": "1"}, "a row above"),
-        ({"name": "x", **FLOAT, "p-low-0": "250", "p-high-0": "120"}, "low < high"),
+        ({"name": "x", **FLOAT, "p-low-0": "250", "p-high-0": "120"}, "low <= high"),
+        ({"name": "x", **FLOAT, "p-step-0": "0.3"}, "in steps of 0.3 does not meet 1"),
     ],
 )  # fmt: skip
 def test_nonsense_in_the_form_of_a_study_is_answered_by_a_sentence(typed, said):

@@ -71,7 +71,7 @@ def test_index_finds_arms_exactly_nearly_or_not_at_all():
         (lambda: nr.Arms.grid(1, 0, 5), "lower < upper"),
         (lambda: nr.Arms.grid(0, 1, 0), "at least 1"),
         (lambda: nr.Arms.grid(0, 1, 2.5), "whole number"),
-        (lambda: nr.Float(1, 1), "low < high"),
+        (lambda: nr.Float(1, 0), "low <= high"),
         (lambda: nr.Float(0, 1, log=True), "logarithm"),
         (lambda: nr.Float(0, float("nan")), "finite"),
         (lambda: nr.Float(-1e308, 1e308), "narrow the range"),
@@ -173,7 +173,7 @@ def test_domains_round_trip_through_json(domain):
         ("{", "not the JSON"),
         ('{"type": "Nothing"}', "Unknown type 'Nothing'"),
         ('{"type": "Float", "low": 1}', "does not fit"),
-        ('{"type": "Float", "low": 2, "high": 1}', "low < high"),
+        ('{"type": "Float", "low": 2, "high": 1}', "low <= high"),
         ("[1]", "describes a list"),
     ],
 )

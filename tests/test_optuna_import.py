@@ -87,7 +87,7 @@ def test_ranges_are_as_wide_as_they_ever_were():
         made({"x": 5.0, "s": 1.5, "one": 2.0}, {"x": FloatDistribution(4, 6), "s": FloatDistribution(0, 2, step=0.25),
              "one": FloatDistribution(2, 2)}),
     ]  # fmt: skip
-    assert space_of(trials) == nr.Space(one=nr.Choice(2.0), s=nr.Float(0, 2), x=nr.Float(0, 6))
+    assert space_of(trials) == nr.Space(one=nr.Float(2, 2), s=nr.Float(0, 2), x=nr.Float(0, 6))
     odd = [made({"n": low}, {"n": IntDistribution(low, low + 4, step=2)}) for low in (0, 1)]
     with pytest.raises(nr.errors.InvalidInput, match="no grid in common"):
         space_of(odd)

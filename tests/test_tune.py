@@ -308,7 +308,7 @@ def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason
         (('function = "objective:score"', 'command = " "'), "`command` is empty"),
         (("[parameters.x]", '[parameters."a.b"]'), "cannot be called with the parameters"),
         (("trials = 12", "trials = "), "is not valid TOML"),
-        (("low = 0.0", "low = 2.0"), "[parameters.x] Float needs low < high"),
+        (("low = 0.0", "low = 2.0"), "[parameters.x] Float needs low <= high"),
         (("low = 0.0", "low = 'zero'"), "[parameters.x] Expected `float`, got `str` - at `low`"),
         (("low = 0.0", "low = 0.0\nlog = true"), "[parameters.x] Float with `log` needs low > 0"),
         (('type = "float"', 'type = "real"'), "[parameters.x] `type` is 'real': it must be 'float', 'int' or 'choice'"),

@@ -202,6 +202,7 @@ class _Float(Table, tag="float", frozen=True):
     low: float
     high: float
     log: bool = False
+    step: float | None = None
     when: _When = None
 
 
@@ -229,7 +230,7 @@ def parameter(table: Mapping[str, Any]) -> Parameter | Conditional:
     if isinstance(described, _Choice):
         result = Choice(*described.options)
     elif isinstance(described, _Float):
-        result = Float(described.low, described.high, log=described.log)
+        result = Float(described.low, described.high, log=described.log, step=described.step)
     else:
         result = Int(described.low, described.high, log=described.log, step=described.step)
     for on, values in (described.when or {}).items():

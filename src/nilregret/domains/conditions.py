@@ -62,7 +62,8 @@ def when(on: str, values: Option | Sequence[Option], parameter: Parameter | Cond
     Otherwise the objective does not get it, since it is not in `trial.parameters`.
 
     Args:
-        on: name of a `Choice` or `Int` that stands before this one in the space, and may be conditional itself.
+        on: name of a `Choice`, `Int` or `Float` with `step` that stands before this one in the space. It may be
+            conditional itself.
         values: one of its values, or a list of them.
         parameter: a `Float`, `Int` or `Choice`, or another `when(...)` if several conditions must hold.
 
@@ -122,8 +123,9 @@ class Conditions:
             raise InvalidInput(f"Parameter `{name}` counts only for some values of {shown(on)}, which {where}.")
         if parent.real:
             raise InvalidInput(
-                f"Parameter `{name}` counts only for some values of {on!r}, which is a Float: conditions name a "
-                "Choice or an Int. A Choice of ranges, with a Float for each, says the same."
+                f"Parameter `{name}` counts only for some values of {on!r}, which varies continuously: "
+                "conditions name a Choice, an Int or a Float with `step`. A Choice of ranges, with a Float for each, "
+                "says the same."
             )
         try:
             return Need(on, tuple(parent.decode(np.array(parent.encode(value))) for value in given.values))

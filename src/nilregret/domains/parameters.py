@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, NoReturn
 
 import numpy as np
 
 from .._utils.checks import LARGEST_WHOLE, Array, flag, integer, number, shown
 from .._utils.numerals import exact
 from ..errors import InvalidInput
-from ..serialize import described, described_by, entries, to_plain
+from ..serialize import described_by, entries, to_plain
 from .coordinates import SAME_POINT
 
 CHOSEN = math.sqrt(0.5)  # value of the column of the chosen option, so that two options are at distance 1
@@ -43,27 +45,56 @@ def _check_log(kind: str, low: float, log: object) -> bool:
     return bool(log)
 
 
-@described
-@dataclass(frozen=True)
+def _spread(u: Array, count: int) -> Array:
+    """Returns the columns `(n,)` of shares `(n,)` in [0, 1) of `count` evenly spaced values, each as likely."""
+    return np.asarray(np.minimum(np.floor(u * count), count - 1) / max(count - 1, 1))
+
+
+def _refuse_step(kind: str, low: str, high: str, step: str, end: str) -> NoReturn:
+    raise InvalidInput(
+        f"{kind} from {low} in steps of {step} does not meet {high}: its values would end at {end}. Make that `high`."
+    )
+
+
+def _refuse_log(kind: str) -> NoReturn:
+    raise InvalidInput(
+        f"{kind} takes a `step` or `log`, not both: list the values, as the options of a Choice.",
+        advice="Such as Choice(16, 32, 64).",
+    )
+
+
+def _plain_float(parameter: Float) -> dict[str, Any]:
+    """Returns the description, with a step only if there is one, as before steps existed."""
+    plain: dict[str, Any] = {"low": parameter.low, "high": parameter.high, "log": parameter.log}
+    return plain if parameter.step is None else {**plain, "step": parameter.step}
+
+
+@described_by(encode=_plain_float, decode=lambda data: Float(**data))
+@dataclass(frozen=True, repr=False)
 class Float:
     """A real parameter in [low, high]. With `log=True` its logarithm varies evenly (low > 0).
+
+    With `step` its values are low, low + step, ..., high, as they are written in decimals. If low and high are equal,
+    the parameter is a constant.
 
     >>> import nilregret as nr
     >>> nr.Float(1e-4, 1.0, log=True)
     Float(low=0.0001, high=1.0, log=True)
+    >>> nr.Float(0.0, 0.4, step=0.1).values(5)
+    [0.0, 0.1, 0.2, 0.3, 0.4]
     """
 
     low: float
     high: float
     log: bool = field(default=False, kw_only=True)
+    step: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         low, high = number("low", self.low), number("high", self.high)
-        if low >= high:
-            hint = "Usually the two are swapped."
-            if low == high:
-                hint = f"Leave a parameter that does not vary out, or write Choice({low!r})."
-            raise InvalidInput(f"Float needs low < high, not {exact(low)} and {exact(high)}. {hint}")
+        if low > high:
+            raise InvalidInput(
+                f"Float needs low <= high, not {exact(low)} and {exact(high)}. Usually the two are swapped."
+            )
         object.__setattr__(self, "log", _check_log("Float", low, self.log))
         if not math.isfinite(high / low if self.log else high - low):
             raise InvalidInput(
@@ -71,16 +102,44 @@ class Float:
             )
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
+        if self.step is not None:
+            self._check_step()
+
+    def _check_step(self) -> None:
+        step = number("step", self.step, low=0.0, open_low=True, why="It is how far neighbouring values are apart.")
+        object.__setattr__(self, "step", step)
+        if self.log:
+            _refuse_log("Float")
+        steps = self._span / Decimal(repr(step))
+        if steps > LARGEST_WHOLE:
+            raise InvalidInput(
+                f"Float from {exact(self.low)} to {exact(self.high)} has more steps of {exact(step)} than floats tell "
+                "apart: leave `step` out."
+            )
+        if abs(steps - round(steps)) > Decimal(SAME_POINT) * steps:
+            end = Decimal(repr(self.low)) + int(steps) * Decimal(repr(step))
+            _refuse_step("Float", exact(self.low), exact(self.high), exact(step), exact(float(end)))
+
+    def __repr__(self) -> str:
+        step = "" if self.step is None else f", step={self.step}"
+        return f"Float(low={self.low}, high={self.high}, log={self.log}{step})"
+
+    @property
+    def _span(self) -> Decimal:
+        """The range, from both ends as they are written."""
+        return Decimal(repr(self.high)) - Decimal(repr(self.low))
 
     @property
     def real(self) -> bool:
         """True if the value varies continuously."""
-        return True
+        return self.count is None
 
-    @property
+    @cached_property
     def count(self) -> int | None:
         """Number of values, or None if they vary continuously."""
-        return None
+        if self.low == self.high:
+            return 1
+        return None if self.step is None else round(self._span / Decimal(repr(self.step))) + 1
 
     @property
     def columns(self) -> int:
@@ -88,29 +147,70 @@ class Float:
         return 1
 
     def encode(self, value: Any) -> list[float]:
-        """Returns the columns of a value, or raises an error if it is outside the range.
+        """Returns the columns of a value, or raises an error if it is outside the range or between two steps.
 
-        A value within 1e-9 of the range of an end is that end, since sums round: 0.1 + 0.2 is 0.3.
+        A value within 1e-9 of the range of an end, or of a step, is that value, since sums round: 0.1 + 0.2 is 0.3.
         """
         given = number("value", value)
+        if self.low == self.high and not math.isclose(given, self.low, rel_tol=SAME_POINT):
+            raise InvalidInput(f"`value` is {exact(given)}: it is always {exact(self.low)}.")
         at = self.position(given) if given > 0.0 or not self.log else -1.0
         if not -SAME_POINT <= at <= 1.0 + SAME_POINT:
             number("value", given, low=self.low, high=self.high)
-        return [min(max(at, 0.0), 1.0)]
+        at = min(max(at, 0.0), 1.0)
+        if self.count is None:
+            return [at]
+        place = self.place(np.array([at]))
+        if self.value(place) != given and abs(self.at(place)[0] - at) > SAME_POINT:
+            raise InvalidInput(
+                f"`value` is {exact(given)}: it must be {exact(self.low)} plus a multiple of {exact(self.step or 0.0)}."
+            )
+        return self.at(place)
 
     def position(self, value: float) -> float:
         """Returns the share of the range below a value. It is below 0 or above 1 outside of the range."""
         return _unit(value, self.low, self.high, self.log)
 
     def decode(self, columns: Array) -> float:
-        """Returns the value of encoded columns, to 12 significant digits."""
+        """Returns the value of encoded columns, to 12 significant digits, or the nearest step."""
+        if self.count is not None:
+            return self.value(self.place(columns))
         value = _from_unit(float(columns[0]), self.low, self.high, self.log)
         return min(max(float(f"{value:.{SIGNIFICANT_DIGITS}g}"), self.low), self.high)
 
+    def place(self, columns: Array) -> int:
+        """Returns how many steps above `low` the value nearest to encoded columns is."""
+        return round(min(max(float(columns[0]), 0.0), 1.0) * ((self.count or 1) - 1))
+
+    def at(self, place: int) -> list[float]:
+        """Returns the columns of the value some steps above `low`."""
+        return [place / max((self.count or 1) - 1, 1)]
+
+    def snap(self, columns: Array) -> Array:
+        """Returns the columns `(n, 1)` of the values nearest to columns `(n, 1)`."""
+        last = (self.count or 1) - 1
+        return columns if self.real else np.asarray(np.rint(np.clip(columns, 0.0, 1.0) * last) / max(last, 1))
+
+    def value(self, place: int) -> float:
+        """Returns the value some steps above `low`, in decimal arithmetic: 0.3, not 0.30000000000000004."""
+        last = (self.count or 1) - 1
+        if not 0 < place < last:
+            return self.low if place <= 0 else self.high
+        return float(Decimal(repr(self.low)) + place * self._span / last)
+
+    def spread(self, u: Array) -> Array:
+        """Returns the columns `(n,)` of shares `(n,)` in [0, 1) of the range. All steps are as likely."""
+        return u if self.count is None else _spread(u, self.count)
+
     def values(self, count: int) -> list[float]:
-        """Returns `count` values, evenly spaced (in the logarithm with `log=True`), ends included."""
+        """Returns `count` values, evenly spaced (in the logarithm with `log=True`), ends included.
+
+        Of a parameter with steps these are at most all its values.
+        """
+        count = count if self.count is None else min(count, self.count)
         middle = [0.5] if count == 1 else np.linspace(0.0, 1.0, count)
-        return [self.decode(np.array([position])) for position in middle]
+        listed = [self.decode(np.array([position])) for position in middle]
+        return listed if self.count is None else sorted(set(listed))
 
 
 def _plain_int(parameter: Int) -> dict[str, Any]:
@@ -145,15 +245,9 @@ class Int:
         object.__setattr__(self, "step", step)
         over = (self.high - self.low) % step
         if over:
-            raise InvalidInput(
-                f"Int from {self.low} in steps of {step} does not meet {self.high}: its values would end at "
-                f"{self.high - over}. Make that `high`."
-            )
+            _refuse_step("Int", str(self.low), str(self.high), str(step), str(self.high - over))
         if self.log and step > 1:
-            raise InvalidInput(
-                "Int takes a `step` or `log`, not both: list the values, as the options of a Choice.",
-                advice="Such as Choice(16, 32, 64).",
-            )
+            _refuse_log("Int")
 
     @property
     def real(self) -> bool:
@@ -197,13 +291,21 @@ class Int:
         values = self.low + self.step * np.rint((at - self.low) / self.step) if self.step > 1 else np.rint(at)
         return np.asarray((values - self.low) / (self.high - self.low))
 
+    def place(self, columns: Array) -> int:
+        """Returns how many steps above `low` the value nearest to encoded columns is."""
+        return (self.decode(columns) - self.low) // self.step
+
+    def at(self, place: int) -> list[float]:
+        """Returns the columns of the value some steps above `low`."""
+        return [self.position(float(self.low + place * self.step))]
+
     def spread(self, u: Array) -> Array:
         """Returns the columns `(n,)` of shares `(n,)` in [0, 1) of the range, where every value has a whole cell.
 
         Rounded, the range itself would give its ends half a cell. So it is longer by as much beyond each end.
         """
         if not self.log:
-            return np.minimum(np.floor(u * self.count), self.count - 1) / max(self.count - 1, 1)
+            return _spread(u, self.count)
         first, last = self.position(self.low + 0.5), self.position(self.high - 0.5)
         return (2.0 - last + first) * u - first
 
@@ -289,7 +391,11 @@ class Choice:
         position = self._position(plain_option(value))
         if position is None:
             raise InvalidInput(f"{shown(value)} is not among the options {shown(self.options)}.")
-        return [CHOSEN if column == position else 0.0 for column in range(self.columns)]
+        return self.at(position)
+
+    def at(self, place: int) -> list[float]:
+        """Returns the columns of the option at a place."""
+        return [CHOSEN if column == place else 0.0 for column in range(self.columns)]
 
     def _position(self, value: Any) -> int | None:
         for position, option in enumerate(self.options):

@@ -244,7 +244,7 @@ class Space:
                 k = len(parameter.options)
                 points[np.arange(len(u)), columns.start + np.minimum((u * k).astype(int), k - 1)] = CHOSEN
             else:
-                points[:, columns.start] = parameter.spread(u) if isinstance(parameter, Int) else u
+                points[:, columns.start] = parameter.spread(u)
         return self.snap(points)
 
     def snap(self, points: Array) -> Array:
@@ -254,7 +254,7 @@ class Space:
             if isinstance(parameter, Choice):
                 chosen = points[:, columns].argmax(axis=1)[:, None] == np.arange(parameter.columns)
                 result[:, columns] = np.where(chosen, CHOSEN, 0.0)
-            elif isinstance(parameter, Int):
+            elif not parameter.real:
                 result[:, columns] = parameter.snap(points[:, columns])
         result = np.clip(result, self.lower, self.upper)
         return result if self.conditions is None else self.conditions.centre_inactive(result)
@@ -355,8 +355,8 @@ class Space:
 def _count_of_values(parameter: Parameter, count: int) -> int:
     """Returns the number of values of `parameter.values(count)`, or an upper bound."""
     if isinstance(parameter, Choice):
-        return len(parameter.options)
-    return min(count, parameter.count) if isinstance(parameter, Int) else count
+        return parameter.count
+    return count if parameter.count is None else min(count, parameter.count)
 
 
 def _encode_arms(arms: Arms) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from decimal import Decimal
 from typing import Any, final
 
 import numpy as np
@@ -16,22 +15,17 @@ from ..domains.domain import Arms, Space
 from ..domains.parameters import Choice, Float, Int, Parameter
 from ..errors import InvalidInput
 
-OFF_GRID = 1e-6  # steps by which a value may miss the grid of its distribution, because of rounding
-
 
 def parameter_of(distribution: BaseDistribution) -> Parameter:
     """Returns the parameter with the same values as a distribution.
 
-    A float with a step becomes the whole number of steps. A choice among options that JSON cannot hold (objects, NaN)
-    becomes the position of the option.
+    A choice among options that JSON cannot hold (objects, NaN) becomes the position of the option.
 
     Raises:
         InvalidInput: no parameter has the values of the distribution.
     """
     if isinstance(distribution, FloatDistribution):
-        if distribution.step is not None:
-            return Int(0, round((distribution.high - distribution.low) / distribution.step))
-        return Float(distribution.low, distribution.high, log=distribution.log)
+        return Float(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
     if isinstance(distribution, IntDistribution):
         return Int(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
     if isinstance(distribution, CategoricalDistribution):
@@ -57,7 +51,7 @@ def is_known(distribution: BaseDistribution) -> bool:
 def distribution_of(parameter: Parameter) -> BaseDistribution:
     """Returns the distribution with the same values as a parameter."""
     if isinstance(parameter, Float):
-        return FloatDistribution(parameter.low, parameter.high, log=parameter.log)
+        return FloatDistribution(parameter.low, parameter.high, log=parameter.log, step=parameter.step)
     if isinstance(parameter, Int):
         return IntDistribution(parameter.low, parameter.high, log=parameter.log, step=parameter.step)
     return CategoricalDistribution(parameter.options)
@@ -144,17 +138,12 @@ def _parameter_value(value: Any, distribution: BaseDistribution, parameter: Para
         return None
     if isinstance(parameter, Choice):
         return (parameter.options[int(inside)],)
-    if isinstance(distribution, FloatDistribution) and distribution.step is not None and isinstance(parameter, Int):
-        steps = (inside - distribution.low) / distribution.step
-        return (round(steps),) if abs(steps - round(steps)) <= OFF_GRID else None
     return (inside,)
 
 
 def _optuna_value(value: Any, distribution: BaseDistribution, parameter: Parameter) -> Any:
     if isinstance(distribution, CategoricalDistribution) and isinstance(parameter, Choice):
         return distribution.choices[_position(value, parameter)]
-    if isinstance(distribution, FloatDistribution) and distribution.step is not None and isinstance(parameter, Int):
-        return on_grid(distribution.low, distribution.step, value)
     return value
 
 
@@ -162,11 +151,6 @@ def _position(value: Any, parameter: Choice) -> int:
     """Returns the index of an option, where 1 and True are different options."""
     same = (type(option) is type(value) and option == value for option in parameter.options)
     return list(same).index(True)
-
-
-def on_grid(low: float, step: float, steps: int) -> float:
-    """Returns `low + steps * step` in decimal arithmetic, such as 0.3 in place of 0.30000000000000004."""
-    return float(Decimal(str(low)) + steps * Decimal(str(step)))
 
 
 LOG = ("log", "log-uniform")  # third entry of a range on a logarithmic scale

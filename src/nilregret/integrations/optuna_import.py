@@ -15,10 +15,11 @@ from .._utils.checks import many, shown
 from ..algorithms.auto import auto
 from ..domains.conditions import Conditional, when
 from ..domains.domain import Space
-from ..domains.parameters import Choice, Float, Int, Parameter, plain_option
+from ..domains.parameters import Choice, Parameter, plain_option
 from ..errors import InvalidInput, NoRegretWarning
 from ..policy.policy import Policy
 from ..study.study import Study
+from .distributions import parameter_of
 from .optuna_state import constraint_values, hull, outcome, std_of
 
 if TYPE_CHECKING:
@@ -154,22 +155,23 @@ def _key(value: Any) -> tuple[str, Any]:
 
 def _parameter(name: str, trials: Sequence[FrozenTrial]) -> Parameter:
     """Returns a parameter that contains every value suggested to a trial."""
-    ranges = [_stepless(trial.distributions[name]) for trial in trials if name in trial.distributions]
-    whole: BaseDistribution | None = ranges[0]
-    for each in ranges[1:]:
-        whole = whole if whole is None or whole == each else hull(whole, each)
-    if isinstance(whole, FloatDistribution | IntDistribution) and whole.low < whole.high:
-        if isinstance(whole, FloatDistribution):
-            return Float(whole.low, whole.high, log=whole.log)
-        return Int(whole.low, whole.high, log=whole.log, step=whole.step)
+    ranges = [trial.distributions[name] for trial in trials if name in trial.distributions]
+    whole = _hull(ranges) or _hull([_stepless(each) for each in ranges])
     if isinstance(whole, FloatDistribution | IntDistribution):
-        return Choice(whole.low)
+        return parameter_of(whole)
     if isinstance(whole, CategoricalDistribution):
         return Choice(*whole.choices)
     raise InvalidInput(
         f"Parameter `{name}` was suggested in ranges that have no grid in common, or of a kind that is not known here: "
         "pass `space=`."
     )
+
+
+def _hull(ranges: Sequence[BaseDistribution]) -> BaseDistribution | None:
+    whole: BaseDistribution | None = ranges[0]
+    for each in ranges[1:]:
+        whole = whole if whole is None or whole == each else hull(whole, each)
+    return whole
 
 
 def _stepless(distribution: BaseDistribution) -> BaseDistribution:

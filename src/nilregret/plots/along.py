@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray
+from .._utils.numerals import numeral
 from ..domains.domain import Domain, Space
 from ..domains.parameters import Choice, Int
 from ..storage.record import Trial
@@ -44,6 +45,8 @@ def scale(axis: ParameterAxis, options: Sequence[Any], **more: Any) -> Axis:
         steep = sum(map(len, words)) > LONG
         return Axis(label=name, limits=(-0.5, len(words) - 0.5), ticks=ticks, grid=False, steep=steep, **more)
     low, high = float(parameter.low), float(parameter.high)
+    if low == high:
+        return Axis(label=name, limits=(low - 0.5, high + 0.5), ticks=[(low, numeral(low))], **more)
     if parameter.log:
         half = (high / low) ** 0.02
         return Axis(label=name, limits=(low / half, high * half), log=True, ticks=log_ticks(low, high), **more)
@@ -60,7 +63,7 @@ def shortened(word: str) -> str:
 def edges(axis: ParameterAxis, values: Sequence[Any]) -> Array:
     """Returns the edges of cells around values, `(n + 1,)`, in the middle between neighbours."""
     at = places(axis, values, values)
-    if isinstance(axis.parameter, Choice):
+    if isinstance(axis.parameter, Choice) or len(at) == 1:
         return np.append(at - 0.5, at[-1] + 0.5)
     at = np.log(at) if axis.parameter.log else at
     middle = 0.5 * (at[1:] + at[:-1])

@@ -405,7 +405,7 @@ def _agree(space: Space | None, stored: _Settings, decoded: _Settings) -> bool:
 def _same(parameter: Parameter, old: object, new: object) -> bool:
     if type(old) is not type(new):
         return False
-    if isinstance(parameter, Float) and isinstance(old, float) and isinstance(new, float):
+    if isinstance(parameter, Float) and parameter.real and isinstance(old, float) and isinstance(new, float):
         margin = 0.0 if parameter.log else SAME * (parameter.high - parameter.low)
         return math.isclose(old, new, rel_tol=SAME, abs_tol=margin)
     return old == new

@@ -117,10 +117,11 @@ def _unnamed(domain: Domain, word: str) -> bool:
 def _factor(axis: Axis, first: int, encoded: bool) -> Factor:
     parameter = axis.parameter
     columns = range(first + axis.columns.start, first + axis.columns.stop)
-    if isinstance(parameter, Choice) or (isinstance(parameter, Int) and not parameter.log and parameter.count <= 1000):
+    few = not parameter.real and (parameter.count or 1) <= 1000
+    if isinstance(parameter, Choice) or (few and not parameter.log):
         values = parameter.values(1000)
         return Factor(axis.name, np.array([parameter.encode(value) for value in values]), columns)
-    if isinstance(parameter, Int):  # Whole numbers on a logarithmic scale are as likely as their part of the scale.
+    if not parameter.real:  # Whole numbers on a logarithmic scale are as likely as their part of the scale.
         even = np.linspace(0.0, 1.0, 1001)
         return Factor(
             axis.name, np.array([parameter.encode(parameter.decode(even[i : i + 1])) for i in range(1001)]), columns

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..._utils.checks import Array, IndexArray
 from ..._utils.randomness import Draws, Rng, sobol_points
 from ..domain import Arms, Box, Domain, Space, count_of_points
-from ..parameters import CHOSEN, Choice, Float, Int, Parameter
+from ..parameters import CHOSEN, Choice, Parameter
 
 SMALLEST, LARGEST = 10.0**-2.5, 10.0**-0.5  # steps of a mutation, as shares of a parameter's range
 MOST_LISTED = 2**16  # largest number of points of a space that are listed
@@ -117,12 +117,7 @@ def _combinations(space: Space, most: int) -> Array:
 
 def _values(parameter: Parameter) -> list[list[float]]:
     """Returns the columns of every value of a parameter, or none for a real one."""
-    if isinstance(parameter, Float):
-        return []
-    values = (
-        parameter.options if isinstance(parameter, Choice) else range(parameter.low, parameter.high + 1, parameter.step)
-    )
-    return [parameter.encode(value) for value in values]
+    return [parameter.at(place) for place in range(parameter.count or 0)]
 
 
 def _spread_arms(arms: Arms, count: int, rng: Draws) -> IndexArray:
@@ -179,12 +174,11 @@ def one_changed(domain: Box | Space, centre: Array, which: int, count: int, rng:
     points = np.repeat(centre[None], count, axis=0)
     moved = (centre[at] - low) / side + _steps(count, rng) * rng.standard_normal(count)
     points[:, at] = low + side * np.clip(moved, 0, 1)
-    if isinstance(parameter, Int):
-        here = parameter.decode(centre[columns])
-        near = [here + step * parameter.step for step in (-2, -1, 1, 2)]
-        values = [value for value in near if parameter.low <= value <= parameter.high]
-        extra = np.repeat(centre[None], len(values), axis=0)
-        extra[:, at] = [parameter.encode(value)[0] for value in values]
+    if parameter.count is not None:
+        here = parameter.place(centre[columns])
+        near = [here + step for step in (-2, -1, 1, 2) if 0 <= here + step < parameter.count]
+        extra = np.repeat(centre[None], len(near), axis=0)
+        extra[:, at] = [parameter.at(place)[0] for place in near]
         points = np.concatenate([points, extra])
     return clipped(domain, points)
 
@@ -217,14 +211,14 @@ def leading_options(domain: Box | Space, ranked: Array) -> npt.NDArray[np.bool_]
 
 
 def neighbours(domain: Box | Space, point: Array, worth: npt.NDArray[np.bool_]) -> Array:
-    """Returns points that differ in one choice or one whole number.
+    """Returns points that differ in one choice or one number with steps.
 
-    The new options are those of the columns in `worth` `(d,)`. A whole number changes by a step, by an eighth of the
-    range, or to an end. Parameters that become active are at the middle of their range.
+    The new options are those of the columns in `worth` `(d,)`. A number changes by a step, by an eighth of the range,
+    or to an end. Parameters that become active are at the middle of their range.
     """
     active, changed = domain.active(point[None]), [np.zeros((0, domain.dimension))]
     for parameter, columns in domain.columns():
-        if isinstance(parameter, Float) or (active is not None and not active[0, columns.start]):
+        if parameter.real or (active is not None and not active[0, columns.start]):
             continue
         values = _other_values(parameter, point[columns], worth[columns])
         rows = np.repeat(point[None], len(values), axis=0)
@@ -234,14 +228,13 @@ def neighbours(domain: Box | Space, point: Array, worth: npt.NDArray[np.bool_]) 
     return points if active is None else domain.snap(points)
 
 
-def _other_values(parameter: Int | Choice, columns: Array, worth: npt.NDArray[np.bool_]) -> Array:
+def _other_values(parameter: Parameter, columns: Array, worth: npt.NDArray[np.bool_]) -> Array:
     """Returns the columns of the values next to one, `(n, columns)`."""
     if isinstance(parameter, Choice):
         others = np.flatnonzero(worth & (np.arange(parameter.columns) != columns.argmax()))
         return np.where(others[:, None] == np.arange(parameter.columns), CHOSEN, 0.0)
-    here = parameter.decode(columns)
-    step = parameter.step
-    far = max((parameter.high - parameter.low) // (8 * step), 2)
-    steps = {here + count * step for count in (-1, 1, -far, far)} | {parameter.low, parameter.high}
-    values = [value for value in sorted(steps - {here}) if parameter.low <= value <= parameter.high]
-    return np.array([parameter.encode(value) for value in values]).reshape(len(values), 1)
+    here, last = parameter.place(columns), (parameter.count or 1) - 1
+    far = max(last // 8, 2)
+    places = sorted({here - 1, here + 1, here - far, here + far, 0, last} - {here})
+    found = [parameter.at(place) for place in places if 0 <= place <= last]
+    return np.array(found).reshape(len(found), 1)

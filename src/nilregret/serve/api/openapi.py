@@ -87,6 +87,7 @@ class FloatParameter(Parameter, frozen=True, tag="float", kw_only=True):
     low: float
     high: float
     log: Log = False
+    step: Annotated[float, Meta(gt=0)] | None = None
 
 
 class IntParameter(Parameter, frozen=True, tag="int", kw_only=True):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...._utils.checks import Array, shown, whole_in, written
 from ....domains.domain import Arms, Box, Domain, Space, sides
-from ....domains.parameters import Choice, Int, Parameter
+from ....domains.parameters import Choice, Parameter
 from ....errors import InvalidInput, TrialError
 from ....plots.along import Place
 from ....plots.source import centre_of
@@ -151,9 +151,7 @@ def _value(axis: Axis, text: str) -> Any:
     if value is None or not math.isfinite(value):
         raise InvalidInput(f"`{axis.name}` is {shown(text)}: type a number.")
     value = min(max(value, float(parameter.low)), float(parameter.high))
-    if isinstance(parameter, Int):
-        return parameter.low + round((value - parameter.low) / parameter.step) * parameter.step
-    return value
+    return value if parameter.real else parameter.decode(np.array([parameter.position(value)]))
 
 
 def _field(domain: Domain, axis: Axis, point: Array, key: str) -> dict[str, Any]:
@@ -171,7 +169,7 @@ def _field(domain: Domain, axis: Axis, point: Array, key: str) -> dict[str, Any]
     return field | {
         "value": _plain(value), "low": _plain(parameter.low), "high": _plain(parameter.high),
         "low_said": short(parameter.low), "high_said": short(parameter.high),
-        "step": str(parameter.step) if isinstance(parameter, Int) else "any",
+        "step": "any" if parameter.real or parameter.step is None else _plain(parameter.step),
     }  # fmt: skip
 
 

@@ -146,8 +146,8 @@ def _parameter(kind: str, i: int, name: str, type_: str, given: Mapping[str, str
     low, high = (read(f"An end of {name[:40]!r}", end) for end in ends)
     described = {"type": type_, "low": low, "high": high}
     step = given.get(f"{kind}-step-{i}", "").strip()
-    if type_ == "int" and step not in ("", "1"):
-        described["step"] = _whole(f"The step of {name[:40]!r}", step)
+    if step and (type_, step) != ("int", "1"):
+        described["step"] = read(f"The step of {name[:40]!r}", step)
     return described | ({"log": True} if given.get(f"{kind}-log-{i}") == "1" else {})
 
 

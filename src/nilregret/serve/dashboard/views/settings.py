@@ -54,8 +54,12 @@ def _parameter(parameter: Parameter) -> str:
     if isinstance(parameter, Choice):
         return _any(parameter.options)
     steps = ""
-    if isinstance(parameter, Int):
-        steps = ", whole numbers" if parameter.step == 1 else f", in steps of {parameter.step}"
+    if isinstance(parameter, Int) and parameter.step == 1:
+        steps = ", whole numbers"
+    elif parameter.step is not None:
+        steps = f", in steps of {short(parameter.step)}"
+    if parameter.low == parameter.high:
+        return f"always {short(parameter.low)}"
     return f"{short(parameter.low)} to {short(parameter.high)}{steps}"
 
 
