@@ -19,6 +19,7 @@ from nilregret.plots.slices_picture import slice_panels, slices_of
 from nilregret.plots.source import centre_of, function_of, introduced, standing
 from nilregret.plots.ticks import fenced, linear_ticks, log_ticks
 from nilregret.study import importance as shares
+from nilregret.study.quantities import quantity
 
 NAMES = ("history", "importance", "slices", "contour", "parallel", "overview")
 PLANE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0.001, 1000.0, log=True))
@@ -445,7 +446,7 @@ def test_the_best_tenth_is_highlighted():
 def test_values_that_are_all_equal_have_no_best_tenth_and_no_intervals():
     study = told(PLANE, lambda p: 5.0, count=12)
     assert nr.plots.parallel(study).axes[0].get_title(loc="left") == "best tenth with ties: 12 of 12 trials"
-    panel, _ = importance_panels(study.importance(), study)
+    panel, _ = importance_panels(study.importance(), quantity(study, None))
     assert not marks(panel, Line)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._utils.checks import one_of
-from ..errors import needs, printable
+from .._utils.checks import one_of, shown
+from ..errors import InvalidInput, needs, printable
 from ..study.study import Study
 
 if TYPE_CHECKING:
@@ -99,6 +100,24 @@ def plain(name: str) -> str:
     return " " * name.startswith("_") + printable(name).replace("$", r"\$")
 
 
+def labelled(given: str | None, default: str) -> str:
+    """Returns the given label, or the default.
+
+    Raises:
+        InvalidInput: the label is no text.
+    """
+    if not isinstance(given, str | None):
+        raise InvalidInput(f"`label` is {shown(given)}: it must be a text, such as 'accuracy'.")
+    return default if given is None else given
+
+
 def reward_label(study: Study, given: str | None = None) -> str:
     """Returns the given label of rewards, else "reward" or "loss"."""
-    return ("reward" if study.goal == "maximize" else "loss") if given is None else given
+    return labelled(given, "reward" if study.goal == "maximize" else "loss")
+
+
+def check_place(path: str | Path) -> None:
+    """Raises `InvalidInput` unless the folder of a path exists."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise InvalidInput(f"The picture goes to the folder {str(folder)!r}, which does not exist: make it first.")

@@ -16,14 +16,16 @@ from ..domains.parameters import Choice
 from ..errors import InvalidInput
 from ..storage.record import Trial
 from ..study.function import Axis as ParameterAxis
-from ..study.function import Function, active_axes, agrees, line_through, value_at
+from ..study.function import active_axes, agrees, line_through, value_at
+from ..study.importance import importance
+from ..study.quantities import Quantity, quantity
 from ..study.study import Study
 from .along import Place, contexts_of, edges, faded, places, scale, seen_along, settled
-from .base import BAND_LABELS, reward_label
+from .base import BAND_LABELS, labelled
 from .drawing import draw
 from .scene import Axis, Heat, Mark, Panel, Picture, Points
-from .slices_picture import MOST_SEEN, told_of, value_told
-from .source import Source, centre_of, chosen_axes, function_of, introduced, study_of, value_range
+from .slices_picture import MOST_SEEN
+from .source import Source, centre_of, chosen_axes, introduced, study_of, value_range
 from .ticks import fenced
 
 COUNT = 41  # Values of a real parameter.
@@ -38,6 +40,7 @@ def contour(
     source: Source,
     path: str | Path | None = None,
     *,
+    of: str | int | None = None,
     parameters: Sequence[str] | None = None,
     pairs: int = 2,
     range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
@@ -58,10 +61,11 @@ def contour(
     Args:
         source: a study or a result. If the policy has contexts, the context is that of the best trial.
         path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
+        of: None for the reward, the number or text of a constraint, or the name of a metric (see `slices`).
         parameters: names of two parameters, or None for the pairs that interact most.
         pairs: number of pairs, if no parameters are named.
         range: lowest and highest value that is possible. No colour is beyond it.
-        label: of the values. By default "reward", or "loss" if the goal is to minimise.
+        label: of the values. By default "reward", or "loss" if the goal is to minimise, or the name in `of`.
         interactive: True for a figure of plotly, which needs the extra `interactive`.
 
     Returns:
@@ -71,13 +75,13 @@ def contour(
         InvalidInput: no trial has been answered, fewer than two parameters vary, or a name is unknown.
     """
     study = study_of(source)
-    limits = value_range(range, study)
-    through, word = centre_of(study), reward_label(study, label)
-    function = function_of(study)
-    drawn = _pairs(study, through, parameters, integer("pairs", pairs, low=1))
+    told = quantity(study, of)
+    limits = value_range(range, study, told)
+    through, word = centre_of(study), labelled(label, told.name)
+    drawn = _pairs(told, through, parameters, integer("pairs", pairs, low=1))
     panels: list[Panel] = []
     for row, pair in enumerate(drawn):
-        mean, spread = contour_panels(study, function, through, pair, word, limits)
+        mean, spread = contour_panels(study, told, through, pair, word, limits)
         panels += [mean.at(row, 0), spread.at(row, 1)]
     picture = Picture(
         panels=panels, heights=[1.0] * len(drawn), widths=(1.0, 1.0), size=(8.6, 0.7 + 3.1 * len(drawn)),
@@ -87,9 +91,9 @@ def contour(
 
 
 def _pairs(
-    study: Study, through: Trial, parameters: Sequence[str] | None, count: int
+    of: Quantity, through: Trial, parameters: Sequence[str] | None, count: int
 ) -> list[tuple[ParameterAxis, ParameterAxis]]:
-    offered = active_axes(study.policy.domain, through.point)
+    offered = active_axes(of.study.policy.domain, through.point)
     if len(offered) < 2:
         raise InvalidInput(f"A contour needs two parameters that vary at the best trial, and there is {len(offered)}.")
     if parameters is not None:
@@ -98,24 +102,23 @@ def _pairs(
             raise InvalidInput(f"`parameters` must be two different names, not {parameters!r}.")
         return [(chosen[0], chosen[1])]
     known = {axis.name: axis for axis in offered}
-    every = study.importance().pairs()
+    every = importance(of).pairs()
     return [(known[a], known[b]) for a, b in every if a in known and b in known][:count]
 
 
 def contour_panels(
-    study: Study, function: Function, through: Place, pair: tuple[ParameterAxis, ParameterAxis], word: str,
-    limits: tuple[float, float] | None = None, *, channel: int = 0, count: int = COUNT,
+    study: Study, of: Quantity, through: Place, pair: tuple[ParameterAxis, ParameterAxis], word: str,
+    limits: tuple[float, float] | None = None, *, count: int = COUNT,
 ) -> tuple[Panel, Panel]:  # fmt: skip
     """Returns the panel of the median and that of the uncertainty.
 
     Args:
         study: a study with a posterior.
-        function: the model of the reward.
+        of: the number that is drawn.
         through: the trial or place that fixes the other parameters.
         pair: the two parameters.
         word: name of the values.
         limits: lowest and highest value, or None.
-        channel: 0 for the reward, j for constraint j.
         count: values of a real parameter.
 
     Raises:
@@ -125,18 +128,18 @@ def contour_panels(
     across, up, points, at = cells or _of_grid(study, through, pair, count)
     contexts = contexts_of(through, len(points))
     names = NAMES
-    if channel:
-        band = study.band(points, context=through.context, channel=channel)
+    if of.limited:
+        band = of.band(points, through.context)
         middle, ends = band.mean, np.array([band.lower, band.upper])
         names = ("posterior mean", f"half the width of the {BAND_LABELS[band.band]}")
     else:
-        middle, ends = function.median(points, contexts), function.quantiles(LEVELS, points, contexts)
-    low, high = limits or fenced(middle, upward=study.goal == "maximize" and not channel)
+        middle, ends = of.function.median(points, contexts), of.function.quantiles(LEVELS, points, contexts)
+    low, high = limits or fenced(middle, upward=of.upward)
     half = 0.5 * (np.clip(ends[1], low, high) - np.clip(ends[0], low, high)) if limits else 0.5 * (ends[1] - ends[0])
     median, spread = np.full((len(up), len(across)), np.nan), np.full((len(up), len(across)), np.nan)
     median[at], spread[at] = np.clip(middle, low, high), np.minimum(half, fenced(half, upward=False)[1])
     x, y = edges(pair[0], across), edges(pair[1], up)
-    trials = _trials(study, function, through, pair, (across, up), channel)
+    trials = _trials(study, of, through, pair, (across, up))
     right, above = _wide_enough(scale(pair[0], across), x), _wide_enough(scale(pair[1], up), y)
     return (
         Panel(marks=[Heat(x, y, median, word), *trials], x=right, y=above, title=names[0]),
@@ -184,12 +187,12 @@ def _wide_enough(axis: Axis, sides: Array) -> Axis:
 
 
 def _trials(
-    study: Study, function: Function, through: Place, axes: tuple[ParameterAxis, ParameterAxis],
-    options: tuple[Sequence[Any], Sequence[Any]], channel: int,
+    study: Study, of: Quantity, through: Place, axes: tuple[ParameterAxis, ParameterAxis],
+    options: tuple[Sequence[Any], Sequence[Any]],
 ) -> list[Mark]:  # fmt: skip
-    seen = seen_along(study, function, through, axes, told_of(study, channel)[-MOST_SEEN:])
+    seen = seen_along(study, of.function, through, axes, of.trials[-MOST_SEEN:])
     x, y = (places(axis, values, known) for axis, values, known in zip(axes, seen.values, options, strict=True))
-    hover = [f"trial {trial.number}: {numeral(value_told(trial, channel) or 0.0)}" for trial in seen.trials]
+    hover = [f"trial {trial.number}: {numeral(of.told(trial) or 0.0)}" for trial in seen.trials]
     marks: list[Mark] = [Points(x, y, "#ffffff", size=3.5, opacity=faded(seen.close), hover=hover)]
     here = [[value_at(study.policy.domain, through.point, axis)] for axis in axes]
     x, y = (places(axis, value, known) for axis, value, known in zip(axes, here, options, strict=True))

@@ -12,14 +12,16 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, many
 from .._utils.numerals import numeral
-from ..errors import TrialError
+from ..errors import InvalidInput, TrialError
 from ..storage.record import Trial
+from ..study.best import without_violation
 from ..study.curves import running_mean
 from ..study.direction import best_label, on_average
 from ..study.function import expected_gain
+from ..study.quantities import Quantity, quantity
 from ..study.study import Study
 from ..study.waiting import counted_trials
-from .base import reward_label
+from .base import labelled
 from .drawing import draw
 from .scene import Axis, Band, Line, Mark, Panel, Picture, Points, Words
 from .source import (
@@ -161,6 +163,7 @@ def history(
     source: Source,
     path: str | Path | None = None,
     *,
+    of: str | int | None = None,
     range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
     label: str | None = None,
     interactive: bool = False,
@@ -182,9 +185,11 @@ def history(
     Args:
         source: a study or a result.
         path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
+        of: None for the reward, the number or text of a constraint, or the name of a metric. Of these the picture has
+            each value and the running mean.
         range: lowest and highest value that is possible or of interest. By default that of the values without far
             outliers.
-        label: of the values. By default "reward", or "loss" if the goal is to minimise.
+        label: of the values. By default "reward", or "loss" if the goal is to minimise, or the name in `of`.
         interactive: True for a figure of plotly, which needs the extra `interactive`.
 
     Returns:
@@ -194,12 +199,58 @@ def history(
         InvalidInput: no trial has been answered.
     """
     study = study_of(source)
-    panels = history_panels(History(study), value_range(range, study), reward_label(study, label))
+    told = quantity(study, of)
+    panels = panels_of(told, value_range(range, study, told), labelled(label, told.name))
     heights = (3.0, 2.0)[: len(panels)]
     picture = Picture(
         panels=panels, heights=heights, size=(7.2, 1.3 + 0.75 * sum(heights)), name=study.name, legend=True
     )
     return draw(picture, path, interactive=interactive)
+
+
+def panels_of(of: Quantity, limits: tuple[float, float] | None, label: str) -> list[Panel]:
+    """Returns the panels of the reward (`history_panels`), or the panel of another number that trials told."""
+    study, values = of.study, of.values
+    if of.channel == 0:
+        return history_panels(History(study), limits, label)
+    if not len(values):
+        raise InvalidInput(f"No trial has told {of.name}, so there is nothing to draw.")
+    end = float(max(len(study.trials), SHORTEST))
+    ends = (-0.5 - 0.01 * end, 1.01 * end - 0.5)
+    low, high = float(values.min()), float(values.max())
+    room = limits or ((min(low, 0.0), max(high, 0.0)) if of.limited else (low, high))
+    limit = [Line(ends, [0.0, 0.0], "text", "the limit", 1.0, dashed=True)] if of.limited else []
+    title = f"told by {many(len(values), 'trial')}, from {numeral(low)} to {numeral(high)}"
+    x, y = Axis(label="trial", limits=ends, whole=True), Axis(label=label, limits=padded(room, EDGE))
+    return [Panel(marks=[*limit, *_each_told(of), *_star_of(of)], x=x, y=y, title=title)]
+
+
+def _each_told(of: Quantity) -> list[Mark]:
+    """Returns each value that trials told, and the running mean."""
+    kept = spread_evenly(len(of.trials), MOST)
+    trials, values = [of.trials[i] for i in kept.tolist()], of.values[kept]
+    numbers = np.array([trial.number for trial in trials], dtype=np.float64)
+    feasible = {trial.number for trial in without_violation(of.study.policy, trials)}
+    inside = np.array([trial.number in feasible for trial in trials], dtype=bool)
+    hover = [f"trial {trial.number}: {numeral(value)}" for trial, value in zip(trials, values.tolist(), strict=True)]
+    marks: list[Mark] = []
+    for chosen, name, shape, size in ((inside, "observed", "o", 4.0), (~inside, "not feasible", "x", 6.0)):
+        if chosen.any():
+            words = [hover[i] for i in np.flatnonzero(chosen).tolist()]
+            marks.append(Points(numbers[chosen], values[chosen], "observed", name, shape, size, hover=words))
+    length = max(SHORTEST, len(of.trials) // 10)
+    return [*marks, Line(numbers, running_mean(of.values, length)[kept], "model", f"mean of the last {length:,}")]
+
+
+def _star_of(of: Quantity) -> list[Mark]:
+    """Returns the mark of the best trial, if there is one and it told the number."""
+    study = of.study
+    best = None if study.policy.context is not None else best_of(study)
+    told = None if best is None else of.told(best)
+    if best is None or told is None:
+        return []
+    called = standing(study, best)
+    return [Points([best.number], [told], "best", called, "*", 11.0, hover=[f"trial {best.number}: {numeral(told)}"])]
 
 
 def numbers_told(study: Study) -> Told:

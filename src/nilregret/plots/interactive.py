@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidInput, needs
-from .base import Theme, theme
+from .base import Theme, check_place, theme
 from .scene import Axis, Band, Boxes, Heat, Line, Panel, Picture, Points, Words
 from .ticks import ticked
 
@@ -48,6 +48,7 @@ def interactive_figure(picture: Picture, path: str | Path | None) -> Any:
         legend={"orientation": "h", "y": 0.0, "yref": "container", "yanchor": "bottom"},
     )  # fmt: skip
     if path is not None:
+        check_place(path)
         figure.write_html(path)
     return figure
 

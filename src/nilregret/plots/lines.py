@@ -11,7 +11,7 @@ import numpy as np
 
 from .._utils.checks import Array, number, one_of, shown
 from ..errors import InvalidInput
-from .base import new_figure, plain
+from .base import check_place, new_figure, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,8 @@ def save(figure: Figure, path: str | Path | None, *, dpi: float = 200) -> None:
 
 
 def check_ending(figure: Figure, path: str | Path) -> None:
-    """Raises `InvalidInput` unless the ending of a path is a format, or missing."""
+    """Raises `InvalidInput` unless the ending of a path is a format, or missing, and the folder is there."""
+    check_place(path)
     ending = Path(path).suffix.lower()
     if ending and ending[1:] not in figure.canvas.get_supported_filetypes():
         raise InvalidInput(f"`path` is {shown(str(path))}: its ending names the format, such as .pdf, .svg or .png.")

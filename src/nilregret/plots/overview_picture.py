@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidInput
-from ..study.importance import LITTLE, Importance, Indices
-from ..study.study import Study
+from ..study.importance import LITTLE, MENTIONED, Importance, Indices
+from ..study.importance import importance as importance_of
+from ..study.quantities import Quantity, quantity
 from .along import shortened
-from .base import reward_label
+from .base import labelled
 from .drawing import draw
-from .history_picture import History, history_panels
+from .history_picture import panels_of
 from .scene import Axis, Boxes, Line, Mark, Panel, Picture
 from .slices_picture import IN_A_ROW, slice_panels, slices_of
 from .source import Source, centre_of, introduced, study_of, value_range
@@ -23,7 +24,9 @@ from .source import Source, centre_of, introduced, study_of, value_range
 THICK = 0.36  # Half the height of a bar.
 
 
-def importance(source: Source, path: str | Path | None = None, *, interactive: bool = False) -> Any:
+def importance(
+    source: Source, path: str | Path | None = None, *, of: str | int | None = None, interactive: bool = False
+) -> Any:
     """Returns a picture of which parameters matter, for the value and for being among the best tenth of the space.
 
     The dark bar is the share of the variation that a parameter causes alone (first-order Sobol index). The pale bar
@@ -37,6 +40,8 @@ def importance(source: Source, path: str | Path | None = None, *, interactive: b
     Args:
         source: a study or a result.
         path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
+        of: None for the reward, the number or text of a constraint, or the name of a metric (see `slices`). The right
+            panel is then about satisfying the constraint, or being among the highest tenth.
         interactive: True for a figure of plotly, which needs the extra `interactive`.
 
     Returns:
@@ -46,8 +51,9 @@ def importance(source: Source, path: str | Path | None = None, *, interactive: b
         InvalidInput: fewer than two trials were answered, only one thing varies, or the policy has no posterior.
     """
     study = study_of(source)
-    found = study.importance()
-    left, right = importance_panels(found, study)
+    told = quantity(study, of)
+    found = importance_of(told)
+    left, right = importance_panels(found, told)
     picture = Picture(
         panels=[left, right.at(0, 1)], widths=(1.0, 1.0), size=(7.2, 1.7 + 0.32 * len(found.names)),
         name=study.name, title=found.certainty, legend=True,
@@ -55,12 +61,17 @@ def importance(source: Source, path: str | Path | None = None, *, interactive: b
     return draw(picture, path, interactive=interactive)
 
 
-def importance_panels(found: Importance, study: Study) -> tuple[Panel, Panel]:
-    """Returns the panel of the value, and that of the best tenth."""
-    word = "reward" if study.goal == "maximize" else "loss"
+def deciding(of: Quantity) -> str:
+    """Returns what the second panel is about, in words."""
+    return "whether it is satisfied" if of.limited else "the highest tenth" if of.channel is None else "the best tenth"
+
+
+def importance_panels(found: Importance, of: Quantity) -> tuple[Panel, Panel]:
+    """Returns the panel of the value, and that of the best tenth, or of satisfying a constraint."""
+    word = f"the {of.name}" if of.channel == 0 else shortened(of.name)
     names = [(float(row), found.names[i]) for row, i in enumerate(found.order[::-1])]
-    value = _panel(found.value, found, names, f"What moves the {word}:\n{leaders(found.value, found.names)}")
-    best = _panel(found.best, found, [], f"What decides the best tenth:\n{leaders(found.best, found.names)}")
+    value = _panel(found.value, found, names, f"What moves {word}:\n{leaders(found.value, found.names)}")
+    best = _panel(found.best, found, [], f"What decides {deciding(of)}:\n{leaders(found.best, found.names)}")
     return value, best
 
 
@@ -106,6 +117,7 @@ def overview(
     source: Source,
     path: str | Path | None = None,
     *,
+    of: str | int | None = None,
     range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
     label: str | None = None,
     interactive: bool = False,
@@ -122,8 +134,9 @@ def overview(
     Args:
         source: a study or a result.
         path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
+        of: None for the reward, the number or text of a constraint, or the name of a metric (see `slices`).
         range: lowest and highest value that is possible, such as (0, 1) for an accuracy.
-        label: of the values. By default "reward", or "loss" if the goal is to minimise.
+        label: of the values. By default "reward", or "loss" if the goal is to minimise, or the name in `of`.
         interactive: True for a figure of plotly, which needs the extra `interactive`.
 
     Returns:
@@ -133,11 +146,12 @@ def overview(
         InvalidInput: no trial has been answered.
     """
     study = study_of(source)
-    limits = value_range(range, study)
-    word = reward_label(study, label)
-    above = history_panels(History(study), limits, word)
-    beside, names = _importance(study)
-    below = _slices(study, names, limits, word)
+    told = quantity(study, of)
+    limits = value_range(range, study, told)
+    word = labelled(label, told.name)
+    above = panels_of(told, limits, word)
+    beside, names = _importance(told)
+    below = _slices(told, names, limits, word)
     wide = 4 if beside else COLUMNS
     panels = [panel.at(i, 0, 1 if len(above) > 1 else 2, wide) for i, panel in enumerate(above)]
     panels += [panel.at(0, 4, 2, 2) for panel in beside]
@@ -151,25 +165,27 @@ def overview(
     return draw(picture, path, interactive=interactive)
 
 
-def _importance(study: Study) -> tuple[list[Panel], list[str] | None]:
+def _importance(of: Quantity) -> tuple[list[Panel], list[str] | None]:
     """Returns the panel of importance and the names by importance, or nothing if there is none."""
     try:
-        found = study.importance()
+        found = importance_of(of)
     except InvalidInput:
         return [], None
-    panel, _ = importance_panels(found, study)
+    panel, _ = importance_panels(found, of)
     so_far = " so far" if found.explained < LITTLE else ""
-    said = f"trials determine {found.explained:.0%}{so_far}"
+    noise = f", noise {found.noise:.0%}" * (found.noise >= MENTIONED)
+    said = f"trials determine {found.explained:.0%}{so_far}{noise}"
     return [replace(panel, title=f"{panel.title}\n{said}")], [found.names[i] for i in found.order]
 
 
-def _slices(study: Study, names: list[str] | None, limits: tuple[float, float] | None, word: str) -> list[Panel]:
+def _slices(of: Quantity, names: list[str] | None, limits: tuple[float, float] | None, word: str) -> list[Panel]:
     """Returns panels of the slices along the most important parameters."""
+    study = of.study
     through = centre_of(study)
     try:
-        found = slices_of(study, through, None)
+        found = slices_of(study, through, None, of=of)
     except InvalidInput:
         return []
     place = {name: i for i, name in enumerate(names or [])}
     first = sorted(found, key=lambda one: place.get(one.axis.name, len(place)))[:IN_A_ROW]
-    return slice_panels(first, study, through, limits, word)
+    return slice_panels(first, study, through, limits, word, of=of)

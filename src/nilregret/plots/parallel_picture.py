@@ -17,6 +17,7 @@ from ..study.best import without_violation
 from ..study.function import Axis as ParameterAxis
 from ..study.function import axes as axes_of
 from ..study.function import value_at
+from ..study.quantities import Quantity, quantity
 from ..study.study import Study
 from .along import is_active, places
 from .base import reward_label
@@ -35,6 +36,7 @@ def parallel(
     source: Source,
     path: str | Path | None = None,
     *,
+    of: str | int | Sequence[str | int] = (),
     parameters: Sequence[str] | None = None,
     range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
     label: str | None = None,
@@ -54,6 +56,7 @@ def parallel(
     Args:
         source: a study or a result.
         path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
+        of: names of metrics, or numbers or texts of constraints, one or several, which have an axis each.
         parameters: names of those to draw, or None for all.
         range: lowest and highest value to draw. By default that of the values without far outliers.
         label: of the values. By default "reward", or "loss" if the goal is to minimise.
@@ -66,7 +69,9 @@ def parallel(
         InvalidInput: no trial has been answered, or a name is unknown.
     """
     study = study_of(source)
-    panel = parallel_panel(study, chosen_axes(axes_of_trials(study), parameters), value_range(range, study), label)
+    beside = [quantity(study, each) for each in ([of] if isinstance(of, str | int) else of)]
+    axes = chosen_axes(axes_of_trials(study), parameters)
+    panel = parallel_panel(study, axes, value_range(range, study), label, beside=beside)
     count = len(panel.x.ticks or ())
     picture = Picture(panels=[panel], size=(min(2.4 + 1.15 * count, 16.0), 4.2), name=study.name, legend=True)
     return draw(picture, path, interactive=interactive)
@@ -84,8 +89,9 @@ def context_axes(study: Study) -> list[ParameterAxis]:
 
 
 def parallel_panel(
-    study: Study, axes: Sequence[ParameterAxis], limits: tuple[float, float] | None, label: str | None = None
-) -> Panel:
+    study: Study, axes: Sequence[ParameterAxis], limits: tuple[float, float] | None, label: str | None = None, *,
+    beside: Sequence[Quantity] = (),
+) -> Panel:  # fmt: skip
     """Returns the panel of trials as lines: all, or the best ones and others evenly spread.
 
     Args:
@@ -93,6 +99,7 @@ def parallel_panel(
         axes: those of `axes_of_trials` that are drawn.
         limits: lowest and highest value, or None for those without far outliers.
         label: of the values.
+        beside: further numbers with an axis each, before that of the values.
     """
     trials = answered_of(study)
     told = np.array([trial.reward for trial in trials], dtype=np.float64)
@@ -103,9 +110,12 @@ def parallel_panel(
     kept, first = _drawn(len(trials), best)
     title += f"; drawn are {len(kept)}" * (len(kept) < len(trials))
     shown = [trials[i] for i in kept]
-    heights = np.column_stack([*(_heights(study, shown, axis) for axis in axes), _share(told[kept], limits)])
-    names = [axis.name for axis in axes] + [reward_label(study, label)]
-    ticks = [_ticks(axis) for axis in axes] + [_share_ticks(limits)]
+    others = [np.array([each.told(trial) for trial in shown], dtype=np.float64) for each in beside]
+    ends = [ends_of(each) for each in beside]
+    columns = [_heights(study, shown, axis) for axis in axes] + list(map(_share, others, ends))
+    heights = np.column_stack([*columns, _share(told[kept], limits)])
+    names = [axis.name for axis in axes] + [each.name for each in beside] + [reward_label(study, label)]
+    ticks = [_ticks(axis) for axis in axes] + [_share_ticks(each) for each in (*ends, limits)]
     marks = _frame(ticks, off=bool((heights == OFF).any())) + _lines(shown, heights, first)
     return Panel(
         marks=marks, framed=False, title=title,
@@ -113,6 +123,11 @@ def parallel_panel(
                steep=sum(map(len, names)) > 12 * len(names)),
         y=Axis(limits=(OFF - 0.06, 1.06), ticks=[], grid=False),
     )  # fmt: skip
+
+
+def ends_of(of: Quantity) -> tuple[float, float]:
+    """Returns the lowest and the highest value that trials told."""
+    return float(of.values.min(initial=np.inf)), float(of.values.max(initial=-np.inf))
 
 
 def reward_limits(study: Study) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -14,14 +15,14 @@ from ..domains.domain import Arms
 from ..errors import InvalidInput, TrialError
 from ..policy.policy import Policy
 from ..storage.record import Trial
-from ..study.definition import constraint_names
 from ..study.explanation import PosteriorBand
 from ..study.formatting import figure
 from ..study.function import Axis as ParameterAxis
 from ..study.function import axes, line_through, value_at
+from ..study.quantities import Quantity, quantity
 from ..study.study import Study
 from .along import LONG, places, scale, shortened
-from .base import BAND_LABELS, reward_label
+from .base import BAND_LABELS, labelled
 from .drawing import draw
 from .lines import inches
 from .scene import Axis, Band, Boxes, Line, Mark, Panel, Picture, Points
@@ -43,6 +44,7 @@ def posterior(
     *,
     context: Any = None,
     channel: int = 0,
+    of: str | int | None = None,
     width: str | float = 5.0,
     label: str | None = None,
 ) -> Figure:
@@ -60,8 +62,9 @@ def posterior(
         path: path of the picture, or None to save nothing. The ending names the format: .pdf, .svg or .png.
         context: context of the posterior, if the policy has contexts. The default is that of the last trial.
         channel: 0 for the reward, j for constraint j.
+        of: the same as `channel`, or the text of a constraint, or the name of a metric (see `slices`).
         width: inches, or "column" or "text" of a paper.
-        label: label of the vertical axis. The default is "reward", "loss", or the constraint.
+        label: label of the vertical axis. The default is "reward", "loss", the constraint or the metric.
 
     Raises:
         InvalidInput: the domain has several dimensions and no arms, or the policy has no posterior.
@@ -77,54 +80,54 @@ def posterior(
     if context is None and study.policy.context is not None and len(study.trials):
         last = study.trials[-1]
         context = last.context if last.context_parameters is None else last.context_parameters
-    wide = inches(width)
+    wide, told = inches(width), quantity(study, channel if of is None else of)
     picture = Picture(
-        panels=[posterior_panel(study, context=context, channel=channel, label=label)], size=(wide, 0.62 * wide),
-        legend=True,
+        panels=[posterior_panel(told, context=context, label=label)], size=(wide, 0.62 * wide), legend=True,
     )  # fmt: skip
     return cast("Figure", draw(picture, path, interactive=False))
 
 
-def posterior_panel(
-    study: Study, *, context: Any = None, channel: int = 0, label: str | None = None, ranked: bool = False
-) -> Panel:
+def posterior_panel(of: Quantity, *, context: Any = None, label: str | None = None, ranked: bool = False) -> Panel:
     """Returns the panel of the posterior along the only axis of a domain, or of the best arms.
 
     Args:
-        study: a study with a posterior.
+        of: the reward, a constraint or a metric.
         context: of the posterior, or None.
-        channel: 0 for the reward, j for constraint j.
-        label: of the values, or None for that of the reward or the constraint.
+        label: of the values, or None for the name of the number.
         ranked: True for arms in the order of their mean, also along one dimension.
     """
-    seen, along = _Seen(study, context, channel), axes(study.policy.domain)
+    study = of.study
+    seen, along = _Seen(of, context), axes(study.policy.domain)
     if len(along) == 1 and not study.replica.roster.unordered and not ranked:
         marks, x = _of_line(seen, along[0])
     else:
         marks, x = _of_arms(seen, cast(Arms, study.policy.domain).points)
-    if channel:
+    if of.limited:
         marks.insert(0, Line(x.limits, [0.0, 0.0], "text", "the limit", 0.8, dashed=True))
-    named = [reward_label(study), *constraint_names(study.about, study.policy.constraint_count)][channel]
-    said = label or named + ", satisfied at most 0" * (channel > 0)
+    said = labelled(label, of.name + ", satisfied at most 0" * of.limited)
     title = "" if context is None else f"under {context_named(study, context)}"
     return Panel(marks=marks, x=x, y=Axis(label=said), title=title)
 
 
 class _Seen(NamedTuple):
-    """An output of a study under a context."""
+    """A number that trials tell, under a context."""
 
-    study: Study
+    of: Quantity
     context: Any
-    channel: int
+
+    @property
+    def study(self) -> Study:
+        """The study of the trials."""
+        return cast(Study, self.of.study)
 
     @property
     def clicks(self) -> bool:
         """True for the rate of clicks."""
-        return not self.channel and are_clicks(self.study)
+        return self.of.channel == 0 and are_clicks(self.study)
 
     def band(self, points: Array) -> PosteriorBand:
         """Returns the posterior at points `(n, d)`. Rates of clicks are within [0, 1]."""
-        found = self.study.band(points, context=self.context, channel=self.channel)
+        found = self.of.band(points, self.context)
         if not self.clicks:
             return found
         mean, lower, upper = (np.clip(part, 0.0, 1.0) for part in found[:3])
@@ -133,15 +136,8 @@ class _Seen(NamedTuple):
     def told(self) -> tuple[list[Trial], Array]:
         """Returns the answered trials under the context, and their values, `(n,)`."""
         known = None if self.context is None else self.study.inputs.context(self.context)
-        trials, values = [], []
-        for trial in self.study.trials:
-            value = trial.reward
-            if self.channel and trial.constraints is not None and value is not None:
-                value = float(trial.constraints[self.channel - 1])
-            if value is not None and (known is None or np.array_equal(trial.context, known)):  # type: ignore[arg-type]
-                trials.append(trial)
-                values.append(value)
-        return trials, np.array(values, dtype=np.float64)
+        mine = [known is None or np.array_equal(cast(Array, trial.context), known) for trial in self.of.trials]
+        return list(compress(self.of.trials, mine)), self.of.values[np.array(mine, dtype=bool)]
 
 
 def _of_line(seen: _Seen, axis: ParameterAxis) -> tuple[list[Mark], Axis]:
@@ -168,7 +164,7 @@ def _of_arms(seen: _Seen, points: Array) -> tuple[list[Mark], Axis]:
     """Returns mean, band and values of the best arms in the order of their means, and the axis."""
     study = seen.study
     shown = seen.band(points)
-    falls = study.goal == "maximize" and not seen.channel
+    falls = seen.of.upward
     order = np.argsort(-shown.mean if falls else shown.mean, kind="stable")[:MOST_ARMS]
     place = {int(arm): float(i) for i, arm in enumerate(order)}
     kept = PosteriorBand(shown.mean[order], shown.lower[order], shown.upper[order], shown.band)

@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from ..study.curves import half_interval
 from ..study.direction import on_average
 from ..study.study import Study
-from .base import BEST, MODEL, OBSERVED, new_figure, plain
+from .base import BEST, MODEL, OBSERVED, labelled, new_figure, plain
 from .lines import Line, draw_lines, inches, name_lines, paper_style, save
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def compare(
         place = {name: i for i, name in enumerate(groups)}
         lines = [_line(name, values) for name, values in best.items()]
         panels = [(axes[0], draw_lines(axes[0], lines, place, step=True))]
-        axes[0].set(ylabel=label or "best value so far")
+        axes[0].set(ylabel=labelled(label, "best value so far"))
         _limit(axes[0], lines)
         if paired:
             first = next(iter(best))
@@ -138,7 +138,7 @@ def edf(
         figure = new_figure(wide, 0.6 * wide if height is None else inches(height))
         ax: Axes = figure.subplots()
         drawn = draw_lines(ax, lines, {name: i for i, name in enumerate(groups)}, step=True)
-        ax.set(xlabel=label or "value", ylabel="share of trials at most this", ylim=(0.0, 1.02))
+        ax.set(xlabel=labelled(label, "value"), ylabel="share of trials at most this", ylim=(0.0, 1.02))
         ax.grid(alpha=0.25, lw=0.5)
         low, high = np.quantile(everything, [OUTLIERS, 1.0 - OUTLIERS])
         spread = MARGIN * (high - low)
@@ -284,6 +284,5 @@ def values(
         ax.spines[side].set_visible(False)
     ax.tick_params(axis="y", length=0)
     figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
-    if path is not None:
-        figure.savefig(path, dpi=150)
+    save(figure, path, dpi=150)
     return figure

@@ -18,14 +18,15 @@ from ..study.best import without_violation
 from ..study.direction import has_channels, on_average
 from ..study.explanation import PosteriorBand
 from ..study.function import Axis as ParameterAxis
-from ..study.function import Function, active_axes, line_through, value_at
+from ..study.function import active_axes, line_through, value_at
+from ..study.quantities import Quantity, quantity
 from ..study.study import Study
 from ..study.waiting import counted_from
 from .along import MOST_OPTIONS, Place, Seen, contexts_of, edges, faded, places, scale, seen_along, tried_along
-from .base import BAND_LABELS, reward_label
+from .base import BAND_LABELS, labelled
 from .drawing import draw
 from .scene import Axis, Band, Boxes, Line, Mark, Panel, Picture, Points
-from .source import Source, centre_of, chosen_axes, function_of, introduced, standing, study_of, value_range
+from .source import Source, centre_of, chosen_axes, introduced, standing, study_of, value_range
 from .ticks import fenced, padded
 
 IN_A_ROW = 3
@@ -80,6 +81,7 @@ def slices(
     source: Source,
     path: str | Path | None = None,
     *,
+    of: str | int | None = None,
     parameters: Sequence[str] | None = None,
     range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
     label: str | None = None,
@@ -101,9 +103,11 @@ def slices(
     Args:
         source: a study or a result. If the policy has contexts, the context is that of the best trial.
         path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
+        of: None for the reward, the number or text of a constraint, or the name of a metric. Metrics have no model in
+            the study, so one with the same kernel is fitted. It is not recorded.
         parameters: names of those to draw, or None for all.
         range: lowest and highest value that is possible, such as (0, 1) for an accuracy. No band leaves it.
-        label: of the values. By default "reward", or "loss" if the goal is to minimise.
+        label: of the values. By default "reward", or "loss" if the goal is to minimise, or the name in `of`.
         interactive: True for a figure of plotly, which needs the extra `interactive`.
 
     Returns:
@@ -113,10 +117,11 @@ def slices(
         InvalidInput: no trial has been answered, the policy has no posterior, or a name is unknown.
     """
     study = study_of(source)
-    limits = value_range(range, study)
+    told = quantity(study, of)
+    limits = value_range(range, study, told)
     through = centre_of(study)
-    found = slices_of(study, through, parameters)
-    panels = slice_panels(found, study, through, limits, reward_label(study, label))
+    found = slices_of(study, through, parameters, of=told)
+    panels = slice_panels(found, study, through, limits, labelled(label, told.name), of=told)
     rows, columns = -(-len(panels) // IN_A_ROW), min(len(panels), IN_A_ROW)
     picture = Picture(
         panels=[panel.at(*divmod(i, IN_A_ROW)) for i, panel in enumerate(panels)],
@@ -131,7 +136,7 @@ def slices_of(
     through: Place,
     parameters: Sequence[str] | None,
     *,
-    channel: int = 0,
+    of: Quantity | None = None,
     count: int = COUNT,
     among: Sequence[ParameterAxis] | None = None,
 ) -> list[Slice]:
@@ -141,14 +146,14 @@ def slices_of(
         study: a study with a posterior.
         through: the trial or place.
         parameters: names, or None for all.
-        channel: 0 for the reward, j for constraint j.
+        of: the number that is drawn, or None for the reward.
         count: points along a real parameter.
         among: axes that are looked at, or None for all that are active.
 
     Raises:
         InvalidInput: there is no such parameter, or none has several values.
     """
-    domain, function = study.policy.domain, function_of(study)
+    domain, of = study.policy.domain, quantity(study, of)
     offered = active_axes(domain, through.point) if among is None else among
     lines = [(axis, *line_through(domain, through.point, axis, count=count)) for axis in offered]
     several = {axis.name: (values, points) for axis, values, points in lines if len(points) > 1}
@@ -158,18 +163,16 @@ def slices_of(
             advice="Grids have such arms, for example `Space(...).grid(9)`.",
         )
     axes = chosen_axes([axis for axis, *_ in lines if axis.name in several], parameters)
-    return [_slice(study, function, through, axis, *several[axis.name], channel) for axis in axes]
+    return [_slice(study, of, through, axis, *several[axis.name]) for axis in axes]
 
 
 def _slice(
-    study: Study, function: Function, through: Place, axis: ParameterAxis, values: Sequence[Any], points: Array,
-    channel: int,
-) -> Slice:  # fmt: skip
-    upward = study.goal == "maximize" and not channel
-    band = study.band(points, context=through.context, channel=channel)
-    found = None if channel else function.quantiles(LEVELS, points, contexts_of(through, len(points)))
-    shown = _shown(axis, band.mean if found is None else found[len(LEVELS) // 2], upward=upward)
-    seen = seen_along(study, function, through, [axis], told_of(study, channel)[-MOST_SEEN:])
+    study: Study, of: Quantity, through: Place, axis: ParameterAxis, values: Sequence[Any], points: Array
+) -> Slice:
+    seen = seen_along(study, of.function, through, [axis], of.trials[-MOST_SEEN:])
+    band = of.band(points, through.context)
+    found = None if of.limited else of.function.quantiles(LEVELS, points, contexts_of(through, len(points)))
+    shown = _shown(axis, band.mean if found is None else found[len(LEVELS) // 2], upward=of.upward)
     values = [values[i] for i in shown]
     asked, counts = tried_along(study, axis)
     return Slice(
@@ -180,20 +183,6 @@ def _slice(
         tried=(places(axis, asked, values), counts.astype(np.float64)),
         untried=_untried(axis, values, asked), infeasible=_infeasible(study, through, axis, values, points[shown]),
     )  # fmt: skip
-
-
-def told_of(study: Study, channel: int) -> list[Trial]:
-    """Returns the answered trials that told an output."""
-    answered = [trial for trial in study.trials if trial.reward is not None]
-    return [trial for trial in answered if value_told(trial, channel) is not None] if channel else answered
-
-
-def value_told(trial: Trial, channel: int) -> float | None:
-    """Returns the reward of a trial, or its value of a constraint, or None if it told none."""
-    if not channel:
-        return trial.reward
-    known = () if trial.constraints is None else trial.constraints.tolist()
-    return known[channel - 1] if len(known) >= channel else None
 
 
 def _shown(axis: ParameterAxis, middle: Array, *, upward: bool) -> list[int]:
@@ -252,7 +241,7 @@ def slice_panels(
     limits: tuple[float, float] | None,
     label: str,
     *,
-    channel: int = 0,
+    of: Quantity | None = None,
     in_a_row: int = IN_A_ROW,
 ) -> list[Panel]:
     """Returns a panel for each slice, all on one scale.
@@ -263,11 +252,11 @@ def slice_panels(
         through: the trial or place of the slices.
         limits: lowest and highest value, or None.
         label: of the values.
-        channel: 0 for the reward, j for constraint j.
+        of: the number of the slices, or None for the reward.
         in_a_row: number of panels beside each other, of which the first has the label.
     """
-    told = np.array([value_told(trial, channel) for trial in told_of(study, channel)], dtype=np.float64)
-    room = padded(limits) if limits else padded(_reach(found, told, study.goal == "maximize", channel), 0.15)
+    of = quantity(study, of)
+    room = padded(limits) if limits else padded(_reach(found, of), 0.15)
     low, high = limits or (-np.inf, np.inf)
     panels = []
     for i, one in enumerate(found):
@@ -275,19 +264,19 @@ def slice_panels(
         if _by_bars(one.axis):
             at = places(one.axis, one.values, one.values).tolist()
             x = replace(x, places=[(place, str(value)) for place, value in zip(at, one.values, strict=True)])
-        zero: list[Mark] = [Line(x.limits, [0.0, 0.0], "text", "the limit", 1.0, dashed=True)] if channel else []
-        marks = zero + _model(one, low, high) + _counts(one, room) + _trials(one, study, room, channel)
-        marks += _centre(one, study, through, room, channel)
+        zero: list[Mark] = [Line(x.limits, [0.0, 0.0], "text", "the limit", 1.0, dashed=True)] if of.limited else []
+        marks = zero + _model(one, low, high) + _counts(one, room) + _trials(one, of, room)
+        marks += _centre(one, of, through, room)
         note = f"best {len(one.values)} of {len(one.values) + one.left_out}" if one.left_out else ""
         y = Axis(label="" if i % in_a_row else label, limits=room)
         panels.append(Panel(marks=marks, x=x, y=y, title=note))
     return panels
 
 
-def _reach(found: Sequence[Slice], told: Array, upward: bool, channel: int) -> tuple[float, float]:
-    if not channel:
-        return fenced(told, upward=upward)
-    known = np.concatenate([told, [0.0], *(one.middle for one in found)])
+def _reach(found: Sequence[Slice], of: Quantity) -> tuple[float, float]:
+    if not of.limited:
+        return fenced(of.values, upward=of.upward)
+    known = np.concatenate([of.values, [0.0], *(one.middle for one in found)])
     return float(known.min()), float(known.max())
 
 
@@ -365,14 +354,14 @@ def _counts(one: Slice, room: tuple[float, float]) -> list[Mark]:
     ]
 
 
-def _trials(one: Slice, study: Study, room: tuple[float, float], channel: int) -> list[Mark]:
+def _trials(one: Slice, of: Quantity, room: tuple[float, float]) -> list[Mark]:
     """Returns the trials, faded by their distance from the slice. Outliers are at the edge."""
     seen = one.seen
-    x, told = places(one.axis, seen.values[0], one.values), [value_told(trial, channel) or 0.0 for trial in seen.trials]
+    x, told = places(one.axis, seen.values[0], one.values), [of.told(trial) for trial in seen.trials]
     y, opacity = np.array(told, dtype=np.float64), faded(seen.close)
     hover = [f"trial {trial.number}: {numeral(value)}" for trial, value in zip(seen.trials, y, strict=True)]
     marks: list[Mark] = []
-    feasible = {trial.number for trial in without_violation(study.policy, seen.trials)}
+    feasible = {trial.number for trial in without_violation(of.study.policy, seen.trials)}
     drawn, violates = np.isfinite(x), np.array([trial.number not in feasible for trial in seen.trials], dtype=bool)
     within = drawn & (y >= room[0]) & (y <= room[1])
     forgotten = np.array([trial.number < one.since for trial in seen.trials], dtype=bool)
@@ -391,12 +380,13 @@ def _trials(one: Slice, study: Study, room: tuple[float, float], channel: int) -
     return marks
 
 
-def _centre(one: Slice, study: Study, through: Place, room: tuple[float, float], channel: int) -> list[Mark]:
+def _centre(one: Slice, of: Quantity, through: Place, room: tuple[float, float]) -> list[Mark]:
     """Returns the star of the trial that the slice goes through, or a line at another point."""
+    study = of.study
     x = places(one.axis, [value_at(study.policy.domain, through.point, one.axis)], one.values)
     if not np.isfinite(x[0]):
         return []
-    value = value_told(through, channel) if isinstance(through, Trial) else None
+    value = of.told(through) if isinstance(through, Trial) else None
     if not isinstance(through, Trial) or value is None:
         return [Line([float(x[0])] * 2, room, "best", "the point chosen", 1.2, dashed=True)]
     called = standing(study, through) if study.policy.context is None else f"trial {through.number}"

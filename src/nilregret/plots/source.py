@@ -15,6 +15,7 @@ from ..study.direction import best_label, on_average
 from ..study.formatting import figure
 from ..study.function import Axis as ParameterAxis
 from ..study.function import Function
+from ..study.quantities import Quantity
 from ..study.study import Study
 
 NO_SINGLE_BEST = "Each context has a best of its own"
@@ -51,14 +52,16 @@ def are_clicks(study: Study) -> bool:
     return bool(span == (0.0, 1.0) or is_noisy(study.trials))
 
 
-def value_range(given: tuple[float, float] | None, study: Study) -> tuple[float, float] | None:
-    """Returns the range of values that was given, (0, 1) for clicks, or None.
+def value_range(
+    given: tuple[float, float] | None, study: Study, of: Quantity | None = None
+) -> tuple[float, float] | None:
+    """Returns the range of values that was given, (0, 1) for clicks, or None. `of` is the number that is drawn.
 
     Raises:
         InvalidInput: it is no pair of numbers of which the first is lower.
     """
     if given is None:
-        return (0.0, 1.0) if are_clicks(study) else None
+        return (0.0, 1.0) if (of is None or of.channel == 0) and are_clicks(study) else None
     try:
         low, high = (float(end) for end in given)
     except (TypeError, ValueError):

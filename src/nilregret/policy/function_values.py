@@ -1,6 +1,6 @@
-"""Values of f by the posterior of the reward: medians, quantiles, draws, and the gain over the best point.
+"""Values of an output by its posterior: medians, quantiles and draws. The gain of the reward over the best point.
 
-All numbers are in reward units. A warp maps quantiles and draws, and its median is the mapped posterior mean.
+All numbers are in units of the output. A warp maps quantiles and draws, and its median is the mapped posterior mean.
 """
 
 from __future__ import annotations
@@ -29,45 +29,48 @@ PLACES = np.linspace(-6.0, 6.0, 61)  # places of an integral over f at one point
 TOGETHER = 1024  # points whose covariances with the best point are computed at once
 
 
-def medians(state: State, points: Array, contexts: Array | None) -> Array:
+def medians(state: State, channel: int, points: Array, contexts: Array | None) -> Array:
     """Returns the posterior medians of f, `(n,)`.
 
     Args:
         state: a state that has learned all outcomes.
+        channel: 0 for the reward, j for constraint j.
         points: points of the domain, `(n, d)`.
         contexts: the context of each point, `(n, c)`, or None.
     """
-    posterior = state.reward.posterior
+    posterior = state.outputs.each[channel].posterior
     return posterior.units.back(posterior.belief.mean(state.outputs.engine.cells_of(points, contexts)))
 
 
-def quantiles(state: State, points: Array, contexts: Array | None, levels: Sequence[float]) -> Array:
+def quantiles(state: State, channel: int, points: Array, contexts: Array | None, levels: Sequence[float]) -> Array:
     """Returns quantiles of the posterior of f, `(levels, n)`.
 
     Args:
         state: see `medians`.
+        channel: see `medians`.
         points: see `medians`.
         contexts: see `medians`.
         levels: probabilities between 0 and 1.
     """
     from scipy.special import ndtri
 
-    posterior = state.reward.posterior
+    posterior = state.outputs.each[channel].posterior
     mean, std = posterior.belief.predict(state.outputs.engine.cells_of(points, contexts))
     return posterior.units.back(mean + ndtri(np.asarray(levels, dtype=np.float64))[:, None] * std)
 
 
-def draws(state: State, points: Array, contexts: Array | None, rng: Rng, size: int) -> Array:
+def draws(state: State, channel: int, points: Array, contexts: Array | None, rng: Rng, size: int) -> Array:
     """Returns functions drawn from the posterior of f, jointly at n points, `(size, n)`.
 
     Args:
         state: see `medians`.
+        channel: see `medians`.
         points: see `medians`.
         contexts: see `medians`.
         rng: source of randomness.
         size: number of functions.
     """
-    posterior = state.reward.posterior
+    posterior = state.outputs.each[channel].posterior
     cells = state.outputs.engine.cells_of(points, contexts)
     return posterior.units.back(np.stack([posterior.belief.draw_at(rng, cells) for _ in range(size)]))
 
@@ -171,15 +174,16 @@ def gain_over(incumbent: float, mean: float, std: float, units: Units) -> float:
     return max(below, 0.0) + float((np.diff(rewards) * (above[1:] + above[:-1])).sum()) / 2.0
 
 
-def correlations(state: State, left: Cells, right: Cells) -> Array:
+def correlations(state: State, channel: int, left: Cells, right: Cells) -> Array:
     """Returns prior correlations of f between n pairs of points, each under its context, `(n,)`.
 
     Args:
         state: see `medians`.
+        channel: see `medians`.
         left: points `(n, d)` and their contexts `(n, c)`, or None.
         right: the same of the other points.
     """
-    engine, kernel = state.outputs.engine, state.reward.posterior.in_use
+    engine, kernel = state.outputs.engine, state.outputs.each[channel].posterior.in_use
     mine, others = engine.cells_of(*left), engine.cells_of(*right)
     found = []
     for i in range(0, len(mine), BLOCK):

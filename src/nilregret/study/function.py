@@ -32,39 +32,42 @@ class Function:
         state: of the study, after all trials. It is copied.
         goal: of the study.
         seed: of the study. Equal studies have equal draws.
+        channel: 0 for the reward, j for constraint j.
 
     Raises:
         InvalidInput: the policy is a script, which has no posterior, or its model has not learned the units of rewards.
     """
 
-    def __init__(self, state: AnyState, goal: Goal, seed: int) -> None:
+    def __init__(self, state: AnyState, goal: Goal, seed: int, *, channel: int = 0) -> None:
         if not isinstance(state, State):
             raise InvalidInput(
                 f"{state.policy.algorithm} has no posterior, so there is no model of the objective to show.",
                 advice="`nr.plots.history` and `nr.plots.parallel` draw the trials alone.",
             )
-        if answers := state.reward.answers_for_units:
+        if answers := state.outputs.each[channel].answers_for_units:
             raise InvalidInput(
                 f"The model has no units yet: it learns them from the first {answers} rewards.",
                 advice="`nr.plots.history` and `nr.plots.parallel` draw the trials alone.",
             )
-        self._state, self._seed = state.copy(), seed
+        self._state, self._seed, self._channel = state.copy(), seed, channel
         self._sign = 1.0 if goal == "maximize" else -1.0
 
     def median(self, points: Array, contexts: Array | None = None) -> Array:
         """Returns posterior medians at points `(n, d)`, each under its context `(n, c)`, `(n,)`."""
-        return self._sign * self._by_rows(partial(function_values.medians, self._state), points, contexts)
+        return self._sign * self._by_rows(
+            partial(function_values.medians, self._state, self._channel), points, contexts
+        )
 
     def quantiles(self, levels: Sequence[float], points: Array, contexts: Array | None = None) -> Array:
         """Returns quantiles of these levels at points, `(levels, n)`."""
         asked = levels if self._sign > 0.0 else [1.0 - level for level in levels]
-        read = partial(function_values.quantiles, self._state, levels=asked)
+        read = partial(function_values.quantiles, self._state, self._channel, levels=asked)
         return self._sign * self._by_rows(read, points, contexts)
 
     def draws(self, points: Array, contexts: Array | None = None, *, size: int) -> Array:
         """Returns functions drawn from the posterior at points, `(size, n)`. They are the same each time."""
         rng = Draws(f"function {self._seed}")
-        return self._sign * function_values.draws(self._state, points, contexts, rng, size)
+        return self._sign * function_values.draws(self._state, self._channel, points, contexts, rng, size)
 
     def closeness(self, left: function_values.Cells, right: function_values.Cells) -> Array:
         """Returns prior correlations between n pairs of points, from 0 to 1, `(n,)`.
@@ -72,7 +75,7 @@ class Function:
         Arms off the table have no correlation in the model, and count by their distance.
         """
         try:
-            found = function_values.correlations(self._state, left, right)
+            found = function_values.correlations(self._state, self._channel, left, right)
         except InvalidInput:
             unit = sides(self._state.policy.domain)
             found = np.exp(-np.square((left[0] - right[0]) / unit).sum(axis=1) / FAR**2)

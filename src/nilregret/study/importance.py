@@ -16,7 +16,7 @@ The integration error of the median widens the interval.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, final
@@ -29,8 +29,10 @@ from .._utils.randomness import Draws, sobol_points
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Choice, Int
 from ..errors import InvalidInput, needs, printable
-from .direction import AnyPolicy, AnyState, Goal
-from .function import Axis, Function, axes, space_of
+from ..policy.policy import Policy
+from .direction import AnyPolicy
+from .function import Axis, axes, space_of
+from .quantities import Quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,6 +157,7 @@ def check_several(factors: Factors) -> None:
 
 
 POINTS = 4096  # Base points of the indices of the median, a power of two.
+MOST_TOLD = 2000  # Values told that are compared with the model, the latest.
 POINTS_OF_DRAWS = 256  # Base points of the indices of each draw.
 DRAWS = 32
 LEVELS = (0.05, 0.95)  # Ends of the interval.
@@ -165,6 +168,7 @@ LEAST = 1e-300  # Against a division by zero.
 LITTLE = 0.5  # Share of the variation that the trials determine, below which the order may change.
 LARGE = 0.5  # Share of the largest total index from which a summary names a parameter.
 MOST_NAMED = 3  # Parameters that a summary names.
+MENTIONED = 0.05  # Share of noise from which a summary mentions it.
 FLAT = 1e-12  # Variance, as a share of the mean square, below which f is constant.
 
 
@@ -216,8 +220,10 @@ class Importance:
         names: of the p parameters, those of contexts first.
         value: indices of the objective over the whole space.
         best: indices of being among the best tenth of the space, which no outlier can move. Ties with the last of the
-            tenth belong to it, so it is more than a tenth of few choices or of a plateau.
-        explained: share of the variation of the objective that the trials determine, from 0 to 1.
+            tenth belong to it, so it is more than a tenth of few choices or of a plateau. Of a constraint: indices of
+            satisfying it. Of a metric: of being among the highest tenth.
+        explained: share of the variation of the model that the trials determine, from 0 to 1.
+        noise: share of the variation of the values told that the model takes for noise, from 0 to 1.
         interactions: second-order indices of the objective, `(p, p)`, symmetric, 0 on the diagonal.
     """
 
@@ -225,6 +231,7 @@ class Importance:
     value: Indices
     best: Indices
     explained: float
+    noise: float
     interactions: Array
 
     @cached_property
@@ -236,7 +243,8 @@ class Importance:
     def certainty(self) -> str:
         """Says how much the trials determine."""
         little = "; more trials may change the order" if self.explained < LITTLE else ""
-        return f"the trials determine {self.explained:.0%} of the variation{little}"
+        noise = f", and take {self.noise:.0%} of what was told for noise" if self.noise >= MENTIONED else ""
+        return f"the trials determine {self.explained:.0%} of the variation{noise}{little}"
 
     def pairs(self, count: int | None = None) -> list[tuple[str, str]]:
         """Returns the pairs of parameters that interact most, the strongest first, or all pairs."""
@@ -268,34 +276,33 @@ class Importance:
                 f"{names[i]:{wide}}  {self.value.first[i]:5.2f}  {self.value.total[i]:5.2f}  "
                 f"{low:4.2f} to {high:4.2f}  {self.best.total[i]:10.2f}"
             )
-        return "\n".join([*lines, f"The trials determine {self.explained:.0%} of the variation."])
+        return "\n".join([*lines, f"{self.certainty[0].upper()}{self.certainty[1:]}."])
 
 
-def importance(state: AnyState, goal: Goal, told: Sequence[float], *, seed: int) -> Importance:
-    """Returns the importance of each parameter (see `Study.importance`).
+def importance(of: Quantity) -> Importance:
+    """Returns the importance of each parameter for a number that trials tell (see `Study.importance`).
 
     Args:
-        state: of the study, after all trials.
-        goal: of the study.
-        told: values of the answered trials, at least two.
-        seed: of the study.
+        of: the reward, a constraint or a metric.
 
     Raises:
         InvalidInput: fewer than two trials were answered, only one thing varies, or the policy has no posterior.
     """
+    told = of.values
     if len(told) < 2:
         raise InvalidInput(
             f"Importance needs at least two answered trials, and this study has {len(told) or 'none'}.",
             advice="Ten trials a parameter say something, fewer little.",
         )
-    factors, function = Factors(state.policy), Function(state, goal, seed)
+    factors, function = Factors(of.study.policy), of.function
     check_several(factors)
-    count, sign = len(factors.each), 1.0 if goal == "maximize" else -1.0
+    count, sign = len(factors.each), 1.0 if of.upward else -1.0
     many = _shares(count, POINTS, both=True)
-    worst = min(told) if sign > 0.0 else max(told)
+    low, high = (float(told.min()), np.inf) if of.upward else (-np.inf, float(told.max()))
+    low, high = (-np.inf, np.inf) if of.channel else (low, high)  # Both sides of a limit matter.
 
     def within(values: Array) -> Array:
-        return np.maximum(values, worst) if sign > 0.0 else np.minimum(values, worst)
+        return np.clip(values, low, high)
 
     values = within(function.median(*factors.rows(many.reshape(-1, count)))).reshape(1, len(many), POINTS)
     few = _shares(count, POINTS_OF_DRAWS, both=False)
@@ -303,13 +310,29 @@ def importance(state: AnyState, goal: Goal, told: Sequence[float], *, seed: int)
     drawn = within(function.draws(*rows, size=DRAWS)).reshape(DRAWS, len(few), POINTS_OF_DRAWS)
     known = within(function.median(*rows)).reshape(1, len(few), POINTS_OF_DRAWS)
     whole = float(drawn[:, 0].var(axis=-1).mean())
+    among = _satisfied if of.limited else _among_best
     return Importance(
         tuple(factors.names),
         _indices(values, known, drawn),
-        _indices(*(_among_best(sign * each) for each in (values, known, drawn))),
+        _indices(*(among(sign * each) for each in (values, known, drawn))),
         min(float(known[:, 0].var()) / whole, 1.0) if whole > 0.0 else 1.0,
+        _noise(of, within),
         _second(values[0], count),
     )
+
+
+def _noise(of: Quantity, within: Callable[[Array], Array]) -> float:
+    """Returns the share of the variation of the values told that is not that of the model at their points."""
+    policy, since = of.study.policy, max(of.study.restarts, default=0)
+    if isinstance(policy, Policy) and of.modelled:
+        since = policy.memory.first_counted(since, len(of.study.trials))
+    trials = [trial for trial in of.trials if trial.number >= since][-MOST_TOLD:]
+    if not trials:
+        return 0.0
+    told = within(of.values[-len(trials) :])
+    contexts = None if policy.context is None else np.array([trial.context for trial in trials])
+    rest = told - within(of.function.median(np.array([trial.point for trial in trials]), contexts))
+    return min(float(rest.var() / told.var()), 1.0) if told.var() > 0.0 else 0.0
 
 
 def _shares(count: int, points: int, *, both: bool) -> Array:
@@ -384,6 +407,11 @@ def _correlation(left: Array, right: Array) -> Array:
     left, right = left - left.mean(axis=-1, keepdims=True), right - right.mean(axis=-1, keepdims=True)
     size = np.sqrt((left**2).mean(axis=-1) * (right**2).mean(axis=-1))
     return np.asarray((left * right).mean(axis=-1) / np.where(size > 0.0, size, 1.0))
+
+
+def _satisfied(values: Array) -> Array:
+    """Returns 1.0 where minus the value of a constraint is at least 0, else 0.0."""
+    return (values >= 0.0).astype(np.float64)
 
 
 def _among_best(values: Array) -> Array:

@@ -411,7 +411,7 @@ class Queries(Generic[D]):
 
         return self.replica.query(read)
 
-    def importance(self) -> Importance:
+    def importance(self, of: str | int | None = None) -> Importance:
         """Returns the importance of each parameter: Sobol indices of the model, with its 90% intervals.
 
         The first-order index is the share of the objective's variation over the space that the parameter causes alone.
@@ -425,20 +425,21 @@ class Queries(Generic[D]):
         >>> print(result.study.importance().value.total.round(1))
         [0.9 0.1]
 
+        Args:
+            of: None for the reward. The number of a constraint, from 1, or its text. Or the name of a metric, of which
+                a model is fitted that is not on record.
+
         Returns:
             `names`, `value`, `best`, `explained`, `interactions` and `to_pandas()` (see
             `nilregret.study.importance.Importance`).
 
         Raises:
-            InvalidInput: fewer than two trials were answered, only one thing varies, or the policy has no posterior.
+            InvalidInput: fewer than two trials told the number, only one thing varies, or there is no posterior.
         """
         from .importance import importance
+        from .quantities import quantity
 
-        def read(state: AnyState) -> Importance:
-            told = [trial.reward for trial in self.replica.record if trial.reward is not None]
-            return importance(state, self.goal, told, seed=self.seed)
-
-        return self.replica.query(read)
+        return importance(quantity(self, of))
 
     @property
     def valid_for(self) -> str:

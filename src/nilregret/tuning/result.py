@@ -213,6 +213,7 @@ class Result(Generic[D]):
         self,
         path: str | Path | None = None,
         *,
+        of: str | int | None = None,
         range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
         label: str | None = None,
         interactive: bool = False,
@@ -223,8 +224,9 @@ class Result(Generic[D]):
 
         Args:
             path: path of the picture (PNG, PDF or SVG, or HTML if interactive), or None to save nothing.
+            of: None for the value, the number or text of a constraint, or the name of a metric.
             range: lowest and highest value that is possible, such as (0, 1) for an accuracy.
-            label: of the values. By default "reward", or "loss" if the goal is to minimise.
+            label: of the values. By default "reward", or "loss" if the goal is to minimise, or the name in `of`.
             interactive: True for a figure of plotly, which needs the extra `interactive`.
 
         Returns:
@@ -232,7 +234,7 @@ class Result(Generic[D]):
         """
         from .. import plots
 
-        return plots.overview(self, path, range=range, label=label, interactive=interactive)
+        return plots.overview(self, path, of=of, range=range, label=label, interactive=interactive)
 
     def __repr__(self) -> str:
         states = [trial.state for trial in self.trials]

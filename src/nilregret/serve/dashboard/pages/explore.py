@@ -28,6 +28,6 @@ async def beliefs(request: Request) -> Response:
 ROUTES = [
     Route(f"{STUDY}/explore", tab("explore.html", lambda _, query: {"query": urlencode(query)})),
     Route(f"{PART}/beliefs", beliefs),
-    part("importance", "importance.html", lambda opened, _: importance_view(opened)),
+    part("importance", "importance.html", lambda opened, query: importance_view(opened, query.get("channel", ""))),
     part("parallel", "parallel.html", lambda opened, _: parallel_view(opened)),
 ]

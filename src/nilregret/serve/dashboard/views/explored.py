@@ -12,39 +12,47 @@ from ...._utils.numerals import numeral
 from ....domains.parameters import Choice
 from ....errors import NoRegretError
 from ....plots.base import reward_label
-from ....plots.overview_picture import importance_panels
-from ....plots.parallel_picture import axes_of_trials, context_axes, parallel_panel, reward_limits
+from ....plots.overview_picture import deciding, importance_panels
+from ....plots.parallel_picture import axes_of_trials, context_axes, ends_of, parallel_panel, reward_limits
 from ....study.function import Axis, axes, space_of
-from ....study.importance import Importance, Indices
+from ....study.importance import Importance, Indices, importance
+from ....study.quantities import Quantity, quantities
 from ....study.study import Study
 from .columns import PARAMETERS, columns_of
 from .pictures import Picture, drawn, short
+from .posterior import listed, quantity_at
 from .status import order_of
 
-MOST_AXES = 14  # of parallel axes
+MOST_AXES, MOST_METRICS = 14, 4  # of parallel axes, and of these for metrics
 
-_known: WeakKeyDictionary[Study, tuple[int, dict[str, Any]]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Study, dict[str, tuple[int, dict[str, Any]]]] = WeakKeyDictionary()
 
 
-def importance_view(study: Study) -> dict[str, Any]:
-    """Returns the importance of each parameter, or the reason why there is none. It is kept until the study changes."""
-    order = order_of(study)
-    known = _known.get(study)
-    if known is None or known[0] != order:
+def importance_view(study: Study, key: str = "") -> dict[str, Any]:
+    """Returns the importance of each parameter, or the reason why there is none. It is kept until the study changes.
+
+    Args:
+        study: any study.
+        key: of the number that the parameters move, or "" for the reward (see `quantity_at`).
+    """
+    order, of = order_of(study), quantity_at(study, key)
+    views = _known.setdefault(study, {})
+    if of.key not in views or views[of.key][0] != order:
         try:
-            view = _importance(study.importance(), study)
+            view = _importance(importance(of), of)
         except NoRegretError as error:
             view = {"why_not": str(error), "pictures": [], "sentence": ""}
-        known = _known[study] = order, view
-    return known[1]
+        views[of.key] = order, view | {"channels": listed(of)}
+    return views[of.key][1]
 
 
-def _importance(found: Importance, study: Study) -> dict[str, Any]:
+def _importance(found: Importance, of: Quantity) -> dict[str, Any]:
     pairs = found.pairs(1)
-    value, best = importance_panels(found, study)
+    value, best = importance_panels(found, of)
     panels = (value, replace(best, y=value.y))  # Each has the names.
     parts = zip(("value", "best"), panels, (found.value, found.best), strict=True)
-    titles = {"value": "For the value", "best": "For being among the best tenth"}
+    second = "For satisfying it" if of.limited else f"For being among {deciding(of)}"
+    titles = {"value": "For the value", "best": second}
     return {
         "why_not": "",
         "sentence": f"{_leaders(found.value, found.names)} {found.certainty[0].upper()}{found.certainty[1:]}.",
@@ -81,16 +89,18 @@ def _leaders(indices: Indices, names: Sequence[str]) -> str:
 def parallel_view(study: Study) -> dict[str, Any]:
     """Returns the picture of the answered trials as lines, and the fields that select trials by ranges."""
     answered = sum(trial.reward is not None for trial in study.trials)
-    listed = axes_of_trials(study)
-    if answered < 2 or not listed:
+    every = axes_of_trials(study)
+    if answered < 2 or not every:
         why = "Two answered trials are needed, and a parameter that varies."
         return {"why_not": why, "picture": None, "sides": []}
-    shown = listed[: MOST_AXES - 1]
+    metrics = [each for each in quantities(study) if each.channel is None][:MOST_METRICS]
+    shown = every[: MOST_AXES - 1 - len(metrics)]
     limits = reward_limits(study)
-    panel = parallel_panel(study, shown, limits)
+    panel = parallel_panel(study, shown, limits, beside=metrics)
     sides = [_side(study, axis) for axis in shown]
+    sides += [_field(each.name, each.key, *ends_of(each)) for each in metrics]
     sides.append(_field(reward_label(study), "reward", *limits))
-    more = f", on {len(sides)} axes of {len(listed) + 1}" if len(listed) > len(shown) else ""
+    more = f", on {len(sides)} axes of {len(every) + 1 + len(metrics)}" if len(every) > len(shown) else ""
     summary = f"{many(answered, 'answered trial')}{more}. {panel.title[0].upper()}{panel.title[1:]}."
     brush = [{"key": side["key"], "ends": side["ends"]} for side in sides]
     picture = drawn("All trials on parallel axes", summary, [panel]) | {"table": None, "brush": brush}

@@ -7,21 +7,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...._utils.checks import Array, many, whole_in
+from ...._utils.checks import Array, many, shown, whole_in
 from ....domains.domain import Arms
 from ....errors import InvalidInput
-from ....plots.base import BAND_LABELS, reward_label
+from ....plots.base import BAND_LABELS
 from ....plots.contour_picture import COUNT, contour_panels
 from ....plots.page import middles
 from ....plots.posterior_picture import posterior_panel
 from ....plots.scene import Heat, Panel
 from ....plots.slices_picture import Slice, slice_panels, slices_of
-from ....plots.source import function_of, introduced, value_range
+from ....plots.source import introduced, value_range
 from ....policy.policy import Policy
-from ....study.definition import constraint_names
 from ....study.direction import has_channels
 from ....study.formatting import settings
 from ....study.function import Axis, active_axes, answers_for_units, line_through, settings_at
+from ....study.quantities import Quantity, quantities
 from ....study.study import Study
 from .alternatives import is_expensive
 from .chosen_point import ChosenPoint, chosen_point
@@ -34,21 +34,21 @@ WORK, MAP_WORK = 1.5e9, 2e9  # multiplications for all slices, and for a map
 
 
 class _Section(NamedTuple):
-    """A study's posterior through a point, of the reward (`channel` 0) or of a constraint."""
+    """A posterior through a point, of the reward, a constraint or a metric."""
 
     study: Study
     at: ChosenPoint
-    channel: int
+    of: Quantity
 
     @property
     def low(self) -> bool:
         """True if lower values are better."""
-        return self.study.goal == "minimize" or self.channel > 0
+        return not self.of.upward
 
     @property
     def name(self) -> str:
         """Name of the drawn quantity."""
-        return _name(self.study, self.channel)
+        return _name(self.of)
 
 
 def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -57,7 +57,8 @@ def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict
     Args:
         study: a study with any policy.
         query: "p0", ..., "c0", ... choose the point and the context (see `chosen_point`). "channel" is 0 for the
-            reward, or the number of a constraint. "x" and "y" are the numbers of the axes of the map.
+            reward, the number of a constraint, or "metrics." and the name of a metric.
+            "x" and "y" are the numbers of the axes of the map.
 
     Raises:
         InvalidInput: a value of the query does not exist.
@@ -72,7 +73,7 @@ def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict
     if answers := study.replica.query(answers_for_units):
         return _nothing(f"The model has no units yet: it learns them from the first {answers} answers.")
     at = chosen_point(study, query)
-    section = _Section(study, at, _number(query, "channel", policy.constraint_count if has_channels(policy) else 0))
+    section = _Section(study, at, quantity_at(study, query.get("channel", "")))
     lines = active_axes(policy.domain, at.point)
     shown = lines if len(lines) <= MOST_SLICES else _by_variation(section, lines)[:MOST_SLICES]
     found = sorted(_slices(section, shown, _points(study, len(lines))), key=lambda one: -_variation([one], one.axis))
@@ -85,7 +86,7 @@ def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict
     maps = [] if pair is None else _maps(section, pair)
     return {
         "slices": slices, "maps": maps, "fields": at.fields, "context_fields": at.context_fields,
-        "channels": _channels(study, section.channel), "axes": _axes_listed(lines, pair) if maps else [],
+        "channels": listed(section.of), "axes": _axes_listed(lines, pair) if maps else [],
         "where": _place_text(study, at), "left_out": [one.name for one in lines if one not in shown], "why": "",
     }  # fmt: skip
 
@@ -122,16 +123,16 @@ def _slices(section: _Section, axes: list[Axis], count: int) -> list[Slice]:
     """Returns a slice along each axis that has several points."""
     study, through = section.study, section.at.through
     try:
-        several = slices_of(study, through, None, channel=section.channel, count=count, among=axes)
+        several = slices_of(study, through, None, of=section.of, count=count, among=axes)
     except InvalidInput:  # No arm differs from this one in one coordinate only.
         return []
     return several
 
 
 def _slice_pictures(section: _Section, found: list[Slice]) -> list[Picture]:
-    study, channel = section.study, section.channel
-    limits = None if channel else value_range(None, study)
-    panels = slice_panels(found, study, section.at.through, limits, section.name, channel=channel, in_a_row=1)
+    study, of = section.study, section.of
+    limits = value_range(None, study, of)
+    panels = slice_panels(found, study, section.at.through, limits, section.name, of=of, in_a_row=1)
     return [
         drawn(f"Along {one.axis.name}", _of_slice(section, one) + _left_out(one), [panel])
         for one, panel in zip(found, panels, strict=True)
@@ -144,7 +145,7 @@ def _left_out(one: Slice) -> str:
 
 def _of_slice(section: _Section, one: Slice) -> str:
     middle, word = one.middle, "posterior mean" if one.quantiles is None else "posterior median"
-    said = f"The {word} of {'the ' * (not section.channel)}{section.name}"
+    said = f"The {word} of {'the ' * (section.of.channel == 0)}{section.name}"
     if not np.ptp(middle):
         return f"{said} is {short(float(middle[0]))} all along {one.axis.name}: nothing tells it apart."
     top = int(middle.argmin() if section.low else middle.argmax())
@@ -162,8 +163,8 @@ def _of_slice(section: _Section, one: Slice) -> str:
 def _ranked(section: _Section) -> Picture:
     """Returns the posterior of the arms in the order of its mean."""
     study, arms = section.study, section.study.policy.domain
-    panel = posterior_panel(study, context=section.at.context, channel=section.channel, label=section.name, ranked=True)
-    found = study.band(arms.points, context=section.at.context, channel=section.channel)  # type: ignore[union-attr]
+    panel = posterior_panel(section.of, context=section.at.context, label=section.name, ranked=True)
+    found = section.of.band(arms.points, section.at.context)  # type: ignore[union-attr]
     best = int(found.mean.argmin() if section.low else found.mean.argmax())
     point = arms.points[best]  # type: ignore[union-attr]
     first = settings(_settings_of(study, point), point.tolist(), best, names=study.replica.roster.names)
@@ -177,14 +178,12 @@ def _ranked(section: _Section) -> Picture:
 
 def _maps(section: _Section, pair: tuple[Axis, Axis]) -> list[Picture]:
     """Returns the maps of the median and of its uncertainty, or none if the arms lie on no grid."""
-    study, channel = section.study, section.channel
+    study, of = section.study, section.of
     answers = sum(trial.reward is not None for trial in study.trials)
     cells = (MAP_WORK if is_expensive(study) else np.inf) / max(1.0, float(answers) ** 2)
-    limits, side = None if channel else value_range(None, study), int(min(COUNT, max(FEWEST_SIDE, cells**0.5)))
+    limits, side = value_range(None, study, of), int(min(COUNT, max(FEWEST_SIDE, cells**0.5)))
     try:
-        panels = contour_panels(
-            study, function_of(study), section.at.through, pair, section.name, limits, channel=channel, count=side
-        )
+        panels = contour_panels(study, of, section.at.through, pair, section.name, limits, count=side)
     except InvalidInput:
         return []
     over = f"{pair[0].name} and {pair[1].name}"
@@ -244,7 +243,7 @@ def _by_variation(section: _Section, lines: list[Axis]) -> list[Axis]:
 
 
 def _mean(section: _Section, points: Array) -> Array:
-    return section.study.band(points, context=section.at.context, channel=section.channel).mean
+    return section.of.band(points, section.at.context).mean
 
 
 def _axes_listed(lines: list[Axis], pair: tuple[Axis, Axis] | None) -> list[dict[str, Any]]:
@@ -252,21 +251,36 @@ def _axes_listed(lines: list[Axis], pair: tuple[Axis, Axis] | None) -> list[dict
     return [{"value": str(i), "text": one.name, "x": one == x, "y": one == y} for i, one in enumerate(lines)]
 
 
-def _name(study: Study, channel: int) -> str:
+def _name(of: Quantity) -> str:
     """Returns the name of the drawn quantity."""
-    if channel:
-        return constraint_names(study.about, study.policy.constraint_count)[channel - 1]
-    word = reward_label(study)
-    charged = study.policy.constraint_count and not has_channels(study.policy)
+    study = of.study
+    charged = of.channel == 0 and study.policy.constraint_count and not has_channels(study.policy)
     sign = "less" if study.goal == "maximize" else "plus"
-    return f"{word} {sign} what violations are charged" if charged else word
+    return f"{of.name} {sign} what violations are charged" if charged else of.name
 
 
-def _channels(study: Study, channel: int) -> list[dict[str, Any]]:
-    if not has_channels(study.policy):
-        return []
-    names = [reward_label(study), *constraint_names(study.about, study.policy.constraint_count)]
-    return [{"value": str(j), "text": name, "chosen": j == channel} for j, name in enumerate(names)]
+def offered(study: Study) -> list[Quantity]:
+    """Returns the numbers whose model can be drawn: those with a posterior, and those that two trials told."""
+    return [each for each in quantities(study) if each.modelled or len(each.trials) > 1]
+
+
+def quantity_at(study: Study, key: str) -> Quantity:
+    """Returns the number that a form chose, by its key, or the reward.
+
+    Raises:
+        InvalidInput: there is no such number.
+    """
+    known = {each.key: each for each in offered(study)}
+    if key and key not in known:
+        raise InvalidInput(f"There is no channel {shown(key)} here: there are {', '.join(known)}.")
+    return known[key or "0"]
+
+
+def listed(chosen: Quantity) -> list[dict[str, Any]]:
+    """Returns the options of a form that chooses a number, or none if there is the reward alone."""
+    every = offered(chosen.study)
+    options = [{"value": each.key, "text": each.name, "chosen": each.key == chosen.key} for each in every]
+    return options if len(options) > 1 else []
 
 
 def _place_text(study: Study, at: ChosenPoint) -> str:
