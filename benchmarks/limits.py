@@ -1,18 +1,17 @@
 """Tuning under limits, which are learned (against BoTorch's constrained qLogNEI and Optuna's GPSampler) or known.
 
-    python benchmarks/limits.py [--cache FOLDER] --half measured|development|known [--problems NAME ...]
+    python benchmarks/limits.py [--cache FOLDER] --half learned|known [--problems NAME ...]
         --methods auto random gpsampler botorch ... --trials 50 --seeds 10 --first-seed 1000
         [--policy NAME=MODULE:FUNCTION ...] [--report] [--quiet]
-    python benchmarks/limits.py --cache /tmp/limits --half development --methods auto random --seeds 5
     python benchmarks/limits.py --cache /tmp/limits --policy mine=my_module:make_policy --methods mine auto --report
     python benchmarks/limits.py --cache /tmp/limits --half known --trials 40 --seeds 5
         --methods auto random gpsampler tpe nevergrad baybe ax
 
-Six problems, 50 trials each, and five others on which things may be tried (`limits_parts/problems.py`); figures are of
-seeds from 1000 on, smaller ones are for development. Values and limits have no noise; a method is told both and how
-many limits there are. Runs are kept as JSON lines in the folder of `--cache` and never repeated; peers need their
-packages only while they run. Runs go seed by seed, so that what is there after an interruption is balanced. `--report`
-runs nothing. `--policy` adds a method: what a function, called with a space and `constraints=m`, gives.
+Six problems have limits that are learned, 50 trials each (`limits_parts/problems.py`). Values and limits have no noise; a
+method is told both and how many limits there are. Figures are of seeds from 1000 on, smaller ones are for development.
+Runs are kept as JSON lines in the folder of `--cache` and never repeated; peers need their packages only while they
+run. Runs go seed by seed, so that what is there after an interruption is balanced. `--report` runs nothing. `--policy`
+adds a method: what a function, called with a space and `constraints=m`, gives.
 
 Twelve problems have known limits, 40 trials each (`limits_parts/known.py`), which peers take as far as each can be told
 (`known_methods.py`). Of these the logarithms of regrets are printed, and trials that are outside by more than 1e-9.
@@ -31,16 +30,12 @@ import bench
 from limits_parts import known_methods
 from limits_parts.known import KNOWN
 from limits_parts.methods import METHODS, Policy, run
-from limits_parts.problems import DEVELOPMENT, MEASURED
+from limits_parts.problems import LEARNED
 from limits_parts.report import best_feasible, text
 from tuning_parts.methods import named
 from tuning_parts.runs import Cache
 
-HALVES = {
-    "measured": (MEASURED, METHODS),
-    "development": (DEVELOPMENT, METHODS),
-    "known": (KNOWN, known_methods.METHODS),
-}
+HALVES = {"learned": (LEARNED, METHODS), "known": (KNOWN, known_methods.METHODS)}
 
 
 @bench.command(__doc__)

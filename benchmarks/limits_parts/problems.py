@@ -1,4 +1,4 @@
-"""Problems with limits: six that are measured, and others on which things may be tried.
+"""Problems with limits that are learned.
 
 | problem | parameters | limits | feasible share |
 |---|---|---|---|
@@ -100,47 +100,6 @@ def forest_digits(p):
     return -loss, [float(comparisons) - 40.0]
 
 
-# -- for development -----------------------------------------------------------------------------------------------
-
-
-def simionescu(p):
-    x, y = p["x"], p["y"]
-    return -0.1 * x * y, [x**2 + y**2 - (1 + 0.2 * np.cos(8 * np.arctan2(x, y))) ** 2]
-
-
-def two_waves(p):
-    x, y = p["x"], p["y"]
-    return -np.cos(2 * x) * np.cos(y) - np.sin(x), [np.cos(x) * np.cos(y) - np.sin(x) * np.sin(y) + 0.5]
-
-
-def server(p):
-    """Throughput of a made-up server, whose answers may take 50 ms and which may use 8 GB."""
-    codec = {"none": (1.0, 0.0), "fast": (1.3, 6.0), "small": (1.7, 25.0)}
-    gain, wait = codec[p["codec"]]
-    hits = 1 - np.exp(-p["cache"] / 200)
-    through = p["threads"] ** 0.8 * gain * (0.3 + 0.7 * hits) * p["batch"] / (p["batch"] + 8)
-    latency = 5 + wait + 0.8 * p["threads"] ** 1.3 * (1.2 - hits) + 0.6 * p["batch"]
-    return through, [latency - 50.0, p["cache"] * gain / 1000 + 0.3 * p["threads"] - 8.0]
-
-
-def hartmann_6_sum(p):
-    value, x = hartmann(p)
-    return value, [float(x.sum()) - 1.5, 0.4 - float(x[0] + x[5])]
-
-
-def beam(p):
-    """The welded beam of Coello Coello (2000), two of its limits joined."""
-    h, length, t, b = p["h"], p["l"], p["t"], p["b"]
-    load, reach, E, G = 6000.0, 14.0, 30e6, 12e6
-    moment, R = load * (reach + length / 2), np.sqrt(length**2 / 4 + ((h + t) / 2) ** 2)
-    J = 2 * np.sqrt(2) * h * length * (length**2 / 12 + ((h + t) / 2) ** 2)
-    first, second = load / (np.sqrt(2) * h * length), moment * R / J
-    shear = np.sqrt(first**2 + first * second * length / R + second**2)
-    buckling = 4.013 * E * np.sqrt(t**2 * b**6 / 36) / reach**2 * (1 - t / (2 * reach) * np.sqrt(E / (4 * G)))
-    limits = [shear - 13600.0, 6 * load * reach / (b * t**2) - 30000.0, h - b, load - buckling]
-    return -(1.10471 * h**2 * length + 0.04811 * t * b * (14 + length)), [float(g) for g in limits]
-
-
 def _problem(told, best, typical, count=1, **parameters):
     name = told.__name__.replace("_", "-")
     return Problem(name=name, space=Space(**parameters), told=told, count=count, best=best, typical=typical)
@@ -148,7 +107,7 @@ def _problem(told, best, typical, count=1, **parameters):
 
 UNIT_6 = {f"x{i}": Float(0.0, 1.0) for i in range(6)}
 
-MEASURED = [
+LEARNED = [
     _problem(toy_sine, -0.25324, -5.47, x=Float(0.0, 6.0), y=Float(0.0, 6.0)),
     _problem(townsend, 2.02399, 0.76, x=Float(-2.25, 2.5), y=Float(-2.5, 1.75)),
     _problem(branin_disk, -0.397887, -32.9, x=Float(-5.0, 10.0), y=Float(0.0, 15.0)),
@@ -161,19 +120,5 @@ MEASURED = [
         forest_digits, -0.601, -1.457,
         trees=Int(1, 100, log=True), depth=Int(1, 16), leaf=Int(1, 30, log=True), leaves=Int(2, 200, log=True),
         features=Float(0.02, 1.0), criterion=Choice("gini", "entropy"),
-    ),
-]  # fmt: skip
-DEVELOPMENT = [
-    _problem(simionescu, 0.072625, 0.0, x=Float(-1.25, 1.25), y=Float(-1.25, 1.25)),
-    _problem(two_waves, 2.0, -0.078, x=Float(0.0, 6.0), y=Float(0.0, 6.0)),
-    _problem(
-        server, 13.2, 1.87, 2,
-        threads=Int(1, 32), cache=Float(10.0, 10000.0, log=True), batch=Int(1, 64, log=True),
-        codec=Choice("none", "fast", "small"),
-    ),
-    _problem(hartmann_6_sum, 3.0, 0.31, 2, **UNIT_6),
-    _problem(
-        beam, -1.7249, -34.8, 4,
-        h=Float(0.125, 5.0), l=Float(0.1, 10.0), t=Float(0.1, 10.0), b=Float(0.1, 5.0),
     ),
 ]  # fmt: skip
