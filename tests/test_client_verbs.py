@@ -26,7 +26,6 @@ LEFT_OUT = {
         "the dashboard shows them; `explain` says what counted for a decision",
     ),
     "probabilities": "a decision has its own, and `evaluate` reads the log",
-    **dict.fromkeys(["enqueue", "enqueued", "withdraw"], "no operation of the service has them yet"),
     **dict.fromkeys(["arm_changes", "changes"], "`events` has them, among those of trials"),
     "policy": "`status` has it as it was put, and `arms` what it plays now",
     **dict.fromkeys(["inputs", "offered"], "checks of the program that serves studies"),

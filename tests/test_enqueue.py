@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.client import Client as Remote
+from nilregret.serve.auth.caller import needed
 from nilregret.storage import MemoryStorage
+from nilregret.testing.serving import Serving
+
+from .service import Client, plain
+from .test_operate import data, run
 
 SPACE = nr.Space(
     rate=nr.Float(1e-4, 1.0, log=True), depth=nr.Int(1, 8), kind=nr.Choice("sgd", "adam"),
@@ -205,7 +211,9 @@ def test_an_entry_can_be_withdrawn():
     study.enqueue([3, 4])
     study.withdraw(0)
     assert study.ask().arm == 4
-    for number, message in [(0, "does not wait: it has been tried"), (2, "there is none"), (-1, "entry")]:
+    study.withdraw(0)  # Again: nothing is recorded.
+    assert len(study.changes) == 3
+    for number, message in [(1, "does not wait: it has been tried"), (2, "there is none"), (-1, "entry")]:
         with pytest.raises(nr.errors.InvalidInput, match=message):
             study.withdraw(number)
 
@@ -464,13 +472,87 @@ function = "tests.test_enqueue:hill"
 
 def test_a_tuning_file_names_points_to_try_first(tmp_path):
     from nilregret.tuning.toml.config import load
-    from nilregret.tuning.toml.run import run
+    from nilregret.tuning.toml.run import run as tuned
 
     (tmp_path / "job.toml").write_text(TUNING)
-    trials = run(load(tmp_path / "job.toml")).trials
+    trials = tuned(load(tmp_path / "job.toml")).trials
     assert [trial.enqueued for trial in trials] == [True, True, False]
     assert trials[0].parameters == FIRST[0]
     tables = TUNING.replace('enqueue = [{ x = 2.0, kind = "b" }, { x = -1.0 }]', "") + '[[enqueue]]\nx = "far"\n'
     (tmp_path / "wrong.toml").write_text(tables)
     with pytest.raises(nr.errors.InvalidInput, match=r"\{'x': 'far'\} cannot be enqueued.*Parameter `x`"):
-        run(load(tmp_path / "wrong.toml"))
+        tuned(load(tmp_path / "wrong.toml"))
+
+
+# -- over HTTP, and on the command line --------------------------------------------------------------------------------
+
+AT = "/v1/studies/oven"
+
+
+def test_points_to_try_first_over_http():
+    with Client(MemoryStorage()) as client:
+        client.put(AT, {"policy": plain(nr.auto(SPACE)), "seed": 3})
+        body = {"entries": [{"parameters": WHOLE}, {"parameters": {"depth": 2}}, {"parameters": {"depth": 5}}]}
+        status, said = client.post(f"{AT}/enqueue", body, key="k")
+        assert (status, [each["number"] for each in said["entries"]]) == (201, [0, 1, 2])
+        assert [each["whole"] for each in said["entries"]] == [True, False, False]
+        assert client.post(f"{AT}/enqueue", body, key="k")[1] == said
+        assert client.get(f"{AT}/enqueue")[1] == said
+        status, left = client.run(client.send("DELETE", f"{AT}/enqueue/2", None))
+        assert (status, left["entries"]) == (200, said["entries"][:2])
+        decisions = client.post(f"{AT}/decisions", {"count": 3, "propensity": True})[1]["decisions"]
+        assert [each["enqueued"] for each in decisions] == [True, True, False]
+        assert [each["propensity"] for each in decisions][:2] == [None, None]
+        assert decisions[0]["parameters"] == WHOLE
+        assert client.post(f"{AT}/enqueue", body, key="k")[1] == said  # They are tried by now: nothing is added.
+        assert client.get(f"{AT}/enqueue")[1]["entries"] == []
+        why = client.get(f"{AT}/explain/1")[1]
+        assert why["enqueued"] == {"depth": 2}
+        events = client.get(f"{AT}/events")[1]["events"]
+        assert [each["kind"] for each in events] == ["enqueued", "taken", "taken", "asked", "taken", "asked", "asked"]
+        assert events[2]["change"] == {"entry": 0, "trial": 0, "reason": None}
+        assert client.get(f"{AT}/decisions/{decisions[0]['id']}")[1]["enqueued"]
+        for entries in ([], [{}], [{"arm": 3}], [{"point": [0.1]}], [{"parameters": WHOLE, "arm": 1}], [{"depth": 2}]):
+            status, said = client.post(f"{AT}/enqueue", {"entries": entries})
+            assert (status, "entries" in said["error"]["field"]) == (422, True)
+        status, said = client.run(client.send("DELETE", f"{AT}/enqueue/9", None))
+        assert (status, said["error"]["field"]) == (422, "entry")
+
+
+def test_who_may_decide_may_enqueue():
+    assert needed("POST", f"{AT}/enqueue") == needed("DELETE", f"{AT}/enqueue/0") == "decider"
+    assert needed("GET", f"{AT}/enqueue") == "reader"
+
+
+def test_the_client_names_points_as_a_study_does():
+    with Serving() as service:
+        study = Remote(service.url).create("oven", nr.auto(SPACE))
+        (first,) = study.enqueue(WHOLE, key="k")
+        assert study.enqueue(WHOLE, key="k") == [first]
+        assert study.enqueue([{"depth": 2}, {"depth": 3}])[1].parameters == {"depth": 3}
+        study.withdraw(2)
+        assert [each.number for each in study.enqueued()] == [0, 1]
+        assert study.ask().parameters == WHOLE
+        arms = Remote(service.url).create("arms", UCB)
+        arms.enqueue([3, 9])
+        arms.enqueue(4)
+        arms.enqueue([0.5])
+        assert [arms.ask().arm for _ in range(4)] == [3, 9, 4, 5]
+        box = Remote(service.url).create("box", nr.auto(BOX))
+        box.enqueue(np.array([[0.5, 0.25]]))
+        assert box.ask().point == [0.5, 0.25]
+
+
+def test_points_to_try_first_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    nr.Study(nr.auto(SPACE), storage="sqlite:///oven.db", name="a")
+    place = ("oven.db", "a")
+    assert "0: depth=2, and the policy chooses the rest" in run("enqueue", *place, '{"depth": 2}')
+    assert data("enqueue", *place, '[{"depth": 3}, {"depth": 4}]')[1]["named"] == {"depth": 4}
+    assert [each["number"] for each in data("enqueue", *place, "--withdraw", 1)] == [0, 2]
+    assert "2: depth=4" in run("enqueue", *place)
+    assert data("ask", *place)["parameters"]["depth"] == 2
+    assert data("ask", *place)["enqueued"]
+    assert "No point waits" in run("enqueue", *place)
+    assert "Did you mean 'depth'" in run("enqueue", *place, '{"dept": 2}', code=1)
+    assert "Asked for by `enqueue`" in run("explain", *place, 0)

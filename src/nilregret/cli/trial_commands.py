@@ -83,6 +83,31 @@ def ask(
         hint("tell", storage, found.name, asked[0].number, "REWARD")
 
 
+@study_command("Name points to try first.")
+@click.argument("what", metavar="[JSON]", required=False)
+@click.option("--withdraw", type=int, metavar="NUMBER", help="Take a point that waits out.")
+@json_option
+def enqueue(storage: str, study: str, what: str | None, withdraw: int | None, *, as_json: bool) -> None:
+    """Name points that the next trials of STUDY are of, once, in order. Without JSON, list what waits.
+
+    JSON is a point '[0.5, 2]', parameters '{"day": 3}', the number of an arm, or a list of them. Of parameters some may
+    be named alone, and the policy chooses the others.
+    """
+    from ..study.formatting import settings
+
+    found = opened_study(storage, study)
+    if withdraw is not None:
+        found.withdraw(withdraw)
+    entries = found.enqueued if what is None else found.enqueue(from_json("JSON", what))
+    if as_json:
+        print_json([entry._asdict() for entry in entries])
+        return
+    words = [settings(each.named, (), None) if isinstance(each.named, dict) else str(each.named) for each in entries]
+    listed = [f"{each.number}: {text}{'' if each.whole else ', and the policy chooses the rest'}"
+              for each, text in zip(entries, words, strict=True)]  # fmt: skip
+    echo("\n".join(listed) or "No point waits to be tried.")
+
+
 @study_command("Tell what came of a trial.", negative_numbers=True)
 @click.argument("number", type=int)
 @click.argument("reward", type=float, required=False)

@@ -259,6 +259,29 @@ class RemoteStudy:
         """Records a name of an arm, facts about it, or both, and returns the arm."""
         return self._put_arm(arm, m.ArmRequest(name=name, about=plain("about", about)))
 
+    def enqueue(self, points: Points | Mapping[str, Any] | int, *, key: str | None = None) -> list[m.EntrySaid]:
+        """Adds points to try first, and returns them as they wait (see `Study.enqueue`).
+
+        Args:
+            points: a dict of parameters, of all or some, or a list of them. Or points `(n, d)`, or numbers of arms. A
+                list of whole numbers is of arms.
+            key: see `ask`.
+        """
+        given = plain("points", points)
+        rows = given if isinstance(given, list) and not any(isinstance(each, float) for each in given) else [given]
+        kinds = {dict: "parameters", int: "arm"}
+        body = m.EnqueueRequest([m.NewEntry(**{kinds.get(type(row), "point"): row}) for row in rows])
+        return self._session.send("POST", f"{self.path}/enqueue", body, m.QueueSaid, key_header(key)).entries
+
+    def enqueued(self) -> list[m.EntrySaid]:
+        """Returns the points that wait to be tried first, in order."""
+        return self._session.get(f"{self.path}/enqueue", m.QueueSaid).entries
+
+    def withdraw(self, entry: int) -> None:
+        """Takes a point that waits out of the queue (see `Study.withdraw`)."""
+        number = integer("entry", entry, low=0, why="Entries are numbered from 0.")
+        self._session.request("DELETE", f"{self.path}/enqueue/{number}")
+
     def _put_arm(self, arm: int, body: m.ArmRequest) -> m.ArmSaid:
         number = integer("arm", arm, low=0, why="Arms are numbered from 0.")
         return self._session.send("PUT", f"{self.path}/arms/{number}", body, m.ArmSaid)

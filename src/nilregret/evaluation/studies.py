@@ -19,9 +19,9 @@ from .log import WAITING, Log, checked
 def log_of_study(study: Study) -> Log:
     """Returns the decisions of a study on arms, with the propensities that it recorded.
 
-    Trials that `Study.enqueue` named are left out: nobody drew them. A decision counts once its answer is not waited
-    for any more, with the default reward if it is silent then (`nilregret.study.waiting`). Trials that were added with
-    a propensity are decisions too: they come from another study or from a log.
+    Trials that `Study.enqueue` named are left out, since no policy drew them. A decision counts once its answer is not
+    waited for any more, with the default reward if it is silent then (`nilregret.study.waiting`). Trials that were
+    added with a propensity are decisions too: they come from another study or from a log.
 
     Args:
         study: whose policy has `Arms`.

@@ -86,6 +86,10 @@ class Entry(NamedTuple):
         space = cast(Space, space_of(domain))
         return {name: space.parameters[name].decode(np.array(at)) for name, at in (self.fixed or {}).items()}
 
+    def told(self, domain: Domain) -> Enqueued:
+        """Returns the entry as a study lists it."""
+        return Enqueued(self.number, self.said(domain), self.point is not None, self.time)
+
     @property
     def key(self) -> tuple[Any, ...]:
         """Value that is the same for two entries that name the same."""
@@ -136,7 +140,7 @@ class Queue:
 
     Attributes:
         waiting: entries that wait, by number.
-        count: number of all entries.
+        entries: all entries by number.
         tried: the entry of each trial that was taken from the queue, by the number of the trial.
         passed: entries that never became a trial, in order.
 
@@ -145,11 +149,11 @@ class Queue:
     """
 
     def __init__(self, changes: Sequence[StudyChange] = ()) -> None:
+        self.entries: list[Entry] = []
         self.waiting: dict[int, Entry] = {}
         self.tried: dict[int, Entry] = {}
         self.passed: list[Passed] = []
         self.asked: dict[int, int] = {}  # order of the question of each trial of `tried`
-        self.count = 0
         for change in changes:
             self.add(change)
 
@@ -161,8 +165,8 @@ class Queue:
             if not isinstance(entries, list) or not entries:
                 raise InvalidInput(f"{shown(entries)} was enqueued.")
             for each in entries:
-                self.waiting[self.count] = _entry(self.count, each, change.order, change.time)
-                self.count += 1
+                entry = self.waiting[self.count] = _entry(self.count, each, change.order, change.time)
+                self.entries.append(entry)
         elif change.kind == "taken":
             number, trial, reason = (body.get(name) for name in ("entry", "trial", "reason"))
             if type(number) is not int or number not in self.waiting:
@@ -175,12 +179,14 @@ class Queue:
             else:
                 raise InvalidInput(f"Entry {number} of the queue became trial {shown(trial)}, for {shown(reason)}.")
 
+    @property
+    def count(self) -> int:
+        """Number of all entries."""
+        return len(self.entries)
+
     def listed(self, domain: Domain) -> list[Enqueued]:
         """Returns what waits, in order."""
-        return [
-            Enqueued(each.number, each.said(domain), each.point is not None, each.time)
-            for each in self.waiting.values()
-        ]
+        return [entry.told(domain) for entry in self.waiting.values()]
 
     # -- changes -------------------------------------------------------------------------------------------------
 
@@ -214,7 +220,7 @@ class Queue:
         """Returns the checked number of an entry that waits."""
         known = integer("entry", number, low=0)
         if known not in self.waiting:
-            became = "there is none" if known >= self.count else "it has been tried, withdrawn or passed over"
+            became = "there is none" if known >= self.count else "it has been tried or passed over"
             raise InvalidInput(
                 f"Entry {known} of the queue does not wait: {became}.", advice="`study.enqueued` lists what waits."
             )

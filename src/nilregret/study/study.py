@@ -304,7 +304,7 @@ class Study(Queries[D]):
 
         Each is tried once, in order: the next `ask`, of any process, takes the first one that may be played then. Such
         a trial is marked (`trial.enqueued`) and counts as any other. So an initial design is as much shorter. It has no
-        propensity, since nobody drew it.
+        propensity, since no policy drew it.
 
         Args:
             points: one, or a list of several. A dict of parameters, of all or of some: the policy chooses the others as

@@ -180,7 +180,7 @@ class Transaction:
         replica, count = self._replica, self._replica.queue.count
         entries = replica.queue.entering(points, replica.roster, replica.inputs)
         replica.change(StudyChange(self.order + 1, self.now, "enqueued", (), {"entries": entries}))
-        return [each for each in replica.queue.listed(replica.policy.domain) if each.number >= count]
+        return [entry.told(replica.policy.domain) for entry in replica.queue.entries[count:]]
 
     def enqueue_first(self, entries: list[dict[str, Any]]) -> bool:
         """Records entries, checked, in a study that has asked for nothing yet. Returns False for any other study."""
@@ -191,8 +191,10 @@ class Transaction:
         return False
 
     def withdraw(self, entry: Any) -> None:
-        """Records that an entry of the queue will not be tried (see `Study.withdraw`)."""
-        self._take(self._replica.queue.require(entry), None, WITHDRAWN, self.now)
+        """Records that an entry of the queue will not be tried. If it is withdrawn already, nothing is recorded."""
+        queue = self._replica.queue
+        if not any((each.number, reason) == (entry, WITHDRAWN) for each, reason, _ in queue.passed):
+            self._take(queue.require(entry), None, WITHDRAWN, self.now)
 
     def add(
         self, decision: Decision, context: Array | None, told: Told, reward: float, propensity: float | None = None

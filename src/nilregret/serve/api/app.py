@@ -26,12 +26,14 @@ from .evaluations import EVALUATION_OPERATIONS
 from .note_routes import NOTE_OPERATIONS
 from .openapi import document
 from .operations import Endpoint, Operation, Service, direct_calls
+from .queue_routes import QUEUE_OPERATIONS
 from .read_routes import HEALTH_OPERATIONS, READ_OPERATIONS
 from .write_routes import WRITE_OPERATIONS
 
 # The router tries them in order, so those that are called most come first.
 OPERATIONS: tuple[Operation, ...] = (
-    *WRITE_OPERATIONS, *ARM_OPERATIONS, *READ_OPERATIONS, *EVALUATION_OPERATIONS, *NOTE_OPERATIONS, *HEALTH_OPERATIONS,
+    *WRITE_OPERATIONS, *ARM_OPERATIONS, *QUEUE_OPERATIONS, *READ_OPERATIONS, *EVALUATION_OPERATIONS, *NOTE_OPERATIONS,
+    *HEALTH_OPERATIONS,
 )  # fmt: skip
 
 

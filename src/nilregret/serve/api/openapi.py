@@ -126,6 +126,7 @@ PLACES: dict[str, dict[str, Any]] = {
         "description": "Of the decision, as it was given.",
     },
     "arm": {"schema": {"type": "integer", "minimum": 0}, "description": "The number of an arm."},
+    "entry": {"schema": {"type": "integer", "minimum": 0}, "description": "The number of a point that waits."},
     "number": {"schema": {"type": "integer", "minimum": 0}, "description": "Of the decision, as it was given."},
 }
 

@@ -82,7 +82,7 @@ def decision(worker: StudyWorker, ids: Ids, trial: Trial, propensity: float | No
     return messages.Decision(
         ids.of(worker.tenant, worker.stored, trial.number), trial.number, parameters, trial.point.tolist(),
         trial.arm, context, trial.explored, trial.repeats, trial.propensity if propensity is None else propensity,
-        trial.asked_at, worker.deadlines.expires_at(trial),
+        trial.asked_at, worker.deadlines.expires_at(trial), trial.enqueued,
     )  # fmt: skip
 
 

@@ -216,6 +216,7 @@ class Decision(Reply, frozen=True):
     propensity: float | None
     asked_at: float
     expires_at: float | None
+    enqueued: Annotated[bool, Meta(description="Whether a request to `enqueue` named it, all of it or a part.")] = False
 
 
 class Decisions(Reply, frozen=True):
@@ -239,7 +240,7 @@ class Earlier(Reply, frozen=True):
     metrics: dict[str, float]
 
 
-class DecisionInFull(Decision, frozen=True):
+class DecisionInFull(Decision, frozen=True, kw_only=True):
     """A decision with its reward or failure."""
 
     state: str
@@ -437,6 +438,40 @@ class ArmsSaid(Reply, frozen=True):
     """Arms of a study, by number."""
 
     arms: list[ArmSaid]
+
+
+# -- points to try first -------------------------------------------------------------------------------------------
+
+
+class NewEntry(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
+    """A point to try first: exactly one of these."""
+
+    parameters: Annotated[dict[str, Any] | None, Meta(description="All of them, or some.")] = None
+    point: list[float] | None = None
+    arm: int | None = None
+
+
+class EnqueueRequest(Request, frozen=True):
+    """Points to try first, in this order. All wait, or none."""
+
+    entries: Annotated[list[NewEntry], Meta(min_length=1, max_length=1000)]
+
+
+class EntrySaid(Reply, frozen=True):
+    """A point that waits to be tried."""
+
+    number: Annotated[int, Meta(description="0, 1, ... in the order in which they came.")]
+    whole: Annotated[bool, Meta(description="False: the policy chooses what is not named.")]
+    enqueued_at: float
+    parameters: dict[str, Any] | None = None
+    point: list[float] | None = None
+    arm: int | None = None
+
+
+class QueueSaid(Reply, frozen=True):
+    """Points that wait to be tried, in their order."""
+
+    entries: list[EntrySaid]
 
 
 # -- looking -------------------------------------------------------------------------------------------------------
