@@ -1,12 +1,17 @@
 """Known limits of a space: their texts, the points that keep them, and what is refused."""
 
 import json
+import math
 import pickle
+import re
 
 import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret._utils.randomness import Draws
+from nilregret.domains.conditions import Conditions
+from nilregret.domains.limits import Limits
 from nilregret.domains.space import column_order
 from nilregret.serialize import dumps, loads
 from nilregret.serve.dashboard.views.settings import domain_text
@@ -116,6 +121,17 @@ def test_settings_and_errors_say_the_limits(tmp_path):
         nr.minimize(lambda a, b: a + b, cube(2).where("a <= 2 * b"), **place)
     with pytest.raises(nr.errors.InvalidInput, match="The limit <lambda> is a function, and a record has no functions"):
         nr.minimize(lambda a, b: a + b, cube(2).where(lambda a, b: a <= b), **place)
+
+
+def test_points_outside_are_learned_from_and_never_the_best():
+    study = nr.Study(nr.auto(cube(2).where("a + b <= 1")))
+    study.add({"a": 0.9, "b": 0.9}, 1.8)
+    with pytest.raises(nr.errors.TrialError, match="No answered trial keeps the limits of the space"):
+        study.best()
+    study.add({"a": 0.5, "b": 0.5}, 1.0)
+    study.add({"a": 0.2, "b": 0.2}, 0.4)
+    assert study.best().number == 1
+    assert study.predict({"a": 0.9, "b": 0.9})[0][0] > 1.5
 
 
 def test_a_grid_has_the_points_that_keep_the_limits():
@@ -304,5 +320,82 @@ def test_hostile_texts_end_soon_with_a_sentence(text):
 
 
 def test_names_are_read_as_python_reads_them():
-    of = nr.Space(**{"µ": nr.Float(0, 1), "opt.lr": nr.Float(0, 1)}).where("µ + opt.lr <= 1")
-    assert of.limits.holds(np.array([[0.2, 0.3], [0.8, 0.6]])).tolist() == [True, False]
+    names = {name: nr.Float(0, 1) for name in ("µ", "opt.lr", "learning rate", "lambda", "_quoted_0_")}
+    of = nr.Space(**names).where("µ + opt.lr + `learning rate` + `lambda` + `_quoted_0_` + `µ` <= 1")
+    assert of.limits.texts == ("μ + opt.lr + `learning rate` + `lambda` + _quoted_0_ + μ <= 1",)
+    points = np.array([[0.2, 0.3, 0.1, 0.1, 0.1], [0.2, 0.3, 0.1, 0.1, 0.2]])
+    assert of.limits.holds(points).tolist() == [True, False]
+    assert loads(dumps(of)) == of
+    with pytest.raises(nr.errors.InvalidInput, match=r"names `q s`.* stands between backticks"):
+        of.where("`q s` <= 1")
+    with pytest.raises(nr.errors.InvalidInput, match="cannot be read"):
+        of.where("`lambda <= 1")
+
+
+NUMBERS = ["a", "b", "rate", "layers", "width", "batch", "momentum"]
+CONDITIONS = ["kind == 'sgd'", "kind != 'adam'", "flag", "flag == False", "kind in ('adam',)", "batch != 32"]
+
+
+def number(draws, depth):
+    """Returns the text of a random number."""
+    pick = draws.integers(12 if depth else 4)
+    if pick < 3:
+        return NUMBERS[draws.integers(len(NUMBERS))]
+    if pick == 3:
+        return repr([0, 1, 2, 3, 0.5, 0.25, 1e-3, 10][draws.integers(8)])
+    one, other = number(draws, depth - 1), number(draws, depth - 1)
+    if pick == 4:
+        return f"({one}) ** {draws.integers(4)}"
+    if pick == 5:
+        return [f"abs({one})", f"log({one})", f"exp(min(5, {one}))", f"-({one})"][draws.integers(4)]
+    if pick == 6:
+        return f"{['min', 'max'][draws.integers(2)]}({one}, {other})"
+    return f"({one}) {'+-*/'[draws.integers(4)]} ({other})"
+
+
+def condition(draws, depth):
+    """Returns the text of a random condition."""
+    pick = draws.integers(8 if depth else 4)
+    if pick == 0:
+        return CONDITIONS[draws.integers(len(CONDITIONS))]
+    if pick < 4:
+        signs = [["<=", "<", ">=", ">"][draws.integers(4)] for _ in range(1 + draws.integers(2))]
+        return " ".join([f"({number(draws, 2)})", *(f"{sign} ({number(draws, 2)})" for sign in signs)])
+    if pick == 4:
+        return f"not ({condition(draws, depth - 1)})"
+    word = [" and ", " or "][draws.integers(2)]
+    return word.join(f"({condition(draws, depth - 1)})" for _ in range(2 + draws.integers(2)))
+
+
+def by_python(code, parameters):
+    """Returns what Python says of a condition, or None if a number in it cannot be computed."""
+    known = {"log": math.log, "exp": math.exp, "abs": abs, "min": min, "max": max, "__builtins__": {}}
+    try:
+        return eval(code, known, parameters)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return None
+
+
+@pytest.mark.parametrize("texts", [300, pytest.param(10_000, marks=pytest.mark.nightly)])
+def test_texts_mean_what_they_mean_in_python(texts):
+    """Random conditions hold as Python's own evaluation says, but within rounding of a border."""
+    draws, whole = Draws("texts"), space()
+    points = whole.spread(draws.random((40, len(whole.parameters))))
+    parameters = [whole.decode(point) for point in points]
+    compared, differing = 0, []
+    for _ in range(texts):
+        text = condition(draws, 2)
+        try:
+            limits = Limits(Conditions(whole.declared), (text,))
+        except nr.errors.InvalidInput as error:
+            refused = str(error)
+            assert re.search("too large|names no parameter|leaves", refused), text
+            continue
+        code, found, gaps = compile(text, "", "eval"), limits.holds(points), limits.gaps(points)
+        for each, holds, gap in zip(parameters, found, gaps, strict=True):
+            said = by_python(code, each)
+            if said is not None and np.abs(gap).min() > 1e-8:
+                compared += 1
+                differing += [text] if bool(said) != holds else []
+    assert compared > 30 * texts
+    assert differing == []

@@ -21,7 +21,8 @@ import numpy.typing as npt
 from .._utils.checks import Array, IndexArray, shown
 from ..errors import InvalidInput, printable
 from .conditions import Conditions, Mask
-from .limits_text import Reader, Truth, Values, comparison, signs
+from .limits_terms import Truth, Values, comparison, signs
+from .limits_text import Reader
 from .parameters import Choice, Float, Parameter
 
 MOST_LIMITS = 100  # of a space

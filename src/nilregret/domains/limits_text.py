@@ -3,13 +3,6 @@
 Python's parser makes a tree of the text. Only the nodes named here are translated, so a text can compare numbers and
 nothing else. Its length, depth and number of nodes are limited, and all arithmetic is in floats. So nothing grows or
 hangs.
-
-| symbol | name | meaning | shape |
-|---|---|---|---|
-| l <= r | `Truth` | a comparison, or several joined by `and` and `or` | |
-| l - r | `gap` | in the user's units; at most 0 where the comparison holds | (n,) |
-| | `size` | of the numbers that a term adds up, by which rounding is judged | (n,) |
-| a u + c | `line` | a term that is linear in the columns u of encoded points | (d,), () |
 """
 
 from __future__ import annotations
@@ -18,100 +11,23 @@ import ast
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from collections.abc import Mapping
+from dataclasses import replace
+from keyword import iskeyword
 from typing import Any, NoReturn, final
 
 import numpy as np
 
-from .._utils.checks import Array, many, shown
+from .._utils.checks import many, shown
 from .._utils.public import nearest
 from ..errors import InvalidInput, printable
+from . import limits_terms as algebra
+from .limits_terms import Term, Truth
 from .parameters import CHOSEN, Choice, Float, Parameter
 
 LONGEST = 4_000  # characters of a limit
 MOST_NODES = 1_000  # of its tree
 MOST_LEVELS = 100  # of its tree: Python's own tools for trees are recursive
-ROUNDING = 1e-10  # by which a limit may be missed, as a share of the sizes of its terms: decoded floats have 12 digits
-RESOLUTION = 1e-5  # least size of a parameter, as a share of its largest value, since shares of a range round, too
-
-Line = tuple[Array, float]
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Values:
-    """Points, as limits read them.
-
-    Attributes:
-        numbers: of each parameter that a limit names: its values, or the places of its options, `(n,)`.
-        active: of conditional parameters, True where they count, `(n,)`.
-        points: the encoded points, `(n, d)`.
-    """
-
-    numbers: Mapping[str, Any]
-    active: Mapping[str, Any]
-    points: Array
-
-
-NOWHERE = Values({}, {}, np.zeros((1, 0)))  # Values of a constant.
-
-
-@dataclass(frozen=True, eq=False)
-class Term:
-    """A number that depends on parameters.
-
-    Attributes:
-        of: returns values and sizes, each `(n,)`.
-        names: of its parameters. Without any it is a constant.
-        whole: True if all its values are whole numbers.
-        line: coefficients and constant in columns of encoded points, or None if it is not linear.
-    """
-
-    of: Callable[[Values], Any]
-    names: frozenset[str] = frozenset()
-    whole: bool = False
-    line: Line | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Truth:
-    """A comparison that holds or not.
-
-    Attributes:
-        of: returns the gap, and the gap less what rounding may do, each `(n,)`. It holds where the second is <= 0.
-        names: of its parameters.
-        line: a and b of a u <= b, or of a u == b, or None if it is not linear.
-        equal: True for a == that stands alone.
-        cyclic: True if it has a remainder, so that many values may meet an equality.
-    """
-
-    of: Callable[[Values], tuple[Array, Array]]
-    names: frozenset[str]
-    line: Line | None = None
-    equal: bool = False
-    cyclic: bool = False
-
-
-def comparison(of: Callable[[Values], Any], names: frozenset[str], **facts: Any) -> Truth:
-    """Returns a comparison that holds wherever one of its parameters does not count."""
-
-    def checked(v: Values) -> tuple[Array, Array]:
-        gap, slack = of(v)
-        for name in names & v.active.keys():
-            gap, slack = np.where(v.active[name], gap, -1.0), np.where(v.active[name], slack, -1.0)
-        return gap, slack
-
-    return Truth(checked, names, **facts)
-
-
-def signs(holds: Any) -> tuple[Array, Array]:
-    """Returns gaps of comparisons that have no size, such as those of options."""
-    gap = np.where(holds, -1.0, 1.0)
-    return gap, gap
-
-
 _ARITHMETIC: dict[type, str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.Mod: "%", ast.FloorDiv: "//"
 }  # fmt: skip
@@ -156,6 +72,7 @@ class Reader:
         self.parameters, self.columns, self.dimension = parameters, columns, dimension
         self._known = {unicodedata.normalize("NFKC", name): name for name in parameters}  # as Python reads names
         self._text = ""
+        self._quoted: dict[str, str] = {}
 
     def read(self, text: str) -> tuple[str, list[Truth]]:
         """Returns a limit as Python writes it, and its comparisons, all of which must hold.
@@ -163,20 +80,34 @@ class Reader:
         Raises:
             InvalidInput: the text is no limit on these parameters.
         """
-        self._text = text
-        tree = self._parsed(text.strip())
+        self._text, self._quoted = text, {}
+        if len(text) > LONGEST:
+            self._refuse(f"has {len(text):,} characters, and the most is {LONGEST:,}", "Write several, or a function.")
+        tree = self._parsed(re.sub(r"`([^`]*)`", self._without_quotes, text.strip()))
         with np.errstate(all="ignore"):  # of constants, which are checked
             found = self._truths(tree, negated=False)
         if not any(truth.names for truth in found):
             self._refuse("names no parameter, so it always holds or never does", "")
-        return ast.unparse(tree), found
+        kept = ast.unparse(tree)
+        for stand_in, name in self._quoted.items():
+            kept = kept.replace(stand_in, f"`{name}`")
+        return kept, found
+
+    def _without_quotes(self, match: re.Match[str]) -> str:
+        """Returns a name between backticks, or one that stands in for it if Python would not read it as a name."""
+        name = match[1]
+        if name.isidentifier() and not iskeyword(name):
+            return name
+        stand_in = f"_quoted_{len(self._quoted)}_"
+        while stand_in in self._text:
+            stand_in += "_"
+        self._quoted[stand_in] = name
+        return stand_in
 
     def _refuse(self, why: str, advice: str) -> NoReturn:
         raise InvalidInput(f"Limit {shown(self._text)} {why}.", advice=advice)
 
     def _parsed(self, text: str) -> ast.expr:
-        if len(text) > LONGEST:
-            self._refuse(f"has {len(text):,} characters, and the most is {LONGEST:,}", "Write several, or a function.")
         try:
             tree = ast.parse(text, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -211,11 +142,11 @@ class Reader:
             return self._truths(node.operand, negated=not negated)
         if isinstance(node, ast.BoolOp):
             parts = [self._truths(value, negated=negated) for value in node.values]
-            return _combined(parts, every=isinstance(node.op, ast.And) != negated)
+            return algebra.combined(parts, every=isinstance(node.op, ast.And) != negated)
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             pairs = zip(sides[:-1], node.ops, sides[1:], strict=True)
-            return _combined([self._compared(*pair, negated=negated) for pair in pairs], every=not negated)
+            return algebra.combined([self._compared(*pair, negated=negated) for pair in pairs], every=not negated)
         name = self._name(node)
         if name is not None and (place := self._place(name, True)) is not None:  # an option True, as a condition
             return [self._is_option(name, place, negated=negated)]
@@ -227,7 +158,7 @@ class Reader:
                 self._refuse("has `in` without a list of options", 'Such as \'kind in ("adam", "sgd")\'.')
             opposite = isinstance(op, ast.NotIn) != negated
             parts = [self._compared(left, ast.Eq(), each, negated=opposite) for each in right.elts]
-            return _combined(parts, every=opposite)
+            return algebra.combined(parts, every=opposite)
         sign = _COMPARED.get(type(op))
         if sign is None:
             self._refuse("compares with `is`", "Write == or !=.")
@@ -240,7 +171,7 @@ class Reader:
             left, right, sign = right, left, ">" if sign == "<" else "<="
         first, second = self._term(left), self._term(right)
         cyclic = any(isinstance(n, ast.Mod | ast.FloorDiv) for side in (left, right) for n in ast.walk(side))
-        return [_ordered(first, sign, second, cyclic=cyclic)]
+        return [algebra.ordered(first, sign, second, cyclic=cyclic)]
 
     def _options(self, left: ast.expr, right: ast.expr, *, negated: bool) -> Truth | None:
         """Returns a comparison of options, or None if numbers are compared."""
@@ -276,15 +207,19 @@ class Reader:
         return same.index(True) if True in same else None
 
     def _is_option(self, name: str, place: int, *, negated: bool) -> Truth:
-        return comparison(lambda v: signs((v.numbers[name] == place) != negated), frozenset([name]), equal=not negated)
+        return algebra.comparison(
+            lambda v: algebra.signs((v.numbers[name] == place) != negated), frozenset([name]), equal=not negated
+        )
 
     # Numbers
 
     def _name(self, node: ast.expr) -> str | None:
-        """Returns the parameter that a node names, or None. A name may have dots."""
-        if isinstance(node, ast.Name | ast.Attribute):
-            return self._known.get(ast.unparse(node))
-        return None
+        """Returns the parameter that a node names, or None. A name may have dots, or stand between backticks."""
+        if not isinstance(node, ast.Name | ast.Attribute):
+            return None
+        name = ast.unparse(node)
+        quoted = self._quoted.get(name)
+        return self._known.get(name) if quoted is None else quoted if quoted in self.parameters else None
 
     def _term(self, node: ast.expr) -> Term:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
@@ -294,14 +229,14 @@ class Reader:
             return self._parameter(name)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
             inner = self._term(node.operand)
-            return inner if isinstance(node.op, ast.UAdd) else _times(inner, -1.0)
+            return inner if isinstance(node.op, ast.UAdd) else algebra.times(inner, -1.0)
         if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
             found = self._binary(_ARITHMETIC[type(node.op)], self._term(node.left), self._term(node.right))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
             found = self._call(node.func.id, node)
         else:
             self._refuse_node(node, "")
-        return found if found.names else self._constant(float(found.of(NOWHERE)[0]), whole=found.whole)
+        return found if found.names else self._constant(float(found.of(algebra.NOWHERE)[0]), whole=found.whole)
 
     def _constant(self, value: Any, *, whole: bool | None = None) -> Term:
         try:
@@ -330,7 +265,7 @@ class Reader:
                 lambda v: (numbers[v.numbers[name]], np.abs(numbers[v.numbers[name]])), names, whole, (row, 0.0)
             )
         row[self.columns[name]] = parameter.high - parameter.low
-        least = RESOLUTION * max(abs(parameter.low), abs(parameter.high))
+        least = algebra.RESOLUTION * max(abs(parameter.low), abs(parameter.high))
         return Term(
             lambda v: (v.numbers[name], np.abs(v.numbers[name]) + least), names, not isinstance(parameter, Float),
             None if parameter.log else (row, float(parameter.low)),
@@ -338,18 +273,20 @@ class Reader:
 
     def _binary(self, sign: str, left: Term, right: Term) -> Term:
         if sign in "+-":
-            return _plus(left, right if sign == "+" else _times(right, -1.0))
+            return algebra.plus(left, right if sign == "+" else algebra.times(right, -1.0))
         for one, other in ((left, right), (right, left)):
             if sign == "*" and not other.names:
-                return replace(_times(one, float(other.of(NOWHERE)[0])), whole=one.whole and other.whole)
-        if sign == "/" and not right.names and left.names and (by := float(right.of(NOWHERE)[0])):
-            return replace(_times(left, 1.0 / by), of=lambda v: _ratio(left.of(v), right.of(v)), whole=False)
+                return replace(algebra.times(one, float(other.of(algebra.NOWHERE)[0])), whole=one.whole and other.whole)
+        if sign == "/" and not right.names and left.names and (by := float(right.of(algebra.NOWHERE)[0])):
+            return replace(
+                algebra.times(left, 1.0 / by), of=lambda v: algebra.ratio(left.of(v), right.of(v)), whole=False
+            )
         names, both = left.names | right.names, left.whole and right.whole
         if sign in ("%", "//") and not both:
             self._refuse(f"has {sign} between numbers that are not whole", f"{sign} is for whole numbers (Int).")
         if sign == "**":
-            both = both and not right.names and bool(right.of(NOWHERE)[0] >= 0)
-        of = _OF_TWO[sign]
+            both = both and not right.names and bool(right.of(algebra.NOWHERE)[0] >= 0)
+        of = algebra.OF_TWO[sign]
         return Term(lambda v: of(left.of(v), right.of(v)), names, both and sign != "/")
 
     def _call(self, function: str, node: ast.Call) -> Term:
@@ -361,14 +298,9 @@ class Reader:
             self._refuse(f"calls {function} with {many(len(terms), 'number')}", f"It takes {wanted}.")
         names, whole = frozenset[str]().union(*(term.names for term in terms)), all(term.whole for term in terms)
         if several:
-            choose = np.minimum if function == "min" else np.maximum
-
-            def extreme(v: Values) -> tuple[Array, Array]:
-                values, sizes = zip(*(term.of(v) for term in terms), strict=True)
-                return reduce(choose, values), reduce(np.maximum, sizes)
-
-            return Term(extreme, names, whole)
-        (term,), of_one = terms, _OF_ONE[function]
+            before = np.less if function == "min" else np.greater
+            return Term(lambda v: algebra.extreme([term.of(v) for term in terms], before), names, whole)
+        (term,), of_one = terms, algebra.OF_ONE[function]
         named = self._name(node.args[0]) if function == "log" else None
         parameter = None if named is None else self.parameters[named]
         line = None
@@ -382,7 +314,7 @@ class Reader:
         """Raises the error of a node that belongs to no limit."""
         part = shown(ast.unparse(node))
         if isinstance(node, ast.Name | ast.Attribute) and self._name(node) is None:
-            self._refuse_name(ast.unparse(node))
+            self._refuse_name(self._quoted.get(ast.unparse(node), ast.unparse(node)))
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
             plain = called.rpartition(".")[2]
@@ -409,6 +341,8 @@ class Reader:
 
     def _refuse_name(self, name: str) -> NoReturn:
         hint = nearest(name, self.parameters).strip()
+        if not hint and not all(map(str.isidentifier, self.parameters)):
+            hint = "A name that Python would not read as one stands between backticks: '`learning rate` <= 0.1'."
         named = printable(name)
         raise InvalidInput(
             f"Limit {shown(self._text)} names `{named}`, which is no parameter: the space has "
@@ -428,114 +362,8 @@ def _same(option: Any, value: Any) -> bool:
 
 def _same_option(name: str, one: Choice, other_name: str, other: Choice, *, negated: bool) -> Truth:
     table = np.array([[_same(a, b) != negated for b in other.options] for a in one.options])
-    return comparison(
-        lambda v: signs(table[v.numbers[name], v.numbers[other_name]]),
+    return algebra.comparison(
+        lambda v: algebra.signs(table[v.numbers[name], v.numbers[other_name]]),
         frozenset((name, other_name)),
         equal=not negated,
     )
-
-
-def _combined(parts: Sequence[list[Truth]], *, every: bool) -> list[Truth]:
-    """Returns comparisons, all of which must hold, for lists of comparisons of which every one or any one must hold."""
-    if every:
-        return [truth for part in parts for truth in part]
-    if len(parts) == 1:
-        return parts[0]
-    each = [_joined(part, np.maximum) for part in parts]
-    return [_joined(each, np.minimum)]
-
-
-def _joined(truths: Sequence[Truth], choose: Callable[[Array, Array], Array]) -> Truth:
-    if len(truths) == 1:
-        return truths[0]
-
-    def of(v: Values) -> tuple[Array, Array]:
-        gaps, slacks = zip(*(truth.of(v) for truth in truths), strict=True)
-        return reduce(choose, gaps), reduce(choose, slacks)
-
-    return Truth(of, frozenset[str]().union(*(truth.names for truth in truths)))
-
-
-def _ordered(left: Term, sign: str, right: Term, *, cyclic: bool) -> Truth:
-    """Returns a comparison of numbers, with a sign of <=, >, == and !=.
-
-    A strict comparison of real numbers holds by more than rounding can take away, one of whole numbers by 1.
-    """
-    if sign == ">":
-        left, right = right, left
-    line, whole = None, left.whole and right.whole
-
-    def of(v: Values) -> tuple[Array, Array]:
-        (first, size), (second, other) = left.of(v), right.of(v)
-        gap, rounding = first - second, ROUNDING * (size + other)
-        least = 1.0 if whole else 2.0 * rounding
-        if sign == ">":
-            gap = gap + least
-        elif sign != "<=":
-            gap = np.abs(gap) if sign == "==" else least - np.abs(gap)
-        gap = np.where(np.isfinite(gap) & np.isfinite(rounding), gap, np.inf)
-        return gap, gap if whole else gap - np.where(np.isfinite(rounding), rounding, 0.0)
-
-    if left.line is not None and right.line is not None and sign != "!=":
-        row, bound = left.line[0] - right.line[0], right.line[1] - left.line[1]
-        least = 1.0 if whole else 3.0 * ROUNDING * float(np.abs(row).sum() + abs(left.line[1]) + abs(right.line[1]))
-        line = row, bound - least * (sign == ">")
-    return comparison(of, left.names | right.names, line=line, equal=sign == "==", cyclic=cyclic)
-
-
-def _plus(left: Term, right: Term) -> Term:
-    def of(v: Values) -> tuple[Array, Array]:
-        (first, size), (second, other) = left.of(v), right.of(v)
-        return first + second, size + other
-
-    line = None
-    if left.line is not None and right.line is not None:
-        line = left.line[0] + right.line[0], left.line[1] + right.line[1]
-    return Term(of, left.names | right.names, left.whole and right.whole, line)
-
-
-def _times(term: Term, factor: float) -> Term:
-    """Returns a multiple, which is whole if the factor is."""
-
-    def of(v: Values) -> tuple[Array, Array]:
-        value, size = term.of(v)
-        return factor * value, abs(factor) * size
-
-    line = None if term.line is None else (factor * term.line[0], factor * term.line[1])
-    return Term(of, term.names, term.whole and factor.is_integer(), line)
-
-
-Sized = tuple[Array, Array]
-
-
-def _product(left: Sized, right: Sized) -> Sized:
-    return left[0] * right[0], left[1] * right[1]
-
-
-def _ratio(left: Sized, right: Sized) -> Sized:
-    return left[0] / right[0], left[1] * right[1] / np.square(right[0])
-
-
-def _power(left: Sized, right: Sized) -> Sized:
-    (base, size), (exponent, _) = left, right
-    value = np.power(base, exponent)
-    grown = np.power(size / np.abs(base), np.abs(exponent))
-    return value, np.where(exponent >= 0.0, np.power(size, exponent), np.abs(value) * grown)
-
-
-def _remainder(left: Sized, right: Sized) -> Sized:
-    return np.mod(left[0], right[0]), left[1] + right[1]
-
-
-def _quotient(left: Sized, right: Sized) -> Sized:
-    return np.floor_divide(left[0], right[0]), left[1] + right[1]
-
-
-_OF_TWO: dict[str, Callable[[Sized, Sized], Sized]] = {
-    "*": _product, "/": _ratio, "**": _power, "%": _remainder, "//": _quotient
-}  # fmt: skip
-_OF_ONE: dict[str, Callable[[Array, Array], Sized]] = {
-    "abs": lambda value, size: (np.abs(value), size),
-    "log": lambda value, size: (np.log(value), np.abs(np.log(value)) + size / np.abs(value)),
-    "exp": lambda value, size: (np.exp(value), np.exp(value) * np.maximum(size, 1.0)),
-}

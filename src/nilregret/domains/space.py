@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -150,12 +150,8 @@ class Space:
         result = Space(**self.declared)
         given = (*self._given, *limits)
         if given:
-            from .limits_linear import check_limits
-
             result.limits = Limits(result.conditions or Conditions(result.declared), given)
-            check_limits(
-                result.limits, lambda count, rng: result.spread(rng.random((count, len(self.parameters)))), result.snap
-            )
+            _check_limits(result)
         return result
 
     def __eq__(self, other: object) -> bool:
@@ -350,6 +346,16 @@ class Space:
             rows, active = np.repeat(rows, repeats, axis=0), np.repeat(active, repeats)
             rows[active, columns] = values[of_value[active]]
         return rows
+
+
+@lru_cache(maxsize=64)  # A policy is read again and again, and a limit may take a second to check.
+def _check_limits(space: Space) -> None:
+    from .limits_linear import check_limits
+
+    if space.limits is not None:
+        check_limits(
+            space.limits, lambda count, rng: space.spread(rng.random((count, len(space.parameters)))), space.snap
+        )
 
 
 def _count_of_values(parameter: Parameter, count: int) -> int:

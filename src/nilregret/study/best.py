@@ -80,7 +80,9 @@ def _compared(
     policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[Trial], context: Array | None
 ) -> tuple[list[Trial], Array]:
     """Returns the answered trials that may be the best, and the posterior means of their rewards, `(n,)`."""
-    answered = _answered(state, trials)
+    answered = within_limits(policy, _answered(state, trials))
+    if not answered:
+        raise TrialError("No answered trial keeps the limits of the space, so there is no best one.")
     elsewhere = [] if context is None or not has_channels(policy) else _learned_to_satisfy(state, answered, context)
     if elsewhere:
         answered = elsewhere
@@ -115,13 +117,22 @@ def told_best(trials: Iterable[Trial], goal: Goal) -> Trial | None:
     return max(told, key=lambda trial: sign * (trial.reward or 0.0), default=None)
 
 
+def within_limits(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Trial]:
+    """Returns the trials that keep the known limits, which those of `add` may not."""
+    given, limits = list(trials), getattr(policy.domain, "limits", None)
+    if limits is None or not given:
+        return given
+    kept = limits.holds(np.array([trial.point for trial in given]))
+    return [trial for trial, keeps in zip(given, kept, strict=True) if keeps]
+
+
 def without_violation(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Trial]:
-    """Returns the trials that violate no constraint. Of constraints that hold on average, no single trial does."""
-    return (
-        list(trials)
-        if on_average(policy)
-        else [trial for trial in trials if trial.constraints is None or trial.feasible]
-    )
+    """Returns the trials that keep the known limits and violate no constraint.
+
+    Of constraints that hold on average, no single trial violates any.
+    """
+    kept = within_limits(policy, trials)
+    return kept if on_average(policy) else [trial for trial in kept if trial.constraints is None or trial.feasible]
 
 
 def is_noisy(trials: Iterable[Trial]) -> bool:

@@ -355,7 +355,8 @@ class Queries(Generic[D]):
         Under constraints, the trial is one whose constraint values told at its point are at most 0 on average.
         The reward alone is then compared, without the penalty that is learned with it. With `context`, the points must
         also satisfy the constraints there in the posterior mean. Under multipliers, or if no point does, the trials of
-        exactly that context are compared. Trials of retired arms are left out.
+        exactly that context are compared. Left out are trials of retired arms, and points that do not keep the limits
+        of the space.
 
         Args:
             context: context of the comparison, if the policy has contexts.

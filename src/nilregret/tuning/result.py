@@ -15,7 +15,7 @@ from ..errors import NoRegretError, TrialError, needs
 from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..storage.trial import metric_names
-from ..study.best import Certainty, closest_of, is_noisy, told_best
+from ..study.best import Certainty, closest_of, is_noisy, told_best, within_limits
 from ..study.direction import best_label
 from ..study.formatting import trials_html
 from ..study.function import answers_for_units
@@ -278,10 +278,11 @@ class Result(Generic[D]):
 
     def _candidates(self) -> Sequence[Trial[D]]:
         """Returns the trials that may be the best."""
+        trials = within_limits(self.study.policy, self.trials)
         if not self._constrained:
-            return self.trials
+            return trials
         try:
-            return satisfying(self.trials)
+            return satisfying(trials)
         except TrialError:
             return []
 
