@@ -190,12 +190,18 @@ def test_a_form_is_refused_where_what_it_showed_has_changed(forms, action, mine,
 
 
 def test_a_correction_and_a_note_show_what_is_there_and_ask_for_the_trial_first(forms):
-    forms.act("a", "tell", trial="0", reward="0.1", std="0.25")
+    forms.act("a", "tell", trial="0", reward="0.1", std="0.25", metrics="accuracy=0.5, <i>=2")
+    assert trial(forms, 0).metrics == {"accuracy": 0.5, "<i>": 2.0}
+    for wrong in ("accuracy", "=1", "accuracy=high", "a=nan"):
+        refused = forms.act("a", "correct", trial="0", reward="1", metrics=wrong)
+        assert refused.status == 422
+        assert "accuracy" in refused.text
     forms.act("a", "trial-note", trial="0", note="odd")
     forms.act("a", "fail", trial="1", reason="no disk")
     shown = forms.open("a", "correct", trial=0).text
     assert re.search(r'name="reward" value="0.1"', shown)
     assert re.search(r'name="std" value="0.25"', shown)
+    assert re.search(r'name="metrics" value="accuracy=0.5, &lt;i&gt;=2.0"', shown)
     assert ">odd</textarea>" in forms.open("a", "trial-note", trial=0).text
     assert re.search(r'name="reward" value=""', forms.open("a", "correct", trial=1).text)
     first = forms.open("a", "correct").text

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from nilregret.serve.dashboard.views.trials import trial_record
 from nilregret.storage import MemoryStorage
 from nilregret.testing.serving import Serving
 
+from .dashboard import Pages
 from .service import AT, Clock, asked, plain, told
 from .service import Client as InProcess
 
@@ -51,8 +53,21 @@ def test_further_entries_of_an_answer_are_kept(tmp_path):
     assert '"metrics": {"lr": 0.1}' in again.export(tmp_path / "t.jsonl").read_text()
 
 
+def test_metrics_of_the_best_trial_are_shown():
+    result = quiet(lambda x: {"reward": x, "accuracy": 0.25, "$<b>": 2})
+    assert "metrics there: accuracy=0.25, $<b>=2" in repr(result)
+    for html in (result._repr_html_(), result.study._repr_html_()):
+        assert ">accuracy</th>" in html
+        assert "$&lt;b&gt;" in html
+    many = quiet(lambda x: {"reward": x, **{f"m{i}": i for i in range(20)}}, trials=1)
+    assert "m7=7, ...\n" in repr(many) + "\n"
+    clash = quiet(lambda x: {"reward": x, "x": 5.0}, trials=1)  # A parameter of the name keeps its column.
+    assert "<strong>5</strong>" not in clash._repr_html_()
+
+
 def test_without_metrics_tables_are_as_before():
     result = quiet(lambda x: x)
+    assert "metrics" not in repr(result)
     assert "metrics" not in result.history[0]
     assert not [name for name in [*result.to_pandas(), *result.study.to_pandas()] if name.startswith("metrics")]
     assert result.trials[0].metrics == {}
@@ -208,6 +223,16 @@ def test_metrics_on_pages():
     assert "accuracy" in [head["label"] for head in shown["heads"]]
 
 
+def test_metrics_on_the_page_that_compares():
+    pages = Pages()
+    for name in ("one", "other"):
+        study = nr.Study(POLICY, storage=pages.storage, name=name)
+        study.tell(study.ask(), 1.0, metrics={"<b>": 0.25})
+    text = pages.get("/compare?study=one&study=other").text
+    assert text.count('<span class="dim under">&lt;b&gt;=0.25</span>') == 2
+    assert "&lt;b&gt;=0.25" in pages.get("/studies/one").text
+
+
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_metrics_are_read_from_files(tmp_path, ending):
     study = nr.Study(POLICY)
@@ -241,6 +266,9 @@ def test_metrics_on_the_command_line(tmp_path):
     assert [trial.metrics for trial in nr.Study.open(storage=url).trials] == [
         {"accuracy": 0.9, "a=b": -2.0}, {"epochs": 3.0}
     ]  # fmt: skip
+    listed, best = run(main, ["trials", url, "a", "--wide"]).output, run(main, ["show", url, "a"]).output
+    assert "accuracy=0.9, a=b=-2" in listed
+    assert re.search(r"metrics there +(accuracy=0.9, a=b=-2|epochs=3)", best)
     for wrong in ("0.9", "=0.9", "accuracy=high"):
         refused = run(main, ["tell", url, "a", "0", "0.5", "--metric", wrong])
         assert refused.exit_code == 2

@@ -32,6 +32,9 @@ def test_trials_come_over_with_values_constraints_and_direction(tmp_path):
         x, n = trial.suggest_float("x", 0, 1), trial.suggest_int("n", 1, 9, log=True)
         kind = trial.suggest_categorical("kind", ["a", "b"])
         trial.set_constraint("small", x - 0.5)
+        trial.set_user_attr("accuracy", 0.5 * x)
+        for name, fact in (("ok", True), ("model", "a.pkl"), ("sizes", [1, 2]), ("odd", float("nan")), ("std", 0.5)):
+            trial.set_user_attr(name, fact)
         if trial.number == 3:
             raise RuntimeError("it broke")
         if trial.number == 4:
@@ -54,6 +57,11 @@ def test_trials_come_over_with_values_constraints_and_direction(tmp_path):
         assert own.parameters == pytest.approx(other.params)
         assert own.reward == other.value
         assert own.constraints.tolist() == [other.constraints["small"]]
+        assert own.metrics == {
+            "accuracy": other.user_attrs["accuracy"],
+            "ok": 1.0,
+            "std": 0.5,
+        }  # Optuna knows no `std`.
     assert mine.trials[3].reward == 7.0
     again = nr.Study.open(storage=f"sqlite:///{tmp_path}/mine.db", name="theirs")
     assert again.ask().parameters == mine.trials[-1].parameters

@@ -158,6 +158,8 @@ def test_several_metrics():
     found = search(scoring=["accuracy", "roc_auc"], refit="roc_auc").fit(X, y)
     assert found.best_score_ == found.cv_results_["mean_test_roc_auc"].max()
     assert [trial.reward for trial in found.trials_] == found.cv_results_["mean_test_roc_auc"].tolist()
+    for name in ("mean_test_accuracy", "mean_fit_time"):
+        assert [trial.metrics[name] for trial in found.trials_] == found.cv_results_[name].tolist()
     with pytest.raises(nr.errors.InvalidInput, match=r"several metrics \(accuracy, roc_auc\)"):
         search(scoring=["accuracy", "roc_auc"], refit=False).fit(X, y)
 

@@ -206,6 +206,8 @@ def test_shell_arguments_are_quoted_and_json_is_read(folder):
     result = tune(write(folder, ('function = "objective:score"', f"command = {json.dumps(command)}")), "--trials", "6")
     assert result.exit_code == 0, result.output
     assert {trial.reward for trial in trials(folder)} == {2.0}
+    assert {trial.metrics["letters"] for trial in trials(folder)} <= {1.0, 3.0}
+    assert "metrics there: letters=" in result.output
 
 
 def test_losses_are_minimised_recorded_and_shown_as_they_are(folder):

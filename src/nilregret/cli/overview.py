@@ -21,7 +21,7 @@ from ..storage.record import Trial
 from ..study.best import told_best, without_violation
 from ..study.cautions import Answered, cautions
 from ..study.direction import best_label, has_channels
-from ..study.formatting import cell, figure, moment, sparkline, where
+from ..study.formatting import cell, figure, metrics_text, moment, sparkline, where
 from ..study.function import answers_for_units
 from ..study.late_fits import answer_delays
 from ..study.study import Study
@@ -277,6 +277,8 @@ def _best_facts(summary: dict[str, Any]) -> list[tuple[str, object]]:
     found: list[tuple[str, object]] = [("recommended", _at(best))]
     if best["context"] is not None:
         found.append(("under", best["context"]))
+    if best.get("metrics"):
+        found.append(("metrics there", metrics_text(tuple(best["metrics"].items()))))
     if "mean" in best:
         bounds = f"{figure(best['lower'])} to {figure(best['upper'])}"
         text = f"{figure(best['mean'])} +- {figure(best['std'])}, bounds {bounds}"

@@ -135,7 +135,7 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
 
     A terminal has a column with "best" for the best told, and "better" for each that improved on all before it.
     """
-    from ..study.formatting import moment, where
+    from ..study.formatting import metrics_text, moment, where
     from ..study.terminal import is_terminal, show, table
     from ..study.trial_json import context_json, with_history
     from .overview import marks
@@ -146,27 +146,29 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
     if as_json:
         print_json([with_history(trial) | found.replica.roster.columns(trial) for trial in wanted])
     elif wanted:
+        facts = any(trial.measured for trial in wanted)
         rows = [
             [
                 trial.number, trial.state, marked.get(trial.number), where(trial),
                 None if trial.arm is None else names.get(trial.arm), context_json(trial),
                 trial.times if trial.repeats > 1 else None, trial.reward, trial.std,
-                None if trial.constraints is None else trial.constraints.tolist(), with_history(trial)["reason"],
-                moment(trial.asked_at), moment(trial.told_at), trial.propensity,
+                None if trial.constraints is None else trial.constraints.tolist(),
+                *[metrics_text(trial.measured)] * facts, with_history(trial)["reason"], moment(trial.asked_at),
+                moment(trial.told_at), trial.propensity,
             ]
             for trial in wanted
         ]  # fmt: skip
         value = "reward" if found.goal == "maximize" else "loss"
         headings = [
-            "trial", "state", "so far", "at", "arm", "context", "plays", value, "std", "constraints", "reason",
-            "asked (UTC)", "told (UTC)", "propensity",
+            "trial", "state", "so far", "at", "arm", "context", "plays", value, "std", "constraints",
+            *["metrics"] * facts, "reason", "asked (UTC)", "told (UTC)", "propensity",
         ]  # fmt: skip
         if not marked:
             rows, headings = [[*row[:2], *row[3:]] for row in rows], [*headings[:2], *headings[3:]]
         states = [marked.get(trial.number, trial.state) for trial in wanted]
         least = [
-            "propensity", "asked (UTC)", "told (UTC)", "so far", "plays", "std", "arm", "constraints", "context",
-            "reason",
+            "propensity", "asked (UTC)", "told (UTC)", "so far", "plays", "std", "arm", "metrics", "constraints",
+            "context", "reason",
         ]  # fmt: skip
         show(table(rows, headings, states=states, dispensable=least, wide=wide), wide=wide)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import optuna
@@ -18,9 +19,10 @@ from ..domains.domain import Space
 from ..domains.parameters import Choice, Parameter, plain_option
 from ..errors import InvalidInput, NoRegretWarning
 from ..policy.policy import Policy
+from ..storage.trial import MOST_METRICS, metric_of
 from ..study.study import Study
 from .distributions import parameter_of
-from .optuna_state import constraint_values, hull, outcome, std_of
+from .optuna_state import STD, constraint_values, hull, outcome, std_of
 
 if TYPE_CHECKING:
     from ..storage import Storage
@@ -38,7 +40,8 @@ def import_study(
     """Returns a new study with the trials of an Optuna study.
 
     Completed trials, and pruned trials with a last intermediate value, are added in the order in which they ended, with
-    their constraint values. Failed, waiting and running trials have no result and are left out.
+    their constraint values. User attributes that are numbers become metrics. Failed, waiting and running trials have no
+    result and are left out.
 
     The space contains every suggested value. If a range has changed, the space takes the smallest range that contains
     all its versions. A float with a step loses its step. If only some trials have a parameter, it gets a condition
@@ -99,10 +102,17 @@ def _add(study: Study, space: Space, trials: Sequence[FrozenTrial], limits: tupl
             left.append(trial.number)
             continue
         if isinstance(value, float):
-            study.add(parameters, value, constraints=constraint_values(trial, limits), std=std_of(trial))
+            limited, metrics = constraint_values(trial, limits), _metrics(trial)
+            study.add(parameters, value, constraints=limited, std=std_of(trial), metrics=metrics)
     if left:
         sentence = f"{len(left)} of {many(len(trials), 'trial')} left out, which did not fit the space: {shown(left)}."
         warnings.warn(NoRegretWarning(sentence), stacklevel=3)
+
+
+def _metrics(trial: FrozenTrial) -> dict[str, float]:
+    """Returns the user attributes of a trial that are numbers, by name."""
+    given = {name: metric_of(name, value) for name, value in trial.user_attrs.items() if name != STD}
+    return dict(islice(((name, value) for name, value in given.items() if value is not None), MOST_METRICS))
 
 
 def space_of(trials: Sequence[FrozenTrial]) -> Space:

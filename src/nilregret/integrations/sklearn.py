@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, final
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..domains.domain import Arms, Domain, Space
 from ..domains.search.designs import every
 from ..errors import InvalidInput, one_line
 from ..policy.policy import Policy
+from ..storage.trial import MOST_METRICS, metric_of
 from ..study.study import MOST_AT_ONCE, Study
 from .distributions import Ranges
 
@@ -36,7 +38,8 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
 
     It takes the place of `RandomizedSearchCV`. After `fit` it has the same attributes: `best_estimator_`,
     `best_params_`, `best_score_`, `best_index_`, `cv_results_`, `n_splits_`, `scorer_`, `multimetric_` and
-    `refit_time_`. It also has `space_`, `policy_` and `trials_` (see `nr.Trial`).
+    `refit_time_`. It also has `space_`, `policy_` and `trials_` (see `nr.Trial`). The metrics of a trial
+    are its means in `cv_results_`, such as "mean_fit_time".
 
     All candidates are scored on the same folds. A space with at most `n_iter` points is searched completely, each point
     once, with scikit-learn's warning if there are fewer.
@@ -135,13 +138,13 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
                     study.fail(trial, one_line(str(error)))
                 continue
             scores, errors = self._scores(results)
-            told = list(zip(trials, scores[rows:], errors[rows:], strict=True))
-            rows += len(told)
-            for trial, score, spread in told:
+            for trial, score, spread in zip(trials, scores[rows:], errors[rows:], strict=True):
                 if math.isfinite(score):
-                    study.tell(trial, float(score), std=float(spread) if self.fold_noise and spread > 0.0 else None)
+                    std = float(spread) if self.fold_noise and spread > 0.0 else None
+                    study.tell(trial, float(score), std=std, metrics=_metrics(results, rows))
                 else:
                     study.fail(trial, f"its score is {score}")
+                rows += 1
         evaluate.end()
         self.trials_ = list(study.trials)
 
@@ -183,6 +186,12 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
             f"`scoring` gives several metrics ({', '.join(sorted(names))}), and the search maximises one: name it by "
             f"`refit`, such as refit={min(names)!r}."
         )
+
+
+def _metrics(results: Mapping[str, Any], row: int) -> dict[str, float]:
+    """Returns the means of a candidate, by their names in `cv_results_`: times, and scores by each metric."""
+    found = {name: metric_of(name, means[row]) for name, means in results.items() if name.startswith("mean_")}
+    return dict(islice(((name, value) for name, value in found.items() if value is not None), MOST_METRICS))
 
 
 @final

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, final, over
 
 import numpy as np
 
-from .._utils.checks import LONGEST_NAME, Array, frozen, many
+from .._utils.checks import LARGEST_REWARD, LONGEST_NAME, Array, frozen, many, real
 from .._utils.numerals import html_table, numeral
 from ..domains.domain import D
 
@@ -393,6 +393,12 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
 def is_metric_name(name: object) -> bool:
     """Returns whether a metric may have this name: one line of text, which every file can hold."""
     return isinstance(name, str) and bool(name.strip()) and len(name) <= LONGEST_NAME and name.isprintable()
+
+
+def metric_of(name: object, entry: object) -> float | None:
+    """Returns the number that a trial keeps under a name, or None if it keeps no such metric. True counts as 1."""
+    value = real(float(entry) if isinstance(entry, bool | np.bool_) else entry) if is_metric_name(name) else None
+    return value if value is not None and abs(value) <= LARGEST_REWARD else None
 
 
 def metric_names(trials: Iterable[Trial]) -> list[str]:

@@ -71,6 +71,12 @@ def cell(value: object, *, most: int = MOST_CHARACTERS) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
+def metrics_text(measured: Sequence[tuple[str, float]]) -> str:
+    """Returns metrics as text, "accuracy=0.93, epochs=12", the first eight of many."""
+    more = ", ..." * (len(measured) > MOST_COLUMNS)
+    return ", ".join(f"{printable(name)}={numeral(value)}" for name, value in measured[:MOST_COLUMNS]) + more
+
+
 def sparkline(
     values: Sequence[float], counted: Sequence[float], goal: str, *, width: int, encoding: str | None
 ) -> tuple[str, str]:
@@ -184,5 +190,7 @@ def _cells(trial: Trial, about: Mapping[str, Any]) -> dict[str, Any]:
     more = {"...": "..."} if len(named) > MOST_COLUMNS else {}
     told = [] if trial.constraints is None else trial.constraints.tolist()
     limits = dict(zip(constraint_names(about, len(told)), told, strict=True))
-    answer = {"value": trial.reward, **limits, "reason": reason}
+    metrics = dict(trial.measured[:MOST_COLUMNS])
+    answer = {"value": trial.reward, **limits, **{name: metrics[name] for name in metrics if name not in named}}
+    answer["reason"] = reason
     return {"trial": trial.number, "state": trial.state, **places, **more, **answer}

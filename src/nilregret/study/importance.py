@@ -27,7 +27,7 @@ import numpy.typing as npt
 from .._utils.checks import Array
 from .._utils.randomness import Draws, sobol_points
 from ..domains.domain import Arms, Domain, Space
-from ..domains.parameters import Choice, Int
+from ..domains.parameters import Choice
 from ..errors import InvalidInput, needs, printable
 from ..policy.policy import Policy
 from .direction import AnyPolicy

@@ -21,7 +21,7 @@ from .._utils.checks import LARGEST_REWARD, integer, many, only_entry, real, sho
 from .._utils.numerals import exact
 from ..domains.domain import Arms, Domain, Space
 from ..errors import SHOWN, InvalidInput, TrialError, exception_text, printable
-from ..storage.trial import MOST_METRICS, Trial, is_metric_name
+from ..storage.trial import MOST_METRICS, Trial, metric_of
 
 ALIKE = 0.7  # The likeness of two names, from 0 to 1, above which one is taken for a slip of the other.
 
@@ -107,8 +107,8 @@ def metrics_in(answer: object, read: Collection[str]) -> tuple[dict[str, float] 
     for name, entry in answer.items():
         if name in read:
             continue
-        value = real(float(entry) if isinstance(entry, bool | np.bool_) else entry)
-        if is_metric_name(name) and value is not None and abs(value) <= LARGEST_REWARD and len(found) < MOST_METRICS:
+        value = metric_of(name, entry)
+        if value is not None and len(found) < MOST_METRICS:
             found[str(name)] = value
         else:
             left_out.append(shown(name))

@@ -17,7 +17,7 @@ from ..storage.record import Trial
 from ..storage.trial import metric_names
 from ..study.best import Certainty, closest_of, is_noisy, told_best, within_limits
 from ..study.direction import best_label
-from ..study.formatting import trials_html
+from ..study.formatting import metrics_text, trials_html
 from ..study.function import answers_for_units
 from ..study.stored import portable
 from ..study.study import Study
@@ -245,6 +245,7 @@ class Result(Generic[D]):
             word = "recommended" if self._noisy else best_label(self.study.goal)
             lines += [f"best value: {briefly(best.reward)}, of trial {best.number} ({word})"]
             lines += [f"best at: {_place(best)}"]
+            lines += [f"metrics there: {metrics_text(best.measured)}"] * bool(best.measured)
             lines += self._posterior_mean(best)
             lines += _doubts(self._certainty, noisy=self._noisy)
         else:

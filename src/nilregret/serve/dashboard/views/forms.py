@@ -8,11 +8,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...._utils.checks import whole_in, written
+from ...._utils.checks import shown, whole_in, written
 from ...._utils.numerals import exact
 from ....domains.domain import Arms, Domain, Space
 from ....domains.parameters import Choice, Int
 from ....errors import InvalidInput
+from ....study.formatting import metrics_text
 from ....study.function import space_of
 from ....study.study import Study
 from .pictures import reward_text, short
@@ -93,13 +94,14 @@ class Action(NamedTuple):
     trial: bool = False
 
 
+ANSWER = ("reward", "std", "constraints", "metrics")
 ACTIONS: dict[str, Action] = {
     "tell": Action(
-        "Tell a reward", "Tell", "Records what came of a trial.", ("reward", "std", "constraints"), trial=True
+        "Tell a reward", "Tell", "Records what came of a trial.", ANSWER, trial=True
     ),
     "correct": Action(
         "Correct a reward", "Correct", "Replaces the answer of a trial. The earlier one stays on record.",
-        ("reward", "std", "constraints"), trial=True,
+        ANSWER, trial=True,
     ),
     "fail": Action(
         "Say that a trial failed", "Record the failure",
@@ -111,7 +113,7 @@ ACTIONS: dict[str, Action] = {
         trial=True,
     ),
     "add": Action(
-        "Add a point", "Add", "Records a reward at a point that was not asked for.", ("reward", "std", "constraints"),
+        "Add a point", "Add", "Records a reward at a point that was not asked for.", ANSWER,
         point=True, context=True,
     ),
     "ask": Action("Ask by hand", "Ask", "Lets the policy decide once.", context=True),
@@ -128,7 +130,7 @@ ACTIONS: dict[str, Action] = {
 LABELS = {
     "reward": "Reward", "std": "Standard deviation of its noise, if known", "reason": "Reason", "note": "Note",
     "constraints": "Constraint values, with commas", "tags": "Tags, with commas", "arm": "Number of the arm",
-    "name": "New name", "trial": "Number of the trial",
+    "metrics": "Metrics, such as accuracy=0.9, epochs=12", "name": "New name", "trial": "Number of the trial",
 }  # fmt: skip
 SHOWING = ("correct", "trial-note")  # actions whose form shows what is on record, so their trial comes first
 NEEDED = ("reward", "reason", "arm", "name", "trial")
@@ -196,10 +198,12 @@ def answer_of(study: Study, number: int) -> dict[str, str]:
     """Returns the answer of a trial as the fields of its correction, and the reason of a failure."""
     trial = study.trials[number]
     limits = [] if trial.constraints is None else trial.constraints.tolist()
+    typed = [f"{name}={value!r}" for name, value in trial.measured]  # An empty field keeps those on record.
     return {
         "reward": "" if trial.reward is None else repr(trial.reward),
         "std": "" if trial.std is None else repr(trial.std),
         "constraints": ", ".join(map(repr, limits)), "reason": trial.reason or "",
+        "metrics": "" if "," in "".join(typed) else ", ".join(typed),
     }  # fmt: skip
 
 
@@ -310,7 +314,8 @@ def _said(body: Mapping[str, Any]) -> str:
     """Returns an answer in words."""
     std = f" with a standard deviation of {exact(body['std'])}" if "std" in body else ""
     limits = f" and constraint values {', '.join(map(short, body['constraints']))}" if "constraints" in body else ""
-    return f"{exact(body['reward'])}{std}{limits}"
+    metrics = f" and {metrics_text(tuple(body['metrics'].items()))}" if body.get("metrics") else ""
+    return f"{exact(body['reward'])}{std}{limits}{metrics}"
 
 
 def _answer(given: Mapping[str, str]) -> dict[str, Any]:
@@ -319,7 +324,17 @@ def _answer(given: Mapping[str, str]) -> dict[str, Any]:
         found["std"] = _number("std", given)
     if given.get("constraints", "").strip():
         found["constraints"] = [number("constraints", part) for part in given["constraints"].split(",")]
+    if given.get("metrics", "").strip():
+        found["metrics"] = dict(_metric(part.strip()) for part in given["metrics"].split(","))
     return found
+
+
+def _metric(text: str) -> tuple[str, float]:
+    """Returns name and number of a metric from a text such as "accuracy=0.9"."""
+    name, equals, value = text.rpartition("=")
+    if not equals or not name.strip():
+        raise InvalidInput(f"A metric is {shown(text)}: write name=number, such as accuracy=0.9, with commas between.")
+    return name.strip(), number(name.strip(), value)
 
 
 def _place(study: Study, given: Mapping[str, str]) -> dict[str, Any]:

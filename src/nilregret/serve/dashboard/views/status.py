@@ -14,7 +14,7 @@ from ....policy.policy import Policy
 from ....storage.record import Record, Trial
 from ....storage.trial import TrialState
 from ....study.direction import best_label, on_average
-from ....study.formatting import duration, where
+from ....study.formatting import duration, metrics_text, where
 from ....study.function import answers_for_units
 from ....study.study import Study
 from ....study.waiting import counted_from
@@ -186,6 +186,7 @@ def _best(study: Study) -> tuple[dict[str, Any] | None, str]:
         "number": best.number, "where": where(best, names=study.replica.roster.names), "reward": reward_text(best),
         "context": None if best.context is None else short_context(best), "mean": None,
         "mean_of": "rate" if of_clicks(study) else "posterior mean", "lower": None, "upper": None,
+        "metrics": metrics_text(best.measured),
     }  # fmt: skip
     if isinstance(study.policy, Policy) and not study.replica.query(answers_for_units):
         found |= believed(study, best)
