@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -16,11 +17,10 @@ from optuna.distributions import BaseDistribution, FloatDistribution, IntDistrib
 from optuna.trial import FrozenTrial, TrialState
 
 from .._utils.checks import LARGEST_REWARD, Array, frozen, number
-from .._utils.randomness import Draws
 from ..domains.domain import Arms
-from ..domains.search.designs import design
-from ..policy.availability import Available
+from ..errors import InvalidInput
 from ..policy.engines import Decision
+from ..policy.pinned import Pinned
 from ..policy.policy import Policy
 from ..policy.state import State
 from ..policy.trained_posterior import refuse_std
@@ -29,7 +29,6 @@ from ..study.direction import Goal, policy_of_rewards
 from .distributions import Translation
 
 APART, SAVED = 32, 3  # finished trials between saved states, and the number of saved states
-CANDIDATES = 1024  # points to choose from if some parameters are fixed
 STD = "nilregret:std"  # user attribute of a trial with the standard deviation of the noise of its value
 
 
@@ -146,7 +145,6 @@ class OptunaState:
         at = number - self._first
         self._add_finished(history.finished, [*(trial.number - self._first for trial, _ in pending), at])
         columns = self.translation.fixed(fixed)
-        available = self._available(columns, number) if columns else None
         position = self._now
         if pending or position.rounds != at:
             position = position.copy()
@@ -154,7 +152,10 @@ class OptunaState:
             position.state.turn_to(at)
         elif self._before is None:
             self._before, self._decided = position.copy(), at
-        return position.state.decide(now=now, available=available)
+        if columns:
+            with suppress(InvalidInput):  # If no point has these values, Optuna takes them all the same.
+                return position.state.fill(Pinned.of(self.translation.space, columns), now=now)
+        return position.state.decide(now=now)
 
     # -- following the record ------------------------------------------------------------------------------------
 
@@ -231,21 +232,6 @@ class OptunaState:
             refuse_std(self.policy)
         told = asked.answered(reward=self._sign * value, constraints=limits, order=position.order, time=time, std=std)
         return Event(position.order, "told", told)
-
-    # -- deciding ------------------------------------------------------------------------------------------------
-
-    def _available(self, fixed: Mapping[str, list[float]], number: int) -> Available | None:
-        """Returns the points with the fixed parameters, or None for all points if no arm has these parameters."""
-        domain, space = self.translation.domain, self.translation.space
-        ends = dict(zip(space.parameters, (columns for _, columns in space.columns()), strict=True))
-        if isinstance(domain, Arms):
-            same = [np.isclose(domain.points[:, ends[name]], fixed[name]).all(axis=1) for name in fixed]
-            arms = np.flatnonzero(np.logical_and.reduce(same))
-            return Available(frozen(domain.points[arms]), arms) if len(arms) else None
-        points = design(space, CANDIDATES, Draws(f"fixed {self._seed} {number}"))
-        for name, columns in fixed.items():
-            points[:, ends[name]] = columns
-        return Available(frozen(np.unique(space.snap(points), axis=0)), None)
 
 
 def outcome(trial: FrozenTrial) -> float | str:

@@ -6,12 +6,13 @@ all columns are given, nothing is left to choose.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, frozen
+from .._utils.checks import Array, frozen, shown
 from .._utils.randomness import Draws, Randomness
 from ..domains.domain import Arms, Box, Domain, Space
 from ..domains.limits import Limits
@@ -41,6 +42,21 @@ class Pinned(NamedTuple):
     point: Array
     columns: npt.NDArray[np.bool_]
     arm: int | None = None
+
+    @classmethod
+    def of(cls, space: Space, fixed: Mapping[str, Sequence[float]]) -> Pinned:
+        """Returns a point of which these columns of parameters are given.
+
+        Raises:
+            InvalidInput: they do not fit the space.
+        """
+        known = dict(zip(space.parameters, space.columns(), strict=True))
+        point, columns = np.zeros(space.dimension), np.zeros(space.dimension, dtype=bool)
+        for name, values in fixed.items():
+            if name not in known or len(values) != known[name][0].columns:
+                raise InvalidInput(f"its parameter {shown(name)} is of another space")
+            point[known[name][1]], columns[known[name][1]] = values, True
+        return cls(frozen(point), columns)
 
     @property
     def whole(self) -> bool:

@@ -70,13 +70,9 @@ class Entry(NamedTuple):
                 raise InvalidInput("its coordinates are those of another space")
             return Pinned(frozen(point), np.ones(len(point), dtype=bool), self.arm)
         space = space_of(domain)
-        known = {} if space is None else dict(zip(space.parameters, space.columns(), strict=True))
-        point, columns = np.zeros(domain.dimension), np.zeros(domain.dimension, dtype=bool)
-        for name, values in (self.fixed or {}).items():
-            if name not in known or len(values) != known[name][0].columns:
-                raise InvalidInput(f"its parameter {shown(name)} is of another space")
-            point[known[name][1]], columns[known[name][1]] = values, True
-        return Pinned(frozen(point), columns)
+        if space is None:
+            raise InvalidInput("its parameters are those of another space")
+        return Pinned.of(space, self.fixed or {})
 
     def said(self, domain: Domain) -> dict[str, Any] | list[float] | int:
         """Returns what was named: parameters, a point, or the number of an arm."""
