@@ -333,7 +333,9 @@ def _metric(text: str) -> tuple[str, float]:
     """Returns name and number of a metric from a text such as "accuracy=0.9"."""
     name, equals, value = text.rpartition("=")
     if not equals or not name.strip():
-        raise InvalidInput(f"A metric is {shown(text)}: write name=number, such as accuracy=0.9, with commas between.")
+        raise InvalidInput(
+            f"A metric is {shown(text)}: write its name, an equals sign and a number, with commas between several."
+        )
     return name.strip(), number(name.strip(), value)
 
 
