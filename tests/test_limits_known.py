@@ -151,6 +151,21 @@ def test_a_comparison_with_a_parameter_that_does_not_count_holds():
     assert of.limits.linear is None
 
 
+def test_steps_and_constants_have_limits_too():
+    of = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1), c=nr.Float(5, 5), n=nr.Int(2, 2), s=nr.Float(0, 1, step=0.1))
+    A, b = of.where("x + y + c == 2 * n + 1.5").limits.equalities
+    assert (A.tolist(), b.tolist()) == ([[1, 1, 0, 0, 0]], [0.5])
+    given = [{"x": 0.2, "y": 0.1, "c": 5, "n": 2, "s": s} for s in (0.1, 0.2)]
+    assert of.where("x + s <= 0.35", "s < 0.2").limits.missed(of.inside("points", given)).tolist() == [[0, 0], [1, 1]]
+
+
+def test_functions_see_the_parameters_that_count():
+    of = nr.Space(kind=nr.Choice("a", "b"), gamma=nr.when("kind", "b", nr.Float(0, 1)))
+    points = of.inside("points", [{"kind": "a"}, {"kind": "b", "gamma": 0.25}])
+    for function in (lambda gamma: gamma >= 0.5, lambda **given: given.get("gamma", 1) >= 0.5):
+        assert of.where(function).limits.holds(points).tolist() == [True, False]
+
+
 def test_functions_are_limits_too():
     of = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1)).where(lambda a, b: a + b <= 1)
     assert of.limits.holds(np.array([[0.2, 0.3], [0.7, 0.6]])).tolist() == [True, False]

@@ -199,13 +199,16 @@ class Limits:
 
     def _of_function(self, function: Any) -> Truth:
         """Returns the comparison of a function, which is called once for each point."""
-        names = _arguments(function, self.parameters)
-        decode = self._conditions.decode
+        names, takes_all = _arguments(function, self.parameters)
 
         def of(v: Values) -> tuple[Array, Array]:
-            given = [{name: value for name, value in decode(row).items() if name in names} for row in v.points]
-            needed = names - (self._conditions.needs.keys() if names == set(self.parameters) else set())
-            return signs([_answer(function, each) if needed <= each.keys() else True for each in given])
+            rows = {name: v.points[:, self.columns[name]] for name in names}
+            said = []
+            for i in range(len(v.points)):
+                counting = [name for name in names if name not in v.active or v.active[name][i]]
+                given = {name: self.parameters[name].decode(rows[name][i]) for name in counting}
+                said.append(_answer(function, given) if takes_all or len(given) == len(names) else True)
+            return signs(said)
 
         return comparison(of, frozenset())
 
@@ -228,8 +231,8 @@ def _name(function: Any) -> str:
     return printable(str(getattr(function, "__name__", type(function).__name__))).strip("<>")
 
 
-def _arguments(function: Any, known: Mapping[str, Parameter]) -> frozenset[str]:
-    """Returns the parameters that a function takes by name."""
+def _arguments(function: Any, known: Mapping[str, Parameter]) -> tuple[list[str], bool]:
+    """Returns the parameters that a function takes by name, and True if it takes any."""
     try:
         arguments = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -238,18 +241,18 @@ def _arguments(function: Any, known: Mapping[str, Parameter]) -> frozenset[str]:
             advice="Write it with those of the parameters, such as lambda a, b: a + b <= 1.",
         ) from None
     if any(each.kind is each.VAR_KEYWORD for each in arguments):
-        return frozenset(known)
+        return list(known), True
     needed = [each for each in arguments if each.kind is not each.VAR_POSITIONAL]
     wrong = [each.name for each in needed if each.name not in known and each.default is each.empty]
     wrong += [each.name for each in needed if each.name in known and each.kind is each.POSITIONAL_ONLY]
-    names = frozenset(each.name for each in needed if each.name in known)
+    names = [each.name for each in needed if each.name in known]
     if wrong or not names:
         takes = f"takes {', '.join(wrong)}" if wrong else "takes nothing by the name of a parameter"
         raise InvalidInput(
             f"The limit <{_name(function)}> {takes}; the parameters are {shown(', '.join(known))}.",
             advice="A limit takes parameters by name, such as lambda a, b: a + b <= 1.",
         )
-    return names
+    return names, False
 
 
 def _answer(function: Any, parameters: Mapping[str, Any]) -> bool:
@@ -290,6 +293,8 @@ def _check_equality(text: Limit, truth: Truth, limits: Limits) -> None:
             )
         elif isinstance(parameter, Choice):
             why, advice = f"is an equality with `{printable(name)}`, which is a choice", instead
+        elif parameter.low == parameter.high:
+            continue
         elif not parameter.real:
             why, advice = f"is an equality with `{printable(name)}`, which has steps", instead
         elif parameter.log:
