@@ -22,7 +22,7 @@ TOP = """
     gp_ts kernel_ucb gp_ucb_cpd gp_ucb_sdf gp_ts_sdf gp_bucb gp_ucb_noiseless_constraints
     gp_ucb_noisy_constraints expected_improvement SquaredExponential Matern Linear kernel_for EveryRound
     OnAverage Safe Environment simulate replicate compare evaluate information_gain Policy NoRegretError
-    current_trial
+    current_trial Mixture
 """
 MODULES = ["kernels", "slots", "theory", "environments", "plots", "errors", "testing"]
 OLD = """
@@ -185,3 +185,10 @@ def test_an_error_comes_back_from_another_process_as_itself():
 def test_a_strange_name_gets_no_hint():
     with pytest.raises(AttributeError, match=r"no attribute 'xyzzyx'$"):
         _ = nr.xyzzyx
+
+
+def test_help_of_minimize_explains_the_arguments_of_maximize():
+    told = inspect.getdoc(nr.minimize)
+    assert told.startswith("Finds the point at which an objective is smallest.")
+    for name in inspect.signature(nr.minimize).parameters:
+        assert f"\n    {name}: " in told, name

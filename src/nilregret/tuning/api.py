@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from functools import partial
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
 from .._utils.checks import shown
@@ -207,6 +208,11 @@ def minimize(
         executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
     )  # fmt: skip
     return optimize("minimize", options, space, seed=seed, storage=storage, name=name, policy=policy, like=like)
+
+
+if maximize.__doc__ and minimize.__doc__:  # There are none under `python -OO`. `help` of both explains the arguments.
+    _arguments = cleandoc(maximize.__doc__).partition("\nArgs:\n")[2]
+    minimize.__doc__ = f"{cleandoc(minimize.__doc__)}\n\nArgs:\n{_arguments}"
 
 
 def run(
