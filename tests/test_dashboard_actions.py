@@ -232,7 +232,7 @@ def test_every_answer_to_a_form_is_a_redirection(forms):
 
     for action, typed in {
         "tell": {"trial": "0", "reward": "1"}, "fail": {"trial": "1", "reason": "x"},
-        "add": {"p-arm": "1", "reward": "1"},
+        "add": {"p-arm": "1", "reward": "1"}, "enqueue": {"p-arm": "2"},
         "ask": {}, "note": {"note": "n"}, "tags": {"tags": "t"}, "pause": {}, "resume": {}, "retire-arm": {"arm": "1"},
         "archive": {}, "unarchive": {}, "rename": {"name": "\N{SNOWMAN} b"},
     }.items():  # fmt: skip
@@ -255,6 +255,24 @@ def test_a_link_of_another_site_does_not_open_a_confirmation(forms):
     for query in ({}, {"seal": "guessed"}):
         page = forms.open("a", "tell", trial=0, reward=5, confirmed="yes", **query)
         assert (page.status, "Yes: tell" in page.text) == (409 if query else 200, False)
+
+
+def test_a_point_to_try_first_is_enqueued_counted_and_marked(forms):
+    assert (
+        "The next trial that may be is of arm 3."
+        in forms.send("a", "enqueue", forms.hidden(forms.open("a", "enqueue").text) | {"p-arm": "3"}).text
+    )
+    assert "to try first" not in forms.get("/studies/a").text
+    assert "Done: " in forms.act("a", "enqueue", **{"p-arm": "3"}).text
+    assert "to try first: 1" in forms.get("/studies/a").text
+    assert '"enqueue"' in forms.log("a")[-1]
+    refused = forms.act("a", "enqueue", **{"p-arm": "3"})
+    assert (refused.status, "is tried once" in refused.text) == (422, True)
+    assert "Done: " in forms.act("a", "ask").text
+    assert trial(forms, 3).arm == 3
+    assert "enqueued" in forms.get("/studies/a/trials").text
+    assert "Asked for by `enqueue`" in forms.get("/studies/a/trials/3/why").text
+    assert "to try first" not in forms.get("/studies/a").text
 
 
 def test_a_study_is_renamed_archived_and_an_arm_retired(forms):

@@ -32,7 +32,11 @@ from .trials import trial_notes
 FORM = "application/x-www-form-urlencoded"
 MOST_ENTRIES, FORM_BYTES, KEY_BYTES = 400, 131_072, 16
 ADDRESS_BYTES = 5000  # of values in an address, which stand in `Referer` too: headers have 16 KiB in all
-AUDITED = ("trial-note", "retire-arm")  # actions whose operations keep the log themselves, as those by PATCH do
+AUDITED = (
+    "trial-note",
+    "retire-arm",
+    "enqueue",
+)  # actions whose operations keep the log themselves, as those by PATCH do
 AUDIT_ROWS = 200
 STALE = (
     "This form is of another study or action, or what it showed has changed meanwhile. Open it again, and send that."

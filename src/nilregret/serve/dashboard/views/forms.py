@@ -117,6 +117,7 @@ ACTIONS: dict[str, Action] = {
         point=True, context=True,
     ),
     "ask": Action("Ask by hand", "Ask", "Lets the policy decide once.", context=True),
+    "enqueue": Action("Try a point first", "Enqueue", "The next trials are of such points, each once.", point=True),
     "note": Action("Write a note", "Save", "A note on the study. The policy does not see it.", ("note",)),
     "trial-note": Action("Write a note on a trial", "Save", "The policy does not see it.", ("note",), trial=True),
     "tags": Action("Set tags", "Save", "Words to find the study by, with commas.", ("tags",)),
@@ -270,6 +271,9 @@ def call(study: Study, action: str, given: Mapping[str, str]) -> Call:
     if action == "add":
         body = _answer(given) | _place(study, given) | _context(study, given)
         return Call("POST", "/observations", body, f"The reward {_said(body)} is added at {point_text(body)}.")
+    if action == "enqueue":
+        place = _place(study, given)
+        return Call("POST", "/enqueue", {"entries": [place]}, f"The next trial that may be is of {point_text(place)}.")
     if action == "ask":
         return Call("POST", "/decisions", _context(study, given), "The policy decides once.")
     if action == "trial-note":

@@ -302,6 +302,7 @@ def marks(trial: Trial, silent: set[int]) -> list[str]:
     return (
         [f"to be played {many(trial.repeats, 'time')}"] * (trial.repeats > 1)
         + ["at random"] * trial.explored
+        + ["enqueued"] * trial.enqueued
         + ["no answer in time" if trial.number in silent else "late"] * trial.late
         + ["corrected"] * bool(trial.corrected)
     )

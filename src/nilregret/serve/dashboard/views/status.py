@@ -83,6 +83,7 @@ def status(study: Study, *, now: float) -> dict[str, Any]:
         "abandoned": states["abandoned"], "last_told_at": last_told, "last_asked_at": last_asked, "last_at": last,
         "state": state, "said": _said(state, last, now), "state_why": why, "best": best, "why_no_best": why_no_best,
         "known": f"{order}_{until}",
+        "enqueued": len(study.enqueued),
     }  # fmt: skip
 
 
