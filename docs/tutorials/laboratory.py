@@ -49,6 +49,9 @@ def readings(parameters, count):
 # changes along each parameter. ``parallel=4`` says that four flasks run at a time, so that the four of a day are
 # spread out.
 #
+# The safety sheet of the bench says: above 75 °C for at most 90 minutes. That is known before any experiment, so it is
+# a limit of the space, and no flask of any day breaks it.
+#
 # The study lives in a file. Each call is on disk when it returns.
 
 folder = Path(tempfile.mkdtemp())  # yours would be a folder of your own
@@ -58,7 +61,7 @@ space = nr.Space(
     temperature=nr.Float(30.0, 90.0),  # °C
     concentration=nr.Float(0.1, 2.0, log=True),  # mol/L
     minutes=nr.Int(10, 180, step=5),
-)
+).where("temperature <= 75 or minutes <= 90")
 policy = nr.auto(space, parallel=4)
 study = nr.Study(policy, seed=1, storage=storage, name="yield", about={"unit": "percent", "bench": "3"})
 
@@ -194,8 +197,9 @@ print(study.trials[-1].state)
 #
 # - ``ask`` and ``tell`` may be days, programs and computers apart. The file is the laboratory's notebook.
 # - ``ask(count=4)`` with ``parallel=4`` plans a day, ``fail`` records what went wrong, ``add`` what nobody asked for.
-# - ``std=`` says how exact a value is. ``explain`` says why, ``predict`` what to report.
+# - ``where`` says what is known before. ``std=`` says how exact a value is. ``explain`` says why, ``predict`` what to
+#   report.
 #
 # Next: :doc:`/studies` has corrections of wrong values, leases, and tables for pandas. :doc:`/operating` has all
-# commands. :doc:`/constraints` is for limits that an experiment must respect, and :doc:`safe_tuning` for those it
-# must never break.
+# commands. :doc:`/limits` has all that a limit may say. :doc:`/constraints` is for limits that only an experiment
+# shows, and :doc:`safe_tuning` for those of them that it must never break.

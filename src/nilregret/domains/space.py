@@ -26,9 +26,11 @@ from .coordinates import (
     named_points,
     refuse_lists,
 )  # fmt: skip
-from .limits import Limit, Limits
 from .mixture import Mixture, expanded
 from .parameters import CHOSEN, Choice, Float, Int, Option, Parameter
+
+if TYPE_CHECKING:
+    from .limits import Limit, Limits
 
 MOST_SAID = 3  # Names that an error repeats.
 
@@ -122,7 +124,7 @@ class Space:
         self.parameters: Mapping[str, Parameter] = conditions.parameters
         self.conditions = conditions if conditions.needs else None
         self.dimension = sum(parameter.columns for parameter in self.parameters.values())
-        self.limits = Limits(conditions, tuple(totals)) if totals else None
+        self.limits = _limits(conditions, tuple(totals))
 
     def where(self, *limits: Limit) -> Space:
         """Returns this space with limits that every trial keeps, besides those that it has.
@@ -148,10 +150,8 @@ class Space:
                     f"A limit is a text such as 'a + b <= 1' or a function, not {shown(limit)}.", advice=advice
                 )
         result = Space(**self.declared)
-        given = (*self._given, *limits)
-        if given:
-            result.limits = Limits(result.conditions or Conditions(result.declared), given)
-            _check_limits(result)
+        result.limits = _limits(result.conditions or Conditions(result.declared), (*self._given, *limits))
+        _check_limits(result)
         return result
 
     def __eq__(self, other: object) -> bool:
@@ -346,6 +346,14 @@ class Space:
             rows, active = np.repeat(rows, repeats, axis=0), np.repeat(active, repeats)
             rows[active, columns] = values[of_value[active]]
         return rows
+
+
+def _limits(conditions: Conditions, given: tuple[Limit, ...]) -> Limits | None:
+    if not given:
+        return None
+    from .limits import Limits  # Most spaces have none.
+
+    return Limits(conditions, given)
 
 
 @lru_cache(maxsize=64)  # A policy is read again and again, and a limit may take a second to check.
