@@ -99,6 +99,11 @@ class Limits:
             )
         return [str(limit) for limit in self.given]
 
+    @cached_property
+    def equal(self) -> Mask:
+        """True for comparisons that are equalities of `equalities`, `(m,)`."""
+        return np.array([_is_plane(truth) for truth in self._truths], dtype=bool)
+
     def holds(self, points: Array) -> Mask:
         """Returns which encoded, valid points `(n, d)` keep all limits, `(n,)`.
 

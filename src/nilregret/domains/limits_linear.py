@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from .._utils.checks import Array
 from .._utils.numerals import numeral
-from .._utils.randomness import Draws
+from .._utils.randomness import Draws, Rng
 from ..errors import InvalidInput
 from .conditions import Mask
 from .limits import Limits
@@ -71,7 +71,7 @@ class Polytope:
     def _back(self) -> Array:
         return np.linalg.pinv(self.A) if len(self.A) else np.zeros((self.A.shape[1], 0))
 
-    def steps(self, at: Array, rng: Draws) -> Array:
+    def steps(self, at: Array, rng: Rng) -> Array:
         """Returns points `(n, q)` after a step of hit and run (Smith 1984), which makes them uniform in the end."""
         way = rng.standard_normal(at.shape)
         way -= way @ self.A.T @ self._back.T

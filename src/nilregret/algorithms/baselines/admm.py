@@ -64,6 +64,11 @@ class Admmbo(ScriptedPolicy):
             raise InvalidInput(
                 f"This method draws points: `domain` must be a `Box` or a `Space`, not {type(self.domain).__name__}."
             )
+        if isinstance(self.domain, Space) and self.domain.limits is not None:
+            raise InvalidInput(
+                "This method keeps no known limits: its steps know only ranges. Take a policy such as nr.auto, or a "
+                "space without `where`."
+            )
         for name in ("constraints", "start", "steps", "candidates"):
             high = MOST_CONSTRAINTS if name == "constraints" else MOST_LOOKS
             settle(self, **{name: integer(name, getattr(self, name), low=1, high=high)})

@@ -123,6 +123,12 @@ def best_on_grid(
     """
     if count >= FINEST:
         return at.copy()
+    if isinstance(box, Space) and box.limits is not None:
+        unlimited, holds = values, box.limits.holds
+
+        def values(points: Array) -> Array:
+            return np.where(holds(points), unlimited(points), -np.inf)
+
     d, steps = box.dimension, max(math.ceil(count), 2) - 1
     span = box.upper - box.lower
 
@@ -140,7 +146,8 @@ def best_on_grid(
         starts = near(np.concatenate([at[None], best]))
         places = _climb(lambda moved: _valued(values, points(moved)), starts, steps)
     placed = points(places)
-    return np.asarray(placed[int(_valued(values, placed).argmax())])
+    found = _valued(values, placed)
+    return np.asarray(placed[int(found.argmax())]) if found.max() > -np.inf else at.copy()
 
 
 def _valued(values: Values, points: Array) -> Array:

@@ -23,8 +23,10 @@ from ..._utils.randomness import Draws
 from ...serialize import described
 from ..domain import Box, Space
 from .designs import clipped, every, leading_options, mutated, neighbours, sobol, within
+from .feasible import kept, region
 from .quasi_newton import ascend, between
 from .trust_region import climb, tops_of_parabolas
+from .within import climb_within
 
 
 class AcquisitionFunction(NamedTuple):
@@ -130,6 +132,8 @@ class PointSearch:
         rng = Draws(f"candidates {seed} {domain.dimension}")
         if isinstance(domain, Space) and len(points := every(domain, self.candidates)):
             return points[rng.permutation(len(points))]
+        if (inside := region(domain)) is not None:
+            return inside.candidates(self.candidates, rng)
         points = sobol(domain, self.candidates, rng)
         if self.dense(domain):  # Upper bounds often have their maxima on faces and in corners.
             unit = (points - domain.lower) / (domain.upper - domain.lower)
@@ -142,7 +146,8 @@ class PointSearch:
 
     def dense(self, domain: Box | Space) -> bool:
         """Returns True if the candidates are so close together that they show every peak worth refining."""
-        return bool(_spacing(domain, self.candidates) <= DENSE and real_columns(domain).all())
+        dense = bool(_spacing(domain, self.candidates) <= DENSE and real_columns(domain).all())
+        return dense and region(domain) is None
 
     def moved_apart(
         self, point: Array, surface: AcquisitionFunction, domain: Box | Space, *, candidates: Array, scores: Array,
@@ -210,6 +215,8 @@ class PointSearch:
             return Found(candidates[pick], float(scores[pick]), 0)
         if self.dense(domain):
             return self._refine_together(surface, domain, candidates, scores, incumbents)
+        if len(incumbents):
+            incumbents = kept(domain, incumbents)
         spacing, starts = _spacing(domain, len(candidates)), MORE * self.starts
         top = candidates[_spread(candidates, coarse(scores), starts, domain)]
         centres = np.concatenate([top, incumbents])
@@ -267,7 +274,12 @@ class PointSearch:
         real = real_columns(domain)
         at, values, counted, moving = at.copy(), values.copy(), 0, np.arange(len(at))
         for _ in range(MOST_ALTERNATIONS):
-            if real.any():
+            if real.any() and (inside := region(domain)) is not None:
+                first = moving[np.argsort(-values[moving], kind="stable")[: self.starts]]
+                counted += climb_within(
+                    inside, surface.values, surface.slopes, at, values, first, unit=unit, steps=MORE * self.evaluations
+                )
+            elif real.any():
                 counted += self._climb(surface, domain, at, values, moving, real, best=best, spacing=spacing, unit=unit)
             if real.all():
                 break
@@ -454,5 +466,5 @@ def _perturbed(centres: Array, domain: Box | Space, count: int, spacing: float, 
         return np.zeros((0, domain.dimension))
     # Half the spacing of the candidates, and a tenth of that.
     radius = 0.5 * spacing * np.where(np.arange(count) % 2, 1.0, 0.1)[:, None] * (domain.upper - domain.lower)
-    points = centres[np.arange(count) % len(centres)] + radius * rng.standard_normal((count, domain.dimension))
-    return clipped(domain, points)
+    anchors = centres[np.arange(count) % len(centres)]
+    return clipped(domain, anchors + radius * rng.standard_normal((count, domain.dimension)), anchors)

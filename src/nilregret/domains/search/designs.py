@@ -16,6 +16,7 @@ from ..._utils.checks import Array, IndexArray
 from ..._utils.randomness import Draws, Rng, sobol_points
 from ..domain import Arms, Box, Domain, Space, count_of_points
 from ..parameters import CHOSEN, Choice, Parameter
+from .feasible import kept, most_apart, region
 
 SMALLEST, LARGEST = 10.0**-2.5, 10.0**-0.5  # steps of a mutation, as shares of a parameter's range
 MOST_LISTED = 2**16  # largest number of points of a space that are listed
@@ -38,8 +39,10 @@ def from_cube(domain: Box | Space, cube: Array) -> Array:
 def uniform(domain: Box | Space, count: int, rng: Rng) -> Array:
     """Returns points drawn independently and uniformly, `(count, d)`. All values of a choice or `Int` are as likely.
 
-    The logarithm of a whole number with `log=True` is uniform.
+    The logarithm of a whole number with `log=True` is uniform. Under limits, points are about uniform where they hold.
     """
+    if (inside := region(domain)) is not None:
+        return inside.filled(count, rng)
     return from_cube(domain, rng.random((count, coordinates(domain))))
 
 
@@ -55,6 +58,9 @@ def design(domain: Domain, count: int, rng: Draws, *, middle: bool = False) -> A
     """
     if isinstance(domain, Arms):
         return domain.points[_spread_arms(domain, count, rng)]
+    if (inside := region(domain)) is not None:
+        points = every(domain, MOST_LISTED)  # type: ignore[arg-type]  # a space, which has limits
+        return most_apart(points[rng.permutation(len(points))], count) if len(points) else inside.spread(count, rng)
     points = sobol(domain, 4 * count, rng)
     if middle:
         points[0] = _middle(domain, points[0])
@@ -103,7 +109,7 @@ def _distinct(points: Array) -> Array:
 
 def every(space: Space, most: int = MOST_LISTED) -> Array:
     """Returns all points of a space, `(n, d)`, or none if it is infinite or has more than `most` combinations."""
-    return _distinct(_combinations(space, most))
+    return kept(space, _distinct(_combinations(space, most)))
 
 
 def _combinations(space: Space, most: int) -> Array:
@@ -141,7 +147,10 @@ def _spread_arms(arms: Arms, count: int, rng: Draws) -> IndexArray:
 
 
 def mutated(domain: Box | Space, centres: Array, count: int, rng: Draws) -> Array:
-    """Returns `count` points that differ from a centre of `(m, d)` in a few parameters, by steps of all sizes."""
+    """Returns points that differ from a centre of `(m, d)` in a few parameters, by steps of all sizes.
+
+    There are `count` of them, or fewer if some cannot be moved onto the limits of the domain.
+    """
     low, span = domain.lower, domain.upper - domain.lower
     unit = ((centres - low) / span)[np.arange(count) % len(centres)]
     known = domain.columns()
@@ -156,7 +165,7 @@ def mutated(domain: Box | Space, centres: Array, count: int, rng: Draws) -> Arra
         else:
             moved = unit[rows, columns.start] + steps[rows] * rng.standard_normal(len(rows))
             unit[rows, columns.start] = np.clip(moved, 0.0, 1.0)
-    return clipped(domain, low + unit * span)
+    return clipped(domain, low + unit * span, centres[np.arange(count) % len(centres)])
 
 
 def one_changed(domain: Box | Space, centre: Array, which: int, count: int, rng: Draws) -> Array:
@@ -168,7 +177,7 @@ def one_changed(domain: Box | Space, centre: Array, which: int, count: int, rng:
     if isinstance(parameter, Choice):
         points = np.repeat(centre[None], len(parameter.options), axis=0)
         points[:, columns] = CHOSEN * np.eye(len(parameter.options))
-        return clipped(domain, points)
+        return clipped(domain, points, np.repeat(centre[None], len(points), axis=0))
     at = columns.start
     low, side = domain.lower[at], domain.upper[at] - domain.lower[at]
     points = np.repeat(centre[None], count, axis=0)
@@ -180,7 +189,7 @@ def one_changed(domain: Box | Space, centre: Array, which: int, count: int, rng:
         extra = np.repeat(centre[None], len(near), axis=0)
         extra[:, at] = [parameter.at(place)[0] for place in near]
         points = np.concatenate([points, extra])
-    return clipped(domain, points)
+    return clipped(domain, points, np.repeat(centre[None], len(points), axis=0))
 
 
 def _steps(count: int, rng: Draws) -> Array:
@@ -188,9 +197,9 @@ def _steps(count: int, rng: Draws) -> Array:
     return np.asarray(SMALLEST * (LARGEST / SMALLEST) ** rng.random(count))
 
 
-def clipped(domain: Box | Space, points: Array) -> Array:
-    """Returns the nearest valid points of the domain, `(n, d)`."""
-    return domain.snap(np.clip(points, domain.lower, domain.upper))
+def clipped(domain: Box | Space, points: Array, anchors: Array | None = None) -> Array:
+    """Returns the nearest valid points of the domain, `(n, d)`, or those that keep its limits (see `feasible.kept`)."""
+    return kept(domain, domain.snap(np.clip(points, domain.lower, domain.upper)), anchors)
 
 
 def leading_options(domain: Box | Space, ranked: Array) -> npt.NDArray[np.bool_]:
@@ -225,7 +234,8 @@ def neighbours(domain: Box | Space, point: Array, worth: npt.NDArray[np.bool_]) 
         rows[:, columns] = values
         changed.append(rows)
     points = np.concatenate(changed)
-    return points if active is None else domain.snap(points)
+    points = points if active is None else domain.snap(points)
+    return kept(domain, points, np.repeat(point[None], len(points), axis=0))
 
 
 def _other_values(parameter: Parameter, columns: Array, worth: npt.NDArray[np.bool_]) -> Array:

@@ -17,6 +17,7 @@ from ...domains.domain import Arms, Box, Domain, Space, enclosing_box
 from ...domains.search.arms import best_arm, checked_scores
 from ...domains.search.boxes import AcquisitionFunction, Found, PointSearch, real_columns
 from ...domains.search.designs import uniform
+from ...domains.search.feasible import region
 from ...errors import InvalidInput
 from ...gp import AtPoints, AveragedPoints, CandidateMoments, PointBelief, PointPosterior, RepeatedPlays, Terms
 from ...gp.choice import posterior_at_points
@@ -204,6 +205,8 @@ class PointEngine(Engine[PointBelief]):
                 placed, surface, domain, candidates=points, scores=scores,
                 tried=question.tried(), rng=lambda: question.randomness.draws,
             )  # fmt: skip
+        if (inside := region(domain)) is not None and not inside.limits.holds(placed[None])[0]:
+            placed = np.concatenate([inside.kept(placed[None], self.found.point[None]), self.found.point[None]])[0]
         none_left(bool(self._failed) and bool(np.isneginf(surface.values(placed[None]))[0]))
         return Decision(frozen(placed), None, explored=False)
 
@@ -321,6 +324,9 @@ class PointEngine(Engine[PointBelief]):
             quick = dense and isinstance(posterior, PointPosterior)
             means = posterior.average if quick else posterior.landmark_means()
             count = self.search.incumbents
+            if isinstance(domain, Space) and domain.limits is not None:
+                holds = domain.limits.holds(domain.snap(posterior.landmarks[:, self.before :]))
+                means = np.where(holds, means, -np.inf)
             best = [int(means.argmax())] if count == 1 else np.argsort(-means, kind="stable")[:count]
             points.extend((posterior.points if quick else posterior.landmarks)[best, self.before :])
         return np.array(points).reshape(len(points), domain.dimension)
