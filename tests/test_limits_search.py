@@ -45,8 +45,8 @@ def test_every_point_keeps_the_limits(space):
     for each in (points, candidates, drawn, around, near):
         assert limits.holds(each).all()
         assert np.array_equal(space.snap(each), each)
-    study = nr.Study(nr.auto(space, budget=12), seed=3)
-    for trial in itertools.chain.from_iterable(study.ask(count=3) for _ in range(4)):
+    study = nr.Study(nr.auto(space, budget=8), seed=3)
+    for trial in itertools.chain.from_iterable(study.ask(count=2) for _ in range(4)):
         assert limits.holds(space.encode(trial.parameters)[None]).all()
         study.tell(trial, bowl(**trial.parameters))
 

@@ -105,7 +105,7 @@ class Region:
         Whole numbers and choices are those of `given`.
         """
         real, start = self.real, self.space.snap(np.where(self.real, anchors, given))
-        there = np.where(real, np.clip(wished, 0.0, self.space.upper), start)
+        there = self.space.snap(np.where(real, np.clip(wished, 0.0, self.space.upper), start))
         straight = self.limits.holds(there)
         start = np.where(straight[:, None], there, start)
         found = straight | self.limits.holds(start)
