@@ -527,13 +527,13 @@ def test_no_trial_begins_after_the_seconds_of_a_run(clock, tmp_path):
     run = partial(quiet, lasting(clock, 10.0), trials=None, seconds=25, storage=f"sqlite:///{tmp_path}/s.db", name="s")
     result = run()
     assert [trial.state for trial in result.trials] == ["observed"] * 3  # The third one ended after 30 s.
-    assert result.stopped == "seconds: no trial began after 25 s after 3 trials; the same call goes on"
+    assert result.stopped == "seconds: the 25 s were over after 3 trials; the same call goes on"
     assert result.wanted is None
     assert len(run().trials) == 6  # The seconds are those of a call.
     fewer = run(trials=8)
     assert (len(fewer.trials), fewer.stopped) == (8, "trials")
     more = run(trials=20)
-    assert more.stopped == "seconds: no trial began after 25 s after 11 of 20 trials; the same call goes on"
+    assert more.stopped == "seconds: the 25 s were over after 11 of 20 trials; the same call goes on"
     assert pickle.loads(pickle.dumps(result)).stopped == result.stopped
 
 
@@ -581,7 +581,11 @@ def test_the_progress_says_how_much_time_is_left(clock, capsys):
     assert capsys.readouterr().err.splitlines()[-1].startswith("objective: 3 trials, best ")
     bar = Bar("s", 10, goal="maximize", show=False)
     study = nr.Study(nr.auto(UNIT))
-    bar.begun(study, loop.TimeLeft(7200))
+    left = loop.TimeLeft(7200)
+    bar.begun(study, left)
+    clock[0] += 1000.0  # Before the first trial, no time is lost.
+    left.begin()
+    left.begin()
     clock[0] += 5400.0
     assert bar._line == "s: 0 of 10 trials, 30:00 left, no value yet"
     assert bar._share == 0.75

@@ -201,6 +201,9 @@ def test_parallel_axes_of_metrics_and_constraints(result):
     names = [text.get_text() for text in nr.plots.parallel(result, of=["accuracy", 1]).axes[0].get_xticklabels()]
     assert names == ["x", "y", "accuracy", "ms <= 50.0", "loss"]
     assert nr.plots.parallel(result, of="ms").axes
+    for wrong in (3.5, ["accuracy", "b"], None.__class__):
+        with pytest.raises(nr.errors.InvalidInput, match="`of` is"):
+            nr.plots.parallel(result, of=wrong)
     view = parallel_view(result.study)
     assert [side["key"] for side in view["sides"]] == [
         "x",

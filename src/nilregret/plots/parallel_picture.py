@@ -69,7 +69,8 @@ def parallel(
         InvalidInput: no trial has been answered, or a name is unknown.
     """
     study = study_of(source)
-    beside = [quantity(study, each) for each in ([of] if isinstance(of, str | int) else of)]
+    several: Any = of if isinstance(of, list | tuple) else [of]
+    beside = [quantity(study, each) for each in several]
     axes = chosen_axes(axes_of_trials(study), parameters)
     panel = parallel_panel(study, axes, value_range(range, study), label, beside=beside)
     count = len(panel.x.ticks or ())

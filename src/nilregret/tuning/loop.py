@@ -189,7 +189,7 @@ class Lease:
 
 @final
 class TimeLeft:
-    """The time that a run has. It begins with its first trial.
+    """The time that a run has. It begins with the evaluation of its first trial.
 
     Args:
         seconds: the length of the run.
@@ -197,17 +197,21 @@ class TimeLeft:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._end = monotonic() + seconds
+        self._end: float | None = None
+
+    def begin(self) -> None:
+        """Begins the time, once."""
+        self._end = monotonic() + self.seconds if self._end is None else self._end
 
     @property
     def left(self) -> float:
         """The seconds left, at least 0."""
-        return max(self._end - monotonic(), 0.0)
+        return self.seconds if self._end is None else max(self._end - monotonic(), 0.0)
 
     @property
     def reason(self) -> str:
         """Says why a run ended whose time is over."""
-        return f"seconds: no trial began after {self.seconds:g} s"
+        return f"seconds: the {self.seconds:g} s were over"
 
 
 @final
@@ -305,6 +309,8 @@ class Loop:
         if trial is None:
             return
         self._asked[trial.number] = trial
+        if self._time is not None:
+            self._time.begin()
         try:
             # Dask evaluates equal calls once. The token makes the calls of equal points different.
             future = self._executor.submit(_evaluated, self._task, trial, f"{self._token}-{trial.number}")
