@@ -69,6 +69,8 @@ def test_the_order_of_limits_is_no_difference_on_record():
         ("a + b + c == 1", {}, True),
         ("a + b + c == 1", {"c": 0.3 + 1e-9}, False),
         ("layers < 4", {}, False),
+        ("layers ** 40 <= 4 ** 40", {}, True),
+        ("layers ** 40 * 3 < 4 ** 40 * 3", {}, False),
         ("not layers >= 5", {}, True),
         ("layers * width <= 4000", {}, True),
         ("layers * width < 4000", {}, False),
@@ -236,6 +238,10 @@ def cube(count=4, **others):
             ("a + b + c == 1", "a * b * c >= 0.04"),
             "None of [0-9,]+ points .*'a . b . c == 1' 100%, 'a . b . c >= 0.04' 0%",
         ),
+        (
+            tuple(f"{'a' * 3900} + b >= {i}" for i in range(3)),
+            "These limits have 11,727 characters, and the most of all is",
+        ),
         ((3,), "A limit is a text such as 'a . b <= 1' or a function, not 3"),
         ((["a <= b"],), r"not \['a <= b'\]. Give them one by one"),
         (("a <= 0.5",) * 2 + tuple(f"a <= {i}" for i in range(1, 100)), "These are 101 limits, and the most is 100"),
@@ -337,7 +343,7 @@ def test_hostile_texts_end_soon_with_a_sentence(text):
 def test_names_are_read_as_python_reads_them():
     names = {name: nr.Float(0, 1) for name in ("µ", "opt.lr", "learning rate", "lambda", "_quoted_0_")}
     of = nr.Space(**names).where("µ + opt.lr + `learning rate` + `lambda` + `_quoted_0_` + `µ` <= 1")
-    assert of.limits.texts == ("μ + opt.lr + `learning rate` + `lambda` + _quoted_0_ + μ <= 1",)
+    assert of.limits.texts == ("μ + opt.lr + `learning rate` + `lambda` + _quoted_0_ + `µ` <= 1",)
     points = np.array([[0.2, 0.3, 0.1, 0.1, 0.1], [0.2, 0.3, 0.1, 0.1, 0.2]])
     assert of.limits.holds(points).tolist() == [True, False]
     assert loads(dumps(of)) == of

@@ -26,6 +26,7 @@ from .limits_text import Reader
 from .parameters import Choice, Float, Parameter
 
 MOST_LIMITS = 100  # of a space
+MOST_CHARACTERS = 10_000  # of all its limits, since each is evaluated at each point that is considered
 
 Limit = str | Callable[..., Any]
 
@@ -47,6 +48,9 @@ class Limits:
     def __init__(self, conditions: Conditions, given: tuple[Limit, ...]) -> None:
         if len(given) > MOST_LIMITS:
             raise InvalidInput(f"These are {len(given):,} limits, and the most is {MOST_LIMITS}: join some by `and`.")
+        length = sum(len(limit) for limit in given if isinstance(limit, str))
+        if length > MOST_CHARACTERS:
+            raise InvalidInput(f"These limits have {length:,} characters, and the most of all is {MOST_CHARACTERS:,}.")
         self._conditions, parameters = conditions, conditions.parameters
         ends = np.cumsum([parameter.columns for parameter in parameters.values()]).tolist()
         self.columns = {

@@ -108,7 +108,8 @@ def most_room(limits: Limits, places: Iterable[int], wide: Mask) -> tuple[float,
             [*row / size, 0.0 if same else np.linalg.norm(row[wide]) / size, bound / size]
         )
     for column in np.flatnonzero(wide):
-        side = np.eye(d)[column]
+        side = np.zeros(d)
+        side[column] = 1.0
         below += [[*side, 1.0, ends[column]], [*-side, 1.0, 0.0]]
     G, A = np.array(below).reshape(-1, d + 2), np.array(equal).reshape(-1, d + 2)
     found = linprog(

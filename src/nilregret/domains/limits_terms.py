@@ -17,7 +17,7 @@ from typing import Any, final
 
 import numpy as np
 
-from .._utils.checks import Array
+from .._utils.checks import LARGEST_WHOLE, Array
 
 ROUNDING = 1e-10  # by which a limit may be missed, as a share of the sizes of its terms: decoded floats have 12 digits
 LEAST_ROUNDING = 1e-300  # so that 0 < 0 does not hold
@@ -132,13 +132,15 @@ def ordered(left: Term, sign: str, right: Term, *, cyclic: bool) -> Truth:
     def of(v: Values) -> tuple[Array, Array]:
         (first, size), (second, other) = left.of(v), right.of(v)
         gap, rounding = first - second, ROUNDING * (size + other) + LEAST_ROUNDING
-        least = 1.0 if whole else 2.0 * rounding
+        if whole:  # Floats are exact below 2**53.
+            rounding = np.where(size + other < LARGEST_WHOLE, 0.0, rounding)
+        least = np.where(rounding > 0.0, 2.0 * rounding, 1.0)
         if sign == ">":
             gap = gap + least
         elif sign != "<=":
             gap = np.abs(gap) if sign == "==" else least - np.abs(gap)
         gap = np.where(np.isfinite(gap) & np.isfinite(rounding), gap, np.inf)
-        return gap, gap if whole else gap - np.where(np.isfinite(rounding), rounding, 0.0)
+        return gap, gap - np.where(np.isfinite(rounding), rounding, 0.0)
 
     if left.line is not None and right.line is not None and sign != "!=":
         row, bound = left.line[0] - right.line[0], right.line[1] - left.line[1]

@@ -70,7 +70,7 @@ class Reader:
 
     def __init__(self, parameters: Mapping[str, Parameter], columns: Mapping[str, slice], dimension: int) -> None:
         self.parameters, self.columns, self.dimension = parameters, columns, dimension
-        self._known = {unicodedata.normalize("NFKC", name): name for name in parameters}  # as Python reads names
+        self._known = {_as_read(name): name for name in parameters} | {name: name for name in parameters}
         self._text = ""
         self._quoted: dict[str, str] = {}
 
@@ -96,7 +96,7 @@ class Reader:
     def _without_quotes(self, match: re.Match[str]) -> str:
         """Returns a name between backticks, or one that stands in for it if Python would not read it as a name."""
         name = match[1]
-        if name.isidentifier() and not iskeyword(name):
+        if name.isidentifier() and not iskeyword(name) and name == _as_read(name):
             return name
         stand_in = f"_quoted_{len(self._quoted)}_"
         while stand_in in self._text:
@@ -352,6 +352,11 @@ class Reader:
             else f"If {named} is an outcome, which is known after a trial, that is `constraints=`: "
             f"nr.minimize(..., constraints='{named} <= 50').",
         )
+
+
+def _as_read(name: str) -> str:
+    """Returns a name as Python reads it."""
+    return unicodedata.normalize("NFKC", name)
 
 
 def _same(option: Any, value: Any) -> bool:
