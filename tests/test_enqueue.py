@@ -556,3 +556,14 @@ def test_points_to_try_first_on_the_command_line(tmp_path, monkeypatch):
     assert "No point waits" in run("enqueue", *place)
     assert "Did you mean 'depth'" in run("enqueue", *place, '{"dept": 2}', code=1)
     assert "Asked for by `enqueue`" in run("explain", *place, 0)
+
+
+def test_under_safe_a_rest_that_cannot_be_certified_waits():
+    space = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
+    safe = nr.Safe(start=[{"x": 0.5, "y": 0.5}], count=1, scale=1.0, noise=0.1)
+    study = nr.Study(nr.gp_ucb(space, nr.Matern(2.5, 0.1), noise=0.1, constraints=safe))
+    study.enqueue([{"x": 0.9}, {"x": 0.1, "y": 0.2}])
+    first, second = study.ask(count=2)
+    assert (first.parameters, first.enqueued) == ({"x": 0.1, "y": 0.2}, True)  # Whole: it is played as it is.
+    assert not second.enqueued
+    assert [each.named for each in study.enqueued] == [{"x": 0.9}]

@@ -39,6 +39,7 @@ from nilregret.slots.pending import Censored, Hallucinated, Ignored, NearestMean
 from nilregret.slots.silence import Imputed, LateOrNever
 from nilregret.storage.base import News
 from nilregret.storage.record import Record
+from nilregret.study.function import space_of
 
 from ..reference import mapped
 
@@ -429,7 +430,7 @@ class Problem(AssertionError):
 class Sequence:
     """One random study and what happens to it."""
 
-    def __init__(self, seed, folder=None, draw=some_policy, *, arms=False):
+    def __init__(self, seed, folder=None, draw=some_policy, *, arms=False, queue=False):
         self.rng = np.random.default_rng([417, seed])
         self.made, self.seed, self.clock = draw(self.rng), int(seed), Clock()
         self.url = None if folder is None else f"sqlite:///{folder}/{seed}.db"
@@ -437,6 +438,7 @@ class Sequence:
         self.study = nr.Study(self.made, seed=self.seed, storage=self.url, clock=self.clock)
         self.arms = arms and isinstance(self.made.domain, nr.Arms)
         self.compared = self.solved = 0
+        self.queue = queue
         self.log = []
 
     @property
@@ -454,6 +456,8 @@ class Sequence:
             getattr(self, name)()
             if self.arms and self.rng.random() < 0.3:
                 self.change_arms()
+            if self.queue and self.rng.random() < 0.4:
+                self.enqueue()
             if self.policy.constraints is not None and self.rng.random() < 0.3:
                 self.limit()
         self.look()
@@ -475,8 +479,10 @@ class Sequence:
                 raise
             return
         before = [t.as_of(trial.asked_order - 1) for t in self.study.trials[: trial.number]]  # leases may have ended
-        left = self.study.replica.roster.playable(None)
-        decisions = [self.replayed(before).decide(trial.context, now=trial.asked_at, available=left)]
+        left, entry = self.study.replica.roster.playable(None), self.study.replica.queue.tried.get(trial.number)
+        state, then = self.replayed(before), {"now": trial.asked_at, "available": left}
+        decisions = [state.decide(trial.context, **then)] if entry is None else []
+        decisions += [] if entry is None else [state.fill(entry.pinned(self.policy.domain), trial.context, **then)]
         decisions += [] if stored is None else [stored.ask(context)]  # whose leases end here, too
         for decision in decisions:
             same = decision.point.tobytes() == trial.point.tobytes() and decision.explored == trial.explored
@@ -556,6 +562,19 @@ class Sequence:
         values = self.some_constraints()
         if open_ and values is not None:
             self.study.tell(open_[self.rng.integers(len(open_))], constraints=values)
+
+    def enqueue(self):
+        """A point to try first, of which parts may be left to the policy, or one less."""
+        study, domain, rng = self.study, self.policy.domain, self.rng
+        if study.enqueued and rng.random() < 0.2:
+            study.withdraw(study.enqueued[0].number)
+            return
+        point = rng.choice(self.some_points())
+        given = point if space_of(domain) is None else dict(space_of(domain).decode(point))
+        if isinstance(given, dict):
+            given = {name: value for name, value in given.items() if rng.random() < 0.6} or given
+        with contextlib.suppress(nr.errors.InvalidInput):  # it waits already, or its arm is retired
+            study.enqueue(given if isinstance(given, dict) else [given])
 
     def change_arms(self):
         """An arm comes, goes, or comes back."""
@@ -651,7 +670,7 @@ class Sequence:
         return self.rng.normal(size=m) if m else None
 
 
-def run(seeds, folder=None, draw=some_policy, *, arms=False):
+def run(seeds, folder=None, draw=some_policy, *, arms=False, queue=False):
     """What became of the sequences: how many were compared, and those that went wrong, (seed, what)."""
     compared = solved = 0
     wrong = []
@@ -661,7 +680,7 @@ def run(seeds, folder=None, draw=some_policy, *, arms=False):
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
-                sequence = Sequence(seed, folder if seed % 5 == 0 else None, draw, arms=arms)
+                sequence = Sequence(seed, folder if seed % 5 == 0 else None, draw, arms=arms, queue=queue)
                 sequence.run()
         except Exception as error:
             wrong.append((seed, error, sequence))

@@ -83,6 +83,17 @@ def changing_arms(study, at):
     return one_round(study, at)
 
 
+def queueing(study, at):
+    """Points to try first: one of all parameters, one of some, one that is withdrawn, and some that wait in the file."""
+    if at == 2:
+        study.enqueue([{"rate": 1e-3, "layers": 8, "kind": "c"}, {"layers": 1, "kind": "b"}, {"layers": 8}])
+        study.withdraw(2)
+    elif at == 7:
+        study.enqueue([{"rate": 1.0, "layers": 1, "kind": "a"}, {"rate": 1.0, "kind": "c"}])
+        study.enqueue({"rate": 1e-3, "layers": 1, "kind": "a"})
+    return one_round(study, at)
+
+
 def several_plays(study, _):
     trial = study.ask()
     study.tell(trial, [value(trial)] * trial.repeats)
@@ -167,6 +178,7 @@ KINDS = {
         lambda: nr.gp_ts(ARMS, MATERN, reward="bernoulli", v=0.6), partial(one_round, answer=click), 16,
         {"propensities": True},
     ),
+    "queue": Kind(lambda: nr.gp_ucb(SPACE.grid(3), nr.Matern(2.5, 0.5), noise=0.1), queueing, 8),
     "script": Kind(lambda: nr.algorithms.admmbo(LINE), limited, 6),
 }  # fmt: skip
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, final
 import numpy as np
 
 from .._utils.checks import Array
-from ..errors import InvalidInput, TrialError
+from ..errors import InvalidInput, NoRegretError, TrialError
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.state import State
@@ -165,6 +165,8 @@ class Transaction:
                     decision = replica.state.fill(pinned, context, now=now, available=offered)
                 except InvalidInput as error:
                     why = error.what
+                except NoRegretError:
+                    continue  # Nothing that may be played now has these values, but it may later (`Safe`).
                 else:
                     self._take(entry.number, len(replica.record), None, now)
                     return decision
